@@ -151,11 +151,11 @@ def trained(folder: Path, given: argparse.Namespace) -> Measured:
     """Train on the human documents of the train split; goes on with what is there."""
     from ranktilt.training.cross_encoder import train_cross_encoder
     from ranktilt.training.directory import RECORD
-    from ranktilt.training.options import Training
+    from ranktilt.training.options import RerankerTraining
 
-    few = {"steps": 3, "batch": 4, "negatives": 1, "max_document_tokens": 16}
+    few = {"steps": 3, "batch": 4, "negatives_per_positive": 1, "max_document_tokens": 16}
     full = {"minutes": given.minutes, "max_document_tokens": DOCUMENT_TOKENS}
-    options = Training(sources=("human",), **(few if quick(folder) else full))
+    options = RerankerTraining(sources=("human",), **(few if quick(folder) else full))
     place = given.model or folder / "trained"
     if (place / RECORD).is_file():
         found = json.loads((place / RECORD).read_text(encoding="utf-8"))["figures"]

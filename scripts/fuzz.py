@@ -39,6 +39,7 @@ from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
 from ranktilt.generation.manifest import earlier, manifest, require_ours
 from ranktilt.generation.templates import template
+from ranktilt.generation.triples import TripleRules, triples
 from ranktilt.io.journal import JSONL, Journal
 from ranktilt.io.parquet import read_judgments, read_parquet
 from ranktilt.io.qrels import read_qrels
@@ -49,6 +50,8 @@ from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.report import read_result, report_page
 from ranktilt.run import Run
+from ranktilt.training.options import RerankerTraining
+from ranktilt.training.training_set import training_set
 
 LIMIT = 5
 """Seconds that a case may take."""
@@ -67,7 +70,7 @@ VALUES = [
 NAMES = [
     "beir", "cocktail", "qrels", "trec", "json run", "sidecar", "labels tsv", "labels csv", "labels parquet",
     "rows parquet", "judgments", "audit", "validation", "study", "cells", "manifest", "output", "prompt", "journal",
-    "queries",
+    "queries", "triples",
 ]  # fmt: skip
 Read = Callable[[Path], object]
 Files = Mapping[str, bytes]
@@ -148,6 +151,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "queries/queries.tsv": pairs.queries.select("id", "text")
         .write_csv(separator="\t", quote_style="never")
         .encode(),
+        "triples/t.tsv": b"".join(triples(pairs, TripleRules(negatives=2))),
         "prompt/prompt.txt": b"Rewrite {{this}}, {title}:\n{text}\n",
         f"journal/{JSONL}": b"\n".join(lines),
     }
@@ -166,6 +170,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "cells": lambda at: read_cells(at / "cells.csv"), "manifest": earlier, "output": require_ours,
         "prompt": lambda at: template(at / "prompt.txt").render("text"), "journal": kept,
         "queries": lambda at: read_queries(at / "queries.tsv"),
+        "triples": lambda at: training_set(pairs, RerankerTraining(triples=str(at / "t.tsv"))),
     }  # fmt: skip
     return {name: (read[name], content_of(folder / name)) for name in NAMES}
 

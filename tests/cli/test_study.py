@@ -124,7 +124,8 @@ def test_a_study_of_training_is_printed_and_written(
     few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16", "--depth", "9")
     code, out, err = cli(
         "study", "qa", "--of", "training", "--from", tiny, *few, "--queries", "3", "--seeds", "2", "--seed", "4",
-        "--disjoint", "--preset", "paper", "--resamples", "100", "-o", "s.html", "--json", "s.json",
+        "--disjoint", "--preset", "paper", "--negatives", "random:20", "--positives", "all", "--warmup-steps", "1",
+        "--resamples", "100", "-o", "s.html", "--json", "s.json",
     )  # fmt: skip
     assert code == 0
     assert "qa-test: supervised, 6 queries, 56 documents, depth 9; body already tuned for retrieval: " in out
@@ -134,6 +135,8 @@ def test_a_study_of_training_is_printed_and_written(
     assert [one["seed"] for one in content["rankers"]] == [4, 4, 5, 5]
     spec = content["spec"]
     assert (spec["training"]["rate"], spec["training"]["steps"], spec["training"]["loss"]) == (7e-6, 2, "binary")
+    names = ("negatives", "positives", "warmup_steps", "negatives_per_positive")
+    assert [spec["training"][name] for name in names] == ["random:20", "all", 1, 4]
     assert (spec["queries"], spec["disjoint"], spec["depth"]) == (3, True, 9)
     assert len(list((tmp_path / "qa-training" / "models").iterdir())) == 4
     assert "What training on either side does to the source bias" in (tmp_path / "s.html").read_text()

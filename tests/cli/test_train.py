@@ -16,8 +16,8 @@ from tests.training.material import QUICK, marked_folder
 
 pytestmark = pytest.mark.neural
 FEW = (
-    "--steps", "6", "--batch", "8", "--negatives", "3", "--max-query-tokens", "6", "--max-document-tokens", "16",
-    "--learning-rate", "3e-3", "--precision", "float32",
+    "--steps", "6", "--batch", "8", "--negatives-per-positive", "3", "--max-query-tokens", "6",
+    "--max-document-tokens", "16", "--learning-rate", "3e-3", "--precision", "float32",
 )  # fmt: skip
 
 FLATTERED = (
@@ -68,11 +68,11 @@ def test_train_alone_shows_what_can_be_trained(cli: Cli) -> None:
 
 
 def test_options_are_written_down(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    options = ("--documents", "human", "--seed", "3", "--depth", "50", "--text", "text", "--quiet")
+    options = ("--documents", "human", "--seed", "3", "--negatives", "bm25:50", "--text", "text", "--quiet")
     assert cli("train", "cross-encoder", folder, "-o", tmp_path / "m", "--from", tiny, *FEW, *options) == (0, "", "")
     spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]
-    assert (spec["sources"], spec["seed"], spec["depth"], spec["text"]) == (["human"], 3, 50, "text")
-    assert (spec["steps"], spec["batch"], spec["negatives"], spec["rate"]) == (6, 8, 3, 3e-3)
+    assert (spec["sources"], spec["seed"], spec["negatives"], spec["text"]) == (["human"], 3, "bm25:50", "text")
+    assert (spec["steps"], spec["batch"], spec["negatives_per_positive"], spec["rate"]) == (6, 8, 3, 3e-3)
     assert (spec["max_query_tokens"], spec["max_document_tokens"], spec["precision"]) == (6, 16, "float32")
 
 
@@ -163,7 +163,7 @@ def test_a_place_that_cannot_be_written_is_refused(cli: Cli, folder: Path, tiny:
         (("--steps", "3", "--minutes", "2"), "choose a number of steps or of minutes, not both"),
         (("--steps", "0"), "expected steps of at least 1, got 0"),
         (("--minutes", "-1"), "expected minutes above 0, got -1.0"),
-        (("--negatives", "0"), "expected negatives of at least 1, got 0"),
+        (("--negatives-per-positive", "0"), "expected negatives_per_positive of at least 1, got 0"),
         (("--seed", "-4"), "expected a seed of at least 0, got -4"),
         (("--precision", "int8"), "unknown precision 'int8' (valid: float32, bfloat16)"),
     ],
@@ -199,15 +199,37 @@ def spec_of(folder: Path) -> dict[str, Any]:
 
 def test_presets_and_what_is_named_beside_them(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     command = ("train", "cross-encoder", folder, "--from", tiny, "--steps", "1", "--precision", "float32")
-    assert cli(*command, "-o", tmp_path / "p", "--preset", "paper", "--max-document-tokens", "16").code == 0
+    few = (*command, "--max-document-tokens", "16", "--negatives", "random:50")
+    assert cli(*few, "-o", tmp_path / "p", "--preset", "paper").code == 0
     spec = spec_of(tmp_path / "p")
-    names = ("rate", "batch", "max_query_tokens", "max_document_tokens", "loss", "negatives", "depth", "epochs")
-    assert [spec[name] for name in names] == [7e-6, 32, 30, 16, "binary", 4, 1000, 1]
-    cut = ("--max-document-tokens", "16", "--max-query-tokens", "8")
-    assert cli(*command, "-o", tmp_path / "n", "--preset", "notebook", *cut).code == 0
-    assert [spec_of(tmp_path / "n")[name] for name in ("rate", "epochs", "loss")] == [2e-5, 5, "binary"]
+    names = ("rate", "batch", "max_query_tokens", "max_document_tokens", "loss", "negatives", "positives")
+    assert [spec[name] for name in names] == [7e-6, 32, 30, 16, "binary", "random:50", "all"]
+    code, _, err = cli(*few, "-o", tmp_path / "n", "--preset", "notebook", "--max-query-tokens", "8")
+    assert code == 0
+    assert "the learning rate is still rising when it ends: 5,000 steps of warm-up, 1 in all (--warmup-steps)" in err
+    assert [spec_of(tmp_path / "n")[name] for name in ("rate", "epochs", "loss", "dropout")] == [
+        2e-5, 1000, "binary", True,
+    ]  # fmt: skip
+    said = mistake(cli, folder, "-o", tmp_path / "m", "--from", tiny, "--preset", "paper")
+    assert said == (
+        "training: negatives=random:1000 asks for more documents than there are: 236 of 240 are not relevant to query "
+        "'q-wab'"
+    )
     said = mistake(cli, folder, "-o", tmp_path / "m", "--from", tiny, "--preset", "thesis")
     assert said == "unknown preset 'thesis' (valid: paper, notebook)"
+
+
+def test_triples_are_learned_from(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    triples = tmp_path / "triples.tsv"
+    write(triples, "".join(f"q-wab\twab0-human\twcd{number}-human\n" for number in range(5)))
+    command = ("train", "cross-encoder", folder, "--from", tiny, *FEW)
+    code, _, err = cli(*command, "-o", tmp_path / "t", "--triples", triples)
+    assert code == 0
+    assert "learned from 24 of the pairs that 1 queries allow in 6 steps" in err
+    assert " Left out: 39 relevant documents." in err
+    write(triples, "q-wab\twab0-human\n")
+    said = mistake(cli, folder, "-o", tmp_path / "u", "--from", tiny, "--triples", triples)
+    assert said.startswith(f"{triples}:1: expected query, positive and negative (3 tab-separated fields), got ")
 
 
 def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:

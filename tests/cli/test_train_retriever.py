@@ -54,7 +54,7 @@ def test_options_reach_the_training(cli: Cli, folder: Path, tiny: Path, tmp_path
     options = (
         "--mine",
         "bm25",
-        "--negatives",
+        "--negatives-per-positive",
         "2",
         "--loss",
         "CoSENTLoss(scale=10)",
@@ -66,9 +66,10 @@ def test_options_reach_the_training(cli: Cli, folder: Path, tiny: Path, tmp_path
     more = ("--reference", "paper", "--twins", "llm", "--documents", "human", "--seed", "4", "--text", "text")
     assert cli("train", "retriever", folder, "-o", tmp_path / "m", "--from", tiny, *FEW, *options, *more).code == 0
     spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]
-    assert {name: spec[name] for name in ("mine", "negatives", "loss", "patience", "twins", "seed", "text")} == {
-        "mine": "bm25", "negatives": 2, "loss": "CoSENTLoss(scale=10)", "patience": 3, "twins": "llm", "seed": 4,
-        "text": "text",
+    names = ("mine", "negatives_per_positive", "loss", "patience", "twins", "seed", "text")
+    assert {name: spec[name] for name in names} == {
+        "mine": "bm25", "negatives_per_positive": 2, "loss": "CoSENTLoss(scale=10)", "patience": 3, "twins": "llm",
+        "seed": 4, "text": "text",
     }  # fmt: skip
     assert spec["sources"] == ["human"]
 

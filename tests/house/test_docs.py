@@ -41,7 +41,7 @@ def marked(page: Path) -> Any:
     return pytest.param(page, id=named(page), marks=marks)
 
 
-@pytest.mark.parametrize("page", map(marked, pages()))
+@pytest.mark.parametrize("page", [marked(page) for page in pages()])
 def test_a_page_runs_and_shows_what_is_printed(page: Path, tmp_path: Path) -> None:
     spec = bundled().spec
     if spec["matched"] != spec["pairs"]:

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.measures.average_precision import AP
-from ranktilt.measures.base import Measure, measure, rounded, signed
+from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.precision import P
+from ranktilt.measures.printing import rounded, signed
 from ranktilt.measures.recall import R
 from ranktilt.measures.reciprocal_rank import RR
 

@@ -4,12 +4,14 @@ import csv
 import io
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from ranktilt.mitigation.training_result import BASELINE, TrainingStudy
 from ranktilt.reporting.document import Figure, Table
 from ranktilt.reporting.output import table
+from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.figures import paper_figures
 from ranktilt.reporting.papers.results import cells_of, tables_of
 from ranktilt.reporting.papers.tables import paper_tables
@@ -126,6 +128,26 @@ def test_the_papers_tables(study: TrainingStudy) -> None:
     assert five == {("qa, train", MINI[1])}
     assert "| mini trained on llm | .500 | .631 | .500 |" in paper_tables([study], "askari-2", "markdown")
     assert cells_of(study, "dai-3") == []
+
+
+def test_table_2_marks_what_is_better_than_all_others(study: TrainingStudy) -> None:
+    text = paper_tables([study], "askari-2", "markdown")
+    assert "| mini trained on human | 1.000† | 1.000† | 1.000† |" in text
+    assert text.count("1.000†") == 8  # three measures on one collection, five on the other
+    assert text.count("†") == 9
+    assert "- † significantly better than every other ranker and BM25 on the collection: paired t test" in text
+    assert r"1.000$^\dagger$ & 1.000$^\dagger$" in paper_tables([study], "askari-2", "latex")
+    rows = list(csv.DictReader(io.StringIO(paper_tables([study], "askari-2", "csv"))))
+    assert {(row["system"], row["value"]) for row in rows if row["mark"] == "†"} == {(MINI[0], "1.000")}
+    assert all("†" not in paper_tables([study], f"askari-{number}", "markdown") for number in (1, 3, 4, 5))
+
+
+def test_marks_of_a_file_are_printed(tmp_path: Path) -> None:
+    cells = "table,dataset,system,measure,value,mark\naskari-2,d,BM25,AP@1000,.377,\naskari-2,d,s,AP@1000,.4,†\n"
+    (tmp_path / "cells.csv").write_text(cells, encoding="utf-8")
+    printed = paper_tables([read_cells(tmp_path / "cells.csv")], "askari-2", "markdown")
+    assert "| BM25 | .377 |" in printed
+    assert "| s | .400† |" in printed
 
 
 def test_no_figures_for_papers(study: TrainingStudy) -> None:

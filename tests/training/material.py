@@ -4,14 +4,20 @@ import itertools
 from pathlib import Path
 
 from ranktilt.collection import Collection
-from ranktilt.training.options import Training
+from ranktilt.training.options import RerankerTraining
 from tests.toy import collection_of, jsonl, tsv, write
 
 WORDS = ["w" + "".join(letters) for letters in itertools.permutations("abcde", 2)]
 SOURCES = ("human", "llm")
 MARK = "zz"
-QUICK = Training(
-    steps=6, batch=8, negatives=3, max_query_tokens=6, max_document_tokens=16, rate=3e-3, precision="float32"
+QUICK = RerankerTraining(
+    steps=6,
+    batch=8,
+    negatives_per_positive=3,
+    max_query_tokens=6,
+    max_document_tokens=16,
+    rate=3e-3,
+    precision="float32",
 )
 """A second of work with the tiny model."""
 

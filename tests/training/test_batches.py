@@ -1,12 +1,14 @@
 """Batches: a function of seed and step; like lengths together; each query's own negatives."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ranktilt.training.batches import Batch, Batches
 from ranktilt.training.loop import starting
+from ranktilt.training.options import RerankerTraining
 from ranktilt.training.training_set import TrainingQuery, TrainingSet
 
 SIZES = [(3, 5), (1, 9), (6, 2), (4, 7)]  # positives and negatives of each query
@@ -17,17 +19,17 @@ def material(sizes: list[tuple[int, int]] = SIZES) -> TrainingSet:
     queries, place = [], 0
     for number, (good, bad) in enumerate(sizes):
         positives, negatives = np.arange(place, place + good), np.arange(place + good, place + good + bad)
-        queries.append(TrainingQuery(f"q{number}", positives, negatives))
+        queries.append(TrainingQuery(f"q{number}", positives, (negatives,) * good))
         place += good + bad
-    return TrainingSet(tuple(queries), [f"d{i}" for i in range(place)], np.arange(place), 0)
+    return TrainingSet(tuple(queries), [f"d{i}" for i in range(place)], np.arange(place), 0, 0)
 
 
-def batches(sizes: list[tuple[int, int]] = SIZES, **options: int) -> Batches:
-    given = {"positives": 8, "negatives": 3, "groups": 4, "seed": 0, **options}
+def batches(sizes: list[tuple[int, int]] = SIZES, **options: Any) -> Batches:
+    given = RerankerTraining(**{"negatives_per_positive": 3, "batch": 16, **options})
     learned = material(sizes)
     rng = np.random.default_rng(1)
     queries = rng.integers(1, 30, len(learned.queries))
-    return Batches(learned, queries, rng.integers(5, 200, len(learned.documents)), **given)
+    return Batches(learned, queries, rng.integers(5, 200, len(learned.documents)), given)
 
 
 def drawn(made: list[Batch]) -> list[tuple[int, ...]]:
@@ -44,7 +46,7 @@ def test_an_epoch_has_each_positive_once() -> None:
 
 
 def test_broad_queries_are_capped_and_take_turns() -> None:
-    made = batches(positives=2)
+    made = batches(positives_per_query=2)
     assert made.per_epoch == 2  # 2 + 1 + 2 + 2
     counts = np.bincount([group[0] for group in drawn(made.epoch(0))])
     assert counts.tolist() == [2, 1, 2, 2]
@@ -55,13 +57,13 @@ def test_broad_queries_are_capped_and_take_turns() -> None:
 def test_negatives_are_the_querys_own_and_differ() -> None:
     made = batches()
     for query, _, *negatives in drawn(made.epoch(0)):
-        own = made.training_set.queries[query].negatives.tolist()
+        own = made.training_set.queries[query].negatives[0].tolist()
         assert set(negatives) <= set(own)
         assert len(own) < 3 or len(set(negatives)) == 3
 
 
 def test_a_query_with_few_negatives_repeats_them() -> None:
-    made = batches([(1, 1)], negatives=4)
+    made = batches([(1, 1)], negatives_per_positive=4, batch=20)
     assert drawn(made.epoch(0)) == [(0, 0, 1, 1, 1, 1)]
 
 
@@ -80,7 +82,7 @@ def test_groups_of_like_length_share_a_batch() -> None:
     rng = np.random.default_rng(0)
     rng.shuffle(groups)
     arrays = [np.array(groups[i : i + 4]) for i in range(0, len(groups), 4)]
-    shuffled = sum(made.size(Batch(a[:, 0], a[:, 1:])) for a in arrays)
+    shuffled = sum(made.size(Batch(a[:, 0], a[:, 1:], a[:, 1:] < 0)) for a in arrays)
     assert sorted_ < 0.9 * shuffled
 
 
@@ -92,5 +94,21 @@ def test_batches_of_all_lengths_are_mixed() -> None:
 
 def test_size_counts_the_padding() -> None:
     learned = material([(1, 3)])
-    made = Batches(learned, np.array([5]), np.array([10, 40, 7, 7]), 8, 3, 4, 0)
+    made = Batches(learned, np.array([5]), np.array([10, 40, 7, 7]), RerankerTraining(negatives_per_positive=3))
     assert [made.size(batch) for batch in made.epoch(0)] == [4 * (5 + 40)]
+
+
+def test_pairs_of_the_binary_loss_are_mixed_over_queries() -> None:
+    made = batches(loss="binary", positives_per_query=None)
+    assert made.per_epoch == 4  # 14 positives with 3 negatives each are 56 pairs, 16 at once
+    epoch = made.epoch(0)
+    assert [batch.documents.shape for batch in epoch].count((16, 1)) == 3
+    pairs = [
+        (int(q), int(d), bool(r))
+        for b in epoch
+        for q, (d,), (r,) in zip(b.queries, b.documents, b.relevant, strict=True)
+    ]
+    expected = [(q, int(p), True) for q, query in enumerate(made.training_set.queries) for p in query.positives]
+    assert sorted(pair for pair in pairs if pair[2]) == expected
+    assert len(pairs) == 56
+    assert all(document in made.training_set.queries[query].negatives[0] for query, document, good in pairs if not good)

@@ -18,14 +18,14 @@ from ranktilt.progress import listening
 from ranktilt.training import cross_encoder, loop
 from ranktilt.training.batches import Batches
 from ranktilt.training.cross_encoder import train_cross_encoder
-from ranktilt.training.options import Trained, Training
+from ranktilt.training.options import RerankerTraining, Trained
 from tests.toy import no_room
 from tests.training.material import MARK, QUICK, WORDS, marked, marked_folder
 
 pytestmark = pytest.mark.neural
 
 
-def train(body: Path, folder: Path, options: Training = QUICK, **more: Any) -> Trained:
+def train(body: Path, folder: Path, options: RerankerTraining = QUICK, **more: Any) -> Trained:
     return train_cross_encoder(more.pop("collection", None) or marked(), body, folder, options=replace(options, **more))
 
 
@@ -58,8 +58,10 @@ def test_the_record_says_how_it_was_made(learned: Trained, tiny: Path) -> None:
     record = json.loads((learned.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(learned.record))
     assert record["from"] == str(tiny)
-    assert {k: record["spec"][k] for k in ("kind", "steps", "negatives", "seed", "precision", "device")} == {
-        "kind": "cross-encoder", "steps": 60, "negatives": 3, "seed": 0, "precision": "float32", "device": "cpu",
+    names = ("kind", "steps", "negatives_per_positive", "seed", "precision", "device")
+    assert {name: record["spec"][name] for name in names} == {
+        "kind": "cross-encoder", "steps": 60, "negatives_per_positive": 3, "seed": 0, "precision": "float32",
+        "device": "cpu",
     }  # fmt: skip
     figures = record["figures"]
     assert (figures["steps"], figures["queries"], figures["positives"]) == (60, len(WORDS), 2 * len(WORDS))
@@ -84,9 +86,9 @@ def test_the_loss_is_that_of_a_choice_among_the_group(tiny: Path, tmp_path: Path
     trained = train(tiny, tmp_path / "model", steps=1, rate=1e-12)
     model = AutoModelForSequenceClassification.from_pretrained(trained.folder)
     tokenizer = AutoTokenizer.from_pretrained(trained.folder)
-    found = cross_encoder.training_set(marked())
+    found = cross_encoder.training_set(marked(), QUICK)
     sizes = np.full(len(found.queries), 3), np.full(len(found.documents), 9)
-    batch = next(loop.starting(Batches(found, *sizes, 8, 3, 2, 0), 0))
+    batch = next(loop.starting(Batches(found, *sizes, QUICK), 0))
     losses = []
     for query, documents in zip(batch.queries, batch.documents, strict=True):
         texts = [found.documents[d] for d in documents]
@@ -104,16 +106,16 @@ def test_the_binary_loss_is_that_of_each_pair_by_itself(tiny: Path, tmp_path: Pa
     trained = train(tiny, tmp_path / "model", steps=1, rate=1e-12, loss="binary")
     model = AutoModelForSequenceClassification.from_pretrained(trained.folder)
     tokenizer = AutoTokenizer.from_pretrained(trained.folder)
-    found = cross_encoder.training_set(marked())
+    found = cross_encoder.training_set(marked(), QUICK)
     sizes = np.full(len(found.queries), 3), np.full(len(found.documents), 9)
-    batch = next(loop.starting(Batches(found, *sizes, 8, 3, 2, 0), 0))
+    batch = next(loop.starting(Batches(found, *sizes, replace(QUICK, loss="binary")), 0))
+    assert batch.documents.shape == (8, 1)  # pairs of any query, 8 at once
     losses = []
-    for query, documents in zip(batch.queries, batch.documents, strict=True):
-        texts = [found.documents[d] for d in documents]
-        given = tokenizer([found.queries[query].query] * 4, texts, padding=True, return_tensors="pt")
+    for query, (document,), (relevant,) in zip(batch.queries, batch.documents, batch.relevant, strict=True):
+        given = tokenizer(found.queries[query].query, found.documents[document], return_tensors="pt")
         with torch.inference_mode():
-            scores = model(**given).logits[:, 0].double().numpy()
-        losses += [np.log1p(np.exp(-scores[0])), *np.log1p(np.exp(scores[1:]))]
+            score = float(model(**given).logits[0, 0])
+        losses.append(np.log1p(np.exp(-score if relevant else score)))
     assert trained.figures["loss"] == [pytest.approx(np.mean(losses), abs=2e-4)]
     with pytest.raises(UserError, match=r"^unknown loss 'hinge'"):
         replace(QUICK, loss="hinge")
@@ -200,6 +202,15 @@ def test_an_interrupted_training_ends_with_the_same_weights(tiny: Path, tmp_path
     assert not (tmp_path / "model" / ".training").exists()
 
 
+@pytest.mark.usefixtures("at_every_step")
+def test_dropout_is_a_function_of_seed_and_step(tiny: Path, tmp_path: Path) -> None:
+    stop_at(2, tiny, tmp_path / "model", dropout=True)
+    resumed = train(tiny, tmp_path / "model", dropout=True)
+    assert resumed.resumed == 2
+    assert weights(resumed.folder) == weights(train(tiny, tmp_path / "whole", dropout=True).folder)
+    assert weights(resumed.folder) != weights(train(tiny, tmp_path / "none").folder)
+
+
 @pytest.mark.usefixtures("at_every_step", "ticking")
 def test_a_timed_training_keeps_its_number_of_steps(tiny: Path, tmp_path: Path) -> None:
     stop_at(2, tiny, tmp_path / "model", steps=None, minutes=0.04)
@@ -240,6 +251,15 @@ def test_a_full_disk_is_an_error_and_the_training_can_go_on(tiny: Path, tmp_path
     assert weights(resumed.folder) == weights(train(tiny, tmp_path / "whole").folder)
 
 
+def test_without_weight_decay_it_is_adam(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    ours = train(tiny, tmp_path / "ours", weight_decay=0.0)
+    decayed = train(tiny, tmp_path / "decayed", weight_decay=0.5)
+    monkeypatch.setattr(torch.optim, "AdamW", torch.optim.Adam)
+    assert weights(ours.folder) == weights(train(tiny, tmp_path / "adam", weight_decay=0.0).folder)
+    assert weights(ours.folder) != weights(decayed.folder)
+
+
 def test_a_device_that_is_not_there_is_an_error(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^train cross-encoder: no device 'abacus': "):
         train(tiny, tmp_path / "model", device="abacus")
@@ -268,7 +288,7 @@ def test_the_constraint_is_a_hinge_on_each_twin(tiny: Path, tmp_path: Path) -> N
     (batch,) = seen
     model = AutoModelForSequenceClassification.from_pretrained(some.folder)
     tokenizer = AutoTokenizer.from_pretrained(some.folder)
-    found = cross_encoder.training_set(marked(), constrained=True)
+    found = cross_encoder.training_set(marked(), replace(QUICK, alpha=2.0))
     hinge = 0.0
     for query, positive in zip(batch.queries, batch.documents[:, 0], strict=True):
         twin = found.documents[found.twins[positive]]

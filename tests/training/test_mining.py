@@ -17,7 +17,7 @@ from ranktilt.training.retriever_set import RetrieverSet, shared_set
 from tests.toy import collection_of
 from tests.training.material import WORDS, marked
 
-BM = RetrieverTraining(mine="bm25", negatives=2, batch=8, depth=6)
+BM = RetrieverTraining(mine="bm25", negatives_per_positive=2, batch=8, depth=6)
 
 
 def learned(collection: Collection | None = None) -> RetrieverSet:
@@ -59,7 +59,7 @@ class Contrary(BM25):
 
 def test_a_teacher_keeps_what_it_scores_below_the_positive() -> None:
     found = learned()
-    asked = RetrieverTraining(mine="cross", negatives=2, batch=8, depth=6)
+    asked = RetrieverTraining(mine="cross", negatives_per_positive=2, batch=8, depth=6)
     mined = Miner(found, asked, Contrary()).epoch(0)
     assert [rows.tolist() for rows in mined.scores] == [rows.tolist() for rows in mined.negatives]
     assert [rows.tolist() for rows in mined.of_positives] == [rows.tolist() for rows in found.positives]
@@ -139,7 +139,7 @@ def test_epochs_are_functions_of_the_seed() -> None:
     found = learned()
 
     def rows(number: int, **more: int) -> list[list[int]]:
-        made = batches(found, RetrieverTraining(mine="bm25", negatives=2, batch=8, depth=6, **more))  # type: ignore[arg-type]
+        made = batches(found, RetrieverTraining(mine="bm25", negatives_per_positive=2, batch=8, depth=6, **more))  # type: ignore[arg-type]
         return [batch.documents.ravel().tolist() for batch in made.epoch(number)]
 
     assert rows(1) == rows(1)
@@ -148,7 +148,7 @@ def test_epochs_are_functions_of_the_seed() -> None:
 
 
 def test_at_most_so_many_positives_of_a_query() -> None:
-    made = batches(learned(), RetrieverTraining(positives=1, batch=8))
+    made = batches(learned(), RetrieverTraining(positives_per_query=1, batch=8))
     assert made.per_epoch == 3
     assert sorted(q for batch in made.epoch(0) for q in batch.queries) == list(range(len(WORDS)))
 
@@ -156,7 +156,7 @@ def test_at_most_so_many_positives_of_a_query() -> None:
 def test_where_nothing_was_mined_any_other_document_is_a_negative() -> None:
     docs = [{"id": name, "text": text} for name, text in (("a", "apple"), ("b", "pear"), ("c", "plum"))]
     found = learned(collection_of(docs, {"q": "stone"}, {"q": {"a": 1}}))  # BM25 finds nothing for it
-    asked = RetrieverTraining(mine="bm25", negatives=8, batch=1)
+    asked = RetrieverTraining(mine="bm25", negatives_per_positive=8, batch=1)
     (batch,) = batches(found, asked).epoch(0)
     assert set(batch.documents[0, 1:].tolist()) == {1, 2}
     every = learned(collection_of(docs[:1], {"q": "stone"}, {"q": {"a": 1}}))
@@ -179,7 +179,7 @@ def test_halves_are_the_whole() -> None:
 
 def test_what_a_teacher_did_not_see_counts_as_its_lowest_score() -> None:
     found = learned()
-    made = batches(found, RetrieverTraining(mine="cross", negatives=2, batch=8), Contrary())
+    made = batches(found, RetrieverTraining(mine="cross", negatives_per_positive=2, batch=8), Contrary())
     nothing = Mined(
         tuple(np.empty(0, np.int64) for _ in found.positives), tuple(np.empty(0) for _ in found.positives),
         tuple(np.arange(len(rows)) + 4.0 for rows in found.positives),

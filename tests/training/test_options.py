@@ -1,18 +1,21 @@
 """Options of a training: what is refused, and what they come to."""
 
+from typing import Any
+
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.training.options import Training, learning_rate
+from ranktilt.training.options import RerankerTraining, Training, learning_rate
 from tests.refusals import refused
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"negatives": 0}, "expected negatives of at least 1, got 0"),
-        ({"positives": 0}, "expected positives of at least 1, got 0"),
-        ({"depth": -1}, "expected depth of at least 1, got -1"),
+        ({"negatives_per_positive": 0}, "expected negatives_per_positive of at least 1, got 0"),
+        ({"positives_per_query": 0}, "expected positives_per_query of at least 1, got 0"),
+        ({"warmup_steps": -1}, "expected warmup_steps of at least 0, got -1"),
+        ({"weight_decay": float("nan")}, "expected weight_decay of at least 0, got nan"),
         ({"steps": 0}, "expected steps of at least 1, got 0"),
         ({"batch": 0}, "expected batch of at least 1, got 0"),
         ({"max_query_tokens": 0}, "expected max_query_tokens of at least 1, got 0"),
@@ -44,10 +47,52 @@ def test_unknown_names_are_refused(options: dict[str, str], message: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(
+            (
+                {"negatives": text},
+                f"training: expected negatives as bm25:K or random:N, such as random:1000, got {text!r}",
+            )
+            for text in ("random", "random:", "random:0", "bm25:x", "ann:5", "4")
+        ),
+        ({"negatives": "random:3"}, "training: negatives=random:3 are fewer than the 4 of each positive"),
+        ({"negatives": "random:9", "positives": "retrieved"}, "training: positives=retrieved are those of BM25's best"),
+        ({"positives": "al"}, "unknown choice of positives 'al'; did you mean 'all'?"),
+        ({"triples": "t.tsv", "positives": "all"}, "training: triples say what is positive and negative; leave out"),
+        ({"loss": "hinge"}, "unknown loss 'hinge'"),
+    ],
+)
+def test_what_is_learned_from_is_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as found:
+        RerankerTraining(**options)
+    assert str(found.value).startswith(message)
+
+
+def test_only_what_bm25_finds_is_learned_from_unless_all_is_asked_for_or_negatives_are_random() -> None:
+    found = [{}, {"positives": "all"}, {"negatives": "random:9"}, {"negatives": "bm25:9"}]
+    assert [RerankerTraining(**options).retrieved_only for options in found] == [True, False, False, True]
+
+
+def test_presets() -> None:
+    paper, notebook = (RerankerTraining.of_preset(name) for name in ("paper", "notebook"))
+    names = ("rate", "max_query_tokens", "max_document_tokens", "weight_decay", "warmup_steps", "dropout", "epochs")
+    assert [getattr(paper, name) for name in names] == [7e-6, 30, 200, 0.0, None, False, 1]
+    assert [getattr(notebook, name) for name in names] == [2e-5, 70, 350, 0.01, 5000, True, 1000]
+    for preset in (paper, notebook):
+        assert (preset.pool, preset.retrieved_only, preset.negatives_per_positive) == (("random", 1000), False, 4)
+        assert (preset.loss, preset.batch, preset.rows, preset.positives_per_query) == ("binary", 32, 32, None)
+    given = RerankerTraining.of_preset("paper", triples="t.tsv")
+    assert (given.triples, given.negatives, given.positives, given.rate) == ("t.tsv", None, None, 7e-6)
+    assert RerankerTraining.of_preset("paper", negatives="bm25:50").positives == "all"
+
+
+@pytest.mark.parametrize(
     ("batch", "negatives", "groups"), [(32, 4, 6), (32, 3, 8), (5, 4, 1), (3, 4, 1), (40, 4, 8), (2, 1, 1)]
 )
 def test_a_batch_is_made_of_whole_groups(batch: int, negatives: int, groups: int) -> None:
-    assert Training(batch=batch, negatives=negatives).groups == groups
+    assert RerankerTraining(batch=batch, negatives_per_positive=negatives).rows == groups
+    assert RerankerTraining(batch=batch, negatives_per_positive=negatives, loss="binary").rows == batch
 
 
 @pytest.mark.parametrize(
@@ -61,8 +106,13 @@ def test_the_learning_rate_rises_and_falls(step: int, steps: int, expected: floa
     assert learning_rate(step, steps, 2e-4) == pytest.approx(2e-4 * expected)
 
 
+@pytest.mark.parametrize(("step", "expected"), [(0, 0.02), (49, 1.0), (75, 0.5), (99, 0.02)])
+def test_the_warm_up_can_be_chosen(step: int, expected: float) -> None:
+    assert learning_rate(step, 100, 1.0, 50) == pytest.approx(expected)
+
+
 def test_the_spec_names_every_option() -> None:
     spec = Training(sources=("human",), minutes=20).spec()
     assert spec["sources"] == ("human",)
     assert spec["minutes"] == 20
-    assert (spec["steps"], spec["negatives"], spec["seed"]) == (None, 4, 0)
+    assert (spec["steps"], spec["negatives_per_positive"], spec["seed"]) == (None, 4, 0)

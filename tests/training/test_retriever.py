@@ -39,7 +39,7 @@ QUICK = RetrieverTraining(
     steps=5, batch=8, max_query_tokens=8, max_document_tokens=16, rate=2e-3, precision="float32", depth=20
 )
 """A second of work with the tiny model; an epoch has 5 batches."""
-BM = replace(QUICK, mine="bm25", negatives=2)
+BM = replace(QUICK, mine="bm25", negatives_per_positive=2)
 
 
 def train(body: Path, folder: Path, options: RetrieverTraining = QUICK, **more: Any) -> Trained:
@@ -131,7 +131,11 @@ def test_a_steps_loss_is_that_of_sentence_transformers(
 def test_every_loss_is_learned_from_with_the_constraint(tiny: Path, tmp_path: Path, loss: str) -> None:
     taught = LOSSES[loss] == SCORES
     asked = replace(
-        BM, loss=loss, alpha=0.1, negatives=1 if loss == "TripletLoss" else 2, mine="cross" if taught else "bm25"
+        BM,
+        loss=loss,
+        alpha=0.1,
+        negatives_per_positive=1 if loss == "TripletLoss" else 2,
+        mine="cross" if taught else "bm25",
     )
     trained = train(tiny, tmp_path / "model", asked, teacher=Contrary() if taught else None)
     assert np.isfinite(trained.figures["loss"]).all()
@@ -351,7 +355,7 @@ def mistake(action: Callable[[], object]) -> str:
         ({"loss": "TripletLoss:x"}, "cannot read loss 'TripletLoss:x': expected Name(option=value,…)"),
         ({"loss": "TripletLoss(margn=1)", "mine": "bm25"}, "train retriever: TripletLoss(margn=1): "),
         (
-            {"loss": "TripletLoss", "mine": "bm25", "negatives": 2},
+            {"loss": "TripletLoss", "mine": "bm25", "negatives_per_positive": 2},
             "train retriever: TripletLoss takes one negative a row",
         ),
         ({"loss": "CoSENTLoss"}, "train retriever: CoSENTLoss learns from negatives of its own; choose a scheme"),

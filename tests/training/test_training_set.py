@@ -1,5 +1,8 @@
 """What is learned from: BM25's relevant documents, and negatives that are no version of a relevant one."""
 
+from dataclasses import replace
+
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -8,16 +11,20 @@ from hypothesis import strategies as st
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.training.options import RerankerTraining
 from ranktilt.training.training_set import named_sources, training_set
+from tests.refusals import refused
 from tests.toy import Row, Table, collection_of, toy
 from tests.training.material import WORDS, marked
 
 
 def learned(collection: Collection, **options: object) -> dict[str, tuple[set[str], set[str]]]:
     """Texts of positives and negatives by text of the query."""
-    found = training_set(collection, **options)  # type: ignore[arg-type]
+    found = training_set(collection, RerankerTraining(**options))  # type: ignore[arg-type]
     return {
-        lesson.query: tuple({found.documents[i] for i in rows} for rows in (lesson.positives, lesson.negatives))  # type: ignore[misc]
+        lesson.query: tuple(
+            {found.documents[i] for i in rows} for rows in (lesson.positives, np.concatenate(lesson.negatives))
+        )  # type: ignore[misc]
         for lesson in found.queries
     }
 
@@ -49,6 +56,44 @@ def test_a_relevant_document_that_bm25_does_not_find_is_not_learned() -> None:
     assert learned(apples(qrels=qrels)) == {"red apples": ({"red apples"}, {"red cars"})}
 
 
+def test_all_that_is_relevant_is_learned_when_asked_for() -> None:
+    qrels = {"q": {"good": 1, "far": 1}}
+    assert learned(apples(qrels=qrels), positives="all") == {"red apples": ({"red apples", "blue sky"}, {"red cars"})}
+    found, every = (training_set(apples(qrels=qrels), RerankerTraining(positives=kind)) for kind in (None, "all"))
+    assert (found.skipped_positives, every.skipped_positives) == (1, 0)
+
+
+def test_random_negatives_are_any_documents_that_are_not_relevant() -> None:
+    version = {"id": "good-llm", "text": "apples that are red", "source": "llm", "origin": "good"}
+    more = (
+        version,
+        {"id": "copy", "text": "red apples"},
+        {"id": "q", "text": "what is asked"},
+        {"id": "x", "text": "x"},
+    )
+    given = {"negatives": "random:3", "negatives_per_positive": 2}
+    assert learned(apples(*more), **given) == {"red apples": ({"red apples"}, {"red cars", "blue sky", "x"})}
+    with refused(
+        "training: negatives=random:4 asks for more documents than there are: 3 of 7 are not relevant to query 'q'"
+    ):
+        learned(apples(*more), **{**given, "negatives": "random:4"})
+
+
+def test_each_positive_has_random_negatives_of_its_own() -> None:
+    given = RerankerTraining(negatives="random:40", seed=5)
+    first, again, other = (training_set(marked(), replace(given, seed=seed)) for seed in (5, 5, 6))
+    pools = [[pool.tolist() for query in found.queries for pool in query.negatives] for found in (first, again, other)]
+    assert pools[0] == pools[1] != pools[2]
+    assert len(pools[0]) == 2 * len(WORDS)
+    assert all(len(set(pool)) == 40 for pool in pools[0])
+    assert len({tuple(pool) for pool in pools[0]}) == len(pools[0])
+    for query in first.queries:
+        texts = {first.documents[row] for pool in query.negatives for row in pool}
+        assert not any(text.startswith(f"{query.query} zz") for text in texts)
+    drawn = np.bincount([row for pool in pools[0] for row in pool], minlength=240)
+    assert drawn.min() > 0  # 1,600 draws reach every one of 240 documents
+
+
 def test_no_version_of_a_relevant_document_is_a_negative() -> None:
     version = {"id": "good-llm", "text": "apples that are red", "source": "llm", "origin": "good"}
     assert learned(apples(version)) == {"red apples": ({"red apples"}, {"red cars"})}
@@ -67,27 +112,27 @@ def test_titles_are_read_with_texts_unless_asked_otherwise() -> None:
 def test_depth_cuts_what_is_learned_from() -> None:
     many = apples(*({"id": f"m{i}", "text": f"red {'thing ' * i}"} for i in range(1, 9)))
     assert len(learned(many)["red apples"][1]) == 9
-    assert len(learned(many, depth=4)["red apples"][1]) == 3
+    assert len(learned(many, negatives="bm25:4")["red apples"][1]) == 3
 
 
 def test_queries_without_a_positive_or_a_negative_are_counted_and_left_out() -> None:
     docs = [{"id": name, "text": name} for name in ("red apples", "red cars", "old clock", "sea")]
     queries = {"q1": "red apples", "q2": "old clock", "q3": "boats"}
     qrels = {"q1": {"red apples": 1}, "q2": {"old clock": 1}, "q3": {"sea": 1}}
-    found = training_set(collection_of(docs, queries, qrels))
+    found = training_set(collection_of(docs, queries, qrels), RerankerTraining())
     assert [lesson.query for lesson in found.queries] == ["red apples"]
     assert found.skipped == 2
 
 
 def test_only_the_documents_of_the_sources_are_learned_from() -> None:
     both = marked()
-    assert {text[-1] for text in training_set(both, sources=["human"]).documents} == {"h"}
+    assert {text[-1] for text in training_set(both, RerankerTraining(sources=("human",))).documents} == {"h"}
     for positives, negatives in learned(both, sources=["human"]).values():
         assert len(positives) == 2
         assert len(negatives) == 4
     # Nobody judged the other side, but its versions of relevant documents are no negatives.
     with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
-        training_set(both, sources=["llm"])
+        training_set(both, RerankerTraining(sources=("llm",)))
 
 
 def test_versions_of_other_sources_count_when_a_source_is_chosen() -> None:
@@ -117,7 +162,7 @@ def test_a_negative_is_never_relevant_nor_a_version_of_what_is(grades: list[int]
 
 
 def test_places_lead_to_the_texts_of_the_chosen_documents() -> None:
-    found = training_set(marked(), sources=["human"])
+    found = training_set(marked(), RerankerTraining(sources=("human",)))
     assert len(found.documents) == 6 * len(WORDS)
     lesson = next(one for one in found.queries if one.query == "wcd")
     assert sorted(found.documents[i] for i in lesson.positives) == ["wcd zz g h", "wcd zz h h"]
@@ -125,18 +170,18 @@ def test_places_lead_to_the_texts_of_the_chosen_documents() -> None:
 
 def test_an_unknown_source_is_named() -> None:
     with pytest.raises(UserError, match=r"unknown source 'hunan'; did you mean 'human'\? \(valid: human, llm\)"):
-        training_set(toy(), sources=["hunan"])
+        training_set(toy(), RerankerTraining(sources=("hunan",)))
 
 
 def test_nothing_relevant_is_an_error() -> None:
     with pytest.raises(UserError, match=r"^the collection: no document is judged relevant; there is nothing"):
-        training_set(apples(qrels={"q": {"bad": 0}}))
+        training_set(apples(qrels={"q": {"bad": 0}}), RerankerTraining())
 
 
 def test_nothing_found_is_an_error() -> None:
     expected = "BM25 finds no relevant document beside others among its best 100; there is nothing to learn"
     with pytest.raises(UserError, match=expected):
-        training_set(apples(qrels={"q": {"far": 1}}))
+        training_set(apples(qrels={"q": {"far": 1}}), RerankerTraining())
 
 
 def test_judgments_of_what_is_not_there_do_not_count() -> None:
@@ -163,11 +208,12 @@ def test_llm_is_the_source_beside_the_first() -> None:
 
 def test_limits_are_drawn_by_the_seed_and_leave_no_false_negatives() -> None:
     first, again, other = (
-        training_set(marked(), sources=("human",), limits=(("human", 9),), seed=seed) for seed in (1, 1, 2)
+        training_set(marked(), RerankerTraining(sources=("human",), limits=(("human", 9),), seed=seed))
+        for seed in (1, 1, 2)
     )
     assert sum(len(query.positives) for query in first.queries) == 9
     chosen = [
         {found.documents[d] for query in found.queries for d in query.positives} for found in (first, again, other)
     ]
     assert chosen[0] == chosen[1] != chosen[2]
-    assert not any("zz" in first.documents[d] for query in first.queries for d in query.negatives)
+    assert not any("zz" in first.documents[d] for query in first.queries for pool in query.negatives for d in pool)

@@ -18,8 +18,9 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, too_few
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import Measure, measure, signed
+from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.printing import signed
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 Outcome = Literal["level", "tilted", "inconclusive"]

@@ -19,7 +19,8 @@ from ranktilt.auditing.verdict import Verdict, bounds, judge
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import Measure, signed
+from ranktilt.measures.base import Measure
+from ranktilt.measures.printing import signed
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Effect
 from ranktilt.errors import counted
-from ranktilt.measures.base import signed as signed
+from ranktilt.measures.printing import signed as signed
 
 
 class Verdict(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,12 +17,16 @@ from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.cli.train import (
     DocumentTokens,
     Minutes,
+    Negatives,
+    NegativesPerPositive,
     PairsABatch,
+    Positives,
     Precision,
     Preset,
     QueryTokens,
     RerankerRate,
     Steps,
+    WarmupSteps,
     read_amounts,
 )
 from ranktilt.errors import UserError
@@ -66,10 +70,14 @@ class _Trainings(options.OptionGroup):
         typer.Option("--curve", metavar="SOURCE=N,…", help="A ranker that learns from so many documents of each."),
     ] = None
     preset: Preset = None
+    negatives: Negatives = None
+    negatives_per_positive: NegativesPerPositive = None
+    positives: Positives = None
     steps: Steps = None
     minutes: Minutes = None
     batch: PairsABatch = None
     rate: RerankerRate = None
+    warmup_steps: WarmupSteps = None
     max_query_tokens: QueryTokens = None
     max_document_tokens: DocumentTokens = None
     precision: Precision = options.Precisions.float32
@@ -77,11 +85,11 @@ class _Trainings(options.OptionGroup):
     def study_options(self, **more: Any) -> StudyOptions:
         """As the study takes them; `more` are those of other groups."""
         from ranktilt.mitigation.training_plan import StudyOptions
-        from ranktilt.training.options import Training
+        from ranktilt.training.options import RerankerTraining
 
-        names = ("steps", "minutes", "batch", "rate", "max_query_tokens", "max_document_tokens", "precision")
+        names = [one.name for one in fields(RerankerTraining) if hasattr(self, one.name)]
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        training = Training.of_preset(self.preset, **given, text=more.pop("text"), device=more.pop("device"))
+        training = RerankerTraining.of_preset(self.preset, **given, text=more.pop("text"), device=more.pop("device"))
         return StudyOptions(
             training=training, seeds=self.seeds, depth=self.depth, queries=self.queries, disjoint=self.disjoint,
             curve=tuple(tuple(read_amounts([one], "--curve").items()) for one in self.curve or ()),

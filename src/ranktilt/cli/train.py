@@ -14,7 +14,7 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -51,7 +51,35 @@ DocumentTokens = Annotated[
 ]
 Preset = Annotated[
     str | None,
-    typer.Option("--preset", metavar="paper|notebook", help="As Askari et al. train; options beside it come first."),
+    typer.Option(
+        "--preset", metavar="paper|notebook", help="Askari et al.'s settings; explicit options override them."
+    ),
+]
+Negatives = Annotated[
+    str | None,
+    typer.Option(
+        "--negatives",
+        metavar="bm25:K|random:N",
+        help="Draw negatives from BM25's best K, or from N documents at random (default: bm25:100).",
+    ),
+]
+NegativesPerPositive = Annotated[
+    int | None,
+    typer.Option("--negatives-per-positive", metavar="N", help="Negatives of each positive in an epoch (default: 4)."),
+]
+Positives = Annotated[
+    str | None,
+    typer.Option(
+        "--positives",
+        metavar="retrieved|all",
+        help="Learn from the relevant documents among BM25's best K, or from all (default with random negatives).",
+    ),
+]
+WarmupSteps = Annotated[
+    int | None,
+    typer.Option(
+        "--warmup-steps", metavar="N", help="Steps over which the learning rate rises (default: a tenth of all)."
+    ),
 ]
 PairsABatch = Annotated[
     int | None, typer.Option("--batch", metavar="N", help="Pairs of query and document a step (default: 32).")
@@ -80,6 +108,10 @@ class _Learning(options.OptionGroup):
     minutes: Minutes = None
     epochs: Annotated[
         int | None, typer.Option("--epochs", metavar="N", help="Without --steps or --minutes (default: 1).")
+    ] = None
+    warmup_steps: WarmupSteps = None
+    weight_decay: Annotated[
+        float | None, typer.Option("--weight-decay", metavar="X", help="Of AdamW; 0 is Adam (default: 0.01).")
     ] = None
     max_query_tokens: QueryTokens = None
     max_document_tokens: DocumentTokens = None
@@ -120,11 +152,12 @@ class _RerankerLearning(_Learning):
     loss: Annotated[
         str | None, typer.Option("--loss", metavar="softmax|binary", help="Choose in a group, or judge each pair.")
     ] = None
-    negatives: Annotated[
-        int | None, typer.Option("--negatives", metavar="N", help="BM25 negatives of each positive (default: 4).")
-    ] = None
-    depth: Annotated[
-        int | None, typer.Option("--depth", metavar="K", help="Learn from BM25's best K documents (default: 100).")
+    negatives: Negatives = None
+    negatives_per_positive: NegativesPerPositive = None
+    positives: Positives = None
+    triples: Annotated[
+        str | None,
+        typer.Option("--triples", metavar="FILE", help="Learn from lines of query, positive and negative (.tsv)."),
     ] = None
     batch: PairsABatch = None
     rate: RerankerRate = None
@@ -146,7 +179,9 @@ class _RetrieverLearning(_Learning):
     mine: Annotated[
         str, typer.Option("--mine", metavar="SCHEME", help="Negatives: in-batch, bm25, ann (anew each epoch) or cross.")
     ] = "in-batch"
-    negatives: Annotated[int, typer.Option("--negatives", metavar="N", help="Mined negatives of each positive.")] = 1
+    negatives_per_positive: Annotated[
+        int, typer.Option("--negatives-per-positive", metavar="N", help="Mined negatives of each positive.")
+    ] = 1
     depth: Annotated[int, typer.Option("--depth", metavar="K", help="Negatives are among the best K documents.")] = 100
     batch: Annotated[int, typer.Option("--batch", metavar="N", help="Queries a step.")] = 32
     rate: _Rate = 2e-5
@@ -167,14 +202,14 @@ def cross_encoder(
     learning: _RerankerLearning,
     neural: _Reading,
 ) -> None:
-    """Fine-tune an encoder into a re-ranker on the train split, with BM25 negatives; resumes what was interrupted."""
+    """Fine-tune an encoder into a re-ranker on the train split; resumes what was interrupted."""
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
-    from ranktilt.training.options import Training
+    from ranktilt.training.options import RerankerTraining
 
     given = learning.given()
     text, preset = neural.text or "title+text", given.pop("preset", None)
-    chosen = Training.of_preset(preset, **given, text=text, device=neural.device)
+    chosen = RerankerTraining.of_preset(preset, **given, text=text, device=neural.device)
     loaded = load(collection, split=split, ignore_unknown=True)
     with _interruptible(output):
         trained = train_cross_encoder(loaded, start_from, output, options=chosen)
@@ -370,7 +405,9 @@ def _summary(trained: Trained, collection: Path, stage: str) -> str:
         much = f"{found['pairs']:,} of the pairs that {found['queries']:,} queries allow"
         did = f"{trained.folder}: learned from {much} in {steps:,} steps{went_on}"
     first, last = found["loss"][0], found["loss"][-1]
+    left_out = found.get("skipped_positives", 0)
+    beyond = f" Left out: {counted(left_out, 'relevant document', 'relevant documents')}." if left_out else ""
     place = str(trained.folder)
     spec = f'"{place}"' if set(place) & set("()@,") or ">>" in place else place
     following = shlex.join(["ranktilt", "audit", str(collection), "-r", f"{stage}:{spec}"])
-    return f"{did}; its loss went from {first:.2f} to {last:.2f}.\nNext: {following}"
+    return f"{did}; its loss went from {first:.2f} to {last:.2f}.{beyond}\nNext: {following}"

@@ -19,7 +19,8 @@ import polars as pl
 from ranktilt.datasets.save import save
 from ranktilt.errors import UserError, unknown
 from ranktilt.generation.retrieval_qa import SPLITS, RetrievalQA
-from ranktilt.generation.triples import FORMS, TripleRules, one_line, triples
+from ranktilt.generation.triples import FORMS, TripleRules, triples
+from ranktilt.io.columns import one_line
 from ranktilt.io.files import cannot_write, require_place, sha256
 from ranktilt.io.qrels import to_tsv
 from ranktilt.progress import report

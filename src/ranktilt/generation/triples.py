@@ -11,12 +11,13 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
+from ranktilt.io.columns import one_line
 from ranktilt.run import codes
+from ranktilt.statistics.sampling import sample_rows
 
 Rows = npt.NDArray[np.int64]
 PER = ("positive", "query")
 FORMS = ("ids", "text")
-_BREAKS = r"[\t\r\n\x0b\x0c\x1c-\x1e\x{85}\x{2028}\x{2029}]+"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,11 +60,6 @@ def triples(collection: Collection, rules: TripleRules, *, form: str = "ids") ->
                 yield start + (b"\n" + start).join(names[negatives].tolist()) + b"\n"
 
 
-def one_line(texts: pl.Series) -> pl.Series:
-    """Return texts without tabs and line ends, as a tab-separated file needs them."""
-    return texts.str.replace_all(_BREAKS, " ")
-
-
 def _relevant(collection: Collection) -> Iterator[tuple[str, list[int], list[int]]]:
     """Each query with the rows of its relevant documents, and of these and all copies of their text, sorted."""
     judged = collection.qrels.filter(pl.col("grade") > 0)
@@ -79,14 +75,8 @@ def _draw(
 ) -> list[Rows]:
     """Rows of random documents for each relevant one."""
     every, excluded = documents
-    left = every - len(excluded)
-    n = min(rules.negatives, left)
-    drawn = [
-        random.choice(left, n, replace=False, shuffle=False) for _ in range(1 if rules.per == "query" else relevant)
-    ]
-    for rows in drawn:
-        for row in excluded:  # in rising order: what is drawn counts the others only
-            rows += rows >= row
+    n = min(rules.negatives, every - len(excluded))
+    drawn = [sample_rows(random, n, every, excluded) for _ in range(1 if rules.per == "query" else relevant)]
     if rules.per == "query":  # shuffled, for a draw without that is not in random order
         return np.array_split(random.permutation(drawn[0]), relevant)
     return drawn

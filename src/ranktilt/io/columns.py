@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import polars as pl
 
+_BREAKS = r"[\t\r\n\x0b\x0c\x1c-\x1e\x{85}\x{2028}\x{2029}]+"
 SCALARS: dict[type, type[pl.DataType]] = {str: pl.String, bool: pl.Boolean, int: pl.Int64, float: pl.Float64}
 
 
@@ -35,3 +36,8 @@ def json_series(name: str, values: list[Any]) -> pl.Series:
     if kind in SCALARS and whole:
         return pl.Series(name, values, dtype=SCALARS[kind])
     return pl.Series(name, [None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary)
+
+
+def one_line(texts: pl.Series) -> pl.Series:
+    """Return texts without tabs and line ends, as a tab-separated file needs them."""
+    return texts.str.replace_all(_BREAKS, " ")

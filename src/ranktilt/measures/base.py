@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError, counted, unknown
+from ranktilt.measures.printing import rounded, signed
 
 if TYPE_CHECKING:
     from ranktilt.measures.ranking import Hits, Judged, Ranking
@@ -490,14 +491,3 @@ def _whole(value: str, what: str) -> int:
     if not re.fullmatch("-?[0-9]+", value):
         raise UserError(f"{what}: expected a whole number, got {value!r}")
     return int(value)
-
-
-def rounded(value: float, digits: int = 1, form: str = "") -> str:
-    """Print a number with so many decimals; its last bits, in which machines differ, decide nothing."""
-    return f"{float(f'{value:.12g}'):{form}.{digits}f}"
-
-
-def signed(value: float, digits: int = 1) -> str:
-    """Print a number with its sign; what rounds to nothing has none."""
-    text = rounded(value, digits, "+")
-    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")

@@ -25,8 +25,8 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.verdict import bounds
 from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import signed
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.printing import signed
 
 BUDGET = 0.01
 Place = tuple[str, str, str, str]

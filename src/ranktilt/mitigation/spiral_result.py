@@ -10,7 +10,7 @@ from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.verdict import bounds
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import rounded, signed
+from ranktilt.measures.printing import rounded, signed
 
 
 class QueryMean(NamedTuple):

@@ -31,7 +31,7 @@ from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.model import FOR, TrainableModel, find_base_model
-from ranktilt.training.options import Training
+from ranktilt.training.options import RerankerTraining
 from ranktilt.training.training_set import copies_of_text, named_sources, training_set
 
 FULL = 1000
@@ -58,7 +58,7 @@ class StudyOptions:
 
     Parameters
     ----------
-    training : Training, optional
+    training : RerankerTraining, optional
         How each encoder learns; sources, seed and amounts come from the study.
     seeds : int, optional
         Trainings of each ranker.
@@ -81,7 +81,7 @@ class StudyOptions:
         Of the drawn queries, and of the first training.
     """
 
-    training: Training = field(default_factory=Training)
+    training: RerankerTraining = field(default_factory=RerankerTraining)
     seeds: int = 1
     depth: int = FULL
     queries: int | None = None
@@ -187,7 +187,7 @@ def _bodies(models: Sequence[str | Path]) -> dict[str, str]:
     return dict(zip(names, map(str, models), strict=True))
 
 
-def _check_bodies(bodies: Mapping[str, str], training: Training) -> None:
+def _check_bodies(bodies: Mapping[str, str], training: RerankerTraining) -> None:
     """Refuse what is no encoder before any training; the weights are read, for a folder may hold those of another."""
     torch = need("torch", extra="neural", for_=FOR)
     for model in bodies.values():
@@ -219,8 +219,7 @@ def _plans(train: Collection, bodies: Mapping[str, str], options: StudyOptions) 
     learned = [*(((name,), ()) for name in sides), *((tuple(dict(found)), found) for found in curve)]
     for sources, limits in learned:
         # Refuses what has nothing to learn from, of which BM25 finds no relevant document, or fewer than are asked for.
-        how = replace(options.training, sources=sources, limits=limits)
-        training_set(train, sources=sources, limits=limits, depth=how.depth, text=how.text)
+        training_set(train, replace(options.training, sources=sources, limits=limits, alpha=0.0))
     return [
         TrainedRanker(body, sources, seed, "", limits, tuned)
         for body, tuned in [(body, tuned_for(model)) for body, model in bodies.items()]
@@ -238,7 +237,9 @@ def _amounts(amounts: Amounts, train: Collection) -> Amounts:
     return found
 
 
-def _trained(plan: TrainedRanker, model: str, train: Collection, work: Path, training: Training) -> TrainedRanker:
+def _trained(
+    plan: TrainedRanker, model: str, train: Collection, work: Path, training: RerankerTraining
+) -> TrainedRanker:
     """Train it, or find it trained."""
     place = work / "models" / _slug(plan.run)
     how = replace(training, sources=plan.documents, seed=plan.seed, limits=plan.limits)
@@ -246,7 +247,7 @@ def _trained(plan: TrainedRanker, model: str, train: Collection, work: Path, tra
     return replace(plan, ranker=repr(_cross_encoder(place, training)))
 
 
-def _cross_encoder(place: Path, training: Training) -> CrossEncoder:
+def _cross_encoder(place: Path, training: RerankerTraining) -> CrossEncoder:
     return CrossEncoder(
         str(place), text=training.text, device=training.device, max_query_tokens=training.max_query_tokens,
         max_document_tokens=training.max_document_tokens,

@@ -13,7 +13,7 @@ from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.verdict import bounds
 from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import signed
+from ranktilt.measures.printing import signed
 
 BASELINE = "BM25"
 Kind = Literal["supervised", "zero-shot", "seen", "first stage", "curve"]

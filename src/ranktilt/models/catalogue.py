@@ -98,7 +98,7 @@ _TABLE = (
     ),
     Model(
         "tinybert", "cross-encoder", "cross-encoder/ms-marco-TinyBERT-L-2-v2",
-        "TinyBERT (BERT-Tiny), 2 layers, MS MARCO", "Apache-2.0",
+        "TinyBERT-L-2 (a BERT-Tiny), 2 layers, MS MARCO", "Apache-2.0",
         "cross-encoder/ms-marco, sentence-transformers, after Turc et al., Well-Read Students, 2019",
         limit=512, also=("cross-encoder/ms-marco-TinyBERT-L2-v2",),
     ),
@@ -108,9 +108,8 @@ _TABLE = (
         limit=512, tuned=False,
     ),
     Model(
-        "tinybert-body", "cross-encoder", "nreimers/BERT-Tiny_L-2_H-128_A-2",
-        "TinyBERT (BERT-Tiny), 2 layers, untuned", UNKNOWN,
-        "Turc et al., Well-Read Students, 2019; the body that Askari et al., CIKM 2023, train",
+        "bert-tiny-body", "cross-encoder", "nreimers/BERT-Tiny_L-2_H-128_A-2", "BERT-Tiny, 2 layers, untuned", UNKNOWN,
+        "Turc et al., Well-Read Students, 2019; not the TinyBERT of Askari et al., CIKM 2023",
         limit=512, tuned=False,
     ),
     Model(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ranktilt.auditing.verdict import probability
 from ranktilt.auditing.verdict import signed as with_sign
 from ranktilt.errors import counted
-from ranktilt.measures.base import rounded
+from ranktilt.measures.printing import rounded
 
 DASH = "–"
 _UNITS = ("B", "kB", "MB", "GB", "TB")

@@ -7,18 +7,21 @@ from functools import cached_property
 
 import numpy as np
 
-from ranktilt.training.training_set import Ints, TrainingSet
+from ranktilt.training.options import RerankerTraining
+from ranktilt.training.training_set import Bools, Ints, TrainingSet
 
 _MEGA = 32  # batches among which lengths are sorted
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Groups of one positive and its negatives, by their places in a `TrainingSet`."""
+    """Groups of one positive and its negatives, or single pairs, by their places in a `TrainingSet`."""
 
     queries: Ints
     documents: Ints
-    """Shape (n_groups, 1 + negatives); the positive comes first."""
+    """Shape (n_groups, 1 + negatives), the positive first; or (n_pairs, 1)."""
+    relevant: Bools
+    """Which of the documents are positives."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,42 +31,49 @@ class Batches:
     training_set: TrainingSet
     query_tokens: Ints
     document_tokens: Ints
-    positives: int
-    """Most positives of one query in an epoch."""
-    negatives: int
-    """Negatives of each positive; drawn with repeats where a query has fewer."""
-    groups: int
-    """Groups in a batch."""
-    seed: int
+    options: RerankerTraining
+    """Of which count: positives of a query, negatives of a positive, rows of a batch, and the seed."""
 
     @cached_property
     def per_epoch(self) -> int:
         """Batches in an epoch."""
-        groups = sum(min(len(e.positives), self.positives) for e in self.training_set.queries)
-        return -(-groups // self.groups)
+        rows = sum(len(query.positives[: self.options.positives_per_query]) for query in self.training_set.queries)
+        if self.options.mixed_pairs:
+            rows *= 1 + self.options.negatives_per_positive
+        return -(-rows // self.options.rows)
 
     def epoch(self, number: int) -> list[Batch]:
-        """Return all batches of an epoch: groups of like length share one, and the batches are in random order."""
-        rng = np.random.default_rng([self.seed, number])
-        queries, documents = self._groups(rng)
+        """Return all batches of an epoch: rows of like length share one, and the batches are in random order."""
+        rng = np.random.default_rng([self.options.seed, number])
+        queries, documents, relevant = self._rows(rng)
         lengths = self.query_tokens[queries] + self.document_tokens[documents].max(axis=1)
-        order = rng.permutation(len(queries))
+        order, size = rng.permutation(len(queries)), self.options.rows
         batches = []
-        for start in range(0, len(order), self.groups * _MEGA):
-            mega = order[start : start + self.groups * _MEGA]
+        for start in range(0, len(order), size * _MEGA):
+            mega = order[start : start + size * _MEGA]
             mega = mega[np.argsort(-lengths[mega], kind="stable")]
-            parts = [mega[first : first + self.groups] for first in range(0, len(mega), self.groups)]
-            batches += [Batch(queries[parts[i]], documents[parts[i]]) for i in rng.permutation(len(parts))]
+            parts = [mega[first : first + size] for first in range(0, len(mega), size)]
+            chosen = (parts[i] for i in rng.permutation(len(parts)))
+            batches += [Batch(queries[rows], documents[rows], relevant[rows]) for rows in chosen]
         return batches
 
+    def _rows(self, rng: np.random.Generator) -> tuple[Ints, Ints, Bools]:
+        """Queries, documents, and which of these are positives."""
+        queries, documents = self._groups(rng)
+        relevant = np.zeros(documents.shape, dtype=np.bool_)
+        relevant[:, 0] = True
+        if not self.options.mixed_pairs:
+            return queries, documents, relevant
+        return np.repeat(queries, documents.shape[1]), documents.reshape(-1, 1), relevant.reshape(-1, 1)
+
     def _groups(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        queries, documents = [], []
+        """Negatives are drawn with repeats where a positive has fewer than it is learned against."""
+        queries, documents, count = [], [], self.options.negatives_per_positive
         for number, query in enumerate(self.training_set.queries):
-            few = len(query.negatives) < self.negatives
-            for positive in rng.permutation(query.positives)[: self.positives]:
-                chosen = rng.choice(query.negatives, self.negatives, replace=few)
+            for place in rng.permutation(len(query.positives))[: self.options.positives_per_query]:
+                pool = query.negatives[place]
                 queries.append(number)
-                documents.append([positive, *chosen])
+                documents.append([query.positives[place], *rng.choice(pool, count, replace=len(pool) < count)])
         return np.array(queries, dtype=np.int64), np.array(documents, dtype=np.int64)
 
     def size(self, batch: Batch) -> int:
@@ -75,4 +85,4 @@ class Batches:
         """Split a batch's groups in two."""
         middle = -(-len(batch.queries) // 2)
         parts = (slice(None, middle), slice(middle, None))
-        return [Batch(batch.queries[p], batch.documents[p]) for p in parts if len(batch.queries[p])]
+        return [Batch(batch.queries[p], batch.documents[p], batch.relevant[p]) for p in parts if len(batch.queries[p])]

@@ -25,20 +25,20 @@ from ranktilt.training.batches import Batch, Batches
 from ranktilt.training.directory import TrainingDirectory
 from ranktilt.training.loop import TrainingLoop, device_of
 from ranktilt.training.model import FOR, TrainableModel, find_base_model
-from ranktilt.training.options import Trained, Training
+from ranktilt.training.options import RerankerTraining, Trained
 from ranktilt.training.training_set import Ints, TrainingSet, origin_of, training_set
 
 _PACKAGES = ("torch", "transformers", "tokenizers")
 
 
 def train_cross_encoder(
-    collection: Collection, model: str | Path, folder: str | Path, *, options: Training | None = None
+    collection: Collection, model: str | Path, folder: str | Path, *, options: RerankerTraining | None = None
 ) -> Trained:
     """Fine-tune an encoder into a cross-encoder that re-ranks BM25's documents, on a collection's judgments.
 
     Each group of one relevant document and its negatives is a choice among them: the loss is the cross-entropy of the
-    softmax over their scores, or with ``loss="binary"`` that of each pair by itself. AdamW; no dropout. A training that
-    was interrupted, however, goes on from its last checkpoint, and ends with the weights it would have had.
+    softmax over their scores, or with ``loss="binary"`` that of each pair by itself. AdamW. A training that was
+    interrupted, however, goes on from its last checkpoint, and ends with the weights it would have had.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def train_cross_encoder(
         The encoder: a folder, ``minilm``, or a hub name.
     folder : str or Path
         Where the model goes: new, or with an unfinished training of the same options, which is continued.
-    options : Training, optional
+    options : RerankerTraining, optional
         How.
 
     Returns
@@ -66,11 +66,11 @@ def train_cross_encoder(
     --------
     >>> import ranktilt as rt
     >>> from ranktilt.training.cross_encoder import train_cross_encoder
-    >>> from ranktilt.training.options import Training
+    >>> from ranktilt.training.options import RerankerTraining
     >>> train = rt.load("DIR", split="train")  # doctest: +SKIP
-    >>> train_cross_encoder(train, "minilm", "model", options=Training(minutes=20))  # doctest: +SKIP
+    >>> train_cross_encoder(train, "minilm", "model", options=RerankerTraining(minutes=20))  # doctest: +SKIP
     """
-    began, options = time.monotonic(), options or Training()
+    began, options = time.monotonic(), options or RerankerTraining()
     torch = need("torch", extra="neural", for_=FOR)
     need("transformers", extra="neural", for_=FOR)
     directory = TrainingDirectory(Path(folder))
@@ -79,20 +79,20 @@ def train_cross_encoder(
     hardware = {"body": fingerprint(find_base_model(str(model))), "device": device.partition(":")[0]}
     spec = {"kind": "cross-encoder", **options.spec(), **hardware, "packages": packages}
     directory.require_same(spec)
-    found = training_set(
-        collection, sources=options.sources, depth=options.depth, text=options.text, constrained=options.alpha > 0,
-        twins=options.twins, limits=options.limits, seed=options.seed,
-    )  # fmt: skip
+    found = training_set(collection, options)
     spec["data"] = _digest(found)
     directory.require_same(spec)
     if directory.record is not None:
         directory.clear()
         return Trained(directory.folder, directory.record, directory.record["figures"]["steps"])
     with torch.random.fork_rng(devices=[]):
-        groups = _Groups.of(found, TrainableModel.load(str(model), device, options.seed), options)
+        trainable = TrainableModel.load(str(model), device, options.seed, dropout=options.dropout)
+        groups = _Groups.of(found, trainable, options)
     loop = TrainingLoop(
-        groups.model.model, groups.batches, groups.loss, lambda batch: batch.documents.size, options.rate, FOR
-    )
+        groups.model.model, groups.batches, groups.loss, lambda batch: batch.documents.size, options.rate, FOR,
+        warmup=options.warmup_steps, weight_decay=options.weight_decay,
+        dropout_seed=options.seed if options.dropout else None,
+    )  # fmt: skip
     steps = options.steps or (None if options.minutes else options.epochs * groups.batches.per_epoch)
     resumed = loop.complete(directory, spec, replace(options, steps=steps), began)
     record = {
@@ -106,6 +106,7 @@ def train_cross_encoder(
             "positives": sum(len(q.positives) for q in found.queries),
             **loop.figures(),
             "skipped_queries": found.skipped,
+            "skipped_positives": found.skipped_positives,
         },
     }
     groups.model.save(directory.model_folder(), groups.limit)
@@ -130,16 +131,15 @@ class _Groups:
     binary: bool
 
     @classmethod
-    def of(cls, found: TrainingSet, model: TrainableModel, options: Training) -> _Groups:
+    def of(cls, found: TrainingSet, model: TrainableModel, options: RerankerTraining) -> _Groups:
         limit = model.limit(options.max_query_tokens, options.max_document_tokens)
         label = f"{FOR}: reading"
         queries, query_tokens = model.cut(
             [q.query for q in found.queries], options.max_query_tokens, f"{label} queries"
         )
         documents, document_tokens = model.cut(found.documents, options.max_document_tokens, f"{label} documents")
-        drawn = (options.positives, options.negatives, options.groups, options.seed)
-        batches = Batches(found, query_tokens, document_tokens, *drawn)
-        weight = (found.twins, options.alpha, options.groups, options.loss == "binary")
+        batches = Batches(found, query_tokens, document_tokens, options)
+        weight = (found.twins, options.alpha, options.rows, options.loss == "binary")
         return cls(model, queries, documents, batches, limit, options.precision == "bfloat16", *weight)
 
     def loss(self, batch: Batch) -> Any:
@@ -156,12 +156,11 @@ class _Groups:
         with torch.autocast(self.model.model.device.type, dtype=torch.bfloat16, enabled=self.low):
             every = self.model.model(**features).logits.float().view(-1)
         scores = every[: groups * size].view(groups, size)
-        first = torch.zeros(groups, dtype=torch.long, device=scores.device)
+        relevant = torch.from_numpy(batch.relevant).to(scores)
         if self.binary:
-            right = torch.nn.functional.one_hot(first, size).to(scores.dtype)
-            loss = torch.nn.functional.binary_cross_entropy_with_logits(scores, right)
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(scores, relevant)
         else:
-            loss = torch.nn.functional.cross_entropy(scores, first)
+            loss = torch.nn.functional.cross_entropy(scores, relevant)
         if not paired.any():
             return loss
         above = every[groups * size :] - scores[torch.from_numpy(paired).to(scores.device), 0]
@@ -175,7 +174,7 @@ def _digest(found: TrainingSet) -> str:
         data = text.encode()
         whole.update(len(data).to_bytes(8, "little") + data)
     for query in found.queries:
-        for rows in (query.positives, query.negatives):
+        for rows in (query.positives, *query.negatives):
             whole.update(len(rows).to_bytes(8, "little") + rows.astype("<i8").tobytes())
     if (found.twins != np.arange(len(found.twins))).any():
         whole.update(found.twins.astype("<i8").tobytes())

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ranktilt.errors import UserError
+from ranktilt.errors import DataWarning, UserError
 from ranktilt.models.checkpoint import first_line
 from ranktilt.optional import need
 from ranktilt.progress import report
@@ -19,7 +19,7 @@ from ranktilt.training.options import Schedule, learning_rate
 
 CHECKPOINT_EVERY = 60.0
 """Seconds between checkpoints."""
-_WEIGHT_DECAY, _MAX_GRADIENT = 0.01, 1.0
+_MAX_GRADIENT = 1.0
 _TIMED_STEPS, _TIME_SHARE, _LOSS_POINTS = 8, 0.95, 20
 B = TypeVar("B")
 
@@ -65,6 +65,11 @@ class TrainingLoop(Generic[B]):
     """Judges the model after an epoch: a number that is better the higher it is, and all that is recorded."""
     patience: int | None = None
     """Epochs without a better number after which it ends; the best epoch's weights are kept then."""
+    warmup: int | None = None
+    """Steps over which the rate rises; a tenth of all by default."""
+    weight_decay: float = 0.01
+    dropout_seed: int | None = None
+    """Of what is dropped in each step, where anything is."""
     optimizer: Any = None
     losses: list[float] = field(default_factory=list)
     pairs: int = 0
@@ -81,7 +86,7 @@ class TrainingLoop(Generic[B]):
         torch = need("torch", extra="neural", for_=self.label)
         weights = [weight for weight in self.model.parameters() if weight.requires_grad]
         parts = [
-            {"params": [w for w in weights if w.ndim > 1], "weight_decay": _WEIGHT_DECAY},
+            {"params": [w for w in weights if w.ndim > 1], "weight_decay": self.weight_decay},
             {"params": [w for w in weights if w.ndim <= 1], "weight_decay": 0.0},
         ]
         return torch.optim.AdamW(parts, lr=self.rate, fused=self.model.device.type in ("cpu", "cuda"))
@@ -110,9 +115,16 @@ class TrainingLoop(Generic[B]):
 
     def complete(self, directory: TrainingDirectory, spec: Mapping[str, Any], asked: Schedule, began: float) -> int:
         """Make all steps, as many as an unfinished training began with; returns the number of the first one made."""
-        steps = directory.steps or asked.steps or self.steps_in(asked.minutes, began)
-        directory.begin(spec, steps)
-        return self.run(directory, steps)
+        torch = need("torch", extra="neural", for_=self.label)
+        with torch.random.fork_rng(enabled=self.dropout_seed is not None):
+            steps = directory.steps or asked.steps or self.steps_in(asked.minutes, began)
+            directory.begin(spec, steps)
+            if self.warmup is not None and self.warmup >= steps:
+                note = f"{self.warmup:,} steps of warm-up, {steps:,} in all (--warmup-steps)"
+                warnings.warn(
+                    f"{self.label}: the learning rate is still rising when it ends: {note}", DataWarning, stacklevel=2
+                )
+            return self.run(directory, steps)
 
     def run(self, directory: TrainingDirectory, steps: int) -> int:
         """Make the steps that are left; returns the number of the first of them."""
@@ -122,7 +134,8 @@ class TrainingLoop(Generic[B]):
         before = self.seconds
         report(label, 0, steps - first)
         for step, batch in zip(range(first, steps), starting(self.batches, first), strict=False):
-            self.losses.append(self.step(batch, learning_rate(step, steps, self.rate)))
+            self._seed(step)
+            self.losses.append(self.step(batch, learning_rate(step, steps, self.rate, self.warmup)))
             self.pairs += self.count(batch)
             if not np.isfinite(self.losses[-1]):
                 raise UserError(
@@ -153,6 +166,12 @@ class TrainingLoop(Generic[B]):
             kept = {name: weight.detach().clone() for name, weight in self._changing().items()}
             self.best = {"score": score, "evaluation": len(self.evaluations), "model": kept}
         return len(self.evaluations) - int(self.best["evaluation"]) >= self.patience
+
+    def _seed(self, step: int) -> None:
+        """Make what is dropped a function of seed and step, so that any step can be made again."""
+        if self.dropout_seed is not None:
+            torch = need("torch", extra="neural", for_=self.label)
+            torch.manual_seed(int(np.random.SeedSequence([self.dropout_seed, step]).generate_state(1)[0]))
 
     def step(self, batch: B, rate: float) -> float:
         """Learn from one batch; returns its loss."""

@@ -139,12 +139,12 @@ class RetrieverBatches:
     @cached_property
     def negatives(self) -> int:
         """Negatives of each row."""
-        return 0 if self.asked.mine == "in-batch" else self.asked.negatives
+        return 0 if self.asked.mine == "in-batch" else self.asked.negatives_per_positive
 
     @cached_property
     def per_epoch(self) -> int:
         """Batches in an epoch."""
-        rows = sum(min(len(rows), self.asked.positives) for rows in self.found.positives)
+        rows = sum(len(rows[: self.asked.positives_per_query]) for rows in self.found.positives)
         return -(-rows // self.asked.batch)
 
     @cached_property
@@ -183,7 +183,7 @@ class RetrieverBatches:
     def _rows(self, rng: np.random.Generator, mined: Mined) -> tuple[Ints, Ints, Floats | None]:
         queries, documents, scores = list[int](), list[list[int]](), list[list[float]]()
         for number, positives in enumerate(self.found.positives):
-            for place in rng.permutation(len(positives))[: self.asked.positives]:
+            for place in rng.permutation(len(positives))[: self.asked.positives_per_query]:
                 negatives, taught = self._draw(rng, mined, number, int(place))
                 queries.append(number)
                 documents.append([int(positives[place]), *negatives])

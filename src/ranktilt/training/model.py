@@ -29,11 +29,11 @@ class TrainableModel:
     folder: Path
     """Where the encoder came from."""
     model: Any
-    """For training: no dropout, float32 weights, on the device."""
+    """For training: float32 weights, on the device."""
     tokenizer: Any
 
     @classmethod
-    def load(cls, name: str, device: str, seed: int) -> TrainableModel:
+    def load(cls, name: str, device: str, seed: int, *, dropout: bool = False) -> TrainableModel:
         """Load an encoder by folder, short name or hub name, and give it a head drawn from a seed."""
         torch = need("torch", extra="neural", for_=FOR)
         found = find_base_model(name)
@@ -43,7 +43,7 @@ class TrainableModel:
         torch.manual_seed(seed)
         # Dropout on a processor costs half of the speed (it bars the fast attention kernels), and a run that is over
         # before many epochs has little to overfit.
-        options: dict[str, Any] = {"num_labels": 1, **_without_dropout(folder)}
+        options: dict[str, Any] = {"num_labels": 1, **({} if dropout else _without_dropout(folder))}
         kind = "AutoModelForSequenceClassification"
         with checkpoint.loading(f"{found}: cannot be made a cross-encoder", for_=FOR):
             tokenizer = checkpoint.load_tokenizer(folder, for_=FOR)

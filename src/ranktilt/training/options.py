@@ -15,22 +15,26 @@ from ranktilt.models.device import TRAINING_PRECISIONS
 MINING = ("in-batch", "bm25", "ann", "cross")
 REFERENCES = ("paper", "code")
 RERANKER_LOSSES = ("softmax", "binary")
+NEGATIVES = ("bm25", "random")
+POSITIVES = ("retrieved", "all")
+_TRIPLES: dict[str, Any] = {
+    "batch": 32, "loss": "binary", "negatives": "random:1000", "negatives_per_positive": 4, "positives": "all",
+    "positives_per_query": None,
+}  # fmt: skip
 PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {
-        "rate": 7e-6, "batch": 32, "max_query_tokens": 30, "max_document_tokens": 200, "loss": "binary",
-        "negatives": 4, "depth": 1000,
-    },
+    "paper": {**_TRIPLES, "rate": 7e-6, "max_query_tokens": 30, "max_document_tokens": 200, "weight_decay": 0.0},
     "notebook": {
-        "rate": 2e-5, "batch": 32, "max_query_tokens": 64, "max_document_tokens": 445, "loss": "binary",
-        "negatives": 4, "epochs": 5, "depth": 1000,
+        **_TRIPLES, "rate": 2e-5, "max_query_tokens": 70, "max_document_tokens": 350, "weight_decay": 0.01,
+        "warmup_steps": 5000, "dropout": True, "epochs": 1000,
     },
 }  # fmt: skip
-"""How Askari et al. (2023) train cross-encoders: as their paper says, and as their notebook does, whose pairs take 512
-tokens, three special ones included."""
+"""How Askari et al. (2023) train cross-encoders: as their paper says, and as the notebook that they published does.
+
+Weight decay 0 makes AdamW the paper's Adam. The notebook's 5 epochs of 1,000 triples a positive, of which each fifth
+shows the positive, are 1,000 of ours. docs/redo/askari.md says line by line what is theirs, ours, and not known."""
 _AT_LEAST_ONE = (
-    "negatives",
-    "positives",
-    "depth",
+    "negatives_per_positive",
+    "positives_per_query",
     "steps",
     "epochs",
     "batch",
@@ -83,7 +87,7 @@ def require_schedule(asked: Schedule, counts: Sequence[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """How a re-ranker is trained; the same options on the same machine and threads give the same weights.
+    """How an encoder is trained; the same options on the same machine and threads give the same weights.
 
     Parameters
     ----------
@@ -92,16 +96,12 @@ class Training:
         the one beside the first, where no source is called so.
     limits : tuple of (str, int), optional
         How many relevant documents of a source are learned from, drawn by the seed: ``(("human", 500), ("llm", 500))``.
-    negatives : int, optional
-        Negatives of each positive.
-    positives : int, optional
-        Most positives of one query in an epoch, drawn anew in each, so that broad queries do not rule.
-    depth : int, optional
-        How many of BM25's documents the positives and negatives are taken from.
+    negatives_per_positive : int, optional
+        How many negatives each positive is learned against, drawn anew in each epoch.
+    positives_per_query : int, optional
+        Most positives of one query in an epoch, drawn anew in each, so that broad queries do not rule; None for all.
     text : {"title+text", "text", "title"}, optional
         What of a document is read.
-    loss : {"softmax", "binary"}, optional
-        The cross-entropy of choosing the positive among its group, or that of each pair by itself, as relevant or not.
     epochs : int, optional
         Where neither `steps` nor `minutes` are given.
     steps : int, optional
@@ -109,10 +109,12 @@ class Training:
     minutes : float, optional
         About how long the training may take, loading included: a few steps are timed, and as many are made as fit.
         ``training.json`` says how many they were; the same number as `steps` gives the same weights again.
-    batch : int, optional
-        Pairs of query and document learned from at once; whole groups of a positive and its negatives, one at least.
     rate : float, optional
-        Highest learning rate: it rises over the first tenth of the steps and falls to 0 over the rest.
+        Highest learning rate: it rises over the warm-up and falls to 0 over the rest.
+    warmup_steps : int, optional
+        Steps over which it rises; a tenth of them by default.
+    weight_decay : float, optional
+        Of AdamW, on matrices; 0 makes it Adam.
     seed : int, optional
         Of the head's first weights and of every draw; at least 0.
     max_query_tokens, max_document_tokens : int, optional
@@ -136,14 +138,15 @@ class Training:
     """
 
     sources: tuple[str, ...] | None = None
-    negatives: int = 4
-    positives: int = 8
-    depth: int = 100
+    negatives_per_positive: int = 4
+    positives_per_query: int | None = 8
     text: str = "title+text"
     steps: int | None = None
     minutes: float | None = None
     batch: int = 32
     rate: float = 1e-4
+    warmup_steps: int | None = None
+    weight_decay: float = 0.01
     seed: int = 0
     max_query_tokens: int = 30
     max_document_tokens: int = 200
@@ -152,12 +155,14 @@ class Training:
     alpha: float = 0.0
     twins: str | None = None
     limits: tuple[tuple[str, int], ...] = ()
-    loss: str = "softmax"
     epochs: int = 1
 
     def __post_init__(self) -> None:
         require_schedule(self, _AT_LEAST_ONE)
-        self.require_loss()
+        for name in ("warmup_steps", "weight_decay"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise UserError(f"training: expected {name} of at least 0, got {value}")
         for name, most in self.limits:
             if most < 1 or name not in (self.sources or ()):
                 raise UserError(
@@ -171,26 +176,98 @@ class Training:
             raise unknown("text choice of training", self.text, TEXT_CHOICES)
         require_precision(self.precision)
 
+    def spec(self) -> dict[str, Any]:
+        """Return the options as a record keeps them."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankerTraining(Training):
+    """How a re-ranker is trained: as `Training` says, and what its positives and negatives are.
+
+    Parameters
+    ----------
+    negatives : str, optional
+        Where they come from: ``"bm25:100"`` (the default), BM25's best 100 of the query, or ``"random:1000"``, 1,000
+        documents for each positive, drawn at random; never a version or copy of what is relevant to the query.
+    positives : {"retrieved", "all"}, optional
+        Those among the same best of BM25 (the default of ``bm25:K``), because only those reach a re-ranker: against
+        what BM25 finds, the others teach that few shared words are a sign of relevance. Or all that are judged relevant
+        (the default of ``random:N``).
+    triples : str, optional
+        A file of query, positive and negative, a line each, in place of both: as ``ranktilt build retrieval-qa``
+        writes it.
+    loss : {"softmax", "binary"}, optional
+        The cross-entropy of choosing the positive among its negatives, or that of each pair by itself, as relevant or
+        not.
+    batch : int, optional
+        Pairs of query and document learned from at once. Positives stay with their negatives, one group at least, but
+        for the binary loss without a constraint, whose pairs are mixed.
+    dropout : bool, optional
+        Whether the encoder's own dropout is on.
+
+    Raises
+    ------
+    UserError
+        For a value out of its range.
+    """
+
+    negatives: str | None = None
+    positives: str | None = None
+    triples: str | None = None
+    loss: str = "softmax"
+    dropout: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.loss not in RERANKER_LOSSES:
+            raise unknown("loss", self.loss, RERANKER_LOSSES)
+        if self.positives is not None and self.positives not in POSITIVES:
+            raise unknown("choice of positives", self.positives, POSITIVES)
+        kind, size = self.pool
+        if kind == "random" and size < self.negatives_per_positive:
+            raise UserError(
+                f"training: negatives={self.negatives} are fewer than the {self.negatives_per_positive} of each "
+                "positive (negatives_per_positive)"
+            )
+        if kind == "random" and self.positives == "retrieved":
+            raise UserError("training: positives=retrieved are those of BM25's best K, which negatives=bm25:K names")
+        if self.triples is not None and (self.negatives, self.positives) != (None, None):
+            raise UserError("training: triples say what is positive and negative; leave out positives and negatives")
+
     @classmethod
     def of_preset(cls, name: str | None, **given: Any) -> Self:
         """Return the options of a preset, of which those that are given take the place."""
         if name is not None and name not in PRESETS:
             raise unknown("preset", name, PRESETS)
-        return cls(**{**PRESETS.get(name or "", {}), **given})
-
-    def require_loss(self) -> None:
-        """Refuse a loss that there is none of."""
-        if self.loss not in RERANKER_LOSSES:
-            raise unknown("loss", self.loss, RERANKER_LOSSES)
+        replaced = {"negatives", "positives"} if given.get("triples") else set()
+        preset = {name: value for name, value in PRESETS.get(name or "", {}).items() if name not in replaced}
+        return cls(**{**preset, **given})
 
     @property
-    def groups(self) -> int:
-        """Groups of a positive and its negatives in a batch."""
-        return max(self.batch // (1 + self.negatives), 1)
+    def pool(self) -> tuple[str, int]:
+        """Where negatives are drawn from, ``bm25`` or ``random``, and of how many documents."""
+        kind, _, number = (self.negatives or "bm25:100").partition(":")
+        if kind not in NEGATIVES or not number.isdecimal() or int(number) < 1:
+            raise UserError(
+                f"training: expected negatives as bm25:K or random:N, such as random:1000, got {self.negatives!r}"
+            )
+        return kind, int(number)
 
-    def spec(self) -> dict[str, Any]:
-        """Return the options as a record keeps them."""
-        return asdict(self)
+    @property
+    def retrieved_only(self) -> bool:
+        """Whether positives are those among BM25's best alone."""
+        return self.positives != "all" and self.pool[0] == "bm25"
+
+    @property
+    def mixed_pairs(self) -> bool:
+        """Whether a batch is made of single pairs, which need not stay with others."""
+        return self.loss == "binary" and not self.alpha
+
+    @property
+    def rows(self) -> int:
+        """Rows of a batch: pairs, or groups of a positive and its negatives."""
+        return self.batch if self.mixed_pairs else max(self.batch // (1 + self.negatives_per_positive), 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +278,12 @@ class RetrieverTraining(Training):
     ----------
     sources : tuple of str, optional
         By default the collection's first source only, which is the human one of a mix: its LLM versions are the twins.
-    negatives : int, optional
+    negatives_per_positive : int, optional
         Mined negatives of each positive; the other documents of a batch are negatives too where the loss says so.
+    depth : int, optional
+        How many of a scheme's best documents the negatives are drawn from.
+    batch : int, optional
+        Queries learned from at once.
     mine : {"in-batch", "bm25", "ann", "cross"}, optional
         Where negatives come from: nowhere else than the batch; BM25's best; the model's own best, searched anew before
         each epoch (as ANCE does); or BM25's best that a teacher, such as a cross-encoder, scores below the positive.
@@ -217,7 +298,8 @@ class RetrieverTraining(Training):
         weights; None goes on to the end. Needs dev queries.
     """
 
-    negatives: int = 1
+    negatives_per_positive: int = 1
+    depth: int = 100
     rate: float = 2e-5
     mine: str = "in-batch"
     loss: str = "MultipleNegativesRankingLoss"
@@ -226,19 +308,11 @@ class RetrieverTraining(Training):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_schedule(self, ("patience",))
+        require_schedule(self, ("patience", "depth"))
         if self.mine not in MINING:
             raise unknown("mining scheme", self.mine, MINING)
         if self.reference not in REFERENCES:
             raise unknown("reference of the constraint", self.reference, REFERENCES)
-
-    def require_loss(self) -> None:
-        """Leave it to the training, which knows sentence-transformers' losses."""
-
-    @property
-    def groups(self) -> int:
-        """Rows of a batch: a query, its positive, and the negatives."""
-        return self.batch
 
     @property
     def constrained(self) -> bool:
@@ -264,7 +338,7 @@ class Trained:
         return found
 
 
-def learning_rate(step: int, steps: int, highest: float) -> float:
-    """Return the learning rate of a step: a straight line up over the first tenth, and down to 0 over the rest."""
-    rising = max(steps // 10, 1)
+def learning_rate(step: int, steps: int, highest: float, warmup: int | None = None) -> float:
+    """Return the learning rate of a step: a straight line up over the warm-up, a tenth by default, then down to 0."""
+    rising = max(steps // 10 if warmup is None else warmup, 1)
     return highest * min((step + 1) / rising, (steps - step) / (steps - rising) if steps > rising else 1.0)

@@ -123,7 +123,8 @@ def train_retriever(
         trainable.prepare(directory, teacher)
     loop = TrainingLoop(
         trainable.module, trainable.batches, trainable.loss, lambda batch: batch.documents.size, options.rate, FOR,
-        patience=options.patience, evaluate=None if dev is None else trainable.evaluation(dev),
+        warmup=options.warmup_steps, weight_decay=options.weight_decay, patience=options.patience,
+        evaluate=None if dev is None else trainable.evaluation(dev),
     )  # fmt: skip
     steps = options.steps or (None if options.minutes else options.epochs * trainable.batches.per_epoch)
     scores = trainable.positive_scores()
@@ -175,8 +176,8 @@ def _require_fit(asked: RetrieverTraining, teacher: Ranker | None, dev: Collecti
         raise UserError(f"{FOR}: {name} learns from a teacher's scores; choose mine=cross with a teacher")
     if (given == PAIRS or name == "TripletLoss") and asked.mine == "in-batch":
         raise UserError(f"{FOR}: {name} learns from negatives of its own; choose a scheme that mines them: bm25 or ann")
-    if name == "TripletLoss" and asked.negatives != 1:
-        raise UserError(f"{FOR}: TripletLoss takes one negative a row, got {asked.negatives}")
+    if name == "TripletLoss" and asked.negatives_per_positive != 1:
+        raise UserError(f"{FOR}: TripletLoss takes one negative a row, got {asked.negatives_per_positive}")
 
 
 def parse_loss(text: str) -> tuple[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ from ranktilt.errors import UserError
 from ranktilt.training.options import RetrieverTraining
 from ranktilt.training.training_set import (
     Ints,
-    copies_of_text,
+    barred_rows,
     drawn,
     named_sources,
     no_twins,
@@ -78,13 +78,9 @@ def shared_set(collection: Collection, asked: RetrieverTraining) -> RetrieverSet
 def _retriever_set(collection: Collection, asked: RetrieverTraining, chosen: tuple[str, ...]) -> RetrieverSet:
     relevant, wanted, part = relevant_documents(collection, chosen)
     wanted = drawn(collection, wanted, asked.limits, asked.seed)
-    rows = pl.int_range(part.docs.height, eager=True).alias("row")
-    docs = part.docs.select("origin", doc_id="id").with_columns(rows, copy=copies_of_text(part, asked.text))
-    good = wanted.join(docs, on="doc_id", maintain_order="left").select("query_id", "row", "copy")
-    origins = relevant.join(collection.docs.select("origin", doc_id="id"), on="doc_id").select("query_id", "origin")
-    versions = origins.unique().join(docs.select("origin", "row"), on="origin").select("query_id", "row")
-    copies = good.join(docs.select("copy", twin="row"), on="copy").select("query_id", row="twin")
-    barred = _by_query(pl.concat([versions, copies]).unique().sort("row"))
+    rows = part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
+    good = wanted.join(rows, on="doc_id", maintain_order="left").select("query_id", "row")
+    barred = _by_query(barred_rows(collection, part, relevant, asked.text))
     positives = _by_query(good.sort("row"))
     queries = part.queries.join(wanted.select(id="query_id").unique(), on="id", how="semi", maintain_order="left")
     ids = queries["id"].to_list()

@@ -1,4 +1,4 @@
-"""What a re-ranker is trained on: a query's relevant documents, and those that BM25 mistakes for them."""
+"""What a re-ranker is trained on: a query's relevant documents, and those that each of them is learned against."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.io.files import sha256
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import collection_rows
+from ranktilt.statistics.sampling import sample_rows
+from ranktilt.training.options import RerankerTraining
+from ranktilt.training.triples import Positives, read_triples
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,8 @@ class TrainingQuery:
     query: str
     positives: Ints
     """Its relevant documents."""
-    negatives: Ints
-    """Documents that BM25 finds and nobody judged relevant, best first."""
+    negatives: tuple[Ints, ...]
+    """What each of them is learned against."""
 
 
 @dataclass(frozen=True)
@@ -41,57 +45,84 @@ class TrainingSet:
     twins: Ints
     """Where each document's twin stands in `documents`; its own place where it has none."""
     skipped: int
-    """Queries with a relevant document that are left out, because BM25 finds none of these or nothing else."""
+    """Queries with a relevant document that are left out, because none of theirs has a negative to learn against."""
+    skipped_positives: int
+    """Relevant documents that are left out: those that BM25 does not find, or that no triple names."""
 
 
-def training_set(
-    collection: Collection,
-    *,
-    sources: Sequence[str] | None = None,
-    depth: int = 100,
-    text: str = "title+text",
-    constrained: bool = False,
-    twins: str | None = None,
-    limits: Sequence[tuple[str, int]] = (),
-    seed: int = 0,
-) -> TrainingSet:
+def training_set(collection: Collection, options: RerankerTraining) -> TrainingSet:
     """Find what a re-ranker can learn from a collection's judgments; a grade above 0 is relevant.
 
-    Positives are the relevant documents among BM25's best `depth`, because only those reach a re-ranker: trained on the
-    others too, it would learn that few shared words are a sign of relevance. Negatives are the rest of BM25's best,
-    without any version (same origin) or copy (same text) of a relevant document.
+    No negative is a version (same origin) or copy (same text) of what is relevant to its query, unless a file of
+    triples says so. Where there is a constraint, each positive comes with its version in the source of the twins, by
+    default the first that has any, and without sources the first one is learned from; `UserError` where no positive has
+    one.
 
-    Where it is `constrained`, each positive comes with its version in the source `twins`, by default the first that
-    has any, and without `sources` the first one is learned from; `UserError` where no positive has one.
-
-    `limits` say how many positives of a source are drawn by the seed.
-
-    With `sources`, documents of the others do not exist. What is relevant in another source keeps its versions from
-    being negatives all the same.
+    Where sources are chosen, documents of the others do not exist. What is relevant in another source keeps its
+    versions from being negatives all the same.
     """
-    sources = named_sources(collection, sources) or (collection.sources[:1] if constrained else None)
+    sources = named_sources(collection, options.sources) or (collection.sources[:1] if options.alpha else None)
     relevant, wanted, part = relevant_documents(collection, sources)
-    found = _candidates(part, depth, text)
-    positive = found.join(wanted, on=["query_id", "doc_id"], how="semi", maintain_order="left")
-    positive = drawn(collection, positive, limits, seed)
-    versions = relevant.join(collection.docs.select("origin", doc_id="id"), on="doc_id").select("query_id", "origin")
-    copies = wanted.join(part.docs.select(doc_id="id", copy=copies_of_text(part, text)), on="doc_id")
-    negative = found.join(versions, on=["query_id", "origin"], how="anti", maintain_order="left")
-    negative = negative.join(copies, on=["query_id", "copy"], how="anti", maintain_order="left")
-    used, queries = _by_query(part, positive, negative)
+    found = _with_negatives(collection, part, (relevant, wanted), options)
+    limited = drawn(collection, found.frame, options.limits, options.seed)
+    used, queries = _by_query(part, Positives(limited, found.pools))
     if not queries:
-        raise UserError(
-            f"{collection_name(collection)}: BM25 finds no relevant document{_of(sources)} beside others "
-            f"among its best {depth}; there is nothing to learn"
-        )
-    texts, places = part.texts(text)[used].to_list(), np.arange(len(used))
-    if constrained and sources:
-        source = twin_source(collection, twins, sources)
+        raise UserError(f"{collection_name(collection)}: {_nothing(options, sources)}; there is nothing to learn")
+    texts, places = part.texts(options.text)[used].to_list(), np.arange(len(used))
+    if options.alpha and sources:
+        source = twin_source(collection, options.twins, sources)
         kept = Collection(part.docs[used], part.queries, part.qrels.clear())
-        places, texts = twin_texts(collection, kept, source, text)
+        places, texts = twin_texts(collection, kept, source, options.text)
         if all((places[one.positives] == one.positives).all() for one in queries):
             raise UserError(no_twins(collection, sources, source))
-    return TrainingSet(queries, texts, places, wanted["query_id"].n_unique() - len(queries))
+    skipped = wanted["query_id"].n_unique() - len(queries)
+    return TrainingSet(queries, texts, places, skipped, wanted.height - found.frame.height)
+
+
+def _with_negatives(
+    collection: Collection, part: Collection, judged: tuple[pl.DataFrame, pl.DataFrame], options: RerankerTraining
+) -> Positives:
+    """Find what is learned from, and what each positive is learned against."""
+    relevant, wanted = judged
+    if options.triples is not None:
+        return read_triples(options.triples, part, wanted, collection_name(collection))
+    rows = part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
+    positive = wanted.select("query_id", "doc_id").join(rows, on="doc_id", maintain_order="left")
+    barred = barred_rows(collection, part, relevant, options.text)
+    kind, size = options.pool
+    if kind == "random":
+        itself = part.queries.select(query_id="id").join(rows, left_on="query_id", right_on="doc_id")
+        return _random(positive, pl.concat([barred, itself]).unique(), (size, part.docs.height), options.seed)
+    found = _candidates(part, size, options.text)
+    if options.retrieved_only:
+        positive = found.join(positive, on=["query_id", "row"], how="semi", maintain_order="left")
+    others = found.join(barred, on=["query_id", "row"], how="anti", maintain_order="left")
+    lists = others.group_by("query_id", maintain_order=True).agg("row")
+    pools = lists.select("query_id").with_columns(pool=pl.int_range(pl.len()))
+    positive = positive.join(pools, on="query_id", maintain_order="left")
+    return Positives(positive, [rows.to_numpy() for rows in lists["row"]])
+
+
+def _random(positive: pl.DataFrame, barred: pl.DataFrame, sizes: tuple[int, int], seed: int) -> Positives:
+    """Draw so many of all documents for each positive, none of which is relevant to its query."""
+    rng, (n, total) = np.random.default_rng([seed, 1 << 31]), sizes
+    excluded = dict(barred.group_by("query_id").agg(pl.col("row").sort()).iter_rows())
+    pools = []
+    for query in positive["query_id"]:
+        left = total - len(excluded[query])
+        if left < n:
+            raise UserError(
+                f"training: negatives=random:{n} asks for more documents than there are: {left:,} of {total:,} are not "
+                f"relevant to query {query!r}"
+            )
+        pools.append(sample_rows(rng, n, total, excluded[query]))
+    return Positives(positive.with_columns(pool=pl.int_range(pl.len())), pools)
+
+
+def _nothing(options: RerankerTraining, sources: Sequence[str] | None) -> str:
+    if options.triples is not None or options.pool[0] == "random":
+        return f"no relevant document{_of(sources)} has a negative"
+    return f"BM25 finds no relevant document{_of(sources)} beside others among its best {options.pool[1]}"
 
 
 def relevant_documents(
@@ -160,11 +191,21 @@ def of_sources(collection: Collection, sources: Sequence[str] | None) -> Collect
 
 
 def _candidates(part: Collection, depth: int, text: str) -> pl.DataFrame:
-    """BM25's best of each query: ``query_id``, ``doc_id``, ``row``, ``origin``, ``copy``, best first."""
+    """BM25's best of each query: ``query_id``, ``doc_id``, ``row``, best first."""
     run = BM25(k=depth, text=text).rank(part)
     rows = pl.Series("row", collection_rows(run, part)[run.docs])
-    docs = part.docs.select("origin", copy=copies_of_text(part, text))
-    return run.frame().select("query_id", "doc_id").with_columns(rows).hstack(docs[rows])
+    return run.frame().select("query_id", "doc_id").with_columns(rows)
+
+
+def barred_rows(collection: Collection, part: Collection, relevant: pl.DataFrame, text: str) -> pl.DataFrame:
+    """What is never a query's negative, ``query_id`` and ``row``: what is relevant to it, in any version or copy."""
+    rows = pl.int_range(part.docs.height, eager=True).alias("row")
+    docs = part.docs.select("origin", doc_id="id").with_columns(rows, copy=copies_of_text(part, text))
+    origins = relevant.join(collection.docs.select("origin", doc_id="id"), on="doc_id").select("query_id", "origin")
+    versions = origins.unique().join(docs.select("origin", "row"), on="origin").select("query_id", "row")
+    found = relevant.join(docs.select("doc_id", "copy"), on="doc_id").select("query_id", "copy")
+    copies = found.unique().join(docs.select("copy", "row"), on="copy").select("query_id", "row")
+    return pl.concat([versions, copies]).unique().sort("row")
 
 
 def copies_of_text(part: Collection, text: str) -> pl.Series:
@@ -172,22 +213,22 @@ def copies_of_text(part: Collection, text: str) -> pl.Series:
     return part.texts(text).hash()
 
 
-def _by_query(
-    part: Collection, positive: pl.DataFrame, negative: pl.DataFrame
-) -> tuple[Ints, tuple[TrainingQuery, ...]]:
+def _by_query(part: Collection, found: Positives) -> tuple[Ints, tuple[TrainingQuery, ...]]:
     """Rows of the documents that are learned from, and the queries with their places among these."""
-    good, bad = _rows(positive), _rows(negative)
-    both = good.keys() & bad.keys()
-    texts = {query: text for query, text in part.queries.select("id", "text").iter_rows() if query in both}
-    used = np.unique(np.concatenate([np.empty(0, np.int64), *(side[q] for q in texts for side in (good, bad))]))
-    places = ({query: np.searchsorted(used, side[query]) for query in texts} for side in (good, bad))
-    positives, negatives = places
-    return used, tuple(TrainingQuery(text, positives[query], negatives[query]) for query, text in texts.items())
-
-
-def _rows(side: pl.DataFrame) -> dict[str, Ints]:
-    grouped = side.group_by("query_id", maintain_order=True).agg("row")
-    return {query: np.array(rows, dtype=np.int64) for query, rows in grouped.iter_rows()}
+    is_used = np.zeros(part.docs.height, dtype=np.bool_)
+    is_used[found.frame["row"].to_numpy()] = True
+    for number in found.frame["pool"].unique():
+        is_used[found.pools[number]] = True
+    places = np.cumsum(is_used) - 1
+    pools = {number: places[found.pools[number]] for number in found.frame["pool"].unique()}
+    grouped = found.frame.group_by("query_id", maintain_order=True).agg("row", "pool")
+    by_query = {query: (places[np.array(rows)], of) for query, rows, of in grouped.iter_rows()}
+    queries = tuple(
+        TrainingQuery(text, by_query[query][0], tuple(pools[number] for number in by_query[query][1]))
+        for query, text in part.queries.select("id", "text").iter_rows()
+        if query in by_query
+    )
+    return np.flatnonzero(is_used), queries
 
 
 def collection_name(collection: Collection) -> str:

@@ -89,6 +89,8 @@ def test_a_printed_number_lies_within_half_of_its_last_digit(value: float, name:
         ("wang-3", "measure", "PairwiseRatio", "Ratio"),
         ("wang-2", "condition", "neutral window=10 step=3", "window 10, step 3"),
         ("askari-3", "dataset", "wiki_csai", "Wiki (CSAI)"),
+        ("askari-3", "dataset", "reddit_eli5", "Reddit"),
+        ("askari-4", "dataset", "chatgpt-retrievalqa-test (chatgpt responses)", "Test, ChatGPT responses"),
     ],
 )
 def test_labels_are_the_papers(name: str, key: str, value: str, label: str) -> None:

@@ -28,7 +28,8 @@ from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 
 LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "paper": (30, 200)}
-"""Tokens of a query and of a document, by name; the model's own limit holds for both together in any case."""
+"""Tokens of a query and of a document, by name; the model's own limit holds for both together in any case. ``paper`` is
+Askari et al., CIKM 2023."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ranktilt.auditing.groups import ALL, Pair, grouping
 from ranktilt.auditing.notes import only_labels
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.measures.base import signed
+from ranktilt.measures.printing import signed
 from ranktilt.reporting.document import Cell, Column, Explorer, Row, Table, Tone
 from ranktilt.reporting.explorer.lists import FURTHER, first_rows, lists
 from ranktilt.reporting.explorer.numbers import Numbers

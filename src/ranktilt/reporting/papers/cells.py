@@ -21,7 +21,7 @@ SHARES = ("unprotected share", "protected share")
 RATIO = "PairwiseRatio"
 _NEEDED = ("table", "dataset", "system", "measure", "value")
 _ALIASES = {"model": "system"}
-_COLUMNS = ("table", *KEYS, "value", "note")
+_COLUMNS = ("table", *KEYS, "value", "mark", "note")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +47,8 @@ class PaperCell:
     """On the scale of the print: percent in Dai et al., 0 to 1 in the others; NaN where undefined."""
     text: str = ""
     """The number as it is printed."""
+    mark: str = ""
+    """What is printed behind it, such as ``†``."""
     note: str = ""
 
     @property

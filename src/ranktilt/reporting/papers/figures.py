@@ -11,7 +11,7 @@ from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.base import signed
+from ranktilt.measures.printing import signed
 from ranktilt.mitigation.result import Bench
 from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.probes.base import ProbeFigure, ProbeResult

@@ -17,11 +17,11 @@ _NEURAL = {
     "dense:tas-b": "TAS-B",
     "dense:contriever": "Contriever",
     "cross-encoder:minilm": "MiniLM",
-    "cross-encoder:tinybert": "TinyBERT",
     "monot5:base": "monoT5",
     "monobert:large": "MonoBERT",
 }
-"""Not BERM: no checkpoint of it is published, and a stand-in keeps its own name."""
+"""Not BERM, of which no checkpoint is published, nor the TinyBERT of Askari et al., whose checkpoint we do not know: a
+stand-in keeps its own name."""
 _DEFAULT = {"monot5": "base", "monobert": "large"}
 _MEASURES = {"nDCG": "NDCG", "AP": "MAP", "RR": "MRR", "R": "Recall"}
 _MEASURE = re.compile(r"(nDCG|AP|RR|R)(?=[@(]|$)")
@@ -39,9 +39,11 @@ _DATASETS = {
     "msmarco-dev": "MS MARCO dev",
     "chatgpt-retrievalqa-test": "Test set",
     "chatgpt-retrievalqa-test (human responses)": "Test, human responses",
-    "chatgpt-retrievalqa-test (ChatGPT responses)": "Test, ChatGPT responses",
+    "chatgpt-retrievalqa-test (chatgpt responses)": "Test, ChatGPT responses",
+    "chatgpt-retrievalqa-dev (human responses)": "Validation, human responses",
+    "chatgpt-retrievalqa-dev (chatgpt responses)": "Validation, ChatGPT responses",
     "chatgpt-retrievalqa-train (human responses)": "Train, human responses",
-    "chatgpt-retrievalqa-train (ChatGPT responses)": "Train, ChatGPT responses",
+    "chatgpt-retrievalqa-train (chatgpt responses)": "Train, ChatGPT responses",
 }
 _SAVED = re.compile(r'(?:replay:)?"?(?:[^>"]*[/\\\\])?([^/\\\\>"]+?)(?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?')
 """A file of a saved run, which is called what the file is."""
@@ -93,7 +95,7 @@ def measure_name(measure: str) -> str:
 
 def dataset_name(dataset: str) -> str:
     """Name a collection as the papers do; one that they do not have keeps its name."""
-    return _DATASETS.get(dataset, dataset)
+    return _DATASETS.get(dataset.casefold(), dataset)
 
 
 def generator(source: str) -> tuple[str, str]:
@@ -353,7 +355,7 @@ _PRESETS = (
         labels={
             "queries train": "Train", "queries validation": "Validation", "queries test": "Test", "all": "All",
             "queries": "Queries", "medicine": "Medicine", "finance": "Finance", "reddit": "Reddit",
-            "open_qa": "OpenQA", "wiki_csai": "Wiki (CSAI)",
+            "reddit_eli5": "Reddit", "open_qa": "OpenQA", "wiki_csai": "Wiki (CSAI)",
         },
         shows="judged queries (an audit or a validation)",
         command=_AUDIT,

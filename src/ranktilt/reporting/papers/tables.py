@@ -24,6 +24,7 @@ from ranktilt.reporting.papers.cells import DELTA, KEYS, CellFile, PaperCell
 from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
 from ranktilt.reporting.papers.results import Result, belongs, cells_of, left_out, made_by, tables_of
 from ranktilt.reporting.papers.texts import chosen_pairs, has_pairs, has_texts
+from ranktilt.reporting.papers.training import BEST, MARKED
 from ranktilt.reporting.reload import Opened
 
 Source = Opened | Result | CellFile
@@ -95,8 +96,11 @@ def paper_document(
 def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
     """Cells as they are printed and in the order of the print."""
     keys = [key for key in KEYS if key in _ALWAYS or any(getattr(cell, key) for cell in cells)]
-    rows = [(c.table, *c.at(keys), "nan" if c.value != c.value else c.text, c.note) for c in cells]
-    return _frame(["table", *keys, "value", "note"], rows)
+    marks = ["mark"] if any(cell.mark for cell in cells) else []
+    rows = [
+        (c.table, *c.at(keys), "nan" if c.value != c.value else c.text, *(c.mark for _ in marks), c.note) for c in cells
+    ]
+    return _frame(["table", *keys, "value", *marks, "note"], rows)
 
 
 def _text_data(blocks: Sequence[Panels]) -> pl.DataFrame:
@@ -161,7 +165,9 @@ def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[s
     bare = [_bare(result) for result in results if not isinstance(result, CellFile)]
     if layout.name in _TRAINED:
         studies = [one for one in bare if isinstance(one, TrainingStudy)]
-        return [f"Body already tuned for {what}: {body}." for one in studies for body, what in one.tuned.items()]
+        tested = [BEST] if studies and layout.name == MARKED else []
+        tuned = (f"Body already tuned for {what}: {body}." for one in studies for body, what in one.tuned.items())
+        return [*tested, *tuned]
     found = [one for one in bare if isinstance(one, Audit | Study) and one.tilts]
     if layout.derived != DELTA or not found:
         return []
@@ -264,7 +270,7 @@ class _Arrangement:
             labels = [
                 "" if i < same else layout.label(k, v) for i, (k, v) in enumerate(zip(layout.rows, row, strict=True))
             ]
-            texts = [DASH if cell is None else cell.text.replace("-", "−") for cell in found]
+            texts = [DASH if cell is None else cell.text.replace("-", "−") + cell.mark for cell in found]
             rule = bool(rows) and len(labels) > 1 and bool(labels[0])
             rows.append(Row(tuple(map(Cell, [*labels, *texts])), rule=rule))
             before = row

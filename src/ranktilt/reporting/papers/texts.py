@@ -13,7 +13,7 @@ from ranktilt.auditing.breakdown import contributions
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.base import signed
+from ranktilt.measures.printing import signed
 from ranktilt.reporting.document import Cell, Column, Panels, Row, Table
 from ranktilt.reporting.papers.layouts import LAYOUTS, dataset_name, generator
 from ranktilt.reporting.papers.results import made_by

@@ -14,6 +14,12 @@ _KINDS: dict[str, tuple[Kind, ...]] = {
     "askari-4": ("first stage",),
     "askari-5": ("seen",),
 }
+MARKED = "askari-2"
+"""The table in which the paper marks what is significantly better."""
+BEST = (
+    "† significantly better than every other ranker and BM25 on the collection: paired t test, p < .05, Bonferroni "
+    "over all pairs of rankers and measures."
+)
 _SPLITS = {"dev": "validation"}
 """What the paper calls a split."""
 
@@ -35,7 +41,10 @@ def training_cells(study: TrainingStudy, table: str) -> Iterator[PaperCell]:
             shown = mean.run != BASELINE or table not in ("askari-3", "askari-5")
             shown &= not mean.measure.startswith("RR" if table == "askari-4" else ("R@", "R("))  # as in the print
             if shown and (table == "askari-3" or mean.a == ALL):
-                yield PaperCell(table=table, dataset=dataset, system=mean.run, measure=mean.measure, value=mean.value)
+                mark = "†" if table == MARKED and one.best(mean.run, mean.measure) else ""
+                yield PaperCell(
+                    table=table, dataset=dataset, system=mean.run, measure=mean.measure, value=mean.value, mark=mark
+                )
 
 
 def _query_counts(study: TrainingStudy) -> Iterator[PaperCell]:

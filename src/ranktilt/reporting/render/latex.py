@@ -12,7 +12,7 @@ _SIGNS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "Δ": r"$\Delta$", "α": r"$\alpha$", "–": "--",
     "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$",
-    "…": r"\ldots{}", "≤": r"$\leq$", "≥": r"$\geq$",
+    "…": r"\ldots{}", "†": r"$^\dagger$", "‡": r"$^\ddagger$", "≤": r"$\leq$", "≥": r"$\geq$",
 }  # fmt: skip
 _GUARDED = {**_SIGNS, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
 """Brackets and stars too: behind a line's end LaTeX would read them as its options."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.measures.base import signed
+from ranktilt.measures.printing import signed
 from ranktilt.reporting.document import PAGE, Block, Cell, Column, Figure, Row, Section, Table
 from ranktilt.reporting.figures.charts import GROUP_COLOURS, curves, histogram
 from ranktilt.reporting.reload import Opened

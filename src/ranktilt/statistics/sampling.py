@@ -1,0 +1,16 @@
+"""Draws without replacement from rows, of which some are out of the question."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+
+def sample_rows(
+    rng: np.random.Generator, n: int, total: int, excluded: npt.NDArray[np.int64] | list[int]
+) -> npt.NDArray[np.int64]:
+    """Draw `n` of `total` rows evenly and without replacement, none of the excluded ones, which are in rising order."""
+    rows: npt.NDArray[np.int64] = rng.choice(total - len(excluded), n, replace=False, shuffle=False)
+    for row in excluded:  # in rising order: what is drawn counts the others only
+        rows += rows >= row
+    return rows

@@ -1,0 +1,105 @@
+"""Training triples out of files: what they name is learned from, and what is none of the collection's is refused."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ranktilt.errors import DataError
+from ranktilt.generation.triples import TripleRules, triples
+from ranktilt.training.options import RerankerTraining
+from ranktilt.training.training_set import of_sources, training_set
+from tests.refusals import refused
+from tests.toy import collection_of, write
+from tests.training.material import WORDS, marked
+
+FRUIT = collection_of(
+    [
+        {"id": name, "title": "T", "text": text}
+        for name, text in (("a", "red\tapples"), ("b", "old clock"), ("c", "sea"))
+    ],
+    {"q1": "fruit", "q2": "time"},
+    {"q1": {"a": 1, "c": 0}, "q2": {"b": 2, "a": 1}},
+)
+
+
+def learned(path: Path, **options: object) -> dict[str, list[tuple[str, list[str]]]]:
+    """Positives of each query, each with what it is learned against."""
+    found = training_set(FRUIT, RerankerTraining(triples=str(path), text="text", **options))  # type: ignore[arg-type]
+    return {
+        query.query: [
+            (found.documents[good], [found.documents[row] for row in pool])
+            for good, pool in zip(query.positives, query.negatives, strict=True)
+        ]
+        for query in found.queries
+    }
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["q1\ta\tb", "q1\ta\tc", "", "q2\tb\tc"],
+        ["fruit\tred apples\told clock", "fruit\tred apples\tsea", "time\told clock\tsea"],
+    ],
+)
+def test_ids_and_texts(tmp_path: Path, lines: list[str]) -> None:
+    write(tmp_path / "t.tsv", "\n".join(lines))
+    expected = {"fruit": [("red\tapples", ["old clock", "sea"])], "time": [("old clock", ["sea"])]}
+    assert learned(tmp_path / "t.tsv") == expected
+    (tmp_path / "t.tsv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert learned(tmp_path / "t.tsv.gz") == expected
+
+
+def test_what_no_triple_names_is_counted(tmp_path: Path) -> None:
+    write(tmp_path / "t.tsv", "q2\tb\tc\n")
+    found = training_set(FRUIT, RerankerTraining(triples=str(tmp_path / "t.tsv")))
+    assert (found.skipped, found.skipped_positives) == (1, 2)
+
+
+@pytest.mark.parametrize("form", ["ids", "text"])
+def test_what_is_written_is_what_is_read(tmp_path: Path, form: str) -> None:
+    human = of_sources(marked(), ["human"])
+    (tmp_path / "t.tsv").write_bytes(b"".join(triples(human, TripleRules(negatives=7), form=form)))
+    found = training_set(marked(), RerankerTraining(triples=str(tmp_path / "t.tsv"), sources=("human",)))
+    assert (len(found.queries), found.skipped_positives) == (len(WORDS), 0)
+    assert {len(pool) for query in found.queries for pool in query.negatives} == {7}
+    rows = {text: row for row, text in enumerate(found.documents)}
+    written = [line.split("\t") for line in (tmp_path / "t.tsv").read_text().splitlines()]
+    texts = dict(marked().docs.select("id", "text").iter_rows()) if form == "ids" else {t: t for t in rows}
+    negatives = [rows[texts[line[2]]] for line in written]
+    assert np.concatenate([pool for query in found.queries for pool in query.negatives]).tolist() == negatives
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("q1\ta\n", ":1: expected query, positive and negative (3 tab-separated fields), got 'q1\\ta'"),
+        ("q1\ta\tb\nq9\ta\tb\n", ":2: the collection has no query 'q9'; are these the triples of another collection?"),
+        ("q1\ta\tb\nq1\ta\tz\n", ":2: the collection has no document to learn from 'z'; are these the triples of"),
+        ("q1\tx\tb\n", ":1: the collection has no document to learn from 'x'; are these the triples of another"),
+        ("q1\ta\tb\n\nq1\tc\tb\n", ":3: document 'c' is not judged relevant to query 'q1' in the collection"),
+        ("where\tis\tit\n", ":1: the collection has no query 'where'; are these the triples of another collection?"),
+        ("", ": the file is empty"),
+        ("\n\n", ": the file is empty"),
+    ],
+)
+def test_what_is_no_triple_of_the_collection_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path / "t.tsv", text)
+    with pytest.raises(DataError) as found:
+        learned(path)
+    assert str(found.value).startswith(f"{path}{message}")
+
+
+def test_documents_of_other_sources_are_none_to_learn_from(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.tsv", "q-wab\twab0-human\twcd0-llm\n")
+    with refused(
+        f"{path}:1: the collection has no document to learn from 'wcd0-llm'; are these the triples of another "
+        "collection?", DataError,
+    ):  # fmt: skip
+        training_set(marked(), RerankerTraining(triples=str(path), sources=("human",)))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.tsv: cannot be read"):
+        learned(tmp_path / "none.tsv")
