@@ -11,7 +11,7 @@ from ranktilt.errors import UserError
 from ranktilt.models.catalogue import model
 from ranktilt.rankers.spec import Stage, parse_stages
 
-_LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
+_LEXICAL = {"tfidf": "TF-IDF", "tfidf:dai": "TF-IDF", "bm25": "BM25", "bm25:dai": "BM25"}
 _NEURAL = {
     "dense:ance": "ANCE",
     "dense:tas-b": "TAS-B",
@@ -79,8 +79,8 @@ def _stage(stage: Stage) -> str:
     """The papers' name of one stage; empty where they have none."""
     if stage.options:
         return ""
-    if stage.argument is None and stage.name in _LEXICAL:
-        return _LEXICAL[stage.name]
+    if str(replace(stage, k=None)) in _LEXICAL:
+        return _LEXICAL[str(replace(stage, k=None))]
     argument = stage.argument or _DEFAULT.get(stage.name)
     known = model(argument, stage.name) if argument else None
     return _NEURAL.get(known.spec, "") if known else ""
