@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ranktilt.auditing.study_sources import split_temperature
 from ranktilt.errors import UserError
 from ranktilt.models.catalogue import model
 from ranktilt.rankers.spec import Stage, parse_stages
@@ -45,7 +46,6 @@ _DATASETS = {
 }
 _SAVED = re.compile(r'(?:replay:)?"?(?:[^>"]*[/\\\\])?([^/\\\\>"]+?)(?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?')
 """A file of a saved run, which is called what the file is."""
-_NAMED = re.compile(r"(?<=.)[-_](?:tmp|temp|temperature)(\d+(?:\.\d+)?)$")
 
 
 def system_names(runs: Iterable[str]) -> dict[str, str]:
@@ -98,8 +98,8 @@ def dataset_name(dataset: str) -> str:
 
 def generator(source: str) -> tuple[str, str]:
     """Split the name of a source into its model and, where the name ends in one, its temperature."""
-    ending = _NAMED.search(source)
-    return (source[: ending.start()], temperature(float(ending[1]))) if ending else (source, "")
+    model_name, degree = split_temperature(source)
+    return model_name, "" if degree is None else temperature(degree)
 
 
 def temperature(value: float) -> str:
