@@ -213,7 +213,11 @@ def rounded(value: float, digits: int) -> float:
     return round(value * power) / power + 0.0
 
 
-_PAPERS = {"dai": "Dai et al., KDD 2024", "wang": "Wang et al., NAACL 2024", "askari": "Askari et al., CIKM 2023"}
+_PAPERS = {
+    "dai": "Dai et al., arXiv 2310.20501 (numbered as before KDD 2024)",
+    "wang": "Wang et al., NAACL 2024",
+    "askari": "Askari et al., CIKM 2023",
+}
 _SIX = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 _ALONE = "Effectiveness of each ranker on the human-written and on the LLM-generated documents alone, in percent"
 _MIXED = (
@@ -413,22 +417,23 @@ _SWEPT = Layout(
     shows="interventions of rising strength (a bench)",
     command="ranktilt train retriever DIR --debias 0 --debias paper --json FILE",
 )
+_PERPLEXITY = Layout(
+    name="dai-fig9",
+    title="Log perplexity of the documents of each source",
+    rows=("target",),
+    columns=("measure",),
+    measures=("documents", "mean", "25 %", "median", "75 %"),
+    digits=2,
+    digits_of={"documents": 0},
+    titles={"target": "Source"},
+    labels={"documents": "Documents", "mean": "Mean", "median": "Median", "human": "human"},
+    shows="perplexities (an explanation)",
+    command="ranktilt explain DIR --probe perplexity --json FILE",
+)
 _DRAWN = (
     _SPECTRUM,
     replace(_SPECTRUM, name="dai-fig8", shows="the spectra of several sources (an explanation)"),
-    Layout(
-        name="dai-fig9",
-        title="Log perplexity of the documents of each source",
-        rows=("target",),
-        columns=("measure",),
-        measures=("documents", "mean", "25 %", "median", "75 %"),
-        digits=2,
-        digits_of={"documents": 0},
-        titles={"target": "Source"},
-        labels={"documents": "Documents", "mean": "Mean", "median": "Median", "human": "human"},
-        shows="perplexities (an explanation)",
-        command="ranktilt explain DIR --probe perplexity --json FILE",
-    ),
+    _PERPLEXITY,
     _SWEPT,
     replace(
         _SWEPT,
@@ -436,6 +441,16 @@ _DRAWN = (
         title="Effectiveness on the human-written documents alone by the coefficient α of the constraint, in percent",
         scale=100.0,
         shows="interventions of rising strength, ranked on human documents alone too (a bench)",
+    ),
+    replace(
+        _PERPLEXITY,
+        name="dai-fig14",
+        title="Cosine similarity of the rewrites of each source with the texts that they were made of",
+        measures=("pairs", *_PERPLEXITY.measures[1:]),
+        digits_of={"pairs": 0},
+        labels={**_PERPLEXITY.labels, "pairs": "Pairs"},
+        shows="vectors of twins (a validation with an encoder)",
+        command="ranktilt validate DIR --similarity dense:minilm --json FILE",
     ),
 )
 FIGURES = tuple(one.name for one in _DRAWN)
