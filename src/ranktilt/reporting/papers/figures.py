@@ -67,8 +67,8 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[PaperFigure]:
         return _explanation_figures(result, layout)
     if isinstance(result, Bench):
         return bench_figures(result, [layout] if layout else tables_of(result))
-    if isinstance(result, Validation) and layout in ("", "dai-fig14"):
-        return _validation_figures(result, alone=bool(layout))
+    if isinstance(result, Validation):
+        return _validation_figures(result, layout)
     if layout or isinstance(result, PairwiseAudit | TrainingStudy):
         return iter(())
     if isinstance(result, Study):
@@ -260,14 +260,11 @@ def _boxes(drawn: ProbeFigure, name: str, result: ProbeResult) -> PaperFigure:
     return PaperFigure(name, figure, drawn.title, says)
 
 
-def _validation_figures(validation: Validation, *, alone: bool) -> Iterator[PaperFigure]:
-    """Terms, map and similarity as the paper prints them (Dai et al., Fig. 3 to 5), and all sources' similarity (14).
-
-    `alone` leaves out all but the last.
-    """
+def _validation_figures(validation: Validation, layout: str) -> Iterator[PaperFigure]:
+    """Terms, map and similarity as the paper prints them (Dai et al., Fig. 3 to 5), and all sources' similarity (14)."""
     near = [one for one in validation.similarities if one.cosine.count]
-    if alone:
-        yield from [_overlaid(near, validation.reference)] if near else []
+    if layout:
+        yield from [_overlaid(near, validation.reference)] if near and layout == "dai-fig14" else []
         return
     terms = [one for one in validation.overlaps if one.jaccard.count]
     if terms:
