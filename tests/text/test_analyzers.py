@@ -205,7 +205,7 @@ def test_paper_is_nltks_own_word_for_word(text: str) -> None:
     assert words(text, "paper") == [t for t in tokens if t not in stop_words("nltk")]
 
 
-@given(text=st.text(alphabet="ab01 .,:;'\"`()[]>?!-—”\u2019\n\t\ue000", max_size=40))
+@given(text=st.text(alphabet="ab01 .,:;'\"`()[]>?!-—”\u2019\n\t\xa0\u3000\ue000", max_size=40))
 @settings(max_examples=300, deadline=None)
 def test_paper_is_nltks_own_whatever_the_marks(text: str) -> None:
     """The texts behind and before share words with it, which are read only once."""

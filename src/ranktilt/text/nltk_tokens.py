@@ -11,7 +11,8 @@ from ranktilt.optional import need
 
 _MARK = "\ue000"
 """Stands for a neighbour: of no script, so that no rule of the tokenizer looks at it."""
-_CLOSING = "])}>\"'»”\u2019 \t\n\r\f\v"
+_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
+_CLOSING = "])}>\"'»”\u2019" + _SPACE
 """What may follow the full stop that ends a sentence."""
 _WORDS_A_CALL = 2_000
 Words = Callable[[str], list[str]]

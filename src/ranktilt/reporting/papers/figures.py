@@ -261,7 +261,7 @@ def _boxes(drawn: ProbeFigure, name: str, result: ProbeResult) -> PaperFigure:
 
 
 def _validation_figures(validation: Validation, layout: str) -> Iterator[PaperFigure]:
-    """Terms, map and similarity as the paper prints them (Dai et al., Fig. 3 to 5), and all sources' similarity (14)."""
+    """Terms, map and similarity as the paper prints them (Dai et al., Fig. 3 to 5, and 14 of all sources)."""
     near = [one for one in validation.similarities if one.cosine.count]
     if layout:
         yield from [_overlaid(near, validation.reference)] if near and layout == "dai-fig14" else []

@@ -29,7 +29,7 @@ _Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class _Side:
+class _Rewrites:
     """One source beside the first: the audit of the two, and the relevant documents that are twins."""
 
     audit: Audit
@@ -74,16 +74,16 @@ class _Side:
 
 
 @dataclass(frozen=True)
-class _Sides:
+class _AllRewrites:
     """All sources beside the first one of a collection, in one audit or one audit each."""
 
-    sides: tuple[_Side, ...]
+    sides: tuple[_Rewrites, ...]
 
     @classmethod
-    def of(cls, opened: Sequence[Opened]) -> _Sides:
+    def of(cls, opened: Sequence[Opened]) -> _AllRewrites:
         first = next((one.audit.tilted_pairs[0][0] for one in opened if has_texts(one)), "")
         found = (
-            _Side(one.audit, one.collection, one.runs, a, b)
+            _Rewrites(one.audit, one.collection, one.runs, a, b)
             for one in opened
             if one.collection is not None and has_texts(one)
             for a, b in one.audit.tilted_pairs
@@ -132,7 +132,7 @@ def has_texts(opened: Opened) -> bool:
 
 def has_pairs(opened: Sequence[Opened]) -> bool:
     """Whether there are texts to choose where no query is named: some that are all relevant to a query."""
-    return bool(_Sides.of(opened).strongest)
+    return bool(_AllRewrites.of(opened).strongest)
 
 
 def of_collections(results: Sequence[object]) -> list[list[Opened]]:
@@ -148,7 +148,7 @@ def of_collections(results: Sequence[object]) -> list[list[Opened]]:
 
 def chosen_texts(opened: Sequence[Opened], name: str, *, queries: Sequence[str] = ()) -> Panels:
     """Choose a document and its versions in every source, and lay them out side by side, a panel a query."""
-    sides = _Sides.of(opened)
+    sides = _AllRewrites.of(opened)
     if not sides.sides:
         raise UserError(f"{name} needs the texts of the collection, which could not be opened")
     first, sources = sides.sides[0], [side.b for side in sides.sides]
@@ -201,7 +201,7 @@ def _discounts(run: Run, query: str) -> dict[str, float]:
     return dict(zip(run.ids.gather(run.docs[found]), (1 / np.log2(1 + ranks)).tolist(), strict=True))
 
 
-def _notes(sides: _Sides, wanted: Sequence[str], *, named: bool) -> Iterator[str]:
+def _notes(sides: _AllRewrites, wanted: Sequence[str], *, named: bool) -> Iterator[str]:
     audit = sides.sides[0].audit
     rankers = counted(len(audit.runs), "ranker", "rankers")
     over = rankers if len(sides.sides) == 1 else f"{rankers} and {len(sides.sides)} sources"
