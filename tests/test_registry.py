@@ -13,7 +13,7 @@ from ranktilt import Ranker, UserError, ranker
 from ranktilt.models.device import PRECISIONS
 from ranktilt.rankers.base import Pipeline
 from ranktilt.rankers.dense.retriever import SIMILARITIES, Dense
-from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
+from ranktilt.rankers.lexical.bm25 import BM25, TFIDF, DaiBM25, DaiTFIDF
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, MonoBERT
 from ranktilt.rankers.rerank.monot5 import MonoT5
@@ -46,6 +46,8 @@ rankers = st.one_of(
     st.builds(BM25, **bm25, method=st.sampled_from(["lucene", "robertson", "atire", "bm25l", "bm25+"])),
     st.builds(BM25, **bm25, method=st.sampled_from(["bm25l", "bm25+"]), delta=st.none() | st.floats(0, 1e300)),
     st.builds(TFIDF, **lexical),
+    st.builds(DaiBM25, **bm25),
+    st.builds(DaiTFIDF, **lexical),
     st.builds(
         Dense,
         names,
@@ -80,6 +82,9 @@ def test_a_pipeline_reads_back_from_its_text(stages: list[Ranker]) -> None:
         (" bm25 ( b = 1 ) ", BM25(b=1.0)),
         ("bm25(method=bm25+,delta=0.5)", BM25(method="bm25+", delta=0.5)),
         ("tfidf(analyzer=paper,text=text)", TFIDF(analyzer="paper", text="text")),
+        ("bm25:dai", DaiBM25(text="text", analyzer="paper", k1=2, b=0.75, method="atire")),
+        ("bm25:dai(k1=1.2)@100", DaiBM25(k1=1.2, k=100)),
+        ("tfidf:dai>>bm25:dai", DaiTFIDF(text="text", analyzer="paper") >> DaiBM25()),
         ("dense:minilm@10", Dense("minilm", k=10)),
         ("replay:runs/a.trec(exclude_self=true)", Replay("runs/a.trec", exclude_self=True)),
         ("bm25@100>>tfidf", BM25(k=100) >> TFIDF()),
@@ -117,7 +122,8 @@ def test_a_ranker_comes_back_as_it_is() -> None:
         ("bm25(exclude_self=maybe)", "option 'exclude_self' of bm25: expected true or false, got 'maybe'"),
         ("bm25(text=body)", "unknown text choice of bm25 'body' (valid: title+text, text, title)"),
         ("bm25@0", "bm25: expected a depth of at least 1, got @0"),
-        ("bm25:x", "bm25 takes no argument, got 'x'"),
+        ("bm25:dia", "unknown ranker 'bm25:dia'; did you mean 'bm25:dai'? (valid: bm25, bm25:dai)"),
+        ("interleave:x", "interleave takes no argument, got 'x'"),
         ("dense", "dense needs an argument: dense:MODEL"),
         ("dense:m(max_tokens=1.5)", "option 'max_tokens' of dense: expected a whole number, got '1.5'"),
         ("bm25>>monobert", "monobert needs an argument: monobert:MODEL"),

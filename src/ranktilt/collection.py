@@ -105,6 +105,25 @@ class Collection:
             object.__setattr__(found, name, value)
         return found
 
+    def only_sources(self, names: Iterable[str]) -> Collection:
+        """Return the collection without the documents of other sources and their judgments.
+
+        Judgments of documents that the collection does not hold stay. The spec's ``without_sources`` names what was
+        left out; the collection itself comes back where nothing is.
+        """
+        names = list(names)
+        strange = next((name for name in names if name not in self.sources), None)
+        if strange is not None:
+            raise unknown("source", strange, self.sources)
+        left = [name for name in self.sources if name not in names]
+        if not left:
+            return self
+        lost = pl.col("source").is_in(left)
+        gone = self.docs.filter(lost)["id"]
+        qrels = self.qrels.filter(~pl.col("doc_id").is_in(gone.implode()))
+        spec = {**self.spec, "without_sources": [*self.spec.get("without_sources", ()), *left]}
+        return Collection(self.docs.filter(~lost), self.queries, qrels, spec)
+
     def texts(self, choice: str = "title+text") -> pl.Series:
         """Return the text of each document that is ranked.
 

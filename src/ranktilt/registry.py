@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
@@ -13,7 +13,9 @@ from ranktilt.rankers.spec import Stage, parse_stages
 
 RANKERS = {
     "bm25": "ranktilt.rankers.lexical.bm25:BM25",
+    "bm25:dai": "ranktilt.rankers.lexical.bm25:DaiBM25",
     "tfidf": "ranktilt.rankers.lexical.bm25:TFIDF",
+    "tfidf:dai": "ranktilt.rankers.lexical.bm25:DaiTFIDF",
     "dense": "ranktilt.rankers.dense.retriever:Dense",
     "replay": "ranktilt.rankers.replay:Replay",
     "cross-encoder": "ranktilt.rankers.rerank.cross_encoder:CrossEncoder",
@@ -54,7 +56,8 @@ def ranker(text: str | Ranker) -> Ranker:
     """
     if isinstance(text, Ranker):
         return text
-    stages = [_depth_fits(ranker_class(stage.name), stage).from_stage(stage) for stage in parse_stages(text)]
+    named = [_by_whole_name(stage) for stage in parse_stages(text)]
+    stages = [_depth_fits(ranker_class(stage.name), stage).from_stage(stage) for stage in named]
     return stages[0] if len(stages) == 1 else Pipeline(tuple(stages))
 
 
@@ -138,6 +141,17 @@ def _fault(found: object, name: str) -> str:
     needed = (MISSING, MISSING)
     bare = [f.name for f in fields(found) if (f.default, f.default_factory) == needed and f.name != found.argument]
     return f"needs a default for {' and '.join(bare)}: options may be left out" if bare else ""
+
+
+def _by_whole_name(stage: Stage) -> Stage:
+    """Take name and argument as one name where the table has such, as ``bm25:dai``; refuse others beside it."""
+    alike = [name for name in RANKERS if name.startswith(f"{stage.name}:")]
+    if stage.argument is None or not alike:
+        return stage
+    whole = f"{stage.name}:{stage.argument}"
+    if whole not in alike:
+        raise unknown("ranker", whole, [stage.name, *alike])
+    return replace(stage, name=whole, argument=None)
 
 
 def _depth_fits(kind: type[Ranker], stage: Stage) -> type[Ranker]:

@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.study import Study, study
-from ranktilt.auditing.study_sources import only, study_sources
+from ranktilt.auditing.study_sources import only, source_pairs, study_sources
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
@@ -275,6 +275,30 @@ def test_human_documents_stay_as_competitors_and_lose_only_their_judgments() -> 
     assert pair.docs.group_by("source").len().sort("source").rows() == [("human", 40), ("llm-tmp0.2", 32)]
     assert pair.qrels["query_id"].n_unique() == 32
     assert pair.qrels.group_by("query_id").len()["len"].unique().to_list() == [2]
+
+
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        ((), [("human", "llm-tmp1.0"), ("human", "llm-tmp0.2"), ("human", "llm-tmp0.7")]),
+        (("llm-tmp0.7", "human"), [("human", "llm-tmp0.7")]),
+        (("llm-tmp0.7", "llm-tmp0.2"), [("llm-tmp0.2", "llm-tmp0.7")]),
+        (("llm-tmp0.7", "llm-tmp0.2", "llm-tmp1.0"), [("llm-tmp0.2", "llm-tmp0.7"), ("llm-tmp1.0", "llm-tmp0.7")]),
+    ],
+)
+def test_sources_are_taken_apart_two_by_two(sources: tuple[str, ...], expected: list[tuple[str, str]]) -> None:
+    """Beside people's, or the first that is named."""
+    whole = studied(count=2)
+    found = source_pairs(whole, sources)
+    assert [one.sources for one in found] == [tuple(n for n in whole.sources if n in pair) for pair in expected]
+    assert all(set(one.qrels["doc_id"]) == set(one.ids) for one in found)
+    assert all({*one.spec["without_sources"], *one.sources} == set(whole.sources) for one in found)
+
+
+def test_two_sources_are_the_collection_itself() -> None:
+    two = studied({"llm": {}}, count=2)
+    assert source_pairs(two) == [two] == [source_pairs(two, ["human", "llm"])[0]]
+    assert source_pairs(two)[0] is two
 
 
 def test_judgments_of_unknown_documents_stay() -> None:

@@ -144,7 +144,7 @@ def sided(tmp_path: Path) -> Path:
 
 def test_more_than_two_groups_are_compared_in_all_pairs_or_those_named(cli: Cli, tmp_path: Path) -> None:
     folder = sided(tmp_path)
-    every = saved(cli, tmp_path, folder, "-r", "bm25")
+    every = saved(cli, tmp_path, folder, "-r", "bm25", "--mixed")
     assert every.pairs == (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
     one = saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm, human", "--pair", "gpt,llm")
     assert one.pairs == (("llm", "human"), ("gpt", "llm"))

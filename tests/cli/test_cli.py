@@ -369,7 +369,7 @@ def test_a_missing_extra_names_the_command(cli: Cli, toy_folder: Path, monkeypat
     for name in [n for n in sys.modules if n.partition(".")[0] == "nltk"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "nltk", None)
-    message = refused(cli, "audit", toy_folder, "-r", "bm25(analyzer=paper)")
+    message = refused(cli, "audit", toy_folder, "-r", "bm25", "-r", "bm25:dai")
     assert message == "analyzer 'paper' needs nltk. Install it with: pip install \"ranktilt[paper]\""
 
 

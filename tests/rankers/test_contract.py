@@ -38,12 +38,12 @@ class TestLexical(RankerContract):
     @pytest.fixture(
         params=[
             "bm25", "bm25(method=robertson,analyzer=paper)", "bm25(method=atire,analyzer=whitespace)",
-            "bm25(method=bm25l,analyzer=german)", "bm25(method=bm25+,analyzer=russian)", "tfidf",
+            "bm25(method=bm25l,analyzer=german)", "bm25(method=bm25+,analyzer=russian)", "tfidf", "tfidf:dai",
             "tfidf(analyzer=whitespace)@3>>counting(tail=keep)", "bm25>>counting>>counting(tail=keep)",
         ]
     )  # fmt: skip
     def make(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
-        if "paper" in request.param:
+        if "paper" in request.param or "dai" in request.param:
             pytest.importorskip("nltk")
         monkeypatch.setitem(RANKERS, "counting", "tests.rankers.counting:Counting")
         return typed(request.param)

@@ -205,6 +205,17 @@ def test_paper_is_nltks_own_word_for_word(text: str) -> None:
     assert words(text, "paper") == [t for t in tokens if t not in stop_words("nltk")]
 
 
+@given(text=st.text(alphabet="ab01 .,:;'\"`()[]>?!-—”\u2019\n\t\xa0\u3000\ue000", max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_paper_is_nltks_own_whatever_the_marks(text: str) -> None:
+    """The texts behind and before share words with it, which are read only once."""
+    nltk = pytest.importorskip("nltk")
+    texts = [text, f"a cannot b' {text} a.", f"{text} {text}"]
+    sentences = [nltk.tokenize.PunktSentenceTokenizer().tokenize(one) for one in texts]
+    own = [[w for s in found for w in nltk.tokenize.NLTKWordTokenizer().tokenize(s)] for found in sentences]
+    assert analyzer("paper").split(pl.Series(texts)).to_list() == own
+
+
 def test_a_missing_nltk_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [n for n in sys.modules if n.partition(".")[0] == "nltk"]:
         monkeypatch.delitem(sys.modules, name)

@@ -31,6 +31,7 @@ from ranktilt.auditing.notes import (
     only_labels,
     repeated_notes,
     run_notes,
+    source_notes,
     sparse_notes,
     twin_notes,
     without_fitted,
@@ -369,6 +370,7 @@ class _AuditPlan:
         groups, judgments, collection = self.groups, self.judgments, self.collection
         for one in aligned:
             yield from run_notes(one, collection, missing)
+        yield from source_notes(collection, groups.by)
         yield from judgment_notes(judgments, collection)
         yield from repeated_notes({one.run.name: one.repeated for one in aligned if one.repeated})
         absent = any(one.left_out(missing).any() for one in aligned)

@@ -41,6 +41,15 @@ def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> It
     yield from answer_notes(one.run)
 
 
+def source_notes(collection: Collection, by: str | None) -> Iterator[str]:
+    """Say which sources were ranked together, where there is a choice."""
+    left, ranked = collection.spec.get("without_sources", ()), collection.sources
+    if left:
+        yield f"sources ranked together: {', '.join(ranked)}; without {', '.join(left)}"
+    if by == "source" and len(ranked) > 2:
+        yield f"mixed: {len(ranked)} sources are ranked as one, where each competes with those of other pairs too"
+
+
 def answer_notes(run: Run) -> Iterator[str]:
     """Say of each stage that asked a language model what kinds of answers came, and what the unreadable ones mean."""
     for stage, said in run.llm_answers:

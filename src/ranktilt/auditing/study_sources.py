@@ -1,4 +1,4 @@
-"""The sources of a temperature study: which model and temperature each one has, and the documents they all cover."""
+"""Sources taken apart, two by two; those of a temperature study: model, temperature, and the documents they cover."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 
+_HUMAN = "human"
 TEMPERATURE, MODEL, PROMPT = "temperature", "model", "prompt"
 _HIGHEST = 2.0
 _NAMED = re.compile(r"(?<=.)(?:[-_](?:tmp|temp|temperature)(\d+(?:\.\d+)?)|_(\d+\.\d+))$")
@@ -67,16 +68,52 @@ def study_sources(
     return StudySources(tuple(members), origins, (*notes, *coverage))
 
 
+def source_pairs(collection: Collection, sources: Sequence[str] = ()) -> list[Collection]:
+    """Take a collection with the rewrites of several models apart: one collection for each, beside the originals.
+
+    Ranked together, each model's rewrites would push the others' and the originals down (Dai et al., KDD 2024, mix one
+    model's with the originals).
+
+    Parameters
+    ----------
+    collection : Collection
+        Documents of two sources or more.
+    sources : sequence of str, optional
+        Those to take; all by default. The originals are ``human`` where that is one of them, else the first.
+
+    Returns
+    -------
+    list of Collection
+        One for each source beside the originals, in the order of `sources`; the collection itself where it has no
+        more than two.
+
+    Raises
+    ------
+    UserError
+        If a source is unknown, or is the only one named.
+    """
+    chosen = list(dict.fromkeys(sources)) or list(collection.sources)
+    if len(sources) and len(chosen) < 2:
+        rest = [name for name in collection.sources if name not in chosen]
+        other = _HUMAN if _HUMAN in rest else next(iter(rest), "")
+        hint = f": name what it is held against too, such as {other!r}" if other else ""
+        raise UserError(f"only source {chosen[0]!r}{hint}")
+    picked = collection.only_sources(chosen)
+    if len(chosen) <= 2:
+        return [picked]
+    first = _HUMAN if _HUMAN in chosen else chosen[0]
+    return [collection.only_sources([first, name]) for name in chosen if name != first]
+
+
 def only(collection: Collection, reference: str, source: str, origins: pl.Series) -> Collection:
     """Return the collection of two sources: all of the reference, the other's documents of some origins.
 
     Judgments of documents of other origins are left out on both sides, so that every judged document has its twin;
     judgments of documents that the collection does not hold stay.
     """
-    docs = collection.docs
     common = pl.col("origin").is_in(origins.implode())
-    mine = pl.col("source") == source
-    kept = docs.filter((pl.col("source") == reference) | (mine & common))
+    two = collection.only_sources([reference, source])
+    kept = two.docs.filter((pl.col("source") == reference) | common)
     judged = kept.filter(common)["id"]
     known = pl.col("doc_id").is_in(collection.ids.implode())
     qrels = collection.qrels.filter(~known | pl.col("doc_id").is_in(judged.implode()))
@@ -101,7 +138,7 @@ def _temperatures(
     """Temperature of each source, and notes on those that stand in no column."""
     found, notes, read = {}, [], []
     for name in sources:
-        column, ending = _column(collection, name), _ending(name)
+        column, ending = _column(collection, name), split_temperature(name)[1]
         if name in named:
             found[name] = named[name]
             if column is not None and column != named[name]:
@@ -123,17 +160,18 @@ def _temperatures(
     return found, notes
 
 
-def _ending(source: str) -> float | None:
-    """The temperature at the end of a source's name; None where it is none."""
+def split_temperature(source: str) -> tuple[str, float | None]:
+    """Split a source's name into its model and the temperature at its end (``-tmp0.2``, ``_0.2``); None for none."""
     ending = _NAMED.search(source)
     value = float(ending[1] or ending[2]) if ending else math.inf
-    return value if value <= _HIGHEST else None
+    return (source[: ending.start()], value) if ending and value <= _HIGHEST else (source, None)
 
 
 def _stem(source: str, temperature: float) -> str:
     """A source's name without its temperature."""
-    if _ending(source) is not None:
-        return _NAMED.sub("", source)
+    model, named = split_temperature(source)
+    if named is not None:
+        return model
     ending = _NUMBER.search(source)
     return source[: ending.start()] if ending and float(ending[1]) == temperature else source
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import Output, PageOutput, collection_files, deliver, file_name, with_command
+from ranktilt.cli.output import Output, PageOutput, check_paths, collection_files, deliver, file_name, with_command
 from ranktilt.errors import UserError
 from ranktilt.io.files import cannot_write, write_files
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.sequential import SequentialAudit
     from ranktilt.collection import Collection
+    from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
 
 AUDIT, TABLE, RUNS = "audit.json", "table.parquet", "runs"
@@ -54,6 +55,17 @@ class AuditInputs(options.OptionGroup):
     qrels: options.Qrels = None
     split: options.Split = None
     ignore_unknown: options.IgnoreUnknown = False
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            metavar="SOURCE",
+            help="Rank only these, at least two (default: all; of several models, an audit each).",
+        ),
+    ] = None
+    mixed: Annotated[
+        bool, typer.Option("--mixed", help="Rank the rewrites of several models as one collection, in one audit.")
+    ] = False
     by: Annotated[
         str,
         typer.Option(
@@ -107,6 +119,8 @@ class AuditInputs(options.OptionGroup):
             raise UserError(f"ranker {rankers[0]!r} needs texts: name a collection DIR")
         if self.folder is None and controls:
             raise UserError("--controls rank texts again: name a collection DIR and rankers (-r)")
+        if self.folder is None and self.source:
+            raise UserError("--source picks what is ranked: name a collection DIR and rankers (-r)")
         if self.column is None and card:
             raise UserError("the card needs a column to group by; leave --by none out")
         if near_identical is not None and not controls:
@@ -125,6 +139,20 @@ class AuditInputs(options.OptionGroup):
         if self.groups is not None:
             collection = with_labels(collection, self.groups, by=self.column or "source")
         return collection, []
+
+    def collections(self, collection: Collection, rankers: Sequence[Ranker]) -> list[Collection]:
+        """What is ranked together: two sources each where there are several models, unless it is to be one.
+
+        What was ranked before, or by an engine, stays as it was ranked, and so do groups that are no sources.
+        """
+        from ranktilt.auditing.study_sources import source_pairs
+        from ranktilt.rankers.engines.base import LiveEngine
+        from ranktilt.rankers.replay import Replay
+
+        ranked = not rankers or any(isinstance(options.stages_of(one)[0], LiveEngine | Replay) for one in rankers)
+        whole = collection.only_sources(self.source or collection.sources)
+        pairs = source_pairs(collection, self.source or ()) if self.column == "source" else [whole]
+        return [whole] if ranked or self.mixed or self.pairs is not None else pairs
 
     def _labelled(self) -> tuple[Collection, list[Run]]:
         from ranktilt.datasets.labels import labelled
@@ -211,6 +239,7 @@ class UntilOptions(options.OptionGroup):
 
         if inputs.folder is not None:
             found = inputs.load()[0]
+            found = found.only_sources(inputs.source or found.sources)
         elif inputs.groups is None or self.queries is None:
             raise UserError(
                 "what to ask, and of which group is a document? Name --queries FILE and --groups FILE, or DIR"
@@ -261,17 +290,55 @@ class AuditOutput(PageOutput):
                 raise cannot_write(self.save, error) from error
         super().check(*inputs)
 
-    def deliver_audit(self, result: Audit, runs: Sequence[Run], collection: Collection | None = None) -> None:
-        """Print the result, then write all files; what fails does not take the others with it."""
-        result = with_command(result)
-        page = partial(_page, result, runs, collection)
-        shown = page().decode() if self.format == "html" and self.json != "-" else self.text(result)
-        files: dict[Path | str | None, Callable[[], bytes]] = {
-            self.json: result.to_json,
-            self.page: page,
-            self.per_query: partial(per_query_csv, result),
-        }
-        deliver(shown, files, *([] if self.save is None else [partial(_save, result, runs, self.save)]))
+    def check_several(self, sources: Sequence[str], inputs: Sequence[Path]) -> None:
+        """Refuse what cannot hold one audit a source, before anything is ranked."""
+        if sources and (self.json == "-" or self.format == "json"):
+            raise UserError(
+                f"standard output takes one audit as JSON, and here are {len(sources)}, one a source: name a file "
+                "(--json FILE), two of the sources (--source), or rank all as one (--mixed)"
+            )
+        places = {name: self.of(name).paths for name in sources}
+        check_paths({f"{key} of {name}": path for name in sources for key, path in places[name].items()}, inputs=inputs)
+
+    def of(self, source: str) -> AuditOutput:
+        """Where one of several audits goes: into files with its source in their names; a page holds all."""
+        end = file_name(re.sub(r"[^\w.=-]+", "_", source))
+        json, per_query = (_beside(path, end) for path in (self._json, self.per_query))
+        save = None if self.save is None else self.save / end
+        return replace(self, json=None if json is None else str(json), page=None, per_query=per_query, save=save)
+
+    def deliver_audits(
+        self, audits: Sequence[tuple[Audit, Sequence[Run], Collection | None]], sources: Sequence[str] = ()
+    ) -> None:
+        """Print the audits, then write all files, those of several by their sources; see `deliver`."""
+        made = [(with_command(result), runs, collection) for result, runs, collection in audits]
+        page = partial(_page, made)
+        shown = (
+            page().decode() if self.format == "html" and self.json != "-" else self._texts(one for one, _, _ in made)
+        )
+        files: dict[Path | str | None, Callable[[], bytes]] = {self.page: page}
+        more, names = list[Callable[[], object]](), list[str]()
+        for (result, runs, _), own in zip(made, map(self.of, sources) if sources else [self], strict=True):
+            files |= {own.json: result.to_json, own.per_query: partial(per_query_csv, result)}
+            more += [] if own.save is None else [partial(_save, result, runs, own.save)]
+            names += [str(path) for path in (own.json, own.per_query, own.save) if path is not None]
+        deliver(shown, files, *more)
+        if sources and names:
+            note(f"One audit a source: {', '.join(names)}")
+
+    def _texts(self, results: Iterable[Audit]) -> str:
+        texts = [self.text(result) for result in results]
+        if self.format != "csv":
+            return "\n".join(texts)
+        return texts[0] + "".join(text.partition("\n")[2] for text in texts[1:])
+
+
+def _beside(path: Path | None, end: str) -> Path | None:
+    """A file's name with something before its ending: ``audit.json`` is ``audit-llm.json``."""
+    if path is None:
+        return None
+    ending = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    return path.with_name(f"{path.name.removesuffix(ending)}-{end}{ending}")
 
 
 def _save(result: Audit, runs: Sequence[Run], folder: Path) -> None:
@@ -284,11 +351,11 @@ def _save(result: Audit, runs: Sequence[Run], folder: Path) -> None:
     write_files(contents)
 
 
-def _page(result: Audit, runs: Sequence[Run], collection: Collection | None) -> bytes:
+def _page(audits: Sequence[tuple[Audit, Sequence[Run], Collection | None]]) -> bytes:
     from ranktilt.reporting.reload import Opened
     from ranktilt.reporting.report import report_page
 
-    return report_page([Opened(result, collection, tuple(runs))]).encode()
+    return report_page([Opened(result, collection, tuple(runs)) for result, runs, collection in audits]).encode()
 
 
 def per_query_csv(result: Audit) -> bytes:
@@ -334,7 +401,7 @@ def audit(
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
     sequential.check(
         card=card, controls=controls, depth=depth, near_identical=near_identical, qrels=inputs.qrels,
-        per_query=output.per_query, save=output.save,
+        per_query=output.per_query, save=output.save, mixed=inputs.mixed,
     )  # fmt: skip
     if sequential.until is not None:
         output.check(*inputs.files, *([sequential.queries] if sequential.queries else []))
@@ -355,17 +422,29 @@ def audit(
     collection, runs = inputs.load()
     if depth is not None and not card and collection.qrels.height:
         raise UserError("--depth is about the card; ask for it: --card")
-    if not runs:
-        grouped_pairs(collection, inputs.column, pairs)  # what cannot be compared need not be ranked
-        runs = options.rank_with(rankers, collection)
-    search.require_answers(runs)
-    result = run_audit(
-        collection, runs, measures, card=card or not collection.qrels.height, depth=depth or DEPTH, by=inputs.column,
-        pairs=pairs, heads=heads, missing=missing, rounding=rounding, **statistics.keywords,
-    )  # fmt: skip
-    if controls:
-        result = with_controls(collection, rankers, runs, result, near=near_identical or NEAR_IDENTICAL)
-    output.deliver_audit(result, runs, collection)
+    parts = inputs.collections(collection, rankers)
+    names = _apart(parts)
+    output.check_several(names, inputs.files)
+    for part in parts if not runs else ():
+        grouped_pairs(part, inputs.column, pairs)  # what cannot be compared need not be ranked
+    audits = []
+    for part in parts:
+        found = runs or options.rank_with(rankers, part)
+        search.require_answers(found)
+        result = run_audit(
+            part, found, measures, card=card or not part.qrels.height, depth=depth or DEPTH, by=inputs.column,
+            pairs=pairs, heads=heads, missing=missing, rounding=rounding, **statistics.keywords,
+        )  # fmt: skip
+        if controls:
+            result = with_controls(part, rankers, found, result, near=near_identical or NEAR_IDENTICAL)
+        audits.append((result, found, part))
+    output.deliver_audits(audits, names)
+
+
+def _apart(parts: Sequence[Collection]) -> list[str]:
+    """What tells several collections apart: the source that only it has; nothing for one alone."""
+    shared = set.intersection(*(set(part.sources) for part in parts))
+    return [next(name for name in part.sources if name not in shared) for part in parts] if len(parts) > 1 else []
 
 
 @options.verb
@@ -400,4 +479,4 @@ def demo(
     runs = options.rank_with(rankers, collection)
     result = run_audit(collection, runs, measure or None, card=card)
     result = with_controls(collection, rankers, runs, result) if controls else result
-    AuditOutput(output.format, output.json).deliver_audit(result, runs)
+    AuditOutput(output.format, output.json).deliver_audits([(result, runs, None)])

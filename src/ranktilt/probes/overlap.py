@@ -32,7 +32,7 @@ def shared_terms(collection: Collection, reference: str, source: str) -> Overlap
     """Compare the terms of every pair of twins, in the order of `Collection.pairs`; NaN where a side has no term.
 
     Terms are lower-cased runs of letters, digits and underscores of the texts without their titles (Dai et al., KDD
-    2024, sec. 4 and Fig. 3).
+    2024, sec. 2.3.1 and Fig. 3).
     """
     left, right, both = _twin_terms(collection, reference, source)
     return Overlap(
@@ -65,7 +65,7 @@ class OverlapProbe(Probe[tuple[Overlap, ...]]):
 
     name = "overlap"
     question = "How many of a text's words does its rewrite keep?"
-    citation = "Dai et al., KDD 2024, sec. 4 and Fig. 3"
+    citation = "Dai et al., KDD 2024, sec. 2.3.1 and Fig. 3"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Overlap, ...]:
         """Compare the terms of the twins of every source that has some."""

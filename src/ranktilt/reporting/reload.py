@@ -141,6 +141,12 @@ def _reason(error: UserError) -> str:
 
 
 def _collection(audit: Audit, files: InputFiles) -> Collection:
+    collection = _whole(audit, files)
+    left = audit.spec.get("collection", {}).get("without_sources", ())
+    return collection.only_sources(name for name in collection.sources if name not in left)
+
+
+def _whole(audit: Audit, files: InputFiles) -> Collection:
     spec = audit.spec.get("collection", {})
     if "path" not in spec and "mix" not in spec and "labels" in spec:
         return _labels_alone(audit, spec, files)

@@ -14,7 +14,7 @@ import polars as pl
 import Stemmer
 
 from ranktilt.errors import unknown
-from ranktilt.optional import need
+from ranktilt.text.nltk_tokens import nltk_tokens
 
 # Word boundaries of Unicode (UAX 29) as Lucene's StandardTokenizer draws them: letters may be joined by an
 # apostrophe, full stop, colon or middle dot, digits by what stands in numbers; ideographs stand alone.
@@ -50,7 +50,7 @@ def analyzer(name: str) -> Analyzer:
     if name == "english":
         return Analyzer(name, _split_standard, _english)
     if name == "paper":
-        return Analyzer(name, _split_nltk, _drop(stop_words("nltk")))
+        return Analyzer(name, nltk_tokens, _drop(stop_words("nltk")))
     if name == "whitespace":
         return Analyzer(name, lambda texts: texts.str.extract_all(r"\S+"), list)
     if name not in analyzers():
@@ -74,13 +74,6 @@ def stop_words(name: str) -> frozenset[str]:
 
 def _split_standard(texts: pl.Series) -> pl.Series:
     return texts.str.to_lowercase().str.extract_all(_STANDARD)
-
-
-def _split_nltk(texts: pl.Series) -> pl.Series:
-    punkt = need("nltk.tokenize.punkt", extra="paper", for_="analyzer 'paper'").PunktSentenceTokenizer()
-    words = need("nltk.tokenize.destructive", extra="paper", for_="analyzer 'paper'").NLTKWordTokenizer()
-    tokens = [[w for s in punkt.tokenize(text) for w in words.tokenize(s)] for text in texts]
-    return pl.Series(tokens, dtype=pl.List(pl.String))
 
 
 def _english(tokens: list[str]) -> list[str | None]:

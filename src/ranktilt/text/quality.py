@@ -180,7 +180,7 @@ def _ends_open(end: pl.Series) -> pl.Series:
 def jaccard(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
     """Compute the Jaccard similarity of the term sets of paired texts, 0 to 1; NaN where neither text has a term.
 
-    Terms are lower-cased runs of letters, digits and underscores (Dai et al., KDD 2024, sec. 4).
+    Terms are lower-cased runs of letters, digits and underscores (Dai et al., KDD 2024, sec. 2.3.1).
     """
     left, right, both = term_counts(a, b)
     return share(both, left + right - both)

@@ -59,7 +59,8 @@ def same_slug() -> Result:
         ([three()], "tilt-human-gpt effectiveness-human-gpt tilt-human-llama effectiveness-human-llama tilt-gpt-llama "
          "effectiveness-gpt-llama"),
         ([toy_validation(("human", "llm-0.2", "llm-0.6"))], "dai-figure-3 dai-figure-4-llm-0.2 dai-figure-5-llm-0.2 "
-         "dai-figure-4-llm-0.6 dai-figure-5-llm-0.6"),
+         "dai-figure-4-llm-0.6 dai-figure-5-llm-0.6 "
+         "dai-figure-14"),
         ([replace(toy_validation(), similarities=())], "dai-figure-3"),
         ([toy_study(), of_folder("/data/SciFact + LLM"), toy_validation(map=False)],
          "toy-temperature scifact-llm-temperature dai-figure-3 dai-figure-5"),
@@ -139,7 +140,7 @@ def test_any_name_is_drawn_as_it_is(format: Any) -> None:
     )
     sources = HOSTILE if format == "svg" else HOSTILE[:2]
     made = paper_figures([audit_, toy_validation(("human", *sources)), study], format=format)
-    assert len(made) == 4 + 2 * len(sources)
+    assert len(made) == 5 + 2 * len(sources)
     if format == "svg":
         for name in HOSTILE:
             shown = name.replace("\n", " ").replace("\t", " ")

@@ -16,7 +16,8 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.probes.validation import Validation
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
-from ranktilt.reporting.papers.figures import Result, drawn_figures
+from ranktilt.reporting.papers.figures import Result, drawn_figures, paper_figures
+from ranktilt.reporting.papers.results import cells_of, tables_of
 from ranktilt.reporting.papers.style import PaperFigure
 from ranktilt.reporting.reload import Opened
 from tests.probes.validations import toy_overlap, toy_validation
@@ -359,6 +360,18 @@ class TestValidation:
         shown = named(figures("three sources"), "dai-figure-3").figure.axes[0].patches
         assert [one.get_hatch() for one in shown] == [None] * 3
         assert len({one.get_linestyle() for one in shown} | {str(one.get_edgecolor()) for one in shown}) >= 4
+
+    def test_all_sources_stand_in_one_histogram_of_cosines_which_the_layout_draws_alone(self, figures: Figures) -> None:
+        drawn = named(figures("two sources"), "dai-figure-14")
+        assert legend(drawn.figure) == ["llm", "gpt"]
+        heights = [sum(one.get_data().values) for one in drawn.figure.axes[0].patches]
+        assert heights == pytest.approx([100, 100])
+        found = toy_validation(("human", "llm", "gpt"))
+        assert list(paper_figures([found], layout="dai-fig14")) == ["dai-figure-14.svg"]
+        cells = [cell for cell in cells_of(found, "dai-fig14") if cell.measure in ("pairs", "mean")]
+        expected = [x for one in found.similarities for x in (one.cosine.count, one.cosine.mean)]
+        assert [cell.value for cell in cells] == pytest.approx(expected)
+        assert tables_of(found)[-1] == "dai-fig14"
 
     def test_the_map_has_every_point_and_joins_twins(self, figures: Figures) -> None:
         drawn_map, one = toy_validation().similarities[0].map, named(figures("validation"), "dai-figure-4")

@@ -102,6 +102,8 @@ def test_labels_are_the_papers(name: str, key: str, value: str, label: str) -> N
     [
         ("tfidf", "TF-IDF"),
         ("bm25@100", "BM25"),
+        ("tfidf:dai", "TF-IDF"),
+        ("bm25:dai@100>>monot5:base", "BM25+monoT5"),
         ("dense:ance", "ANCE"),
         ("dense:facebook/contriever-msmarco", "Contriever"),
         ("bm25@100>>cross-encoder:cross-encoder/ms-marco-MiniLM-L-6-v2", "BM25+MiniLM"),
@@ -152,6 +154,8 @@ def test_measures_have_the_papers_names(measure: str, name: str) -> None:
     ("source", "found"),
     [
         ("llama-2-7b-chat-tmp0.2", ("llama-2-7b-chat", "0.2")),
+        ("llm_1.0", ("llm", "1.0")),
+        ("gpt_3.5", ("gpt_3.5", "")),
         ("llama_temp1", ("llama", "1.0")),
         ("gpt-4", ("gpt-4", "")),
         ("-tmp0.2", ("-tmp0.2", "")),

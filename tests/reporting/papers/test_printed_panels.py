@@ -73,7 +73,8 @@ def two_panels(**conditions: Sequence[str]) -> list[PaperCell]:
 class TestStructure:
     def test_a_whole_table_as_latex(self) -> None:
         assert text(cells(), path="a  b.csv").splitlines() == [
-            r"% Layout: Table 3 of Dai et al., KDD 2024. Needs \usepackage{booktabs}.",
+            r"% Layout: Table 3 of Dai et al., arXiv 2310.20501 (numbered as before KDD 2024). Needs "
+            r"\usepackage{booktabs} and \usepackage[table]{xcolor}.",
             "% Cells of a b.csv",
             "% The paper's table also has NDCG@3, NDCG@5, MAP@1, MAP@3, MAP@5, not in these results.",
             r"\begin{table}[t]",
@@ -88,9 +89,16 @@ class TestStructure:
             r"\midrule",
             r"BM25 & Human-Written & 12.5 & 12.5 \\",
             r" & LLM-Generated & 20.0 & 20.0 \\",
-            r" & Relative $\Delta$ & $-$46.2 & $-$46.2 \\",
+            # 46.2 % of .6 of the way from white to D55E00: 255 − .277·(42, 161, 255)
+            r" & Relative $\Delta$ & \cellcolor[HTML]{F3D2B8}$-$46.2 & \cellcolor[HTML]{F3D2B8}$-$46.2 \\",
             r"\bottomrule",
             r"\end{tabular}",
+            r"\par\smallskip",
+            r"\begin{minipage}{\linewidth}",
+            r"\footnotesize",
+            r"Shaded: Relative $\Delta$, blue above 0 and orange below, the darker the further from it (darkest from "
+            r"100 on).\par",
+            r"\end{minipage}",
             r"\end{table}",
         ]
 
@@ -98,7 +106,7 @@ class TestStructure:
         assert text(cells(note="50 % *guessed*"), "markdown", "a.csv").splitlines() == [
             f"**{TITLE}.**",
             "",
-            "*Layout: Table 3 of Dai et al., KDD 2024.*",
+            "*Layout: Table 3 of Dai et al., arXiv 2310.20501 (numbered as before KDD 2024).*",
             "",
             "| Model | Target corpus | a, NDCG@1 | b, NDCG@1 |",
             "| --- | --- | ---: | ---: |",
@@ -164,7 +172,21 @@ class TestStructure:
 
     def test_notes_stand_below_the_table_where_there_are_any(self) -> None:
         assert tex(cells(note="50 % read off")).notes == ["BM25, Human-Written, a, NDCG@1: 50 % read off."]
-        assert "minipage" not in text(cells())
+        assert "minipage" not in text(cells(table="dai-2"), layout="dai-2")
+
+    @pytest.mark.parametrize(
+        ("human", "llm", "colours"),
+        [(30.0, 10.0, ["66AAD1"]), (12.0, 8.0, ["C2DDED"]), (10.0, 10.0, []), (0.0, 0.0, [])],
+    )
+    def test_relative_delta_is_blue_above_0_darker_up_to_100_and_white_at_0(
+        self, human: float, llm: float, colours: list[str]
+    ) -> None:
+        """30 and 10 give +100, 12 and 8 +40, the others 0 and nothing."""
+        values = {"human": human, "llm": llm}
+        found = [PaperCell(table="dai-3", system="s", target=t, measure="nDCG@1", value=v) for t, v in values.items()]
+        table = tex(found)
+        assert table.colours == colours
+        assert bool(table.legend) == bool(colours)
 
     def test_texts_side_by_side_are_as_wide_as_the_page(self) -> None:
         columns = tuple(Column(title, number=False) for title in ("Human-Written", "LLM-Generated"))

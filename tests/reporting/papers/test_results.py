@@ -186,6 +186,7 @@ class TestHome:
         [
             (sourced("llama"), ["dai-3"]),
             (sourced("llama-tmp0.2"), ["dai-3"]),
+            (sourced("llama_1.0"), ["dai-9"]),
             (sourced("llama-tmp1"), ["dai-9"]),
             (sourced("gpt-4"), ["dai-4"]),
             (sourced("llama", runs=RERANKED), ["dai-3", "dai-5"]),

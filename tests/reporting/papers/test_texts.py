@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, Run, UserError, audit
+from ranktilt.auditing.study_sources import source_pairs
 from ranktilt.reporting.document import Panels
-from ranktilt.reporting.papers.texts import PAIRS, WORDS, chosen_pairs, has_texts
+from ranktilt.reporting.papers.texts import PAIRS, chosen_texts, has_texts, of_collections
 from ranktilt.reporting.reload import Opened
 from tests.reporting.audits import ordered, twins, uneven
 from tests.toy import collection_of, run_of
@@ -35,7 +36,7 @@ def graded(first: int, second: int) -> tuple[Collection, Audit, Run]:
 
 
 def chosen(collection: Collection, found: Audit, *runs: Run, queries: Sequence[str] = ()) -> Panels:
-    return chosen_pairs(Opened(found, collection, runs), "dai-10", queries=queries)
+    return chosen_texts([Opened(found, collection, runs)], "dai-10", queries=queries)
 
 
 def titles(block: Panels) -> list[str]:
@@ -113,13 +114,58 @@ def test_the_table_is_two_texts_below_their_query() -> None:
     assert block.made == ("Made by: ranktilt audit X",)
 
 
-def test_a_long_text_is_cut_and_the_table_says_so() -> None:
+def test_a_long_text_is_whole() -> None:
     collection, found, _ = graded(1, 1)
-    words = [f"w{n}" for n in range(WORDS + 1)]
-    docs = collection.docs.with_columns(text=pl.lit(" ".join(words)))
+    long = " ".join(f"w{n}" for n in range(500))
+    docs = collection.docs.with_columns(text=pl.lit(long))
     block = chosen(Collection(docs, collection.queries, collection.qrels), found)
-    assert block.tables[0].rows[0][0].text == " ".join(words[:WORDS]) + " …"
-    assert block.notes[-1] == f"Texts are cut after {WORDS} words."
+    assert [cell.text for cell in block.tables[0].rows[0]] == [long, long]
+
+
+MODELS = ("gpt_1.0", "llama")
+
+
+def versions(without: str = "") -> Collection:
+    """Two queries of one relevant document each, in three versions; one version of q1's may be missing."""
+    docs = [
+        {"id": f"{d}-{s}", "text": f"{s} text {d}", "source": s, "origin": f"{d}-human"}
+        for d in "ab" for s in ("human", *MODELS) if f"{d}-{s}" != without
+    ]  # fmt: skip
+    grades = {f"q{n}": {doc["id"]: 1 for doc in docs if doc["id"].startswith(d)} for n, d in enumerate("ab")}
+    return collection_of(docs, {"q0": "first", "q1": "second"}, grades)
+
+
+def audited(collection: Collection) -> Opened:
+    """Human text first for q1, all tied for q0."""
+    scores = {"q0": dict.fromkeys(collection.ids, 1.0), "q1": {"b-human": 2.0, **dict.fromkeys(collection.ids, 1.0)}}
+    scores["q1"]["b-human"] = 2.0
+    run = run_of(collection, scores, ranker="bm25")
+    return Opened(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one audit", "an audit each"])
+def test_every_source_has_a_column_from_one_audit_or_from_one_each(apart: bool) -> None:
+    whole = Collection(*(getattr(versions(), name) for name in ("docs", "queries", "qrels")), {"path": "bed"})
+    opened = [audited(one) for one in (source_pairs(whole) if apart else [whole])]
+    (together,) = of_collections(opened)
+    block = chosen_texts(together, "dai-10", queries=["q1"])
+    (panel,) = block.tables
+    titles = ["Human-Written", "LLM-Generated, gpt_1.0", "LLM-Generated, llama"]
+    assert [column.title for column in panel.columns] == titles
+    assert [cell.text for cell in panel.rows[0]] == ["human text b", "gpt_1.0 text b", "llama text b"]
+    assert block.caption.endswith("bed, LLM text by gpt at temperature 1.0 and llama.")
+    assert "1 ranker and 2 sources added up" in block.notes[0]
+
+
+def test_a_version_that_is_missing_is_a_dash_and_its_query_is_named_not_chosen() -> None:
+    opened = audited(versions(without="b-llama"))
+    assert [panel.caption for panel in chosen_texts([opened], "dai-10").tables] == ["Query: first"]
+    (panel,) = chosen_texts([opened], "dai-10", queries=["q1"]).tables
+    assert [cell.text for cell in panel.rows[0]] == ["human text b", "gpt_1.0 text b", "–"]
+
+
+def test_two_collections_stay_apart() -> None:
+    assert [len(one) for one in of_collections([audited(versions()), audited(versions())])] == [1, 1]
 
 
 def test_texts_come_with_an_audit_by_source_and_its_collection() -> None:
@@ -128,7 +174,7 @@ def test_texts_come_with_an_audit_by_source_and_its_collection() -> None:
     assert not has_texts(Opened(uneven(), twins(40, ("human",))))
     assert not has_texts(Opened(found))
     with pytest.raises(UserError, match="dai-10 needs the texts of the collection"):
-        chosen_pairs(Opened(found), "dai-10")
+        chosen_texts([Opened(found)], "dai-10")
 
 
 def test_two_sources_of_llms_are_called_by_their_names() -> None:

@@ -9,7 +9,7 @@ COMMANDS = {
     "begin", "end", "centering", "caption", "label", "small", "footnotesize", "scriptsize", "setlength", "tabcolsep",
     "toprule", "midrule", "bottomrule",
     "cmidrule", "multicolumn", "textit", "par", "smallskip", "linewidth", "Delta", "pm", "leq", "geq", "ldots",
-    "textbackslash", "textasciitilde", "textasciicircum", "textbar", "textless", "textgreater",
+    "cellcolor", "textbackslash", "textasciitilde", "textasciicircum", "textbar", "textless", "textgreater",
 }  # fmt: skip
 ESCAPED = set("&%$#_{}\\")
 TOKEN = re.compile(r"\\([A-Za-z]+)|\\(.)|([^\\])", re.DOTALL)
@@ -18,6 +18,9 @@ WORDS = {
     r"\textless{}": "<", r"\textgreater{}": ">", r"$\pm$": "±", r"$\Delta$": "Δ", r"$\leq$": "≤", r"$\geq$": "≥",
     r"\ldots{}": "…", "$-$": "-", "{[}": "[", "{]}": "]", "{*}": "*", "{`}": "`", "--": "–",
 }  # fmt: skip
+
+
+_COLOUR = re.compile(r"\\cellcolor\[HTML\]\{([0-9A-F]{6})\}")
 
 
 @dataclass
@@ -34,6 +37,10 @@ class Table:
     panels: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
+    legend: str = ""
+    """What the colours mean."""
+    colours: list[str] = field(default_factory=list)
+    """Of the coloured cells, row by row."""
 
 
 def shown(source: str) -> str:
@@ -127,7 +134,11 @@ def _content(line: str, table: Table, inside: str) -> None:
     elif line.startswith(r"\label"):
         table.label = argument(line, "label")
     elif inside == "minipage" and line != r"\footnotesize":
-        table.notes.append(shown(line.removesuffix(r"\par")))
+        note = shown(line.removesuffix(r"\par"))
+        if note.startswith("Shaded: "):
+            table.legend = note
+        else:
+            table.notes.append(note)
 
 
 def _tabular(line: str, table: Table) -> None:
@@ -137,7 +148,8 @@ def _tabular(line: str, table: Table) -> None:
         return
     if line in (r"\toprule", r"\midrule", r"\bottomrule"):
         return
-    found = [spanned(cell) for cell in cells(line)]
+    table.colours += _COLOUR.findall(line)
+    found = [spanned(cell) for cell in cells(_COLOUR.sub("", line))]
     assert sum(span for _, span in found) == table.columns, line
     if len(found) == 1 and table.columns > 1:
         table.panels.append(shown(argument(found[0][0], "textit")))

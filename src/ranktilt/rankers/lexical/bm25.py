@@ -25,6 +25,7 @@ from ranktilt.rankers.lexical.index_files import Postings, PostingTable
 from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 from ranktilt.text.analyzers import analyzer
+from ranktilt.text.nltk_tokens import require_nltk
 
 Array = npt.NDArray[np.float64]
 _POSTING = 192
@@ -48,6 +49,11 @@ class Lexical(TemplatedQueries, FirstStage):
         super().__post_init__()
         self.require_template()
         analyzer(self.analyzer)
+
+    def check(self) -> None:
+        """Find out whether the analyzer's package is installed; see `Ranker.check`."""
+        if self.analyzer == "paper":
+            require_nltk()
 
     @abstractmethod
     def weights(self, found: Postings, lengths: Array) -> Array:
@@ -199,6 +205,26 @@ class TFIDF(Lexical):
         """TF-IDF weight of terms in documents; see `Lexical.weights`."""
         idf = _idf_plain(float(len(lengths)), found.sizes.astype(np.float64))
         return (1 + np.log(found.times)) * np.repeat(idf, found.sizes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaiBM25(BM25):
+    """BM25 as Dai et al. (2024) use it: k1 2, b .75, idf ``ln(N/df)``, texts without titles, NLTK's words."""
+
+    name: ClassVar[str] = "bm25:dai"
+    text: str = "text"
+    analyzer: str = "paper"
+    k1: float = 2.0
+    method: str = "atire"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaiTFIDF(TFIDF):
+    """TF-IDF as Dai et al. (2024) use it: the formula of `TFIDF`, texts without titles, NLTK's words."""
+
+    name: ClassVar[str] = "tfidf:dai"
+    text: str = "text"
+    analyzer: str = "paper"
 
 
 def _idf_lucene(n: float, df: Array) -> Array:

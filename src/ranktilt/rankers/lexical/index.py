@@ -28,8 +28,9 @@ Ints = npt.NDArray[np.int64]
 
 CHUNK, _BYTES_A_CHUNK = 16_384, 64 << 20
 _BYTES_A_POSTING = 64
-LARGE = 32 << 20
-"""Bytes of text from which an index is kept on disk: below, reading it would not be much faster than making it."""
+LARGE, _NLTK_TIMES = 32 << 20, 16
+"""Bytes of text from which an index is kept on disk: below, reading it would not be much faster than making it; and how
+much longer NLTK's tokenizers take than the others, so that less text is enough."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def terms(collection: Collection, how: str, text: str) -> Terms:
 
 def _terms(collection: Collection, how: str, text: str) -> Terms:
     texts = collection.texts(text)
-    large = _bytes(texts) >= index_files_from(LARGE)
+    large = _bytes(texts) >= index_files_from(LARGE // (_NLTK_TIMES if how == "paper" else 1))
     made = _from_disk(texts, how) if large else _make(texts, how)
     count, first = made.table.foreign
     if how == "english" and count:

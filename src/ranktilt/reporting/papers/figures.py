@@ -44,10 +44,10 @@ def paper_figures(
 ) -> dict[str, bytes]:
     """Draw every figure of a paper whose data the results hold.
 
-    From a validation Figures 3 to 5 of its first paper (terms, map, similarity), from an explanation Figures 7 to 9
-    (spectrum, perplexity), from a bench Figures 10 and 11, from a study Relative Δ by temperature, from an audit
-    Relative Δ of rankers × measures, effectiveness beside tilt and, where its collection and runs are there, who stands
-    at which rank. `layout`, such as ``dai-fig7``, draws that figure alone.
+    From a validation Figures 3 to 5 of its first paper (terms, map, similarity) and, of several sources, 14; from an
+    explanation Figures 7 to 9 (spectrum, perplexity), from a bench Figures 10 and 11, from a study Relative Δ by
+    temperature, from an audit Relative Δ of rankers × measures, effectiveness beside tilt and, where its collection and
+    runs are there, who stands at which rank. `layout`, such as ``dai-fig7``, draws that figure alone.
     """
     if format not in style.FORMATS:
         raise unknown("format of a figure", format, style.FORMATS)
@@ -67,10 +67,10 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[PaperFigure]:
         return _explanation_figures(result, layout)
     if isinstance(result, Bench):
         return bench_figures(result, [layout] if layout else tables_of(result))
+    if isinstance(result, Validation):
+        return _validation_figures(result, layout)
     if layout or isinstance(result, PairwiseAudit | TrainingStudy):
         return iter(())
-    if isinstance(result, Validation):
-        return _validation_figures(result)
     if isinstance(result, Study):
         return _study_figures(result)
     return audit_figures(result if isinstance(result, Opened) else Opened(result))
@@ -260,18 +260,23 @@ def _boxes(drawn: ProbeFigure, name: str, result: ProbeResult) -> PaperFigure:
     return PaperFigure(name, figure, drawn.title, says)
 
 
-def _validation_figures(validation: Validation) -> Iterator[PaperFigure]:
-    """Terms, map and similarity as the paper prints them (Dai et al., KDD 2024, Fig. 3 to 5)."""
+def _validation_figures(validation: Validation, layout: str) -> Iterator[PaperFigure]:
+    """Terms, map and similarity as the paper prints them (Dai et al., Fig. 3 to 5, and 14 of all sources)."""
+    near = [one for one in validation.similarities if one.cosine.count]
+    if layout:
+        yield from [_overlaid(near, validation.reference)] if near and layout == "dai-fig14" else []
+        return
     terms = [one for one in validation.overlaps if one.jaccard.count]
     if terms:
         jaccard, overlap = ({one.source: getattr(one, name) for one in terms} for name in ("jaccard", "overlap"))
         yield _terms(jaccard, overlap, validation.reference)
-    near = [one for one in validation.similarities if one.cosine.count]
     for one in near:
         end = f"-{style.slug(one.source)}" if len(near) > 1 else ""
         if one.map is not None:
             yield _map(one.map, one, validation.reference, f"dai-figure-4{end}")
         yield _cosines(one, validation.reference, f"dai-figure-5{end}")
+    if len(near) > 1:
+        yield _overlaid(near, validation.reference)
 
 
 def _terms(jaccard: Mapping[str, Distribution], overlap: Mapping[str, Distribution], reference: str) -> PaperFigure:
@@ -303,9 +308,18 @@ def _terms(jaccard: Mapping[str, Distribution], overlap: Mapping[str, Distributi
     )
 
 
-def _cosines(one: Similarity, reference: str, name: str) -> PaperFigure:
-    found = {"twins": one.cosine, "unrelated pairs": one.baseline}
-    found = {label: values for label, values in found.items() if values.count}
+def _overlaid(near: Sequence[Similarity], reference: str) -> PaperFigure:
+    """Twins of every source in one figure."""
+    means = [f"{one.source}: {one.cosine.count:,}, mean {_number(one.cosine.mean)}" for one in near]
+    return PaperFigure(
+        "dai-figure-14",
+        _cosine_histogram({one.source: one.cosine for one in near}),
+        f"Cosine similarity of texts of {reference} with their rewrites, by source",
+        f"Vectors of {near[0].model} ({near[0].text}). Pairs: {'; '.join(means)}.",
+    )
+
+
+def _cosine_histogram(found: Mapping[str, Distribution]) -> Any:
     every = np.concatenate([values.defined for values in found.values()])
     high = min(1.0, float(np.ceil(every.max() * _FINE) / _FINE))
     low = min(float(np.floor(every.min() * _FINE)) / _FINE, high - 1 / _FINE)
@@ -317,10 +331,16 @@ def _cosines(one: Similarity, reference: str, name: str) -> PaperFigure:
     axes.set_xlabel("cosine similarity")
     axes.set_ylabel(_SHARE)
     style.legend(figure, handles, list(found))
+    return figure
+
+
+def _cosines(one: Similarity, reference: str, name: str) -> PaperFigure:
+    found = {"twins": one.cosine, "unrelated pairs": one.baseline}
+    found = {label: values for label, values in found.items() if values.count}
     means = [f"{label}: {values.count:,}, mean {_number(values.mean)}" for label, values in found.items()]
     return PaperFigure(
         name,
-        figure,
+        _cosine_histogram(found),
         f"Cosine similarity of texts of {reference} with their own rewrites by {one.source} and with those of others",
         f"Vectors of {one.model} ({one.text}). {'; '.join(means)}.",
     )

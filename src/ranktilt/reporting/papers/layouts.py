@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ranktilt.auditing.study_sources import split_temperature
 from ranktilt.errors import UserError
 from ranktilt.models.catalogue import model
 from ranktilt.rankers.spec import Stage, parse_stages
 
-_LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
+_LEXICAL = {"tfidf": "TF-IDF", "tfidf:dai": "TF-IDF", "bm25": "BM25", "bm25:dai": "BM25"}
 _NEURAL = {
     "dense:ance": "ANCE",
     "dense:tas-b": "TAS-B",
@@ -47,7 +48,6 @@ _DATASETS = {
 }
 _SAVED = re.compile(r'(?:replay:)?"?(?:[^>"]*[/\\\\])?([^/\\\\>"]+?)(?:\.(?:trec|run|txt|tsv))(?:\.gz)?"?')
 """A file of a saved run, which is called what the file is."""
-_NAMED = re.compile(r"(?<=.)[-_](?:tmp|temp|temperature)(\d+(?:\.\d+)?)$")
 
 
 def system_names(runs: Iterable[str]) -> dict[str, str]:
@@ -81,8 +81,8 @@ def _stage(stage: Stage) -> str:
     """The papers' name of one stage; empty where they have none."""
     if stage.options:
         return ""
-    if stage.argument is None and stage.name in _LEXICAL:
-        return _LEXICAL[stage.name]
+    if str(replace(stage, k=None)) in _LEXICAL:
+        return _LEXICAL[str(replace(stage, k=None))]
     argument = stage.argument or _DEFAULT.get(stage.name)
     known = model(argument, stage.name) if argument else None
     return _NEURAL.get(known.spec, "") if known else ""
@@ -100,8 +100,8 @@ def dataset_name(dataset: str) -> str:
 
 def generator(source: str) -> tuple[str, str]:
     """Split the name of a source into its model and, where the name ends in one, its temperature."""
-    ending = _NAMED.search(source)
-    return (source[: ending.start()], temperature(float(ending[1]))) if ending else (source, "")
+    model_name, degree = split_temperature(source)
+    return model_name, "" if degree is None else temperature(degree)
 
 
 def temperature(value: float) -> str:
@@ -215,7 +215,11 @@ def rounded(value: float, digits: int) -> float:
     return round(value * power) / power + 0.0
 
 
-_PAPERS = {"dai": "Dai et al., KDD 2024", "wang": "Wang et al., NAACL 2024", "askari": "Askari et al., CIKM 2023"}
+_PAPERS = {
+    "dai": "Dai et al., arXiv 2310.20501 (numbered as before KDD 2024)",
+    "wang": "Wang et al., NAACL 2024",
+    "askari": "Askari et al., CIKM 2023",
+}
 _SIX = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 _ALONE = "Effectiveness of each ranker on the human-written and on the LLM-generated documents alone, in percent"
 _MIXED = (
@@ -415,22 +419,23 @@ _SWEPT = Layout(
     shows="interventions of rising strength (a bench)",
     command="ranktilt train retriever DIR --debias 0 --debias paper --json FILE",
 )
+_PERPLEXITY = Layout(
+    name="dai-fig9",
+    title="Log perplexity of the documents of each source",
+    rows=("target",),
+    columns=("measure",),
+    measures=("documents", "mean", "25 %", "median", "75 %"),
+    digits=2,
+    digits_of={"documents": 0},
+    titles={"target": "Source"},
+    labels={"documents": "Documents", "mean": "Mean", "median": "Median", "human": "human"},
+    shows="perplexities (an explanation)",
+    command="ranktilt explain DIR --probe perplexity --json FILE",
+)
 _DRAWN = (
     _SPECTRUM,
     replace(_SPECTRUM, name="dai-fig8", shows="the spectra of several sources (an explanation)"),
-    Layout(
-        name="dai-fig9",
-        title="Log perplexity of the documents of each source",
-        rows=("target",),
-        columns=("measure",),
-        measures=("documents", "mean", "25 %", "median", "75 %"),
-        digits=2,
-        digits_of={"documents": 0},
-        titles={"target": "Source"},
-        labels={"documents": "Documents", "mean": "Mean", "median": "Median", "human": "human"},
-        shows="perplexities (an explanation)",
-        command="ranktilt explain DIR --probe perplexity --json FILE",
-    ),
+    _PERPLEXITY,
     _SWEPT,
     replace(
         _SWEPT,
@@ -438,6 +443,16 @@ _DRAWN = (
         title="Effectiveness on the human-written documents alone by the coefficient α of the constraint, in percent",
         scale=100.0,
         shows="interventions of rising strength, ranked on human documents alone too (a bench)",
+    ),
+    replace(
+        _PERPLEXITY,
+        name="dai-fig14",
+        title="Cosine similarity of the rewrites of each source with the texts that they were made of",
+        measures=("pairs", *_PERPLEXITY.measures[1:]),
+        digits_of={"pairs": 0},
+        labels={**_PERPLEXITY.labels, "pairs": "Pairs"},
+        shows="vectors of twins (a validation with an encoder)",
+        command="ranktilt validate DIR --similarity dense:minilm --json FILE",
     ),
 )
 FIGURES = tuple(one.name for one in _DRAWN)

@@ -83,7 +83,8 @@ def tables_of(result: Result) -> list[str]:
         return [table for table in (spectrum, "dai-fig9") if any(_of_explanation(result, table))]
     if isinstance(result, Validation):
         homes = (_home(*generator(source), _ALONE) for source in result.sources)
-        return ["dai-1", *dict.fromkeys(homes if result.effectiveness else ())]
+        overlaid = ["dai-fig14"] if len(result.similarities) > 1 else []
+        return ["dai-1", *dict.fromkeys(homes if result.effectiveness else ()), *overlaid]
     if result.spec.get("by") != "source":
         return ["wang-1" if result.spec.get("by") else "askari-2"] if result.measures else []
     names = [_home(*generator(b if a == _HUMAN else ""), _BY_MODEL[0]) for a, b in result.tilted_pairs]
@@ -252,6 +253,8 @@ def _of_validation(found: Validation, table: str) -> list[PaperCell]:
     if table == "askari-1":
         judged = found.statistics.queries[-1].queries
         return [PaperCell(table=table, dataset=name, system="-", measure=_split(found.spec), value=float(judged))]
+    if table == "dai-fig14":
+        return list(_similarities(found, name))
     if table in _ALONE or table == "askari-4":
         return list(_each_alone(found, table, name))
     return []
@@ -270,6 +273,14 @@ def _statistics(found: Validation, name: str) -> Iterator[PaperCell]:
         yield cell("document words", one.words, one.source)
         if one.queries:
             yield cell("relevant per query", one.relevant, one.source)
+
+
+def _similarities(found: Validation, name: str) -> Iterator[PaperCell]:
+    for one in found.similarities:
+        values = (one.cosine.count, one.cosine.mean, *one.cosine.quartiles)
+        for measure, value in zip(LAYOUTS["dai-fig14"].measures, values, strict=True):
+            front = {"table": "dai-fig14", "dataset": name, "system": one.model, "target": one.source}
+            yield PaperCell(**front, measure=measure, value=float(value))
 
 
 def _each_alone(found: Validation, table: str, name: str) -> Iterator[PaperCell]:

@@ -16,14 +16,14 @@ from ranktilt.mitigation.result import Bench
 from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
+from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, Tone, printed
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.output import table
 from ranktilt.reporting.papers import cells as numbers
 from ranktilt.reporting.papers.cells import DELTA, KEYS, CellFile, PaperCell
 from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
 from ranktilt.reporting.papers.results import Result, belongs, cells_of, left_out, made_by, tables_of
-from ranktilt.reporting.papers.texts import chosen_pairs, has_pairs, has_texts
+from ranktilt.reporting.papers.texts import chosen_texts, has_pairs, of_collections
 from ranktilt.reporting.papers.training import BEST, MARKED
 from ranktilt.reporting.reload import Opened
 
@@ -124,7 +124,7 @@ def _frame(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pl.DataFram
 def _held(results: Sequence[Source]) -> list[str]:
     """Names of the tables that the results hold, in the papers' order."""
     found = {name for result in results for name in _tables(result)}
-    found.update(PROSE[: sum(isinstance(result, Opened) and has_pairs(result) for result in results)])
+    found.update(PROSE[: sum(map(has_pairs, of_collections(results)))])
     return [name for name in LAYOUTS if name in found]
 
 
@@ -200,12 +200,11 @@ def _made_by(result: Source) -> tuple[str, ...]:
 
 
 def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:
-    opened = [result for result in results if isinstance(result, Opened) and has_texts(result)]
-    opened.sort(key=has_pairs, reverse=True)
+    opened = sorted(of_collections(results), key=has_pairs, reverse=True)
     number = PROSE.index(layout.name)
     if len(opened) <= number:
         raise UserError(_lacking(results, layout))
-    return chosen_pairs(opened[number], layout.name, queries=queries)
+    return chosen_texts(opened[number], layout.name, queries=queries)
 
 
 class _Arrangement:
@@ -270,9 +269,8 @@ class _Arrangement:
             labels = [
                 "" if i < same else layout.label(k, v) for i, (k, v) in enumerate(zip(layout.rows, row, strict=True))
             ]
-            texts = [DASH if cell is None else cell.text.replace("-", "−") + cell.mark for cell in found]
             rule = bool(rows) and len(labels) > 1 and bool(labels[0])
-            rows.append(Row(tuple(map(Cell, [*labels, *texts])), rule=rule))
+            rows.append(Row((*map(Cell, labels), *map(_printed, found)), rule=rule))
             before = row
         title = ", ".join(filter(None, (layout.said(k, v) for k, v in zip(self.panels, panel, strict=True))))
         stub = [Column(layout.title_of(key), number=False, header=True) for key in layout.rows]
@@ -295,6 +293,15 @@ class _Arrangement:
         why += ["undefined"] if any(cell is not None and cell.text == DASH for cell in self.order) else []
         notes += [f"{DASH}: {' or '.join(why)}"] if why else []
         return [f"{note.removesuffix('.')}." for note in dict.fromkeys(notes)]
+
+
+def _printed(cell: PaperCell | None) -> Cell:
+    """A cell as it is printed; of Relative Δ, with the side that it favours."""
+    if cell is None:
+        return Cell(DASH)
+    favours = cell.target == DELTA and cell.value == cell.value and cell.value != 0
+    tone: Tone = "" if not favours else "first" if cell.value > 0 else "second"
+    return Cell(cell.text.replace("-", "−") + cell.mark, cell.value if favours else None, tone)
 
 
 def _values(key: str, cells: Sequence[PaperCell], layout: Layout) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ranktilt.reporting.document import Document, Panels, Table
+from ranktilt.reporting.document import Cell, Document, Panels, Table
 from ranktilt.reporting.render.grid import grid
 from ranktilt.reporting.render.markdown import clean, one_line
 
@@ -18,7 +18,12 @@ _GUARDED = {**_SIGNS, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
 """Brackets and stars too: behind a line's end LaTeX would read them as its options."""
 _NARROW, _WIDE = 6, 9
 """Columns that fit into one column of a paper, and into its page in small print."""
-_HALF, _WHOLE = r"p{0.47\linewidth}", r"p{0.96\linewidth}"
+_TEXTS, _WHOLE = 0.94, r"p{0.96\linewidth}"
+"""Share of the line that columns of texts have together; and what spans them."""
+_SIDES = {"first": (0x00, 0x72, 0xB2), "second": (0xD5, 0x5E, 0x00)}
+"""Blue and orange, told apart by the colour-blind (after Okabe and Ito)."""
+_DARKEST = 0.6
+_SHADED = "Shaded: Relative Δ, blue above 0 and orange below, the darker the further from it (darkest from 100 on)."
 
 
 def latex_document(document: Document, *, notes: bool = True) -> str:
@@ -56,7 +61,11 @@ def _panels(block: Panels) -> Iterator[str]:
     widest = max(block.tables, key=lambda table: len(table.columns)).columns
     width, texts = len(widest), any(not column.number and not column.header for column in widest)
     environment = "table*" if texts or width > _NARROW else "table"
-    about = (rf"{block.layout} Needs \usepackage{{booktabs}}.", *block.made, *block.remarks)
+    shaded = any(cell.tone in _SIDES for table in block.tables for row in table.rows for cell in row)
+    colours = r" and \usepackage[table]{xcolor}" if shaded else ""
+    about = (rf"{block.layout} Needs \usepackage{{booktabs}}{colours}.", *block.made, *block.remarks)
+    plain = sum(not column.number and not column.header for column in widest)
+    half = rf"p{{{_TEXTS / max(plain, 1):.3g}\linewidth}}"
     yield from (f"% {clean(text)}" for text in about)
     yield rf"\begin{{{environment}}}[t]"
     yield r"\centering"
@@ -66,14 +75,15 @@ def _panels(block: Panels) -> Iterator[str]:
         yield from (r"\scriptsize", r"\setlength{\tabcolsep}{2pt}")
     elif environment == "table*":
         yield r"\small"
-    yield rf"\begin{{tabular}}{{{''.join('r' if c.number else 'l' if c.header else _HALF for c in widest)}}}"
+    yield rf"\begin{{tabular}}{{{''.join('r' if c.number else 'l' if c.header else half for c in widest)}}}"
     yield r"\toprule"
     yield from _panel_rows(block.tables, rf"\multicolumn{{{width}}}{{{_WHOLE if texts else 'l'}}}", width)
     yield r"\bottomrule"
     yield r"\end{tabular}"
-    if block.notes:
+    notes = [*([_SHADED] if shaded else []), *block.notes]
+    if notes:
         yield from (r"\par\smallskip", r"\begin{minipage}{\linewidth}", r"\footnotesize")
-        yield from (rf"{_guarded(note)}\par" for note in block.notes)
+        yield from (rf"{_guarded(note)}\par" for note in notes)
         yield r"\end{minipage}"
     yield rf"\end{{{environment}}}"
 
@@ -93,7 +103,16 @@ def _panel_rows(tables: Sequence[Table], spanning: str, width: int) -> Iterator[
         for row in table.rows:
             if row.rule:
                 yield r"\midrule"
-            yield _line((_guarded(cell.text) for cell in row), width)
+            yield _line((f"{_shade(cell)}{_guarded(cell.text)}" for cell in row), width)
+
+
+def _shade(cell: Cell) -> str:
+    """Colour a cell that favours a side, the darker the more."""
+    if cell.tone not in _SIDES or cell.value is None:
+        return ""
+    share = _DARKEST * min(abs(cell.value) / 100, 1)
+    parts = (round(255 - share * (255 - part)) for part in _SIDES[cell.tone])
+    return rf"\cellcolor[HTML]{{{''.join(f'{part:02X}' for part in parts)}}}"
 
 
 def _header(table: Table, width: int) -> Iterator[str]:
