@@ -195,8 +195,12 @@ def test_documents_without_a_label_are_in_no_pair() -> None:
     assert drawn.notes[0] == "warning: 24 of 48 documents without gender, in no pair"
     assert drawn.frame.filter(pl.col("kind") == "relevant").height == 4 * 9
     both = docs.with_columns(gender=pl.when(pl.col("id") == "male-0-0").then(pl.lit("female|male")).otherwise("gender"))
-    sides = two_groups(Collection(both, collection.queries, collection.qrels), "gender", "female")
-    assert sides.notes == ("warning: 25 of 48 documents without gender or of several, in no pair",)
+    several = Collection(both, collection.queries, collection.qrels)
+    lost = "warning: 25 of 48 documents without gender or of several, in no pair"
+    assert two_groups(several, "gender").notes == (lost,)
+    sides = two_groups(several, "gender", "female")  # a document of several is of the group that is named
+    assert sides.notes == ("warning: 24 of 48 documents without gender, in no pair",)
+    assert sides.code[collection.ids.to_list().index("male-0-0")] == 1
 
 
 def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest() -> None:

@@ -313,7 +313,10 @@ def lora(
     ],
     by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="The column of groups.")] = "source",
     protected: Annotated[
-        str | None, typer.Option("--protected", metavar="GROUP", help="The protected group (of two: the smaller one).")
+        str | None,
+        typer.Option(
+            "--protected", metavar="GROUP", help="Protected group, A|B or non-A (default: the smaller of two)."
+        ),
     ] = None,
     prompt: Annotated[
         str, typer.Option("--prompt", metavar="NAME|FILE", help="pairwise-neutral, pairwise-sensitive or a file.")

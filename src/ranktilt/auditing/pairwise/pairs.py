@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.groups import REST, Groups, grouping
+from ranktilt.auditing.group_names import REST
+from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.run import Run, codes, collection_rows
@@ -51,7 +52,10 @@ class DrawnPairs:
 
 
 def two_groups(collection: Collection, by: str, protected: str | None = None) -> TwoGroups:
-    """Part a collection's documents into a protected group and all others; of two groups the smaller is protected."""
+    """Part a collection's documents into a protected group and all others; of two groups the smaller is protected.
+
+    The protected one may be a union (``Europe|Asia``) or all others (``non-Europe``).
+    """
     groups = grouping(collection, by, [] if protected is None else [protected, REST])
     if protected is None:
         if len(groups.names) != 2:
@@ -60,10 +64,12 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
             )
         sizes = np.bincount(groups.code[groups.code >= 0], minlength=2)
         protected = groups.names[int(sizes[1] <= sizes[0])]
-    if protected not in groups.names or (protected in groups.names[-1:] and groups.merged):
+    number = groups.number(protected)
+    if protected == REST and groups.merged:
         raise unknown(by, protected, groups.names)
+    protected = groups.names[number]
     others = [name for name in groups.names if name != protected]
-    code = np.where(groups.code < 0, -1, groups.code == groups.names.index(protected)).astype(np.int64)
+    code = np.where(groups.code < 0, -1, groups.code == number).astype(np.int64)
     sides = TwoGroups(by, protected, others[0] if len(others) == 1 else REST, code, tuple(_unlabelled(groups, code)))
     for side in (True, False):
         size = int((code == side).sum())

@@ -119,7 +119,9 @@ def pairwise(
     by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="Column of the groups.")] = "source",
     protected: Annotated[
         str | None,
-        typer.Option("--protected", metavar="GROUP", help="Held against all others (default: the smaller of two)."),
+        typer.Option(
+            "--protected", metavar="GROUP", help="Protected group, A|B or non-A (default: the smaller of two)."
+        ),
     ] = None,
     count: Annotated[
         Counting, typer.Option("--count", help="A pair counts where both orders agree, or each answer by itself.")
