@@ -73,6 +73,27 @@ def test_the_folders_own_candidates_are_taken(cli: Cli, folder: Path, server: Se
     assert "11 queries without a text or candidates, not asked" in out
 
 
+def test_held_out_queries_alone_are_asked_about(cli: Cli, folder: Path, server: Server, tmp_path: Path) -> None:
+    """The file is what train lora writes: ids, one on each line."""
+    file, saved = tmp_path / "held-out.txt", tmp_path / "choices.jsonl"
+    file.write_text("q7\nq11\n")
+    call = ("pairwise", folder, *BY, *QUICK, "--queries", file)
+    code, _, err = cli(*call, "--llm", "openai:tiny", "--pairs", 2, "--save-decisions", saved)
+    assert code == 0
+    assert "8 pairs of 2 queries: 16 prompts" in err
+    assert {json.loads(line)["query"] for line in saved.read_text().splitlines()} == {"q7", "q11"}
+    assert cli(*call, "--llm", "openai:tiny", "--pairs", 2, "--dry-run").out.startswith("requests    0 (16 of 16 ")
+    assert cli(*call, "--decisions", saved).code == 0
+    for text, message in (
+        ("q7\n\nq12\n", ":3: query 'q12' is not in the collection"),
+        ("q7\nq1\nq7\n", ":3: query 'q7' came before, in line 1"),
+        ("\n \n", ": the file is empty"),
+    ):
+        file.write_text(text)
+        assert refused(cli, *call, "--llm", "openai:tiny") == f"{file}{message}"
+    assert len(server.requests) == 16
+
+
 def test_a_sensitive_prompt_names_the_group(cli: Cli, folder: Path, server: Server) -> None:
     more = ("--prompt", "pairwise-sensitive", "--attribute", "female", "--pairs", 1)
     assert cli("pairwise", folder, "--llm", "openai:tiny", *BY, *QUICK, *more).code == 0

@@ -37,8 +37,11 @@ ESTIMANDS = {
     "EEL": "attention.expected_exposure:EEL",
     "NDKL": "attention.ndkl:NDKL",
     "RelativeDelta": "contrast:RELATIVE_DELTA",
+    "Preference": "preference:Preference",
 }
 """Every estimand by the name that is typed for it: where it is defined, looked up when it is first asked for."""
+_UNTYPED = ("RelativeDelta", "Preference")
+"""Those that no option asks for: audits and pairwise audits have them anyway."""
 ENTRY_POINTS = "ranktilt.measures"
 """Entry points of other packages: each names an estimand, such as ``mine:MyMeasure()``'s object."""
 _TEXT = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\(\s*(?P<options>[^()]*)\)\s*)?(?:@\s*(?P<cutoff>-?\w+)\s*)?")
@@ -100,8 +103,8 @@ class Estimand:
 
     name: ClassVar[str]
     """What is typed: ``nDCG``."""
-    kind: ClassVar[Literal["relevance", "group", "twins"]]
-    """What it is given: judgments; the ranks of groups; twins."""
+    kind: ClassVar[Literal["relevance", "group", "twins", "choices"]]
+    """What it is given: judgments; the ranks of groups; twins; choices between two documents."""
     unit: ClassVar[Literal["query", "pair", "list"]] = "query"
     """What its values are a mean over."""
     question: ClassVar[str] = ""
@@ -456,7 +459,7 @@ def every_estimand() -> tuple[Estimand, ...]:
 
 def _named(name: str) -> Estimand:
     if name not in estimands():
-        raise unknown("measure", name, (_typed(one) for one in every_estimand() if one.name != "RelativeDelta"))
+        raise unknown("measure", name, (_typed(one) for one in every_estimand() if one.name not in _UNTYPED))
     module, _, attribute = estimands()[name].partition(":")
     found = getattr(import_module(module), attribute)
     if not isinstance(found, Estimand):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -96,20 +96,40 @@ def relevant_pairs(collection: Collection) -> pl.DataFrame:
     return judged.select(query="query_id", row=pl.Series(rows, dtype=pl.Int64)).filter(pl.col("row") >= 0)
 
 
+def known_queries(collection: Collection, queries: Iterable[str]) -> list[str]:
+    """Return ids of queries as a list; refuses none at all, one that is not in the collection, and one given twice."""
+    asked, known = list(queries), set(collection.queries["id"])
+    if not asked:
+        raise UserError("expected ids of queries, got none")
+    strange = [name for name in asked if name not in known]
+    if strange:
+        raise UserError(f"{counted(len(strange), 'query is', 'queries are')} not in the collection: {strange[0]!r}")
+    if len(set(asked)) < len(asked):
+        raise UserError(f"query {next(name for name in asked if asked.count(name) > 1)!r} is given twice")
+    return asked
+
+
 def draw_pairs(
-    collection: Collection, sides: TwoGroups, *, pairs: int = 20, seed: int = 0, candidates: Run | None = None
+    collection: Collection,
+    sides: TwoGroups,
+    *,
+    pairs: int = 20,
+    seed: int = 0,
+    candidates: Run | None = None,
+    queries: Sequence[str] | None = None,
 ) -> DrawnPairs:
     """Draw pairs for every judged query (all where nothing is judged), seeded, none twice.
 
     Of a query's `candidates`, or of all documents: as many pairs as asked for of two relevant documents, and of two
-    others.
+    others. Those of some `queries` alone are the same as among all.
     """
     if pairs < 1:
         raise UserError(f"expected at least 1 pair a query and kind, got {pairs}")
     relevant = {str(query): rows.to_numpy() for (query,), rows in _rows_by_query(relevant_pairs(collection))}
     pools = None if candidates is None else _pools(candidates, collection)
     found, short, lacking = [], dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
-    every = collection.judged.select("id", "text").rows()
+    judged = collection.judged.select("id", "text")
+    every = (judged if queries is None else judged.filter(pl.col("id").is_in(list(queries)))).rows()
     queries = [query for query, text in every if text and (pools is None or query in pools)]
     for query in queries:
         pool = None if pools is None else pools[query]
