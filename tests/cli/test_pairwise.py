@@ -94,6 +94,24 @@ def test_held_out_queries_alone_are_asked_about(cli: Cli, folder: Path, server: 
     assert len(server.requests) == 16
 
 
+def test_two_models_are_compared_on_the_same_queries(cli: Cli, folder: Path, server: Server, tmp_path: Path) -> None:
+    before, after, found = (tmp_path / f"{name}.json" for name in ("before", "after", "found"))
+    call = ("pairwise", folder, *BY, *QUICK, "--pairs", 3, "--llm")
+    assert cli(*call, "openai:tiny", "--json", before).code == 0
+    with Server(answer=Judge()) as fair:
+        assert cli(*call, f"openai:tiny(base_url={fair.url})", "--json", after).code == 0
+    code, out, _ = cli("compare", after, before, *QUICK, "--json", found)
+    assert code == 0
+    assert "the tilt itself shrank by" in " ".join(out.split())
+    (tmp_path / "figures").mkdir()
+    assert cli("report", found, "--layout", "wang-fig4", "--format", "svg", "-o", tmp_path / "figures").code == 0
+    assert (tmp_path / "figures" / "wang-figure-4.svg").exists()
+    assert "| After |" in cli("report", found, "--format", "markdown").out
+    unread = refused(cli, "compare", after, before, "--to", "bm25")
+    assert unread == "name an old audit (OLD.json), or the run of one audit to compare with (--to RUN): one of both"
+    assert refused(cli, "compare", after) == unread
+
+
 def test_a_sensitive_prompt_names_the_group(cli: Cli, folder: Path, server: Server) -> None:
     more = ("--prompt", "pairwise-sensitive", "--attribute", "female", "--pairs", 1)
     assert cli("pairwise", folder, "--llm", "openai:tiny", *BY, *QUICK, *more).code == 0

@@ -413,6 +413,25 @@ _SWEPT = Layout(
     shows="interventions of rising strength (a bench)",
     command="ranktilt train retriever DIR --debias 0 --debias paper --json FILE",
 )
+_BEFORE_AND_AFTER = Layout(
+    name="wang-fig4",
+    title="Pairwise evaluation before and after fine-tuning: ratio of the protected to the unprotected share",
+    rows=("target",),
+    columns=("condition",),
+    panels=("dataset",),
+    measures=("PairwiseRatio",),
+    digits=4,
+    titles={"target": "Model"},
+    labels={
+        "PairwiseRatio": "ratio",
+        "before": "Before",
+        "after": "After",
+        "relevant": "Relevant pairs",
+        "irrelevant": "Irrelevant pairs",
+    },
+    shows="choices of two models between the same groups (a comparison of two pairwise audits)",
+    command="ranktilt compare AFTER.json BEFORE.json --json FILE",
+)
 _DRAWN = (
     _SPECTRUM,
     replace(_SPECTRUM, name="dai-fig8", shows="the spectra of several sources (an explanation)"),
@@ -437,6 +456,7 @@ _DRAWN = (
         scale=100.0,
         shows="interventions of rising strength, ranked on human documents alone too (a bench)",
     ),
+    _BEFORE_AND_AFTER,
 )
 FIGURES = tuple(one.name for one in _DRAWN)
 """Layouts of figures, which are drawn too."""
