@@ -101,7 +101,7 @@ def pairwise(
 
     References
     ----------
-    Wang et al., NAACL 2024, sec. 3.2 and table 3.
+    Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a query, are ours.
     """
     check_resamples(resamples)
     if count not in COUNTS:
