@@ -104,6 +104,8 @@ def test_every_verb_reads_a_union_of_groups(
     pasted = shlex.split(err.splitlines()[-1].removeprefix("Next: ranktilt "))
     assert cli(*pasted, "--resamples", 100, "--json", audited).code == 0
     assert Audit.load(audited).pairs[0][0] == side
+    gated = cli("gate", audited, "--pair", f"{protected},{Audit.load(audited).pairs[0][1]}", "--max-tilt", 199)
+    assert gated.code != 2, gated.err
     fair = f"replay:{place}/candidates.trec>>fair-rerank(by=region,group={protected},target=100)"
     assert cli("rank", place, "-r", fair, "-o", tmp_path / "fair.trec").code == 0
     collection, run = load(place), Run.load(tmp_path / "fair.trec").frame()

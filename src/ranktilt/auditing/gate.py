@@ -11,6 +11,7 @@ import numpy as np
 
 from ranktilt.auditing.comparison.match import Match, change_tasks, match
 from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
+from ranktilt.auditing.group_names import name_among
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.inference import contrast_changes
 from ranktilt.auditing.options import check_resamples
@@ -340,7 +341,9 @@ def _chosen(
     wanted = [repr(measure(m)) for m in measures] if measures is not None else have[:1]
     names = list(runs) if runs is not None else list(audit.runs)
     held = audit.tilted_pairs
-    sides = list(pairs) if pairs is not None else list(held)
+    sides = list(held)
+    if pairs is not None:  # Asia|Europe is Europe|Asia
+        sides = [(name_among(a, audit.groups) or a, name_among(b, audit.groups) or b) for a, b in pairs]
     for noun, given, there in (
         ("measure", wanted, have),
         ("run", names, audit.runs),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ranktilt.datasets.labels import SEVERAL
@@ -57,6 +57,11 @@ def side_names(text: str) -> tuple[str, ...]:
     """Return what `read_side` may call a side."""
     inside = SEVERAL.join(sorted(set(_parts(text.removeprefix(OTHERS)))))
     return text, SEVERAL.join(sorted(set(_parts(text)))), OTHERS + inside if text.startswith(OTHERS) else inside
+
+
+def name_among(text: str, names: Collection[str]) -> str | None:
+    """Return what a side is called among the names of sides, however its members are ordered; None where it is none."""
+    return next((one for one in side_names(text) if one in names), None)
 
 
 def _parts(text: str) -> list[str]:

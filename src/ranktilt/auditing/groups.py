@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.group_names import REST, read_sides, side_names
+from ranktilt.auditing.group_names import REST, name_among, read_sides
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.datasets.labels import LENGTH, SEVERAL, split_labels
@@ -60,7 +60,7 @@ class Groups:
 
     def number(self, name: str) -> int:
         """Return the number of a group or side by its name; `UserError` where there is none."""
-        found = next((one for one in side_names(name) if one in self.names), None)
+        found = name_among(name, self.names)
         if found is None:
             near = get_close_matches(name, self.merged, n=_SHOWN)
             raise unknown(self.by or "group", name, [*near, *self.names])
