@@ -11,12 +11,12 @@ import numpy as np
 
 from ranktilt.auditing.comparison.match import Match, change_tasks, match
 from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
-from ranktilt.auditing.group_names import name_among
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.inference import contrast_changes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, too_few
+from ranktilt.datasets.group_names import name_among
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure, signed

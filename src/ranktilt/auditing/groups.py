@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.group_names import REST, name_among, read_sides
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
+from ranktilt.datasets.group_names import REST, name_among, read_sides
 from ranktilt.datasets.labels import LENGTH, SEVERAL, split_labels
 from ranktilt.errors import UserError, unknown
 from ranktilt.text.quality import words
@@ -93,7 +93,7 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
     values are never parted. ``length:N`` makes bins of the words of the texts. A string such as ``Europe|Asia`` names
     several groups, and its document is of none of them alone. Where a column makes more than `MOST_GROUPS`, those to
     `keep` stay apart and all others become one, which changes nothing for pairs of those kept. A union to keep
-    (``Europe|Asia``) is one group; see `ranktilt.auditing.group_names`. Where `REST` or ``non-Europe`` is to be kept
+    (``Europe|Asia``) is one group; see `ranktilt.datasets.group_names`. Where `REST` or ``non-Europe`` is to be kept
     and no group is called so, it is all others together; a document of several groups is then of the first one kept
     that it names.
     """

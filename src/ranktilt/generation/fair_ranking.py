@@ -13,8 +13,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.group_names import read_side
 from ranktilt.collection import Collection
+from ranktilt.datasets.group_names import read_side
 from ranktilt.datasets.labels import SEVERAL
 from ranktilt.datasets.trec_fair import LabelledDocuments
 from ranktilt.errors import UserError, counted, unknown

@@ -40,8 +40,6 @@ ESTIMANDS = {
     "Preference": "preference:Preference",
 }
 """Every estimand by the name that is typed for it: where it is defined, looked up when it is first asked for."""
-_UNTYPED = ("RelativeDelta", "Preference")
-"""Those that no option asks for: audits and pairwise audits have them anyway."""
 ENTRY_POINTS = "ranktilt.measures"
 """Entry points of other packages: each names an estimand, such as ``mine:MyMeasure()``'s object."""
 _TEXT = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\(\s*(?P<options>[^()]*)\)\s*)?(?:@\s*(?P<cutoff>-?\w+)\s*)?")
@@ -459,7 +457,8 @@ def every_estimand() -> tuple[Estimand, ...]:
 
 def _named(name: str) -> Estimand:
     if name not in estimands():
-        raise unknown("measure", name, (_typed(one) for one in every_estimand() if one.name not in _UNTYPED))
+        typed = (_typed(one) for one in every_estimand() if one.name not in ("RelativeDelta", "Preference"))
+        raise unknown("measure", name, typed)
     module, _, attribute = estimands()[name].partition(":")
     found = getattr(import_module(module), attribute)
     if not isinstance(found, Estimand):

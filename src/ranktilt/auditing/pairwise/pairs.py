@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.group_names import REST
 from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.collection import Collection
+from ranktilt.datasets.group_names import REST
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.run import Run, codes, collection_rows
 

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.group_names import REST
 from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.collection import Collection
+from ranktilt.datasets.group_names import REST
 from ranktilt.errors import UserError
 from ranktilt.io.artifact import Result
 from ranktilt.rankers.base import Ranker, cut, entries, require_depth

@@ -69,7 +69,7 @@ def _parts(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Sides:
+class NamedSides:
     """Which groups are one side under its name, and what all others are called."""
 
     of_group: dict[str, str]
@@ -78,7 +78,7 @@ class Sides:
     """Name of all other groups together; empty where nobody asked for them."""
 
 
-def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> Sides:
+def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> NamedSides:
     """Read the names of sides that are to stay apart; those that are nothing's are passed over.
 
     `UserError` where two of them share a group, or one is all groups but some and is not alone with these.
@@ -96,4 +96,4 @@ def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> Sides
         name, only = complements[0].name, complements[0].inside
         raise UserError(f"{name!r} is every {column} but {only!r}: compare it with {only!r} or {REST!r} alone")
     rest = REST if REST in texts and REST not in known else ""
-    return Sides(of_group, complements[0].name if complements else rest)
+    return NamedSides(of_group, complements[0].name if complements else rest)
