@@ -456,3 +456,68 @@ def test_a_value_may_name_several_groups() -> None:
     rest = grouping(collection, "kind", ["b", "rest"])
     assert rest.names == ("b", "rest")
     assert rest.code.tolist() == [1, -1, 0, -1, 0, 1, -1, 0]
+    two = grouping(documents("kind", ["a", "b", "a|b"]), "kind", ["b", "rest"])
+    assert (two.names, two.code.tolist()) == (("b", "rest"), [1, 0, 0])
+
+
+REGIONS = ["Europe", "Asia", "Europe|Asia", "Africa|Asia", "Africa", None, "Oceania"]
+OVERLAP = "region 'Asia' is part of 'Asia|Europe' and of 'Africa|Asia'; name sides that share no group"
+ALONE = "'non-Europe' is every region but 'Europe': compare it with 'Europe' or 'rest' alone"
+MEMBERS = "expected a group on either side of each |, such as Europe|Asia; got "
+
+
+class TestUnions:
+    """Sides made of groups; a document of both is on the side that is named, beside all others."""
+
+    @pytest.mark.parametrize(
+        ("pair", "names", "code"),
+        [
+            (("Europe|Asia", "rest"), ("Asia|Europe", "rest"), [0, 0, 0, 0, 1, -1, 1]),
+            ((" Asia | Europe|Asia", "rest"), ("Asia|Europe", "rest"), [0, 0, 0, 0, 1, -1, 1]),
+            (("non-Europe", "rest"), ("Europe", "non-Europe"), [0, 1, 0, 1, 1, -1, 1]),
+            (("non-Europe|Asia", "Asia|Europe"), ("Asia|Europe", "non-Asia|Europe"), [0, 0, 0, 0, 1, -1, 1]),
+            (("Europe|Asia", "Africa"), ("Africa", "Asia|Europe", "Oceania"), [1, 1, 1, -1, 0, -1, 2]),
+        ],
+    )
+    def test_sides(self, pair: tuple[str, str], names: tuple[str, ...], code: list[int]) -> None:
+        collection = documents("region", REGIONS)
+        groups, chosen = grouped_pairs(collection, "region", [pair])
+        assert groups.names == names
+        assert groups.code.tolist() == code
+        assert set(chosen[0]) <= set(names)
+        again = grouping(collection, "region", ("all", *groups.names))  # as an audit is opened again
+        assert (again.names, again.code.tolist()) == (names, code)
+
+    def test_sides_keep_the_order_in_which_they_are_named(self) -> None:
+        collection = documents("region", REGIONS)
+        assert grouped_pairs(collection, "region", [("non-Europe", "rest")])[1] == (("non-Europe", "Europe"),)
+        assert grouped_pairs(collection, "region", [("rest", "Europe|Asia")])[1] == (("rest", "Asia|Europe"),)
+
+    def test_a_group_that_is_called_like_one_is_meant_first(self) -> None:
+        found = grouping(documents("region", ["non-Europe", "Europe", "Asia"]), "region", ["non-Europe", "rest"])
+        assert found.names == ("non-Europe", "rest")
+        assert found.code.tolist() == [0, 1, 1]
+        with pytest.raises(UserError, match=r"^unknown source 'a\|b'"):
+            grouped_pairs(documents("source", ["human", "a", "b"]), "source", [("human", "a|b")])
+
+    @pytest.mark.parametrize(
+        ("pairs", "message"),
+        [
+            (
+                [("Europe|Asai", "rest")],
+                "unknown region 'Asai'; did you mean 'Asia'? (valid: Africa, Asia, Europe, Oce",
+            ),
+            ([("Europe|", "rest")], f"{MEMBERS}'Europe|'"),
+            ([("|", "rest")], f"{MEMBERS}'|'"),
+            ([("non-Europ", "rest")], "unknown region 'non-Europ'; did you mean 'Europe'?"),
+            ([("Europe|Asia", "Asia|Africa")], OVERLAP),
+            ([("Europe|Asia", "Europe")], "region 'Europe' is part of 'Asia|Europe' and of 'Europe'; "),
+            ([("non-Europe", "Africa")], ALONE),
+            ([("non-Europe", "rest"), ("Asia", "Africa")], ALONE),
+            ([("Africa|Asia|Europe|Oceania", "rest")], "nothing to compare: 'Africa|Asia|Europe|Oceania' is every reg"),
+        ],
+    )
+    def test_what_makes_no_side(self, pairs: list[tuple[str, str]], message: str) -> None:
+        with pytest.raises(UserError) as caught:
+            grouped_pairs(documents("region", REGIONS), "region", pairs)
+        assert str(caught.value).startswith(message)

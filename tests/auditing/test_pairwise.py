@@ -177,6 +177,46 @@ def test_candidates_bound_the_pairs() -> None:
     )
 
 
+def test_pairs_of_some_queries_are_those_among_all() -> None:
+    collection = people(queries=6)
+    sides, some = two_groups(collection, "gender", "female"), ["q4", "q1"]
+    every = draw_pairs(collection, sides, pairs=3).frame
+    assert draw_pairs(collection, sides, pairs=3, queries=some).frame.equals(every.filter(pl.col("query").is_in(some)))
+
+
+def test_only_the_queries_asked_for_count(asked) -> None:
+    collection = people(queries=6)
+    unjudged = Collection(collection.docs, collection.queries, collection.qrels.filter(pl.col("query_id") != "q5"))
+    judge = Judge()
+    found = asked(judge, unjudged, pairs=2, queries=iter(["q1", "q5", "q0"]))
+    assert len(judge.shown) == 2 * 2 * 2 * 2  # of two queries
+    assert [(one.kind, one.query, one.pairs) for one in found.by_query] == [
+        (kind, query, 2) for kind in ("relevant", "irrelevant") for query in ("q0", "q1")
+    ]
+    assert "1 of the 3 queries asked for without a pair" in found.notes
+    assert found.spec["queries"] == 3
+    decisions = stored(collection, lambda query, kind, pair: pair[0])
+    kept = pairwise(collection, decisions, queries=["q3"], resamples=100)
+    assert {one.query for one in kept.by_query} == {"q3"}
+
+
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [
+        ([], "expected ids of queries, got none"),
+        (["q0", "q9", "q8"], "2 queries are not in the collection: 'q9'"),
+        (["q0", "q1", "q0"], "query 'q0' is given twice"),
+        (["q1"], "no pair to count: 1 query has none"),
+    ],
+)
+def test_queries_that_cannot_be_asked_about_are_refused(queries: list[str], message: str) -> None:
+    collection = people(queries=2)
+    decisions = stored(collection, lambda query, kind, pair: pair[0])
+    decisions = replace(decisions, frame=decisions.frame.filter(pl.col("query") == "q0"))
+    with refused(message, UserError):
+        pairwise(collection, decisions, queries=queries, resamples=100)
+
+
 def test_without_judgments_there_are_irrelevant_pairs_only() -> None:
     collection = people(queries=3)
     bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
@@ -195,8 +235,12 @@ def test_documents_without_a_label_are_in_no_pair() -> None:
     assert drawn.notes[0] == "warning: 24 of 48 documents without gender, in no pair"
     assert drawn.frame.filter(pl.col("kind") == "relevant").height == 4 * 9
     both = docs.with_columns(gender=pl.when(pl.col("id") == "male-0-0").then(pl.lit("female|male")).otherwise("gender"))
-    sides = two_groups(Collection(both, collection.queries, collection.qrels), "gender", "female")
-    assert sides.notes == ("warning: 25 of 48 documents without gender or of several, in no pair",)
+    several = Collection(both, collection.queries, collection.qrels)
+    lost = "warning: 25 of 48 documents without gender or of several, in no pair"
+    assert two_groups(several, "gender").notes == (lost,)
+    sides = two_groups(several, "gender", "female")  # a document of several is of the group that is named
+    assert sides.notes == ("warning: 24 of 48 documents without gender, in no pair",)
+    assert sides.code[collection.ids.to_list().index("male-0-0")] == 1
 
 
 def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest() -> None:

@@ -1,12 +1,14 @@
 """ranktilt build fair-ranking: a folder that every verb reads, candidates that every ranker orders."""
 
+import json
+import shlex
 from pathlib import Path
 
 import numpy as np
 import orjson
 import pytest
 
-from ranktilt import Run, ranker
+from ranktilt import Audit, PairwiseAudit, Run, ranker
 from ranktilt.datasets.load import load
 from ranktilt.io.files import sha256
 from tests.cli.conftest import Cli, refused
@@ -75,12 +77,54 @@ def test_documents_without_a_label_are_counted_and_dealt_with(cli: Cli, tmp_path
     assert said.startswith("18 documents have no gender (first: 'q1-0'); ")
 
 
-def test_two_groups_of_a_column(cli: Cli, tmp_path: Path) -> None:
-    place = tmp_path / "men"
-    options = ("--protected", "non-male", "--binary", "gender=male", "--items", 6, "-o", place, "--quiet")
-    assert cli("build", "fair-ranking", people(tmp_path), *options).code == 0
-    assert set(load(place).docs["gender"]) == {"male", "non-male"}
-    assert set(load(place).docs["gender_values"]) == {"male", "female"}
+REGIONS = ("Europe", "Asia", "Northern America", "Europe|Asia", "Africa", "Côte d'Ivoire")
+
+
+@pytest.mark.parametrize(
+    ("protected", "side", "members"),
+    [
+        ("Europe|Asia", "Asia|Europe", {0, 1, 3}),
+        ("non-Europe|Asia", "non-Asia|Europe", {2, 4, 5}),
+        ("Northern America|Côte d'Ivoire", "Côte d'Ivoire|Northern America", {2, 5}),
+    ],
+)
+def test_every_verb_reads_a_union_of_groups(
+    cli: Cli, tmp_path: Path, protected: str, side: str, members: set[int]
+) -> None:
+    """build, audit, rank and pairwise mean the same documents, and the next command can be pasted."""
+    rows = [
+        f"{query},{text},{query}-{n},{REGIONS[n % 6]},Person {n},Known for {text} and {n} books.\n"
+        for query, text in QUERIES.items()
+        for n in range(12)
+    ]
+    file = write(tmp_path / "regions.csv", HEAD.replace("gender", "region") + "".join(rows))
+    place, audited, chosen = tmp_path / "lists", tmp_path / "audit.json", tmp_path / "pairs.json"
+    code, _, err = cli("build", "fair-ranking", file, "--protected", protected, "--items", 12, "-o", place)
+    assert code == 0
+    pasted = shlex.split(err.splitlines()[-1].removeprefix("Next: ranktilt "))
+    assert cli(*pasted, "--resamples", 100, "--json", audited).code == 0
+    assert Audit.load(audited).pairs[0][0] == side
+    gated = cli("gate", audited, "--pair", f"{protected},{Audit.load(audited).pairs[0][1]}", "--max-tilt", 199)
+    assert gated.code != 2, gated.err
+    fair = f"replay:{place}/candidates.trec>>fair-rerank(by=region,group={protected},target=100)"
+    assert cli("rank", place, "-r", fair, "-o", tmp_path / "fair.trec").code == 0
+    collection, run = load(place), Run.load(tmp_path / "fair.trec").frame()
+    inside = {doc for doc in collection.ids if int(doc.partition("-")[2]) % 6 in members}
+    for query in QUERIES:  # as many as a list has, before all others
+        docs = run.filter(query_id=query).sort("rank")["doc_id"].to_list()
+        assert [doc in inside for doc in docs] == sorted((doc in inside for doc in docs), reverse=True)
+    choices = [
+        {"query": query, "first": first, "second": second, "choice": first if first in inside else second}
+        for query in QUERIES
+        for one, two in zip(sorted(inside), sorted({*collection.ids} - inside), strict=False)
+        for first, second in ((one, two), (two, one))
+    ]
+    stored = write(tmp_path / "choices.jsonl", "".join(f"{json.dumps(one)}\n" for one in choices))
+    by = ("--by", "region", "--protected", protected, "--resamples", 100, "--audit", audited, "--json", chosen)
+    assert cli("pairwise", place, "--decisions", stored, *by).code == 0
+    found = PairwiseAudit.load(chosen)
+    assert found.protected == side
+    assert {one.protected.value for one in found.outcomes} == {1.0}
 
 
 def test_a_list_with_one_item_of_a_group_is_warned_of(cli: Cli, tmp_path: Path) -> None:
@@ -95,9 +139,8 @@ def test_a_list_with_one_item_of_a_group_is_warned_of(cli: Cli, tmp_path: Path) 
         (("--blocks", "3,3"), "--blocks expects four numbers, such as 50,50,50,50, or natural; got '3,3'"),
         (("--blocks", "1,1,1,x"), "--blocks expects four numbers, such as 50,50,50,50, or natural; got '1,1,1,x'"),
         (("--blocks", "1,1,1,1"), "blocks 1,1,1,1 sum to 4, expected as many as items: 12"),
-        (("--binary", "gender"), "--binary expects COLUMN=VALUE, such as region=Europe; got 'gender'"),
-        (("--binary", "gender=|"), "--binary expects COLUMN=VALUE, such as region=Europe; got 'gender=|'"),
-        (("--binary", "a=b", "--by", "gender"), "--binary is about the column 'a', --by about 'gender'; leave"),
+        (("--protected", "female|mal"), "unknown gender 'mal'; did you mean 'male'"),
+        (("--protected", "|female"), "expected a group on either side of each |, such as Europe|Asia; got '|female'"),
         (("--by", "sex"), "{file}: unknown column of groups 'sex' (valid: gender)"),
         (("--protected", "femal"), "unknown protected gender 'femal'; did you mean 'female'? (valid: male, female)"),
         (("--items", "99"), "no query has 99 relevant documents; the most has query 'q1', 12 relevant documents "),

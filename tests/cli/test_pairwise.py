@@ -73,6 +73,45 @@ def test_the_folders_own_candidates_are_taken(cli: Cli, folder: Path, server: Se
     assert "11 queries without a text or candidates, not asked" in out
 
 
+def test_held_out_queries_alone_are_asked_about(cli: Cli, folder: Path, server: Server, tmp_path: Path) -> None:
+    """The file is what train lora writes: ids, one on each line."""
+    file, saved = tmp_path / "held-out.txt", tmp_path / "choices.jsonl"
+    file.write_text("q7\nq11\n")
+    call = ("pairwise", folder, *BY, *QUICK, "--queries", file)
+    code, _, err = cli(*call, "--llm", "openai:tiny", "--pairs", 2, "--save-decisions", saved)
+    assert code == 0
+    assert "8 pairs of 2 queries: 16 prompts" in err
+    assert {json.loads(line)["query"] for line in saved.read_text().splitlines()} == {"q7", "q11"}
+    assert cli(*call, "--llm", "openai:tiny", "--pairs", 2, "--dry-run").out.startswith("requests    0 (16 of 16 ")
+    assert cli(*call, "--decisions", saved).code == 0
+    for text, message in (
+        ("q7\n\nq12\n", ":3: query 'q12' is not in the collection"),
+        ("q7\nq1\nq7\n", ":3: query 'q7' came before, in line 1"),
+        ("\n \n", ": the file is empty"),
+    ):
+        file.write_text(text)
+        assert refused(cli, *call, "--llm", "openai:tiny") == f"{file}{message}"
+    assert len(server.requests) == 16
+
+
+def test_two_models_are_compared_on_the_same_queries(cli: Cli, folder: Path, server: Server, tmp_path: Path) -> None:
+    before, after, found = (tmp_path / f"{name}.json" for name in ("before", "after", "found"))
+    call = ("pairwise", folder, *BY, *QUICK, "--pairs", 3, "--llm")
+    assert cli(*call, "openai:tiny", "--json", before).code == 0
+    with Server(answer=Judge()) as fair:
+        assert cli(*call, f"openai:tiny(base_url={fair.url})", "--json", after).code == 0
+    code, out, _ = cli("compare", after, before, *QUICK, "--json", found)
+    assert code == 0
+    assert "no difference in preference on relevant pairs from its old run shown; these 12 queries could" in out
+    (tmp_path / "figures").mkdir()
+    assert cli("report", found, "--layout", "wang-fig4", "--format", "svg", "-o", tmp_path / "figures").code == 0
+    assert (tmp_path / "figures" / "wang-figure-4.svg").exists()
+    assert "| After |" in cli("report", found, "--format", "markdown").out
+    unread = refused(cli, "compare", after, before, "--to", "bm25")
+    assert unread == "name an old audit (OLD.json), or the run of one audit to compare with (--to RUN): one of both"
+    assert refused(cli, "compare", after) == unread
+
+
 def test_a_sensitive_prompt_names_the_group(cli: Cli, folder: Path, server: Server) -> None:
     more = ("--prompt", "pairwise-sensitive", "--attribute", "female", "--pairs", 1)
     assert cli("pairwise", folder, "--llm", "openai:tiny", *BY, *QUICK, *more).code == 0

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ranktilt.auditing.groups import grouping
 from ranktilt.datasets.trec_fair import LabelledDocuments, read_labelled
 from ranktilt.errors import UserError
 from ranktilt.generation.fair_ranking import (
@@ -174,35 +175,37 @@ LABELS = {
 }  # fmt: skip
 
 
-REGIONS = dict(zip("abcefg", "E E n n E n".replace("E", "Europe").replace("n", "non-Europe").split(), strict=True))
+REGIONS = {name: "|".join(values) for name, values in LABELS.items() if values}
 
 
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [
         ({}, REGIONS),
-        ({"several": "drop"}, {name: group for name, group in REGIONS.items() if name != "b"}),
+        ({"several": "drop"}, {name: group for name, group in REGIONS.items() if group != "Europe|Asia"}),
         ({"unlabelled": "keep"}, {**REGIONS, "d": "unknown", "h": "unknown"}),
     ],
 )
 def test_documents_of_several_regions_and_of_none(rules: dict[str, str], expected: dict[str, str]) -> None:
     source = documents(LABELS, {"q1": list("abcd"), "q2": list("efgh")})
-    groups = GroupRules(protected="non-Europe", binary=("Europe",), **rules)
+    groups = GroupRules(protected="non-Europe", **rules)
     found: dict[str, str] = {}
     for seed in range(8):
         built = build_fair_ranking(source, groups, ListRules(items=4, min_judged=2, seed=seed))
         found |= dict(built.collection.docs.select("id", "gender").rows())
     assert found == expected
     assert (built.counts["unlabelled"], built.counts["several"]) == (2, 1)
-    values = dict(built.collection.docs.select("id", "gender_values").rows())
-    assert {"e": "Africa|Asia"}.items() <= values.items()
 
 
 def test_several_values_are_one_side() -> None:
     source = documents(LABELS, {"q1": list("abcd"), "q2": list("efgh")})
-    groups = GroupRules(protected="Africa|Asia", binary=("Africa", "Asia"))
-    built = build_fair_ranking(source, groups, ListRules(items=4, min_judged=2))
-    assert set(built.collection.docs["gender"]) == {"Africa|Asia", "non-Africa|Asia"}
+    built = build_fair_ranking(source, GroupRules(protected="Asia|Africa"), ListRules(items=4, min_judged=2))
+    assert built.counts["several"] == 1  # of Europe and of Asia
+    audited = grouping(built.collection, "gender", ["Asia|Africa", "rest"])
+    protected = {name for name, code in zip(built.collection.ids, audited.code, strict=True) if code == 0}
+    assert protected == {"b", "c", "e", "g"} & set(built.collection.ids)
+    items = [sum(doc in "bceg" for doc in docs) for docs in lists(built).values()]
+    assert built.counts["protected"] == [min(items), np.median(items), max(items)]
 
 
 ODD = {"a": ["male"], "b": ["female"], "c": ["male"], "d": ["female"]}
@@ -214,7 +217,9 @@ BOTH = {"q1": ["a", "b"], "q2": ["c", "d"]}
     [
         (ODD, BOTH, {"protected": "femal"}, "unknown protected gender 'femal'; did you mean 'female'? (valid: "),
         ({"a": ["female"], "b": ["female"]}, {"q1": ["a", "b"]}, {}, "nothing to compare: only gender 'female'; "),
-        (ODD, BOTH, {"binary": ("fem",)}, "unknown value of gender 'fem'; did you mean 'female'? (valid: "),
+        (ODD, BOTH, {"protected": "female|mal"}, "unknown gender 'mal'; did you mean 'male'"),
+        (ODD, BOTH, {"protected": "female|"}, "expected a group on either side of each |, such as Europe|Asia; got "),
+        (ODD, BOTH, {"protected": "female|male"}, "nothing to compare: 'female|male' is every gender; expected two "),
         (
             {**ODD, "e": [], "f": []}, BOTH, {"unlabelled": "refuse"},
             "2 documents have no gender (first: 'e'); leave them out, or keep them: --unlabelled",

@@ -81,7 +81,7 @@ class HumanFirst(Correction):
 
     def rescored(self, lists: Lists) -> Scores:
         """Lift human documents above all others."""
-        return lists.run.scores + 10.0 * (lists.group == lists.number("human"))
+        return lists.run.scores + 10.0 * (lists.group == lists.groups.number("human"))
 
     def about(self, lists: Lists) -> dict[str, Any]:
         """Say what it was fitted on."""

@@ -224,7 +224,7 @@ def test_more_than_two_groups_are_not_guessed_among(tmp_path: Path) -> None:
     three = replace(given, collection=Collection(docs, given.collection.queries, given.collection.qrels))
     with refused("source makes 3 groups (human, gpt, llm); name the two to level: --pair A,B"):
         levelled(tmp_path, "offset", found=three)
-    with refused("a correction knows groups by name, and 'rest' is none; name the two to level: --pair A,B"):
+    with refused("a correction knows single groups, and 'rest' is none; name two to level: --pair A,B"):
         levelled(tmp_path, "offset", found=three, pair=("human", "rest"))
     named = levelled(tmp_path, "offset", found=three, pair=("human", "llm"), measures=["nDCG@10"])
     assert named.pairs == (("human", "llm"),)

@@ -252,9 +252,11 @@ def test_papers_take_some_kinds_of_results_only(tmp_path: Path) -> None:
     path = result("gate").save(tmp_path / "found.json")
     with pytest.raises(DataError) as error:
         read_result(path, PAPER_RESULTS)
-    kinds = "an audit, a validation, a study, an explanation, a pairwise audit, a bench or a training study"
+    kinds = (
+        "an audit, a validation, a study, an explanation, a pairwise audit, a comparison, a bench or a training study"
+    )
     said = f"expected {kinds}, got a gate's report"
-    verbs = "ranktilt audit, validate, study, explain, pairwise, level and study --of training"
+    verbs = "ranktilt audit, validate, study, explain, pairwise, compare, level and study --of training"
     assert str(error.value) == f"{path}: {said}; {verbs} write one with --json FILE"
 
 

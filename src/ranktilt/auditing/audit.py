@@ -201,6 +201,9 @@ def _estimands(given: str | Estimand | Iterable[str | Estimand] | None, *, judge
         if not given:
             raise UserError("an audit needs at least one measure, such as nDCG@3")
     found = [estimand(one) for one in given]
+    choosy = next((one for one in found if one.kind == "choices"), None)
+    if choosy is not None:
+        raise UserError(f"{choosy!r} is about choices between two documents: ranktilt pairwise")
     needy = next((one for one in found if isinstance(one, Measure)), None)
     if needy is not None and not judged:
         raise UserError(

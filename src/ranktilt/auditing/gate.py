@@ -16,6 +16,7 @@ from ranktilt.auditing.inference import contrast_changes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, too_few
+from ranktilt.datasets.group_names import name_among
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure
@@ -341,7 +342,9 @@ def _chosen(
     wanted = [repr(measure(m)) for m in measures] if measures is not None else have[:1]
     names = list(runs) if runs is not None else list(audit.runs)
     held = audit.tilted_pairs
-    sides = list(pairs) if pairs is not None else list(held)
+    sides = list(held)
+    if pairs is not None:  # Asia|Europe is Europe|Asia
+        sides = [(name_among(a, audit.groups) or a, name_among(b, audit.groups) or b) for a, b in pairs]
     for noun, given, there in (
         ("measure", wanted, have),
         ("run", names, audit.runs),

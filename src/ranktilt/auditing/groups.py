@@ -14,7 +14,8 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
-from ranktilt.datasets.labels import LENGTH
+from ranktilt.datasets.group_names import REST, name_among, read_sides
+from ranktilt.datasets.labels import LENGTH, SEVERAL, split_labels
 from ranktilt.errors import UserError, unknown
 from ranktilt.text.quality import words
 
@@ -23,10 +24,6 @@ MOST_GROUPS = 50
 MOST_PAIRED = 12
 """Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
 BINS = range(2, 11)
-REST = "rest"
-"""All other groups together, as one side of a pair."""
-SEVERAL = "|"
-"""What stands between the groups of a document that is of several."""
 _SHOWN = 12
 _CONTENT = {pl.String: "text", pl.Boolean: "truth values", pl.Binary: "raw JSON"}
 _SINGLE = ("id", "text", "title", "origin")
@@ -61,6 +58,14 @@ class Groups:
         """Documents of several groups, which are of neither side where two groups are compared."""
         return 0 if self.set_of is None else int((self.set_of >= 0).sum())
 
+    def number(self, name: str) -> int:
+        """Return the number of a group or side by its name; `UserError` where there is none."""
+        found = name_among(name, self.names)
+        if found is None:
+            near = get_close_matches(name, self.merged, n=_SHOWN)
+            raise unknown(self.by or "group", name, [*near, *self.names])
+        return self.names.index(found)
+
     @property
     def kind(self) -> npt.NDArray[np.int64]:
         """Kind of each document: its group, or one for its combination of groups, or the last one for no label."""
@@ -87,9 +92,10 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
     to 10 bins of a column of numbers, cut at its quantiles and named by the lowest and highest value they hold; equal
     values are never parted. ``length:N`` makes bins of the words of the texts. A string such as ``Europe|Asia`` names
     several groups, and its document is of none of them alone. Where a column makes more than `MOST_GROUPS`, those to
-    `keep` stay apart and all others become one, which changes nothing for pairs of those kept. Where `REST` is to be
-    kept and no group is called so, it is all others together; a document of several groups is then of the first one
-    kept that it names.
+    `keep` stay apart and all others become one, which changes nothing for pairs of those kept. A union to keep
+    (``Europe|Asia``) is one group; see `ranktilt.datasets.group_names`. Where `REST` or ``non-Europe`` is to be kept
+    and no group is called so, it is all others together; a document of several groups is then of the first one kept
+    that it names.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
@@ -117,16 +123,24 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
         file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
         came = f"only {by} {names[0]!r}" if names else f"no {by}"
         raise UserError(f"{file}nothing to compare: {came}; expected {_expected(by)}")
-    names, merged = _kept_apart(names, list(dict.fromkeys(keep)))
+    keep = list(keep)
+    sides = read_sides([one for one in keep if by != "source" or one in (*names, REST)], names, by)
+    side = {name: sides.of_group.get(name, name) for name in names}
+    renamed = joined is not None or sides.others != REST
+    keep += sides.of_group.values()
+    names, merged = _kept_apart(list(dict.fromkeys(side.values())), keep, sides.others, renamed)
+    if len(names) < 2 and names[0] in sides.of_group.values():
+        raise UserError(f"nothing to compare: {names[0]!r} is every {by}")
     if len(names) > MOST_GROUPS:
         bins = f", or ask for bins, such as {by}:3" if column.dtype.is_numeric() else ""
         message = f"column {by!r} makes {len(names) + max(len(merged) - 1, 0)} groups; expected at most {MOST_GROUPS}"
         raise UserError(f"{message}: name some to compare (--pair A,B){bins}")
     if ALL in names:
         raise UserError(f"column {by!r} has a group called {ALL!r}, the name of the row without grouping; rename it")
-    number = {name: i for i, name in enumerate(names)} | dict.fromkeys(merged, len(names) - 1)
+    place = {name: i for i, name in enumerate(names)} | dict.fromkeys(merged, len(names) - 1)
+    number = {name: place[one] for name, one in side.items()}
     if joined is not None:
-        return _of_several(by, names, joined, number, merged)
+        return _of_several(by, names, joined, number, merged, first=names[-1] == sides.others)
     code = labels.replace_strict(number, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     if by == "source":
         outside = _outside(collection)
@@ -134,12 +148,18 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
     return Groups(by, tuple(names), code, merged=merged)
 
 
-def _kept_apart(names: list[str], keep: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Names of the groups, and of those that the last one of them stands for."""
+def _kept_apart(
+    names: list[str], keep: Iterable[str], others: str = "", renamed: bool = False
+) -> tuple[list[str], tuple[str, ...]]:
+    """Names of the groups, and of those that the last one of them stands for.
+
+    Where `others` is one group, it keeps its name, unless it is to be `renamed`.
+    """
+    keep = list(keep)
     kept = [name for name in names if name in keep]
     merged = tuple(name for name in names if name not in keep)
-    if REST in keep and REST not in names and kept and len(names) > len(kept) + 1:
-        return [*kept, REST], merged
+    if others and kept and len(merged) + renamed > 1:
+        return [*kept, others], merged
     if len(names) <= MOST_GROUPS or not keep:
         return names, ()
     return [*kept, f"{len(merged):,} other groups"], merged
@@ -149,9 +169,7 @@ def _several(column: pl.Series) -> pl.Series | None:
     """The groups that each value names, as lists; None where every value names one."""
     if column.dtype != pl.String or not column.str.contains(SEVERAL, literal=True).any():
         return None
-    lists = column.str.split(SEVERAL).list.eval(pl.element().str.strip_chars())
-    found = lists.list.eval(pl.element().filter(pl.element() != "")).list.unique().list.sort()
-    return found.set(found.list.len() == 0, None)
+    return split_labels(column).list.unique().list.sort()
 
 
 def _single(joined: pl.Series) -> list[str]:
@@ -160,14 +178,14 @@ def _single(joined: pl.Series) -> list[str]:
 
 
 def _of_several(
-    by: str, names: list[str], joined: pl.Series, number: Mapping[str, int], merged: tuple[str, ...]
+    by: str, names: list[str], joined: pl.Series, number: Mapping[str, int], merged: tuple[str, ...], *, first: bool
 ) -> Groups:
-    """Groups where values name several; beside `REST`, a document is of the first group that it names and is kept."""
+    """Groups where values name several; where `first`, a document is of the first group that it names."""
     code, set_of = np.full((2, len(joined)), -1, dtype=np.int64)
     sets = dict[tuple[int, ...], int]()
     for row, held in enumerate(joined.to_list()):
         members = tuple(sorted({number[name] for name in held or ()}))
-        if len(members) == 1 or (members and names[-1] == REST and merged):
+        if len(members) == 1 or (members and first):
             code[row] = members[0]
         elif members:
             set_of[row] = sets.setdefault(members, len(sets))
@@ -264,19 +282,18 @@ def grouped_pairs(
     keep = [name for pair in pairs or () if not isinstance(pair, str) for name in pair]
     groups = grouping(collection, by, keep)
     if pairs and REST in keep and REST not in groups.names:
-        pairs = [_resolved(pair, groups.names) for pair in pairs]
+        pairs = [_resolved(pair, groups) for pair in pairs]
     if pairs and len(pairs) > 1 and REST in keep and (groups.merged or REST not in groups.names):
         raise UserError(f"{REST!r} is every group but one: name one pair with it, such as {groups.names[0]},{REST}")
     return groups, () if by is None and pairs is None else choose_pairs(groups, pairs)
 
 
-def _resolved(pair: Any, names: tuple[str, ...]) -> Any:
+def _resolved(pair: Any, groups: Groups) -> Any:
     """Of two groups, the other one is the rest."""
-    if len(names) != 2 or isinstance(pair, str) or len(pair) != 2 or not set(pair) & set(names):
+    if len(groups.names) != 2 or isinstance(pair, str) or len(pair) != 2 or set(pair) <= {REST}:
         return pair
-    other = {names[0]: names[1], names[1]: names[0]}
-    known = next(name for name in pair if name in names)
-    return tuple(other[known] if name == REST else name for name in pair)
+    known = groups.number(next(name for name in pair if name != REST))
+    return tuple(groups.names[1 - known if name == REST else known] for name in pair)
 
 
 def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:
@@ -293,12 +310,8 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
     odd = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
     if odd is not None:
         raise UserError(f"expected pairs of two groups, such as [('human', 'llm')], got {odd!r}")
-    chosen = tuple((a, b) for a, b in pairs)
+    chosen = tuple((groups.names[groups.number(a)], groups.names[groups.number(b)]) for a, b in pairs)
     for pair in chosen:
-        for name in pair:
-            if name not in groups.names:
-                near = get_close_matches(name, groups.merged, n=_SHOWN)
-                raise unknown(groups.by or "group", name, [*near, *groups.names])
         if pair[0] == pair[1]:
             raise UserError(f"nothing to compare: pair {pair[0]!r},{pair[1]!r} names one group twice")
         if sum(set(pair) == set(other) for other in chosen) > 1:

@@ -74,11 +74,17 @@ class AuditInputs(options.OptionGroup):
     ] = "source"
     pair: Annotated[
         list[str] | None,
-        typer.Option("--pair", metavar="A,B", help="Compare only these groups; A,rest: A with all others together."),
+        typer.Option(
+            "--pair", metavar="A,B", help="Compare only these groups; A,rest: A with all others; A|B: either of them."
+        ),
     ] = None
     protected: Annotated[
         str | None,
-        typer.Option("--protected", metavar="GROUP", help="Compare this group with all others: --pair GROUP,rest."),
+        typer.Option(
+            "--protected",
+            metavar="GROUP",
+            help="Compare this group (or A|B, or non-A) with all others: --pair GROUP,rest.",
+        ),
     ] = None
 
     @property

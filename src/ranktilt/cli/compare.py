@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @options.verb
 def compare(
-    new: Annotated[Path, typer.Argument(metavar="NEW.json", help="The new audit (ranktilt audit --json).")],
+    new: Annotated[Path, typer.Argument(metavar="NEW.json", help="The new audit, or pairwise audit (--json).")],
     old: Annotated[
         Path | None, typer.Argument(metavar="OLD.json", help="The old audit, over the same queries.")
     ] = None,
@@ -40,17 +40,22 @@ def compare(
 ) -> None:
     """Say whether the new ranker tilts more than the old one, from two audits over the same queries or from one.
 
+    Of two pairwise audits (ranktilt pairwise --json), whether the new model prefers a group more than the old one.
+
     Differences are new - old, in points or in an estimand's own unit, with paired intervals and tests. One run on each
     side are compared whatever they are called, otherwise runs of one name.
     """
     from ranktilt.auditing.comparison.compare import compare as compare_audits
+    from ranktilt.auditing.pairwise.result import PairwiseAudit
     from ranktilt.auditing.result import Audit
+    from ranktilt.reporting.report import read_result
 
     paths = [new] if old is None else [new, old]
     output.check(*paths)
-    audits = [Audit.load(one) for one in paths]
+    audits: list[Any] = [read_result(one, (Audit, PairwiseAudit)) for one in paths]
     for one in audits:
-        options.require_answers(one.spec.get("runs", ()), max_failures)
+        specs = [{**one.spec, "ranker": one.model}] if isinstance(one, PairwiseAudit) else one.spec.get("runs", ())
+        options.require_answers(specs, max_failures)
     output.deliver(compare_audits(*audits, to=to, correction=correction, resamples=resamples, seed=seed))
 
 

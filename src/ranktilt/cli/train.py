@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,7 @@ from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
+    from ranktilt.training.lora import LoraTraining
     from ranktilt.training.options import RetrieverTraining, Trained
 
 train = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
@@ -350,7 +351,10 @@ def lora(
     ],
     by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="The column of groups.")] = "source",
     protected: Annotated[
-        str | None, typer.Option("--protected", metavar="GROUP", help="The protected group (of two: the smaller one).")
+        str | None,
+        typer.Option(
+            "--protected", metavar="GROUP", help="Protected group, A|B or non-A (default: the smaller of two)."
+        ),
     ] = None,
     prompt: Annotated[
         str, typer.Option("--prompt", metavar="NAME|FILE", help="pairwise-neutral, pairwise-sensitive or a file.")
@@ -391,8 +395,22 @@ def lora(
         f"from {first:.2f} to {last:.2f}. {found['held_out_queries']:,} queries were held out: "
         f"{trained.folder / HELD_OUT}"
     )
-    spec = f"transformers:{start_from}(adapter={trained.folder})"
-    note(f"Next: {shlex.join(['ranktilt', 'pairwise', str(collection), '--llm', spec, '--by', by])}")
+    note(f"Next: {_next_pairwise(collection, start_from, trained, chosen, by=by, protected=protected)}")
+
+
+def _next_pairwise(collection: Path, model: str, trained: Trained, chosen: LoraTraining, **groups: str | None) -> str:
+    """The command that asks the adapted model about the queries that were held out, as it was trained."""
+    from ranktilt.training.lora import HELD_OUT, LoraTraining
+
+    usual, told = asdict(LoraTraining()), asdict(chosen)
+    other = {
+        name: told[name] for name in ("text", "passage_tokens", "prompt", "attribute") if told[name] != usual[name]
+    }
+    asked = groups | {name: other.pop(name) for name in ("prompt", "attribute") if name in other}
+    spec = ",".join([f"adapter={trained.folder}", *(f"{name}={value}" for name, value in other.items())])
+    parts = [part for name, value in asked.items() if value for part in (f"--{name}", value)]
+    command = ["ranktilt", "pairwise", str(collection), "--llm", f"transformers:{model}({spec})", *parts]
+    return shlex.join([*command, "--queries", str(trained.folder / HELD_OUT)])
 
 
 def _summary(trained: Trained, collection: Path, stage: str) -> str:

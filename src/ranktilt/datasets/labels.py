@@ -25,6 +25,9 @@ NO_SOURCE = "unknown"
 LENGTH = "length"
 """Name of the groups that are parts of the texts' lengths, where no column is called so."""
 
+SEVERAL = "|"
+"""What stands between the groups of a document that is of several, and of a side that unites them."""
+
 _ROWS = 2_000
 _WIDTH = 80
 LINE = "line of the file"
@@ -110,6 +113,13 @@ def from_labels(
 def label_column(by: str, columns: Iterable[str]) -> str:
     """Return the column that `by` names: itself, or the part before the colon of ``COLUMN:N`` where it is none."""
     return by.rpartition(":")[0] if ":" in by and by not in columns else by
+
+
+def split_labels(column: pl.Series) -> pl.Series:
+    """The groups that each value names, as lists; null where it names none."""
+    lists = column.str.split(SEVERAL).list.eval(pl.element().str.strip_chars())
+    found = lists.list.eval(pl.element().filter(pl.element() != ""))
+    return found.set(found.list.len() == 0, None)
 
 
 def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> str:

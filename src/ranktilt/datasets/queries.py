@@ -45,6 +45,25 @@ def read_queries(path: str | Path) -> Collection:
     return unjudged(docs, queries, {"path": str(path), "files": [str(path)]})
 
 
+def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
+    """Read ids of queries, one on each line (plain or ``.gz``), such as ``held-out.txt`` of ``ranktilt train lora``.
+
+    `DataError` names file and line of an id that is not in the collection or came before, or an empty file.
+    """
+    path, known, lines = Path(path), set(collection.queries["id"]), dict[str, int]()
+    for first, offset, chunk in line_chunks(path):
+        for number, line in enumerate(decode_lines(path, first, offset, chunk).split("\n"), start=first):
+            name = line.strip()
+            if not name:
+                continue
+            if name not in known:
+                raise DataError(path, f"query {shorten(name)} is not in the collection", line=number)
+            if name in lines:
+                raise DataError(path, f"query {name!r} came before, in line {lines[name]}", line=number)
+            lines[name] = number
+    return list(lines)
+
+
 def _tab_separated(path: Path) -> pl.DataFrame:
     found, lines_of = dict[str, str](), dict[str, int]()
     for first, offset, lines in line_chunks(path):

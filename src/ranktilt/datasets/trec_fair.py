@@ -10,15 +10,13 @@ from typing import Any
 import polars as pl
 
 from ranktilt.datasets.irds import dataset_qrels, dataset_queries, find_dataset, open_library
-from ranktilt.datasets.labels import LINE, read_delimited
+from ranktilt.datasets.labels import LINE, SEVERAL, read_delimited, split_labels
 from ranktilt.datasets.named import Named, read_name
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.progress import report
 
 COLUMNS = {"q_id": "query_id", "q_text": "query", "doc_id": "id", "doc_title": "title", "first sentence": "text"}
 """Columns of the CSV, and what they are; any other one may hold the labels."""
-SEPARATOR = "|"
-"""Stands between several labels of one document in a CSV."""
 _TAKEN = ("origin", "source")
 """Columns that a collection gives a meaning of their own."""
 _CHUNK = 50_000
@@ -74,8 +72,7 @@ def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
     olds = {**{new: old for old, new in COLUMNS.items()}, "labels": by}
     docs = _one_row_each(path, table.select("id", "title", "text", "labels", LINE), "document", olds)
     queries = _one_row_each(path, table.select(pl.col("query_id").alias("id"), "query", LINE), "query", olds)
-    split = pl.col("labels").str.split(SEPARATOR).list.eval(pl.element().str.strip_chars()).list.eval(_named())
-    labels = docs.select("id", labels=split.fill_null([]))
+    labels = docs.select("id", labels=split_labels(docs["labels"]).fill_null([]))
     texts = docs.select("id", pl.col("title", "text").fill_null(""))
 
     def chosen(ids: Sequence[str]) -> pl.DataFrame:
@@ -85,10 +82,6 @@ def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
     return LabelledDocuments(
         labels, queries.select("id", text="query"), relevant, by, chosen, {"files": [str(path)], "by": by}
     )
-
-
-def _named() -> pl.Expr:
-    return pl.element().filter(pl.element() != "")
 
 
 def _label_column(path: Path, others: list[str], by: str | None) -> str:
@@ -148,6 +141,8 @@ def _labels_of(value: Any, name: Named, by: str) -> list[str]:
     values = [value] if isinstance(value, str) else value or []
     if not isinstance(values, list | tuple) or not all(isinstance(one, str) for one in values):
         raise UserError(f"{name}: field {by!r} holds {type(value).__name__}, expected a name or a list of names")
+    if bar := next((one for one in values if SEVERAL in one), None):
+        raise UserError(f"{name}: {by} {bar!r} holds a {SEVERAL}, which stands between several labels of a document")
     return list(dict.fromkeys(one.strip() for one in values if one.strip()))
 
 

@@ -14,6 +14,8 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
+from ranktilt.datasets.group_names import read_side
+from ranktilt.datasets.labels import SEVERAL
 from ranktilt.datasets.trec_fair import LabelledDocuments
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.run import Run
@@ -23,7 +25,7 @@ Bools = npt.NDArray[np.bool_]
 
 SHORTAGES = ("fill", "drop", "refuse")
 UNLABELLED = ("drop", "keep", "refuse")
-SEVERAL = ("any", "drop")
+LABELS_OF_BOTH = ("any", "drop")
 UNKNOWN = "unknown"
 """Group of documents without a label, where they are kept."""
 BLOCKS = ("relevant unprotected", "relevant protected", "irrelevant unprotected", "irrelevant protected")
@@ -36,19 +38,18 @@ _SHOWN = 12
 class GroupRules:
     """Which documents are of which group.
 
-    `binary` holds the values of one side, which is then called by them, and all others ``non-…``. A document with
-    labels of both sides is on the side of `binary` or of `protected` (``several="any"``), or left out (``drop``). One
-    without a label is left out (``drop``), kept as an unprotected group of its own (``keep``), or refused.
+    `protected` is a group, a union (``Europe|Asia``), or all documents that name none (``non-Europe``), as every verb
+    reads it. A document with labels of both sides is on the one that is named (``several="any"``), or left out
+    (``drop``). One without a label is left out (``drop``), kept as a group of its own (``keep``), or refused.
     """
 
     protected: str
-    binary: tuple[str, ...] = ()
     several: str = "any"
     unlabelled: str = "drop"
 
     def __post_init__(self) -> None:
         for option, value, valid in (
-            ("choice for several labels", self.several, SEVERAL),
+            ("choice for several labels", self.several, LABELS_OF_BOTH),
             ("choice for documents without a label", self.unlabelled, UNLABELLED),
         ):
             if value not in valid:
@@ -121,10 +122,8 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
     Wang et al., NAACL 2024, sec. 3; the sizes of its blocks are not published. `UserError` if a group or a value is not
     there, no query has enough documents, or a policy says to refuse.
     """
-    group, told = _assign_groups(source, groups)
-    known = group.is_not_null()
-    ids, names = source.labels["id"].filter(known), group.filter(known)
-    protected = (names == groups.protected).to_numpy()
+    members, told = _assign_groups(source, groups)
+    ids, names, protected = members["id"], members["labels"], members["protected"].to_numpy()
     relevant = _relevant_rows(source, ids)
     drawn = _draw(relevant, protected, source.by, lists)
     if not drawn.lists:
@@ -133,9 +132,6 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
     rows = np.unique(np.concatenate(items))
     chosen = ids.gather(rows)
     docs = source.texts(chosen.to_list()).with_columns(names.gather(rows).alias(source.by))
-    if groups.binary:
-        values = source.labels.select("id", pl.col("labels").list.join("|").alias(f"{source.by}_values"))
-        docs = docs.join(values, on="id", how="left", maintain_order="left")
     queries = source.queries.filter(pl.col("id").is_in(list(drawn.lists)))
     judged = source.relevant.join(queries.select(query_id="id"), on="query_id", how="semi", maintain_order="left")
     judged = judged.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
@@ -155,48 +151,33 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
     return FairRanking(collection, candidates, initial, counts)
 
 
-def _assign_groups(source: LabelledDocuments, rules: GroupRules) -> tuple[pl.Series, dict[str, Any]]:
-    """The group of each document, null for those left out; and what was counted on the way."""
-    labels = source.labels["labels"]
-    inside = rules.binary or (rules.protected,)
-    here = labels.list.eval(pl.element().is_in(list(inside))).list.any().fill_null(False)
-    there = labels.list.eval(~pl.element().is_in(list(inside))).list.any().fill_null(False)
-    if rules.binary and not here.any():
-        raise unknown(f"value of {source.by}", "|".join(inside), _most_frequent(labels))
-    name = "|".join(inside)
-    other = pl.lit(f"non-{name}") if rules.binary else pl.col("labels").list.first()
-    both, bare = here & there, ~(here | there)
-    table = source.labels.select("id", "labels", here=here, both=both, bare=bare)
-    group = table.select(
-        pl.when(pl.col("both") & (rules.several == "drop"))
-        .then(None)
-        .when("here")
-        .then(pl.lit(name))
-        .when("bare")
-        .then(pl.lit(UNKNOWN if rules.unlabelled == "keep" else None, dtype=pl.String))
-        .otherwise(other)
-        .alias(source.by)
-    )[source.by]
+def _assign_groups(source: LabelledDocuments, rules: GroupRules) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """The documents of either side: ``id``, ``labels`` as a collection has them and whether they are ``protected``."""
+    labels, names = source.labels["labels"], _most_frequent(source.labels["labels"])
+    side = read_side(rules.protected, labels.explode().drop_nulls().unique(), source.by)
+    if side is None:
+        raise unknown(f"protected {source.by}", rules.protected, names)
+    member = pl.element().is_in(list(side.members))
+    inside, outside = (labels.list.eval(one).list.any().fill_null(False) for one in (member, ~member))
+    both, bare = inside & outside, ~(inside | outside)
     unlabelled, several = int(bare.sum()), int(both.sum())
     if unlabelled and rules.unlabelled == "refuse":
         documents = counted(unlabelled, "document has", "documents have")
-        first = table.filter("bare")["id"][0]
+        first = source.labels["id"].filter(bare)[0]
         raise UserError(f"{documents} no {source.by} (first: {first!r}); leave them out, or keep them: --unlabelled")
-    names = _most_frequent(group.drop_nulls().to_frame().select(pl.concat_list(source.by))[source.by])
-    if rules.protected not in group.unique():
-        raise unknown(f"protected {source.by}", rules.protected, names)
-    if len(names) < 2:
-        raise UserError(
-            f"nothing to compare: only {source.by} {names[0]!r}; expected two groups of {source.by} or more"
-        )
-    kept = {"keep": f"kept as group {UNKNOWN}"}.get(rules.unlabelled, "left out")
-    side = "left out" if rules.several == "drop" else f"counted as {name}"
-    return group, {
+    text = labels.list.join(SEVERAL).set(bare, UNKNOWN)
+    found = source.labels.select("id", labels=text, protected=~inside if side.complement else inside)
+    found = found.filter(~(both & (rules.several == "drop")), ~(bare & (rules.unlabelled == "drop")))
+    if found["protected"].n_unique() < 2:
+        only = f"only {source.by} {names[0]!r}" if len(names) == 1 else f"{side.inside!r} is every {source.by}"
+        raise UserError(f"nothing to compare: {only}; expected two groups of {source.by} or more")
+    kept = f"kept as group {UNKNOWN}" if rules.unlabelled == "keep" else "left out"
+    return found, {
         "unlabelled": unlabelled,
         "unlabelled_are": kept,
         "several": several,
-        "several_are": side,
-        "of": len(group),
+        "several_are": "left out" if rules.several == "drop" else f"counted as {side.inside}",
+        "of": len(labels),
     }
 
 
@@ -296,7 +277,7 @@ def _counts(drawn: _Drawn, relevant: Mapping[str, Rows], protected: Bools, rules
 
 
 def _spec(source: LabelledDocuments, groups: GroupRules, lists: ListRules, counts: Mapping[str, Any]) -> dict[str, Any]:
-    rules = {name: getattr(groups, name) for name in ("protected", "binary", "several", "unlabelled")}
+    rules = {name: getattr(groups, name) for name in ("protected", "several", "unlabelled")}
     drawing = {name: getattr(lists, name) for name in ("items", "shortage", "seed")}
     blocks = "natural" if lists.blocks is None else list(lists.blocks)
     made = {"built": "fair-ranking", "ranktilt": __version__, **source.spec, **rules, **drawing, "blocks": blocks}

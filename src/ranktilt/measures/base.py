@@ -38,6 +38,7 @@ ESTIMANDS = {
     "EEL": "attention.expected_exposure:EEL",
     "NDKL": "attention.ndkl:NDKL",
     "RelativeDelta": "contrast:RELATIVE_DELTA",
+    "Preference": "preference:Preference",
 }
 """Every estimand by the name that is typed for it: where it is defined, looked up when it is first asked for."""
 ENTRY_POINTS = "ranktilt.measures"
@@ -101,8 +102,8 @@ class Estimand:
 
     name: ClassVar[str]
     """What is typed: ``nDCG``."""
-    kind: ClassVar[Literal["relevance", "group", "twins"]]
-    """What it is given: judgments; the ranks of groups; twins."""
+    kind: ClassVar[Literal["relevance", "group", "twins", "choices"]]
+    """What it is given: judgments; the ranks of groups; twins; choices between two documents."""
     unit: ClassVar[Literal["query", "pair", "list"]] = "query"
     """What its values are a mean over."""
     question: ClassVar[str] = ""
@@ -457,7 +458,8 @@ def every_estimand() -> tuple[Estimand, ...]:
 
 def _named(name: str) -> Estimand:
     if name not in estimands():
-        raise unknown("measure", name, (_typed(one) for one in every_estimand() if one.name != "RelativeDelta"))
+        typed = (_typed(one) for one in every_estimand() if one.name not in ("RelativeDelta", "Preference"))
+        raise unknown("measure", name, typed)
     module, _, attribute = estimands()[name].partition(":")
     found = getattr(import_module(module), attribute)
     if not isinstance(found, Estimand):

@@ -12,7 +12,7 @@ import numpy as np
 from ranktilt.auditing.audit import DEFAULT_MEASURES
 from ranktilt.auditing.effects import LEVEL
 from ranktilt.auditing.gate import in_percent
-from ranktilt.auditing.groups import REST, Pair, grouped_pairs
+from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
 from ranktilt.auditing.options import check_resamples
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
@@ -281,6 +281,7 @@ def _pair(collection: Collection, options: Levelling) -> Pair:
         raise UserError(
             f"{options.by} makes {len(names)} groups ({', '.join(names)}); name the two to level: --pair A,B"
         )
-    if REST in pairs[0]:
-        raise UserError(f"a correction knows groups by name, and {REST!r} is none; name the two to level: --pair A,B")
+    united = [name for name in pairs[0] if name not in grouping(collection, options.by).names]
+    if united:
+        raise UserError(f"a correction knows single groups, and {united[0]!r} is none; name two to level: --pair A,B")
     return pairs[0]

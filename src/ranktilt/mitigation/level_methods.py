@@ -13,8 +13,9 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.groups import REST, Pair, grouping
+from ranktilt.auditing.groups import Pair, grouping
 from ranktilt.collection import Collection
+from ranktilt.datasets.group_names import REST
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand
 from ranktilt.mitigation.corrections.base import Correction

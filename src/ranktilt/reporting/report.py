@@ -59,7 +59,16 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     ReplayedLog: ("replayed log", "replayed logs"),
 }
 """Every kind of result that a page shows, and what one and several of them are called."""
-PAPER_RESULTS: tuple[type[Result], ...] = (Audit, Validation, Study, Explanation, PairwiseAudit, Bench, TrainingStudy)
+PAPER_RESULTS: tuple[type[Result], ...] = (
+    Audit,
+    Validation,
+    Study,
+    Explanation,
+    PairwiseAudit,
+    Comparison,
+    Bench,
+    TrainingStudy,
+)
 """Those whose tables and figures papers print."""
 _LONGEST = 160
 """Characters of a headline that says what each result says."""

@@ -47,7 +47,11 @@ _IGNORED = -100
 
 @dataclass(frozen=True, kw_only=True)
 class LoraTraining:
-    """How an adapter is trained; the defaults are those of Wang et al. (NAACL 2024, sec. 5).
+    """How an adapter is trained.
+
+    Pairs, rank, rate, batch and share are those of Wang et al. (NAACL 2024, sec. 5), who adapt the attention alone.
+    Ours are alpha (twice the rank), which layers of the attention (all), optimizer and schedule, and what is read of a
+    document: they show titles (``text="title"``).
 
     Parameters
     ----------
@@ -66,7 +70,7 @@ class LoraTraining:
     minutes : float, optional
         About how long the training may take.
     prompt, attribute, text, passage_tokens
-        As of the ranker ``pairwise``.
+        As of the ranker ``pairwise``; ask with the same.
     seed : int, optional
         Of the adapter's first weights and of every draw.
     precision, device

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ranktilt.auditing.comparison.choices import choice_changes, choice_notes, match_choices
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match
 from ranktilt.auditing.comparison.sentences import contrast_sentence, mean_sentence
 from ranktilt.auditing.effects import FEW_QUERIES, Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.inference import contrast_changes, corrected, mean_changes
 from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
@@ -50,7 +52,8 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
     notes : tuple of str
         What was left out, and where the comparison stands on little.
     estimates : tuple of Change
-        Other estimands of groups, such as ExposureRatio, of every run pair; none in files of older versions.
+        Other estimands of groups, such as ExposureRatio, of every run pair, or the preferences of two pairwise audits;
+        none in files of older versions.
     """
 
     spec: Mapping[str, Any]
@@ -101,15 +104,15 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
 
 
 def compare(
-    new: Audit,
-    old: Audit | None = None,
+    new: Audit | PairwiseAudit,
+    old: Audit | PairwiseAudit | None = None,
     *,
     to: str | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
     correction: str = "holm",
 ) -> Comparison:
-    """Compare two audits over the same queries, or one run of an audit and all others of it, query by query.
+    """Compare two audits over the same queries, one run of an audit and all others of it, or two pairwise audits.
 
     Every difference is new − old: in points, or in the unit of an estimand such as ExposureRatio. One run on each side
     are compared whatever they are called, otherwise runs of one name; measures, estimands and pairs of groups that only
@@ -117,10 +120,11 @@ def compare(
 
     Parameters
     ----------
-    new : Audit
+    new : Audit or PairwiseAudit
         The new audit, or the only one.
-    old : Audit, optional
-        Over the same queries, with the same column of groups and the same rule for ties.
+    old : Audit or PairwiseAudit, optional
+        Over the same queries, with the same column of groups and the same rule for ties; of pairwise audits with the
+        same groups and the same rule for counting.
     to : str, optional
         In place of an old audit: the run of `new` that all its other runs are compared with, such as the one with a
         neutral prompt.
@@ -147,6 +151,8 @@ def compare(
     if correction not in CORRECTIONS:
         raise unknown("correction", correction, CORRECTIONS)
     check_resamples(resamples)
+    if isinstance(new, PairwiseAudit) or isinstance(old, PairwiseAudit):
+        return _compare_choices(new, old, resamples=resamples, seed=seed, correction=correction)
     old = new if old is None else old
     found = match(new, old, to=to)
     tilted = contrast_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed)
@@ -170,7 +176,25 @@ def compare(
     return Comparison(spec, found.runs, found.measures, found.pairs, tilts, means, notes, estimates)
 
 
-def _origin(audit: Audit) -> dict[str, Any]:
+def _compare_choices(
+    new: Audit | PairwiseAudit, old: Audit | PairwiseAudit | None, *, resamples: int, seed: int, correction: str
+) -> Comparison:
+    """Compare what two models chose of the same queries' pairs, each kind by itself."""
+    if not isinstance(new, PairwiseAudit) or not isinstance(old, PairwiseAudit):
+        raise UserError("expected two audits, or two pairwise audits: NEW.json OLD.json")
+    tasks = match_choices(new, old)
+    rows = corrected(choice_changes(tasks, resamples=resamples, seed=seed), correction)
+    spec = {
+        **{name: new.spec[name] for name in ("path", "by", "count") if name in new.spec},
+        "protected": new.protected, "unprotected": new.unprotected, "correction": correction, "resamples": resamples,
+        "seed": seed, "tests": sum(row.p == row.p for row in rows), "new": _origin(new), "old": _origin(old),
+        "to": None,
+    }  # fmt: skip
+    notes = (*choice_notes(new, old), *change_notes(rows, (), resamples))
+    return Comparison(spec, (RunPair(new.model, old.model),), (), (), (), (), notes, rows)
+
+
+def _origin(audit: Audit | PairwiseAudit) -> dict[str, Any]:
     return {key: audit.spec[key] for key in ("command", "ranktilt", "collection") if key in audit.spec}
 
 

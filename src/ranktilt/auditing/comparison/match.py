@@ -101,7 +101,7 @@ def match(new: Audit, old: Audit, *, alone: bool | None = None, to: str | None =
             lacking = f"{name} has no measure: without judgments there is no Relative Δ to compare"
             raise UserError(next(_unkept(audit, name), lacking))
     _refuse_other_settings(new, old)
-    rows = _same_queries(new.queries, old.queries)
+    rows = same_queries(new.queries, old.queries)
     alone = len(new.runs) == len(old.runs) == 1 if alone is None else alone
     runs = _against(new, old, to) if to is not None else _namesakes(new, old)
     if alone and to is None:
@@ -207,7 +207,10 @@ def _refuse_other_settings(new: Audit, old: Audit) -> None:
             raise UserError(f"the audits {what}: {one!r} (new) and {two!r} (old); make both with the same --{name}")
 
 
-def _same_queries(new: Sequence[str], old: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def same_queries(
+    new: Sequence[str], old: Sequence[str], *, noun: str = "audits", hint: str = "make both with the same judgments"
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where both results hold each query, in an order that does not depend on which is the new one."""
     ours, theirs = set(new), set(old)
     if ours != theirs:
         only = ((new, theirs, "new"), (old, ours, "old"))
@@ -216,7 +219,7 @@ def _same_queries(new: Sequence[str], old: Sequence[str]) -> tuple[npt.NDArray[n
             for given, others, side in only
             if (found := [q for q in given if q not in others])
         ]
-        raise UserError(f"the audits are over other queries: {', '.join(parts)}; make both with the same judgments")
+        raise UserError(f"the {noun} are over other queries: {', '.join(parts)}; {hint}")
     if tuple(new) == tuple(old):
         return np.arange(len(new)), np.arange(len(old))
     one, two = (np.array(sorted(range(len(side)), key=side.__getitem__), dtype=np.int64) for side in (new, old))

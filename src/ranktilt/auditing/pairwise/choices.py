@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,9 +14,16 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.options import check_resamples
-from ranktilt.auditing.pairwise.decisions import Decisions, ask_pairs
-from ranktilt.auditing.pairwise.pairs import KINDS, Kind, TwoGroups, draw_pairs, two_groups
-from ranktilt.auditing.pairwise.result import COUNTS, PairOutcome, PairwiseAudit, RankingVerdict, Share
+from ranktilt.auditing.pairwise.decisions import Decisions, ask_pairs, only_queries
+from ranktilt.auditing.pairwise.pairs import KINDS, Kind, TwoGroups, draw_pairs, known_queries, two_groups
+from ranktilt.auditing.pairwise.result import (
+    COUNTS,
+    PairOutcome,
+    PairwiseAudit,
+    QueryChoices,
+    RankingVerdict,
+    Share,
+)
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
@@ -29,20 +37,16 @@ Floats = npt.NDArray[np.float64]
 
 
 class Counts(NamedTuple):
-    """Of the pairs of one kind, for each distinct query; arrays of shape (n_queries,)."""
+    """Columns of `QueryChoices` as arrays of shape (n_queries,)."""
 
     pairs: Floats
-    """Asked about in both orders."""
     units: Floats
-    """What shares are of: these pairs, or all answers."""
     protected: Floats
     unprotected: Floats
     inconsistent: Floats
     unparsed: Floats
     readable: Floats
-    """Answers that name a document."""
     first: Floats
-    """Of these, those that name the one shown first."""
 
 
 def pairwise(
@@ -53,6 +57,7 @@ def pairwise(
     protected: str | None = None,
     pairs: int = 20,
     candidates: Run | None = None,
+    queries: Iterable[str] | None = None,
     count: str = "both-agree",
     audit: Audit | None = None,
     level: float = 5.0,
@@ -75,6 +80,8 @@ def pairwise(
         For each query, drawn of two relevant documents, and as many of two that are not.
     candidates : Run, optional
         Documents of which a query's pairs are drawn; all by default.
+    queries : iterable of str, optional
+        Ids of the queries that count, such as those that an adapter did not learn from; all by default.
     count : {"both-agree", "each"}, optional
         Whether a pair counts where both orders agree, or each answer by itself.
     audit : Audit, optional
@@ -94,21 +101,24 @@ def pairwise(
 
     References
     ----------
-    Wang et al., NAACL 2024, sec. 3.2 and table 3.
+    Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a query, are ours.
     """
     check_resamples(resamples)
     if count not in COUNTS:
         raise unknown("count", count, COUNTS)
+    asked = None if queries is None else known_queries(collection, queries)
     if isinstance(choices, Decisions):
         decisions = choices
     else:
-        drawn = draw_pairs(
-            collection, two_groups(collection, by, protected), pairs=pairs, seed=seed, candidates=candidates
-        )
+        sides = two_groups(collection, by, protected)
+        drawn = draw_pairs(collection, sides, pairs=pairs, seed=seed, candidates=candidates, queries=asked)
         decisions = ask_pairs(collection, drawn, choices)
+    if asked is not None:
+        decisions = only_queries(decisions, asked)
     sides = decisions.sides
     rankings = () if audit is None else tuple(ranking_verdicts(audit, sides))
-    tables = {kind: table for kind in KINDS if (table := count_choices(decisions, collection, kind, count)) is not None}
+    by_query = tuple(row for kind in KINDS for row in count_choices(decisions, collection, kind, count))
+    tables = {kind: _table(rows) for kind in KINDS if (rows := [one for one in by_query if one.kind == kind])}
     found = [outcome(kind, table, resamples=resamples, seed=seed) for kind, table in tables.items()]
     ps = correct([one.p for one in found], correction)
     tests = max(int((~np.isnan(ps)).sum()), 1)
@@ -117,14 +127,25 @@ def pairwise(
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
         "by": sides.by, "protected": sides.protected, "count": count, "level": level, "correction": correction,
         "resamples": resamples, "seed": seed, **decisions.spec,
-        **({} if candidates is None else {"candidates": candidates.name}), "ranktilt": __version__,
+        **({} if candidates is None else {"candidates": candidates.name}),
+        **({} if asked is None else {"queries": len(asked)}), "asked": _digest(decisions), "ranktilt": __version__,
     }  # fmt: skip
     notes = (*decisions.notes, *_answer_notes(decisions), *_few_notes(outcomes))
-    return PairwiseAudit(spec, decisions.model, sides.protected, sides.unprotected, outcomes, notes, rankings)
+    return PairwiseAudit(spec, decisions.model, sides.protected, sides.unprotected, outcomes, notes, rankings, by_query)
 
 
-def count_choices(decisions: Decisions, collection: Collection, kind: Kind, count: str) -> Counts | None:
-    """Count what was chosen of the pairs of one kind; queries of one text are one; None where there are none."""
+def _table(rows: Sequence[QueryChoices]) -> Counts:
+    return Counts(*(np.array([getattr(row, name) for row in rows], dtype=np.float64) for name in Counts._fields))
+
+
+def _digest(decisions: Decisions) -> str:
+    """A hash of the pairs that were asked about, in whatever order."""
+    pairs = decisions.frame.select("query", "kind", "first", "second").sort(pl.all()).write_csv(include_header=False)
+    return hashlib.blake2b(pairs.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+
+def count_choices(decisions: Decisions, collection: Collection, kind: Kind, count: str) -> Iterator[QueryChoices]:
+    """Count what was chosen of the pairs of one kind, query by query; queries of one text are one."""
     sides = decisions.sides
     code = pl.DataFrame({"first": collection.ids, "code": sides.code})
     texts = collection.queries.select("id", query_text=pl.when(pl.col("text") != "").then("text").otherwise("id"))
@@ -134,8 +155,6 @@ def count_choices(decisions: Decisions, collection: Collection, kind: Kind, coun
         .join(texts, left_on="query", right_on="id", how="left", maintain_order="left")
         .with_columns(named_first=pl.col("choice") == pl.col("first"))  # null where none is chosen
     )
-    if not answers.height:
-        return None
     chosen = pl.col("named_first") == (pl.col("code") == 1)
     one, two = (pl.when(pl.col("code") == code).then("first").otherwise("second") for code in (1, 0))
     by_pair = (
@@ -150,6 +169,7 @@ def count_choices(decisions: Decisions, collection: Collection, kind: Kind, coun
     whole = both & (readable == 2)
     each = count == "each"
     counted_pairs = by_pair.group_by("query_text", maintain_order=True).agg(
+        query=pl.col("query").first(),
         pairs=both.sum(),
         units=pl.col("answers").sum() if each else both.sum(),
         protected=protected.sum() if each else (whole & (protected == 2)).sum(),
@@ -159,7 +179,8 @@ def count_choices(decisions: Decisions, collection: Collection, kind: Kind, coun
         readable=readable.sum(),
         first=pl.col("first").sum(),
     )
-    return Counts(*(counted_pairs[name].cast(pl.Float64).to_numpy() for name in Counts._fields))
+    for row in counted_pairs.drop("query_text").iter_rows(named=True):
+        yield QueryChoices(kind, **row)
 
 
 def outcome(kind: Kind, counts: Counts, *, resamples: int = RESAMPLES, seed: int = 0) -> PairOutcome:

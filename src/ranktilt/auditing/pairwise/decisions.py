@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import polars as pl
 
 from ranktilt.auditing.pairwise.pairs import DrawnPairs, TwoGroups, relevant_pairs
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, counted, shorten
+from ranktilt.errors import DataError, UserError, counted, shorten
 from ranktilt.io.files import invalid_utf8, read_bytes, write_bytes
 from ranktilt.llm.journal import journalled
 from ranktilt.rankers.base import readable_texts
@@ -92,6 +92,16 @@ def ask_pairs(collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, as
 def _both_orders() -> Generator[list[Shown], list[Reading], list[Reading]]:
     answers = yield [(0, 1), (1, 0)]
     return answers
+
+
+def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
+    """Keep what was chosen in these queries; a note says how many of them have none."""
+    frame = decisions.frame.filter(pl.col("query").is_in(list(queries)))
+    lacking = [name for name in queries if name not in set(frame["query"])]
+    if not frame.height:
+        raise UserError(f"no pair to count: {counted(len(queries), 'query has', 'queries have')} none")
+    note = f"{len(lacking):,} of the {counted(len(queries), 'query', 'queries')} asked for without a pair"
+    return replace(decisions, frame=frame, notes=(*decisions.notes, *([note] if lacking else [])))
 
 
 def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.groups import REST, Groups, grouping
+from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.collection import Collection
+from ranktilt.datasets.group_names import REST
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.run import Run, codes, collection_rows
 
@@ -51,7 +52,10 @@ class DrawnPairs:
 
 
 def two_groups(collection: Collection, by: str, protected: str | None = None) -> TwoGroups:
-    """Part a collection's documents into a protected group and all others; of two groups the smaller is protected."""
+    """Part a collection's documents into a protected group and all others; of two groups the smaller is protected.
+
+    The protected one may be a union (``Europe|Asia``) or all others (``non-Europe``).
+    """
     groups = grouping(collection, by, [] if protected is None else [protected, REST])
     if protected is None:
         if len(groups.names) != 2:
@@ -60,10 +64,12 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
             )
         sizes = np.bincount(groups.code[groups.code >= 0], minlength=2)
         protected = groups.names[int(sizes[1] <= sizes[0])]
-    if protected not in groups.names or (protected in groups.names[-1:] and groups.merged):
+    number = groups.number(protected)
+    if protected == REST and groups.merged:
         raise unknown(by, protected, groups.names)
+    protected = groups.names[number]
     others = [name for name in groups.names if name != protected]
-    code = np.where(groups.code < 0, -1, groups.code == groups.names.index(protected)).astype(np.int64)
+    code = np.where(groups.code < 0, -1, groups.code == number).astype(np.int64)
     sides = TwoGroups(by, protected, others[0] if len(others) == 1 else REST, code, tuple(_unlabelled(groups, code)))
     for side in (True, False):
         size = int((code == side).sum())
@@ -90,20 +96,40 @@ def relevant_pairs(collection: Collection) -> pl.DataFrame:
     return judged.select(query="query_id", row=pl.Series(rows, dtype=pl.Int64)).filter(pl.col("row") >= 0)
 
 
+def known_queries(collection: Collection, queries: Iterable[str]) -> list[str]:
+    """Return ids of queries as a list; refuses none at all, one that is not in the collection, and one given twice."""
+    asked, known = list(queries), set(collection.queries["id"])
+    if not asked:
+        raise UserError("expected ids of queries, got none")
+    strange = [name for name in asked if name not in known]
+    if strange:
+        raise UserError(f"{counted(len(strange), 'query is', 'queries are')} not in the collection: {strange[0]!r}")
+    if len(set(asked)) < len(asked):
+        raise UserError(f"query {next(name for name in asked if asked.count(name) > 1)!r} is given twice")
+    return asked
+
+
 def draw_pairs(
-    collection: Collection, sides: TwoGroups, *, pairs: int = 20, seed: int = 0, candidates: Run | None = None
+    collection: Collection,
+    sides: TwoGroups,
+    *,
+    pairs: int = 20,
+    seed: int = 0,
+    candidates: Run | None = None,
+    queries: Sequence[str] | None = None,
 ) -> DrawnPairs:
     """Draw pairs for every judged query (all where nothing is judged), seeded, none twice.
 
     Of a query's `candidates`, or of all documents: as many pairs as asked for of two relevant documents, and of two
-    others.
+    others. Those of some `queries` alone are the same as among all.
     """
     if pairs < 1:
         raise UserError(f"expected at least 1 pair a query and kind, got {pairs}")
     relevant = {str(query): rows.to_numpy() for (query,), rows in _rows_by_query(relevant_pairs(collection))}
     pools = None if candidates is None else _pools(candidates, collection)
     found, short, lacking = [], dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
-    every = collection.judged.select("id", "text").rows()
+    judged = collection.judged.select("id", "text")
+    every = (judged if queries is None else judged.filter(pl.col("id").is_in(list(queries)))).rows()
     queries = [query for query, text in every if text and (pools is None or query in pools)]
     for query in queries:
         pool = None if pools is None else pools[query]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -107,6 +107,26 @@ class PairOutcome:
 
 
 @dataclass(frozen=True)
+class QueryChoices:
+    """What was chosen of one query's pairs of one kind; queries of one text are one, called by the first id."""
+
+    kind: Kind
+    query: str
+    pairs: int
+    """Asked about in both orders."""
+    units: int
+    """What shares are of: these pairs, or for ``each`` all answers."""
+    protected: int
+    unprotected: int
+    inconsistent: int
+    unparsed: int
+    readable: int
+    """Answers that name a document."""
+    first: int
+    """Of these, those that name the one shown first."""
+
+
+@dataclass(frozen=True)
 class RankingVerdict:
     """What an audit of rankings says about the same two groups."""
 
@@ -118,7 +138,8 @@ class RankingVerdict:
 
 @dataclass(frozen=True, eq=False)
 class PairwiseAudit(
-    Result, format="ranktilt-pairwise", version=1, noun="a pairwise audit", command="ranktilt pairwise"
+    Result, format="ranktilt-pairwise", version=2, noun="a pairwise audit", command="ranktilt pairwise", oldest=2,
+    lacking="what was chosen query by query",
 ):  # fmt: skip
     """What a language model chose of pairs of a protected and an unprotected document; immutable.
 
@@ -136,6 +157,8 @@ class PairwiseAudit(
         What a reader should know.
     rankings : tuple of RankingVerdict
         What an audit says of rankings of the same groups, where one was given.
+    by_query : tuple of QueryChoices
+        What was chosen in each query, for `compare`.
     """
 
     spec: Mapping[str, Any]
@@ -144,7 +167,8 @@ class PairwiseAudit(
     unprotected: str
     outcomes: tuple[PairOutcome, ...]
     notes: tuple[str, ...] = ()
-    rankings: tuple[RankingVerdict, ...] = field(default=())
+    rankings: tuple[RankingVerdict, ...] = ()
+    by_query: tuple[QueryChoices, ...] = ()
 
     @property
     def level(self) -> float:

@@ -29,13 +29,12 @@ _NATURAL = "natural"
 class GroupOptions(options.OptionGroup):
     """Which documents are of which group."""
 
-    protected: Annotated[str, typer.Option("--protected", metavar="GROUP", help="The protected group, such as female.")]
+    protected: Annotated[
+        str,
+        typer.Option("--protected", metavar="GROUP", help="Protected group: female, Europe|Asia, or non-Europe."),
+    ]
     by: Annotated[
         str | None, typer.Option("--by", metavar="COLUMN", help="Column of groups (default: the only one left).")
-    ] = None
-    binary: Annotated[
-        str | None,
-        typer.Option("--binary", metavar="COLUMN=VALUE", help="Two groups: VALUE, or A|B, and non-VALUE."),
     ] = None
     several: Annotated[
         Several, typer.Option("--several", help="Documents with labels of both sides: any of them counts, or left out.")
@@ -44,20 +43,13 @@ class GroupOptions(options.OptionGroup):
         Unlabelled, typer.Option("--unlabelled", help="What to do with documents without a label.")
     ] = Unlabelled.drop
 
-    def read(self) -> tuple[str | None, GroupRules]:
-        """The column of groups, where one is named, and the rules."""
+    def read(self) -> GroupRules:
+        """The rules that these options say."""
         from ranktilt.generation.fair_ranking import GroupRules
 
-        column, values = self.by, tuple[str, ...]()
-        if self.binary is not None:
-            column, equals, text = (part.strip() for part in self.binary.partition("="))
-            values = tuple(filter(None, (value.strip() for value in text.split("|"))))
-            if not (column and equals and values):
-                raise UserError(f"--binary expects COLUMN=VALUE, such as region=Europe; got {self.binary!r}")
-            if self.by not in (None, column):
-                raise UserError(f"--binary is about the column {column!r}, --by about {self.by!r}; leave --by out")
-        several, unlabelled = self.several.value, self.unlabelled.value
-        return column, GroupRules(protected=self.protected, binary=values, several=several, unlabelled=unlabelled)
+        return GroupRules(
+            protected=self.protected.strip(), several=self.several.value, unlabelled=self.unlabelled.value
+        )
 
 
 @dataclass(frozen=True)
@@ -118,8 +110,8 @@ def fair_ranking(
 
     check_paths({"--output": output / CANDIDATES})
     rules = drawing.read()
-    column, membership = groups.read()
-    built = build_fair_ranking(read_labelled(source, column), membership, rules)
+    membership = groups.read()
+    built = build_fair_ranking(read_labelled(source, groups.by), membership, rules)
     save(built.collection, output, beside=_beside(built))
     lines = list(summary(built, membership.protected))
     width = max(len(name) for name, _ in lines)

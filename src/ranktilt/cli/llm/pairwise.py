@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -62,6 +63,10 @@ class Questions(options.OptionGroup):
             help="Documents of each query's pairs (default: DIR/candidates.trec, or all).",
         ),
     ] = None
+    queries: Annotated[
+        Path | None,
+        typer.Option("--queries", metavar="FILE", help="Ids of the only queries to ask, such as ADAPTER/held-out.txt."),
+    ] = None
     decisions: Annotated[
         Path | None,
         typer.Option("--decisions", metavar="FILE", help="Stored choices (JSONL or CSV) instead of asking."),
@@ -119,7 +124,9 @@ def pairwise(
     by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="Column of the groups.")] = "source",
     protected: Annotated[
         str | None,
-        typer.Option("--protected", metavar="GROUP", help="Held against all others (default: the smaller of two)."),
+        typer.Option(
+            "--protected", metavar="GROUP", help="Protected group, A|B or non-A (default: the smaller of two)."
+        ),
     ] = None,
     count: Annotated[
         Counting, typer.Option("--count", help="A pair counts where both orders agree, or each answer by itself.")
@@ -145,9 +152,11 @@ def pairwise(
     from ranktilt.auditing.pairwise.choices import ranking_verdicts
     from ranktilt.auditing.pairwise.pairs import two_groups
     from ranktilt.auditing.result import Audit
+    from ranktilt.datasets.queries import read_query_ids
 
     questions.check()
-    read = [file for file in (audit, questions.decisions, questions.candidates) if file is not None]
+    files = (audit, questions.decisions, questions.candidates, questions.queries)
+    read = [file for file in files if file is not None]
     check_paths(
         {**output.paths, "--save-decisions": questions.save_decisions}, stdout=("--json",),
         inputs=[*collection_files(folder), *read],
@@ -159,18 +168,26 @@ def pairwise(
     sides = two_groups(collection, by, protected)
     if rankings is not None:
         list(ranking_verdicts(rankings, sides))  # what cannot stand beside need not be asked for
-    decided = _decided(questions, asker, collection, sides, folder=folder, seed=seed)
+    asked = None if questions.queries is None else read_query_ids(questions.queries, collection)
+    decided = _decided(questions, asker, collection, sides, candidates=questions.run(folder), queries=asked, seed=seed)
     if decided is None:
         return
     found = run_pairwise(
-        collection, decided, count=count, audit=rankings, level=level_margin, correction=correction,
+        collection, decided, queries=asked, count=count, audit=rankings, level=level_margin, correction=correction,
         resamples=resamples, seed=seed,
     )  # fmt: skip
     output.deliver(found, {questions.save_decisions: decided.contents})
 
 
 def _decided(
-    questions: Questions, asker: Pairwise | None, collection: Collection, sides: TwoGroups, *, folder: Path, seed: int
+    questions: Questions,
+    asker: Pairwise | None,
+    collection: Collection,
+    sides: TwoGroups,
+    *,
+    candidates: Run | None,
+    queries: Sequence[str] | None,
+    seed: int,
 ) -> Decisions | None:
     """What was chosen: asked for now, or read; None where only the estimate is shown."""
     from ranktilt.auditing.pairwise.decisions import ask_pairs, read_decisions
@@ -179,7 +196,9 @@ def _decided(
 
     if asker is None:
         return read_decisions(str(questions.decisions), collection, sides)
-    drawn = draw_pairs(collection, sides, pairs=questions.pairs or PAIRS, seed=seed, candidates=questions.run(folder))
+    drawn = draw_pairs(
+        collection, sides, pairs=questions.pairs or PAIRS, seed=seed, candidates=candidates, queries=queries
+    )
     if questions.dry_run:
         rehearsal = Rehearsal(asker.model())
         ask_pairs(collection, drawn, asker, asker=rehearsal)

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.datasets.group_names import REST
+from ranktilt.errors import UserError
 from ranktilt.io.artifact import Result
 from ranktilt.rankers.base import Ranker, cut, entries, require_depth
 from ranktilt.rankers.candidates import FITTED, reranked_spec
@@ -71,18 +72,14 @@ class Lists:
         return np.where(self.rows < 0, -1, self.groups.code[self.rows])
 
     def two_sided(self, group: str) -> Ints:
-        """Return 1 for each entry of a group, 0 of any other group, −1 of none."""
-        return np.where(self.group < 0, -1, self.group == self.number(group))
+        """Return 1 for each entry of a group, or of a union such as ``Europe|Asia``, 0 of any other, −1 of none."""
+        groups = grouping(self.collection, self.by, [group, REST])
+        code = np.where(self.rows < 0, -1, groups.code[self.rows])
+        return np.where(code < 0, -1, code == groups.number(group))
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
         """Return each entry's `Collection.tie_keys`; 0 of a document that the collection does not hold."""
         return np.append(self.collection.tie_keys(), np.uint64(0))[self.rows]
-
-    def number(self, group: str) -> int:
-        """Return a group's number; refuses one that there is not."""
-        if group not in self.groups.names:
-            raise unknown(str(self.groups.by), group, self.groups.names)
-        return self.groups.names.index(group)
 
     def parts(self) -> Iterator[tuple[str, slice]]:
         """Yield each query and where its entries are."""

@@ -124,7 +124,7 @@ def fit_offset(
         raise UserError(f"an offset is fitted to scores, and {run.name} gives only an order")
     lists = Lists.of(collection, run, by)
     names = lists.groups.names
-    number = lists.number(names[0] if reference is None else reference)
+    number = lists.groups.number(names[0] if reference is None else reference)
     chosen = _chosen(run, queries)
     sizes = np.bincount(lists.groups.code[lists.groups.code >= 0], minlength=len(names)) * (population == "collection")
     offsets = tuple(

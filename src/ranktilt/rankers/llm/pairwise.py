@@ -27,7 +27,8 @@ class Pairwise(LLMRanker):
     ``allpairs`` compares all of them; a passage's score is the pairs it wins, and half of its ties. ``heapsort`` finds
     the best `top` with about as many comparisons as a heap takes, ``sliding`` with `top` passes from the end to the
     beginning; a tie leaves both where they are, and what lies below the best `top` stays in the first stage's order.
-    ``preset=wang`` stands for the setting of Wang et al. (NAACL 2024): titles, and their neutral prompt.
+    ``preset=wang`` stands for the setting of Wang et al. (NAACL 2024): titles, and their neutral prompt. The prompt
+    ``pairwise-sensitive`` is not theirs: it names the group as their sensitive prompt for lists does.
 
     References
     ----------

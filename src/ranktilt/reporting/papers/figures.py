@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
@@ -22,6 +23,7 @@ from ranktilt.probes.validation import Validation
 from ranktilt.reporting.papers import style
 from ranktilt.reporting.papers.figures_audit import audit_figures
 from ranktilt.reporting.papers.figures_bench import bench_figures
+from ranktilt.reporting.papers.figures_choices import choice_figures
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.results import Result as Bare
 from ranktilt.reporting.papers.results import tables_of
@@ -45,9 +47,10 @@ def paper_figures(
     """Draw every figure of a paper whose data the results hold.
 
     From a validation Figures 3 to 5 of its first paper (terms, map, similarity) and, of several sources, 14; from an
-    explanation Figures 7 to 9 (spectrum, perplexity), from a bench Figures 10 and 11, from a study Relative Δ by
-    temperature, from an audit Relative Δ of rankers × measures, effectiveness beside tilt and, where its collection and
-    runs are there, who stands at which rank. `layout`, such as ``dai-fig7``, draws that figure alone.
+    explanation Figures 7 to 9 (spectrum, perplexity), from a bench Figures 10 and 11, from a comparison of two pairwise
+    audits their choices before and after, from a study Relative Δ by temperature, from an audit Relative Δ of rankers ×
+    measures, effectiveness beside tilt and, where its collection and runs are there, who stands at which rank.
+    `layout`, such as ``dai-fig7``, draws that figure alone.
     """
     if format not in style.FORMATS:
         raise unknown("format of a figure", format, style.FORMATS)
@@ -65,6 +68,8 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[PaperFigure]:
     """Draw what a result holds; call it within `paper_style`."""
     if isinstance(result, Explanation):
         return _explanation_figures(result, layout)
+    if isinstance(result, Comparison):
+        return choice_figures(result) if layout in ("", "wang-fig4") else iter(())
     if isinstance(result, Bench):
         return bench_figures(result, [layout] if layout else tables_of(result))
     if isinstance(result, Validation):
@@ -111,7 +116,8 @@ def _nothing(results: Sequence[Result], layout: str) -> str:
         Validation: "a validation needs twins",
         Study: "a study needs a source whose temperature is known",
         Explanation: "an explanation needs a spectrum or perplexities",
-        PairwiseAudit: "a pairwise audit has a table (wang-3)",
+        PairwiseAudit: "a pairwise audit has a table (wang-3), and two of them a figure (ranktilt compare)",
+        Comparison: "a comparison needs two pairwise audits",
         Bench: "a bench needs a defined Relative Δ",
         TrainingStudy: "a training study has tables (askari-1 to askari-5), and figures on its page",
     }

@@ -432,6 +432,25 @@ _PERPLEXITY = Layout(
     shows="perplexities (an explanation)",
     command="ranktilt explain DIR --probe perplexity --json FILE",
 )
+_BEFORE_AND_AFTER = Layout(
+    name="wang-fig4",
+    title="Pairwise evaluation before and after fine-tuning: ratio of the protected to the unprotected share",
+    rows=("target",),
+    columns=("condition",),
+    panels=("dataset",),
+    measures=("PairwiseRatio",),
+    digits=4,
+    titles={"target": "Model"},
+    labels={
+        "PairwiseRatio": "ratio",
+        "before": "Before",
+        "after": "After",
+        "relevant": "Relevant pairs",
+        "irrelevant": "Irrelevant pairs",
+    },
+    shows="choices of two models between the same groups (a comparison of two pairwise audits)",
+    command="ranktilt compare AFTER.json BEFORE.json --json FILE",
+)
 _DRAWN = (
     _SPECTRUM,
     replace(_SPECTRUM, name="dai-fig8", shows="the spectra of several sources (an explanation)"),
@@ -454,6 +473,7 @@ _DRAWN = (
         shows="vectors of twins (a validation with an encoder)",
         command="ranktilt validate DIR --similarity dense:minilm --json FILE",
     ),
+    _BEFORE_AND_AFTER,
 )
 FIGURES = tuple(one.name for one in _DRAWN)
 """Layouts of figures, which are drawn too."""

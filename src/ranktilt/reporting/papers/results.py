@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
@@ -20,6 +21,7 @@ from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.rankers.spec import Stage, parse_stages
 from ranktilt.reporting.papers.cells import PaperCell
+from ranktilt.reporting.papers.figures_choices import BEFORE_AND_AFTER, choices_of, ratios
 from ranktilt.reporting.papers.layouts import (
     LAYOUTS,
     first_stage,
@@ -45,7 +47,7 @@ _BY_MODEL = (("dai-3", "dai-4", "dai-9"), _ALONE)
 """Tables of one kind: of the usual models, of GPT, and of other temperatures."""
 _USUAL = ("", "0.2")
 """Temperatures of the papers' main tables."""
-Result = Audit | Validation | Study | Explanation | PairwiseAudit | Bench | TrainingStudy
+Result = Audit | Validation | Study | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
 
 
 def cells_of(result: Result, table: str) -> list[PaperCell]:
@@ -58,6 +60,8 @@ def cells_of(result: Result, table: str) -> list[PaperCell]:
         found = list(_of_explanation(result, table))
     elif isinstance(result, PairwiseAudit):
         found = list(_of_pairs(result)) if table == "wang-3" else []
+    elif isinstance(result, Comparison):
+        found = list(_of_comparison(result)) if table == "wang-fig4" else []
     elif isinstance(result, Bench):
         found = list(_of_bench(result, table))
     elif isinstance(result, TrainingStudy):
@@ -74,6 +78,8 @@ def tables_of(result: Result) -> list[str]:
         return ["dai-9"]
     if isinstance(result, PairwiseAudit):
         return ["wang-3"]
+    if isinstance(result, Comparison):
+        return ["wang-fig4"] if choices_of(result) else []
     if isinstance(result, TrainingStudy):
         return training_tables(result)
     if isinstance(result, Bench):
@@ -216,7 +222,8 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
 
 def left_out(result: Result, table: str) -> list[str]:
     """Name the rankers of an audit or study that a table is not about: re-rankers, or those that nothing re-ranks."""
-    if isinstance(result, Validation | Explanation | PairwiseAudit | Bench | TrainingStudy) or table not in _MIXED:
+    kinds = Validation | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
+    if isinstance(result, kinds) or table not in _MIXED:
         return []
     names = system_names(dict.fromkeys(t.run for t in result.tilts))
     return [name for run, name in names.items() if run not in _systems(names, table)]
@@ -332,6 +339,15 @@ def _of_bench(found: Bench, table: str) -> Iterator[PaperCell]:
                     yield PaperCell(**front, **keys, value=found.tilt(one.name, pair, measure).value)
                 if table == "dai-fig11" and reference in found.over:
                     yield PaperCell(**front, measure=measure, value=found.mean(one.name, reference, measure).value)
+
+
+def _of_comparison(found: Comparison) -> Iterator[PaperCell]:
+    """Ratios of two models' choices of each kind of pairs."""
+    for kind, change in choices_of(found).items():
+        front = {"table": "wang-fig4", "dataset": folder(found.spec), "system": found.runs[0].old, "condition": kind}
+        for target, ratio in zip(BEFORE_AND_AFTER, ratios(change), strict=True):
+            if np.isfinite(ratio.value):
+                yield PaperCell(**front, target=target, measure="PairwiseRatio", value=ratio.value)
 
 
 def _of_pairs(found: PairwiseAudit) -> Iterator[PaperCell]:

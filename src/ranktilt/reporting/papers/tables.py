@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
+from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
@@ -55,6 +56,7 @@ _KINDS = {
     Study: ("study", "studies"),
     Explanation: ("explanation", "explanations"),
     PairwiseAudit: ("pairwise audit", "pairwise audits"),
+    Comparison: ("comparison", "comparisons"),
     Bench: ("bench", "benches"),
     TrainingStudy: ("training study", "training studies"),
     CellFile: ("file of cells", "files of cells"),

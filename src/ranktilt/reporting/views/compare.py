@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -12,6 +13,7 @@ from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted
 from ranktilt.measures.base import Measure
+from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.reporting.document import Cell, Column, Document, Emphasis, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import decimal, ends, p_value, signed
 
@@ -31,7 +33,7 @@ def view(comparison: Comparison) -> Document:
     said = [verdict.sentence for verdict in comparison.verdicts()]
     return Document(
         title="Comparison",
-        kind="Comparison of two audits" if comparison.spec.get("to") is None else "Comparison of one audit's runs",
+        kind=_kind(comparison),
         headline=said[0] if said else "Nothing was compared.",
         sections=printed(
             [
@@ -44,6 +46,12 @@ def view(comparison: Comparison) -> Document:
         notes=comparison.notes,
         data=_data(comparison),
     )
+
+
+def _kind(comparison: Comparison) -> str:
+    if "count" in comparison.spec:
+        return "Comparison of two pairwise audits"
+    return "Comparison of two audits" if comparison.spec.get("to") is None else "Comparison of one audit's runs"
 
 
 def _table(comparison: Comparison) -> Table:
@@ -78,11 +86,14 @@ def _estimands(comparison: Comparison) -> Table:
         for runs in comparison.runs
         for change in comparison.of_estimands(runs)
     )
-    return Table("Other estimands of groups", columns, rows, groups=("runs",))
+    title = "Choices between two documents" if "count" in comparison.spec else "Other estimands of groups"
+    return Table(title, columns, rows, groups=("runs",))
 
 
 def _estimand_row(change: Change, title: str) -> Row:
     name = change.name if change.a == ALL else f"{change.name} {change.a} | {change.b}"
+    if isinstance(change.estimand, PreferenceOfPairs):
+        name = f"{change.estimand.pairs} pairs"
     cells = (
         Cell(name), Cell(change.amount(change.new), change.new), Cell(change.amount(change.old), change.old),
         _moved(change), Cell(p_value(change.p_corrected), change.p_corrected), Cell(str(change.queries)),
@@ -143,6 +154,8 @@ def legend(comparison: Comparison) -> list[str]:
     """Say what the numbers are, in a few lines."""
     spec = comparison.spec
     tests = counted(int(spec["tests"]), "test", "tests")
+    if "count" in spec:
+        return _choice_legend(spec, tests)
     reference, others = spec.get("to"), bool(comparison.estimates)
     exchanged = ["Relative Δ"] * bool(comparison.pairs) + ["other estimands"] * others
     kinds = [f"systems exchanged query by query for {' and '.join(exchanged)}"] if exchanged else []
@@ -164,6 +177,17 @@ def legend(comparison: Comparison) -> list[str]:
     lines.append(f"* corrected p < .05 ({correction} over {tests}; permutation tests: {', '.join(kinds)}).")
     lines.append(f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples.")
     return lines
+
+
+def _choice_legend(spec: Mapping[str, Any], tests: str) -> list[str]:
+    of = "the pairs on which both orders agree" if spec["count"] == "both-agree" else "the answers that could be read"
+    return [
+        f"Preference: {spec['protected']} chosen among {of}, less 50 %; 0 is level. Differences are new − old, in "
+        "points, over the queries in which both models decided anything.",
+        f"* corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; permutation tests: models "
+        "exchanged query by query).",
+        f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples.",
+    ]
 
 
 def _data(comparison: Comparison) -> pl.DataFrame:

@@ -1,0 +1,51 @@
+"""Preference: of pairs of documents, how much oftener than half the time one group's is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ranktilt.errors import counted
+from ranktilt.measures.base import Answered, Estimand
+
+
+@dataclass(frozen=True, repr=False)
+class PreferenceOfPairs(Estimand):
+    """Share of the choices between two groups that the first one got, less a half, in [−.5, .5]; printed in points.
+
+    Its columns are ``(chosen of the first − chosen of the second)/2`` and the sum of both, query by query. 0 is level.
+    Choices are asked for by ``ranktilt pairwise``; rankings have none.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Not used: choices have no ranks.
+    pairs : {"relevant", "irrelevant"}, optional
+        Of two documents that are relevant to the query, or of two that are not.
+
+    References
+    ----------
+    Wang et al., NAACL 2024, whose ratio of both groups' shares is ``(.5 + value)/(.5 − value)``.
+    """
+
+    pairs: str = field(default="relevant", kw_only=True)
+
+    name = "Preference"
+    kind = "choices"
+    unit = "pair"
+    choices = {"pairs": ("relevant", "irrelevant")}  # noqa: RUF012
+    question = "which of two documents is chosen?"
+    heading = "chosen of two"
+    method = "the first group's share of the choices that were made, less 50 %."
+    bounds = (-0.5, 0.5)
+    scale = 100.0
+    suffix = " points"
+
+    @property
+    def title(self) -> str:
+        return f"preference on {self.pairs} pairs"
+
+    def basis(self, effect: Answered) -> str:
+        return f"{effect.a} among what was decided, less 50 %; {counted(effect.queries, 'query', 'queries')}"
+
+
+Preference = PreferenceOfPairs()
