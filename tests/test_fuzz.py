@@ -8,6 +8,8 @@ import pytest
 from ranktilt.errors import UserError
 from scripts import fuzz
 
+pytestmark = pytest.mark.long
+
 
 def test_every_damaged_file_is_a_result_or_one_line() -> None:
     found = fuzz.faults(fuzz.NAMES, 1, range(15 * len(fuzz.NAMES)))

@@ -8,10 +8,11 @@ import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.numerical_noise import NumericalNoise, hanging
+from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, precision
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.rankers.rerank.cross_encoder import sigmoid
+from ranktilt.reporting.output import table
 from ranktilt.run import Run
 
 UNIT = 2.0**-24
@@ -73,6 +74,13 @@ def test_whole_numbers_and_exact_scores_have_no_noise() -> None:
     assert noise_of(ranked(2, 1, precision="float32")) == []
     assert noise_of(ranked(0.5, 0.5 - UNIT / 4, precision="exact")) == []
     assert noise_of(ranked(1 / 3, 1 / 3 - 1e-17)) == []  # float64
+
+
+def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
+    assert precision({"ranker": "listwise", "llm": {"model": "m", "precision": "bfloat16"}}) == "bfloat16"
+    assert [precision(spec) for spec in ({}, {"llm": "gpt"}, {"llm": {"model": "gpt"}})] == [None] * 3
+    found = audit(twins(), ranked(2, 1, precision="float16"), "nDCG@1", resamples=100)
+    assert "Computed: mine in float16." in table(found)
 
 
 def test_scores_that_fit_into_float32_are_known_to_that() -> None:

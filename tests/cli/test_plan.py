@@ -10,6 +10,8 @@ from ranktilt.cli.plan import read_count
 from tests.cli.conftest import Cli, refused
 from tests.refusals import refused as refused_call
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -18,6 +18,8 @@ from tests.house.tree import ROOT
 from tests.llm.echo import contents
 from tests.toy import write, write_beir
 
+pytestmark = pytest.mark.long
+
 CONCURRENCY, SHARE = 32, 0.3
 KINDS = ",".join(["500", "503", "drop", "malformed", "empty-choices"] * 4 + ["429-retry-after"])
 """Few of the last, because each holds all requests back for a while."""

@@ -21,6 +21,8 @@ from tests.planning.planned import PER_DOCUMENT, PER_PAIR, PER_QUERY, Clock, Clo
 from tests.rankers.tiny_rerankers import tiny_classifier
 from tests.refusals import refused
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def found() -> CostPlan:
@@ -190,7 +192,6 @@ def test_what_nothing_is_known_of_has_a_dash_and_no_part_in_the_headline() -> No
     assert "machines" not in document.headline
 
 
-@pytest.mark.long
 @pytest.mark.neural
 def test_models_are_measured_stage_by_stage_and_shared_work_counts_once(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

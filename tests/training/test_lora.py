@@ -72,6 +72,7 @@ def trained(stories: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path) -> None:
     prompt = Prompt(Pairwise(llm="transformers:none").prompts_of([_task()])[0])
     texts = []

@@ -84,8 +84,9 @@ def resolution(run: Run, ranking: Ranking) -> Resolution | None:
 
 
 def precision(spec: Mapping[str, Any]) -> str | None:
-    """Return what a run's scores were computed in, as its spec says; None where it does not."""
-    found = spec.get("precision")
+    """Return what a run's scores were computed in, as its spec or that of its language model says; None if neither."""
+    model = spec.get("llm")
+    found = spec.get("precision", model.get("precision") if isinstance(model, Mapping) else None)
     return found if isinstance(found, str) else None
 
 

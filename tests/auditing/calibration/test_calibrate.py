@@ -29,6 +29,8 @@ from tests.auditing.ties import Unfair
 from tests.rankers.tiny import tiny_model
 from tests.toy import collection_of, run_of, toy
 
+pytestmark = pytest.mark.long
+
 MEASURES = ["nDCG@1", "AP@5"]
 DEPTHS = (1, 3, 10)
 CARD = [

@@ -27,6 +27,8 @@ from tests.rankers.entries import ids, scores
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, toy, write
 
+pytestmark = pytest.mark.long
+
 pymilvus = pytest.importorskip("pymilvus")
 pytest.importorskip("milvus_lite")
 from pymilvus import DataType, Function, FunctionType, MilvusClient  # noqa: E402
@@ -573,7 +575,6 @@ def test_a_server_that_goes_away_fails_its_queries(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.data
 @pytest.mark.neural
-@pytest.mark.long
 def test_nfcorpus_is_ranked_as_dense_does(shared_data: Path, tmp_path: Path) -> None:
     from ranktilt import load
 

@@ -22,6 +22,8 @@ from tests.rankers.entries import ids
 from tests.refusals import refused
 from tests.toy import collection_of, write_beir
 
+pytestmark = pytest.mark.long
+
 pymilvus = pytest.importorskip("pymilvus")
 pytest.importorskip("milvus_lite")
 
@@ -254,7 +256,6 @@ run.save(sys.argv[3])
 PRETEND = "MilvusClient.get_server_version = lambda _: 'v2.6.0'\n"
 
 
-@pytest.mark.long
 @pytest.mark.neural
 @pytest.mark.parametrize(("kind", "mode"), [("file", "dense"), ("file", "bm25"), ("server", "hybrid")])
 def test_three_kills_of_the_builder_change_nothing(tmp_path: Path, tiny: Path, kind: str, mode: str) -> None:
@@ -294,7 +295,6 @@ def test_three_kills_of_the_builder_change_nothing(tmp_path: Path, tiny: Path, k
     assert len(kept) > 20 * len(ASKED)
 
 
-@pytest.mark.long
 def test_a_server_that_is_killed_and_started_again_is_waited_for(
     tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

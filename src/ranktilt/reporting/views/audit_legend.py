@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ranktilt.auditing.confounds import confound_sentence
 from ranktilt.auditing.effects import FEW_QUERIES, Effect, conflicts
+from ranktilt.auditing.numerical_noise import ROUNDOFF, precision
 from ranktilt.auditing.result import RAW, Audit
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.numbers import signed
@@ -115,21 +116,25 @@ def table_legend(audit: Audit) -> list[str]:
         if False in kinds:
             which = "Groups that are not twins" if True in kinds else "Groups are not twins"
             lines.append(f"{which}: level is the random band (labels shuffled within each query), not 0.")
-        lines += noise_legend(audit)
     elif audit.estimates:
         wide = _widened(audit, False)
         lines.append(f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples{wide}. Ties: averaged.")
-    return lines
+    return [*lines, *noise_legend(audit)]
 
 
 def noise_legend(audit: Audit) -> list[str]:
-    """Say what each run was computed in, and how far that leaves Relative Δ on the primary measure open."""
+    """Say what runs were computed in, and how far that leaves Relative Δ on the primary measure open."""
     many = len(audit.tilted_pairs) > 1
     said = [
         f"{one.run}{f' ({one.a} | {one.b})' if many else ''} ±{one.points:.1f} points ({one.resolution})"
         for one in audit.noise
     ]
-    return [f"Numerical noise of Relative Δ {audit.measures[0]!r}: {', '.join(said)}."] if said else []
+    lines = [f"Numerical noise of Relative Δ {audit.measures[0]!r}: {', '.join(said)}."] if said else []
+    others = {str(spec.get("ranker")): precision(spec) for spec in audit.spec.get("runs", ())}
+    for one in audit.noise:
+        others.pop(one.run, None)
+    computed = [f"{run} in {name}" for run, name in others.items() if name in ROUNDOFF]
+    return [*lines, *([f"Computed: {', '.join(computed)}."] if computed else [])]
 
 
 def _widened(audit: Audit, twins: bool) -> str:
