@@ -142,7 +142,7 @@ def test_gradient_of_the_paper_by_hand_of_a_cross_encoder(reranker: Any) -> None
     expected = pulled_back(reranker, [human, llm], [(chance - labels) / 4 - over, over])
     loss = DebiasedLoss(reranker, cross_losses.BinaryCrossEntropyLoss(reranker), alpha=ALPHA)
     found = loss(COLUMNS[:3], torch.from_numpy(labels))
-    assert found.item() == pytest.approx(value, rel=1e-8)
+    assert found.item() == pytest.approx(value, rel=1e-6)
     torch.testing.assert_close(gradient(reranker, found), expected, rtol=1e-6, atol=1e-8)
 
 
@@ -154,7 +154,7 @@ def test_gradient_of_the_released_code_by_hand_of_a_cross_encoder(reranker: Any)
     expected = pulled_back(reranker, every, slopes)
     inner = cross_losses.MultipleNegativesRankingLoss(reranker)
     found = DebiasedLoss(reranker, inner, alpha=ALPHA, reference="code")(COLUMNS, None)
-    assert found.item() == pytest.approx(value, rel=1e-8)
+    assert found.item() == pytest.approx(value, rel=1e-6)
     torch.testing.assert_close(gradient(reranker, found), expected, rtol=1e-6, atol=1e-8)
 
 
