@@ -154,6 +154,105 @@ def _named(collection: Any, runs: Sequence[Any], labelings: int) -> str:
     return table(["a side named, p < .05", *(run.name for run in runs)], rows) + "\n\n" + goal
 
 
+LABELLED = ((300, 400), (300, 2_000), (300, 10_000), (1_500, 400))
+LABEL_QUESTIONS = ("nDCG@10", "Share@10", "NDSR@20", "ExposureRatio")
+
+
+def labels_section(plan: Plan) -> str:
+    """Count how often a side is named where a coin tossed the labels of documents that are no twins."""
+    import numpy as np
+    from simulated import labelled
+
+    sizes = LABELLED if plan is FULL else ((30, 60),)
+    rows = []
+    for queries, documents in sizes:
+        say(f"{plan.labelings} worlds of {queries} queries over {documents:,} documents")
+        named: Counter[str] = Counter()
+        for number in range(plan.labelings):
+            world = labelled(np.random.default_rng([number, queries, documents]), queries, documents)
+            named.update(e.name for e in _labels_audit(world.collection, world.run, number) if _side(e))
+        rows.append([f"{queries:,} over {documents:,}", *_shares(named, plan.labelings)])
+    rows += _labels_of_nfcorpus(plan)
+    met = _within(rows)
+    power = _labels_power(plan)
+    return table(["queries over documents", *_QUESTIONS], rows) + f"\n\n{met}\n{power}"
+
+
+_QUESTIONS = ("Relative Δ nDCG@10", "Share@10", "ΔNDSR@20", "ExposureRatio")
+
+
+def _labels_audit(collection: Any, run: Any, seed: int) -> list[Any]:
+    from ranktilt.auditing.audit import audit
+
+    found = audit(collection, run, LABEL_QUESTIONS, by="side", confounds=False, resamples=1_000, seed=seed, heads=0)
+    return [*found.tilts, *(e for e in found.estimates if e.estimand.kind != "relevance")]
+
+
+def _side(e: Any) -> bool:
+    return e.p < 0.05 and bool(e.leans)
+
+
+def _shares(named: Counter[str], draws: int) -> list[str]:
+    return [f"{100 * named[name] / draws:.1f} %" for name in _QUESTIONS]
+
+
+def _within(rows: Sequence[Sequence[str]]) -> str:
+    shares = [float(cell.split()[0]) for row in rows for cell in row[1:]]
+    mean = sum(shares) / len(shares)
+    met = "met" if max(shares) <= 8.5 and 2 <= mean <= 6 else "MISSED"
+    return f"- over all **{mean:.1f} %** (target 2–6 %), at most **{max(shares):.1f} %** (target 8.5 %): {met}"
+
+
+def _labels_of_nfcorpus(plan: Plan) -> list[list[str]]:
+    """The same with the human documents of NFCorpus, ranked by BM25."""
+    import numpy as np
+    import polars as pl
+
+    import ranktilt as rt
+
+    folder, rows = nfcorpus(), []
+    for split, draws in (("test", plan.labelings), ("train", plan.labelings // 5)) if folder and plan is FULL else ():
+        whole = rt.load(folder, split=split)
+        docs = whole.docs.filter(pl.col("source") == "human")
+        human = rt.Collection(docs, whole.queries, whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode())))
+        run = rt.ranker("bm25@100").rank(human)
+        say(f"{draws} labelings of NFCorpus, {split}")
+        named: Counter[str] = Counter()
+        for number in range(draws):
+            side = np.random.default_rng([number, 9]).integers(0, 2, docs.height)
+            sides = docs.with_columns(pl.Series("side", np.where(side == 1, "first", "second")))
+            collection = rt.Collection(sides, human.queries, human.qrels)
+            named.update(e.name for e in _labels_audit(collection, run, number) if _side(e))
+        rows.append([f"NFCorpus, {split}, {human.judged.height:,} queries, {draws} draws", *_shares(named, draws)])
+    return rows
+
+
+def _labels_power(plan: Plan) -> str:
+    """How often a tilt of the size of the detectable effect is found where each document stands in one list."""
+    import numpy as np
+    from simulated import LISTED, labelled
+
+    queries = 300 if plan is FULL else 30
+
+    def answers(tilt: float, draws: int, salt: int) -> list[Any]:
+        worlds = (
+            labelled(np.random.default_rng([n, salt]), queries, queries * LISTED, tilt, fresh=True)
+            for n in range(draws)
+        )
+        return [_labels_audit(world.collection, world.run, n)[1] for n, world in enumerate(worlds)]
+
+    pilot = answers(0.2, max(plan.labelings // 10, 2), 10)
+    slope = float(np.mean([e.value - e.level for e in pilot])) / 0.2
+    size = float(np.mean([e.detectable for e in pilot]))
+    found = answers(size / slope, plan.labelings, 11)
+    share = 100 * float(np.mean([e.favours == "a" for e in found]))
+    met = "met" if abs(share - 80) <= 5 else "MISSED"
+    return (
+        f"- a tilt of {100 * size:.1f} points of Share@10, the detectable effect, where no document recurs: found in "
+        f"**{share:.1f} %** (target 80 ± 5 %): {met}"
+    )
+
+
 def _target(size: int, shares: Sequence[float]) -> str:
     low, high = min(shares), max(shares)
     met = "met" if low >= LOW and high <= HIGH else "MISSED"
@@ -169,6 +268,7 @@ def main() -> None:
     parts = ["## Coverage, power and level", machine(PACKAGES), "### Coverage of intervals", section(plan, given.seed)]
     parts += ["### Power at the detectable effect", power_section(plan, given.seed)]
     parts += ["### Sides by chance", level_section(plan)]
+    parts += ["### Sides by chance where groups are not twins", labels_section(plan)]
     publish("intervals", "\n\n".join(parts), given)
 
 
