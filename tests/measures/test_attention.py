@@ -14,12 +14,15 @@ from ranktilt.measures.attention.awrf import AWRF, FLOOR
 from ranktilt.measures.attention.base import AttentionEstimand, GroupLists
 from ranktilt.measures.attention.expected_exposure import EEL
 from ranktilt.measures.attention.ndkl import NDKL
-from ranktilt.measures.base import estimand
+from ranktilt.measures.base import GroupEstimand, estimand
 from ranktilt.measures.exposure_ratio import ExposureRatio
 from ranktilt.measures.ranking import Ranking
 from ranktilt.measures.share import Share
 
 LETTERS = "abc"
+SOFTMAX = [
+    replace(ExposureRatio, exposure="softmax", aggregate=a, cutoff=k) for a in ("queries", "means") for k in (None, 2)
+]
 
 
 def lists(
@@ -224,6 +227,36 @@ def test_softmax_exposure_by_hand() -> None:
     assert found[0] == pytest.approx(softmax("abba", scores))
     cut = replace(ExposureRatio, exposure="softmax", cutoff=2).contrast(ranking, letters == "a", letters == "b")
     assert cut[0] == pytest.approx(math.exp(3) / math.exp(2))
+
+
+def test_softmax_exposure_in_means_by_hand() -> None:
+    """A list of two, and one of 100 in which no document stands out: each list's probabilities sum to 1."""
+    scores, letters = [[5.0, 4.0], [0.5, *[-0.5] * 99]], np.array(list("ba" + "a" + "b" * 99))
+    odds, whole = math.exp(-1), 1 + 99 * math.exp(-1)
+    ratio = (odds / (1 + odds) + 1 / whole) / (1 / (1 + odds) + odds / whole)
+    of = replace(ExposureRatio, exposure="softmax", aggregate="means")
+    ranking = Ranking(np.array([0, 2, 102]), np.concatenate(scores))
+    assert of.value(*of.columns(ranking, letters == "a", letters == "b")) == pytest.approx(ratio)
+    assert round(ratio, 3) == 0.399
+    deep = of @ 1  # cut after the list is summed up: rank 1 holds b in the first list, a in the second
+    assert deep.value(*deep.columns(ranking, letters == "a", letters == "b")) == pytest.approx(
+        (1 / whole) / (1 / (1 + odds))
+    )
+
+
+@pytest.mark.parametrize("of", [ExposureRatio @ 2, *SOFTMAX], ids=repr)
+@given(st.lists(st.lists(st.tuples(st.sampled_from("ab"), st.integers(-9, 9)), min_size=1, max_size=5), min_size=1))
+def test_a_constant_added_to_the_scores_of_a_query_changes_nothing(
+    of: GroupEstimand, queries: list[list[tuple[str, int]]]
+) -> None:
+    queries = [sorted(query, key=lambda item: -item[1]) for query in queries]
+    letters = np.array([label for query in queries for label, _ in query])
+    answers = []
+    for step in (0, 1000):
+        scores = [float(score + step * n) for n, query in enumerate(queries) for _, score in query]
+        ranking = Ranking(np.cumsum([0, *map(len, queries)]), np.array(scores))
+        answers.append(of.value(*of.columns(ranking, letters == "a", letters == "b")))
+    assert answers[0] == pytest.approx(answers[1], nan_ok=True)
 
 
 def test_the_ratio_of_means_is_not_the_mean_of_ratios() -> None:
