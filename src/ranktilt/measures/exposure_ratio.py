@@ -120,7 +120,10 @@ class ExposureRatioOfGroups(GroupEstimand):
             spans = discount_spans(ranking.before, ranking.sizes, self.cutoff)
             return np.repeat(spans / ranking.sizes, ranking.sizes)
         top = ranking.scores[ranking.offsets[:-1][ranking.query]]
-        return np.exp(ranking.scores - top) * first_ranks(ranking, self.cutoff)
+        odds = np.exp(ranking.scores - top)
+        whole = np.bincount(ranking.query, weights=odds, minlength=len(ranking.offsets) - 1)
+        # Divided by the whole list's sum, before the cut: in a ratio of means it does not cancel.
+        return odds / whole[ranking.query] * first_ranks(ranking, self.cutoff)
 
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")
