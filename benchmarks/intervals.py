@@ -225,7 +225,7 @@ def main() -> None:
     parts = ["## Coverage, power and level", machine(PACKAGES), "### Coverage of intervals", section(plan, given.seed)]
     parts += ["### Power at the detectable effect", power_section(plan, given.seed)]
     parts += ["### Sides by chance", level_section(plan)]
-    parts += ["### Favourite documents of who chooses", pairwise_section(plan)]
+    parts += ["### Pairwise choices", pairwise_section(plan)]
     publish("intervals", "\n\n".join(parts), given)
 
 

@@ -76,7 +76,7 @@ def test_intervals_prints_its_table(tmp_path: Path) -> None:
     whole = run("intervals.py", tmp_path / "RESULTS.md")
     text, rest = whole.split("### Power")
     power, rest = rest.split("### Sides by chance")
-    level, choices = rest.split("### Favourite documents")
+    level, choices = rest.split("### Pairwise choices")
     assert [row.split(" | ")[0] for row in power.splitlines() if " % | " in row] == [
         "| 1",
         "| 9",
