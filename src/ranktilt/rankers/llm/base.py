@@ -161,15 +161,16 @@ class LLMRanker(Ranker):
         """
         return self._ranked(collection, run, journalled)
 
-    def rehearse(self, collection: Collection, run: Run | None = None) -> tuple[Run, Rehearsal, int]:
+    def rehearse(
+        self, collection: Collection, run: Run | None = None, *, certain: bool = True
+    ) -> tuple[Run, Rehearsal]:
         """Rank as if the model agreed with the first stage wherever the journal does not know better; asks nothing.
 
-        Returns the run, what would be asked, and how many requests at most any answers could need.
+        Returns the run and what would be asked; `certain` says whether the candidates are sure to be these.
         """
-        rehearsal = Rehearsal(self.model())
-        found = self._ranked(collection, run, rehearsal)
-        most = sum(map(self.requests, Candidates.of(collection, run, self).lengths.tolist()))
-        return found, rehearsal, most
+        rehearsal = Rehearsal(self.model(), certain=certain)
+        rehearsal.most = sum(map(self.requests, Candidates.of(collection, run, self).lengths.tolist()))
+        return self._ranked(collection, run, rehearsal), rehearsal
 
     def pretended(self, shown: Shown) -> str:
         """Return the answer of a model that agrees with the first stage."""
