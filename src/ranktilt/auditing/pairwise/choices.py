@@ -127,12 +127,16 @@ def pairwise(
     ps = correct([one.p for one in found], correction)
     tests = max(int((~np.isnan(ps)).sum()), 1)
     outcomes = tuple(replace(one, p_corrected=float(p), tests=tests) for one, p in zip(found, ps, strict=True))
+    every = set(decisions.frame["query"])
+    trained = len(every & decisions.training_queries)
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
         "by": sides.by, "protected": sides.protected, "count": count, "level": level, "correction": correction,
         "resamples": resamples, "seed": seed, **decisions.spec,
         **({} if candidates is None else {"candidates": candidates.name}),
-        **({} if asked is None else {"queries": len(asked)}), "asked": _digest(decisions), "ranktilt": __version__,
+        **({} if asked is None else {"queries": len(asked)}),
+        **({"trained_queries": f"{trained:,} of {len(every):,}"} if trained else {}),
+        "asked": _digest(decisions), "ranktilt": __version__,
     }  # fmt: skip
     notes = (*decisions.notes, *_answer_notes(decisions), *_few_notes(outcomes))
     return PairwiseAudit(spec, decisions.model, sides.protected, sides.unprotected, outcomes, notes, rankings, by_query)
