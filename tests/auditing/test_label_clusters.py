@@ -68,8 +68,10 @@ def test_a_page_counts_relevant_documents_by_query_and_others_once() -> None:
     collection, aligned = two_lists()
     groups = grouping(collection, "side")
     page = TopRanks.of(aligned, estimand("NDSR@1"), 3)  # type: ignore[arg-type]
-    labels = page_labels(page, signs_of(groups, ("a", "b")), aligned.judgments, groups, np.arange(3))
-    assert labels.clusters.total == pytest.approx([2 - 2 / 3, 2 / 3, 2 / 3])  # x holds both pages, the mean is 2/3
+    labels = page_labels(aligned, page, signs_of(groups, ("a", "b")), groups, np.arange(3))
+    added = np.bincount(labels.clusters.origin, weights=labels.clusters.total)
+    assert added == pytest.approx([2 - 2 / 3, 2 / 3, 2 / 3])  # x holds both pages, the mean is 2/3
+    assert labels.clusters.variance(0.0) == 0  # (16 + 4 + 4) / 9 over documents, 2 + 3 · 4/9 over single cells
     assert labels.spread == 1  # their labels are drawn once for all queries anyhow
 
 

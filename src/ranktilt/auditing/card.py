@@ -151,10 +151,9 @@ class Card:
                     yield run, number, self._exchanged(one, of, twins, answers)
                 else:
                     a, b = (self.groups.names.index(name) for name in pair)
-                    labels = page_labels(page, signs[pair], one.judgments, self.groups, self.origins)
-                    clusters = page.clusters(signs[pair]).of(self.origins).together(one.distinct)
+                    labels = page_labels(one, page, signs[pair], self.groups, self.origins)
                     sample = self._sample(one, of, twins, answers)
-                    yield run, number, sample.among(band[a] - band[b], labels.spread, clusters)
+                    yield run, number, sample.among(band[a] - band[b], labels.spread, labels.clusters)
 
     def _lists(self, of: GroupEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
         """Other questions about groups: each list is shuffled by itself; where all are twins, they exchange labels."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.alignment import Aligned, Judgments
+from ranktilt.auditing.alignment import Aligned
 from ranktilt.auditing.groups import Groups, origin_numbers
 from ranktilt.auditing.inference import Sample
 from ranktilt.auditing.random_band import TopRanks, strata
@@ -103,27 +103,32 @@ def listed_labels(aligned: Aligned, of: GroupEstimand, first: Bools, second: Boo
     return Labels(clusters.together(aligned.distinct), held)
 
 
-def page_labels(
-    page: TopRanks, signs: npt.NDArray[np.int8], judgments: Judgments, groups: Groups, origins: Ints
-) -> Labels:
+def page_labels(aligned: Aligned, page: TopRanks, signs: npt.NDArray[np.int8], groups: Groups, origins: Ints) -> Labels:
     """List what labels add to a difference of shares of the page, as `share_bands` draws them.
 
-    A relevant document beside a mean one of its query; any other, over all queries, beside a mean one of its stratum.
+    A relevant document beside a mean one of its query; any other, over all queries, beside a mean one of its stratum,
+    which is taken off in a query of its own.
     """
+    judgments, distinct = aligned.judgments, aligned.distinct
     judged = np.flatnonzero((judgments.group >= 0) & page.known[judgments.query])
     query, n = judgments.query[judged], len(judgments.queries)
     on_page = page.judgment >= 0
     share = _sums(page.judgment[on_page], page.share[on_page], len(judgments.query))[judged]
-    share -= (_sums(query, share, n) / np.maximum(np.bincount(query, minlength=n), 1))[query]
-    other = ~on_page & (page.row >= 0) & page.known[page.ranking.query]
-    rows = _sums(page.row[other], page.share[other], len(signs))
-    labelled = strata(groups, judgments)
-    for stratum in labelled:
-        rows[stratum] -= rows[stratum].mean() if len(stratum) else 0.0
-    row = np.concatenate([judgments.row[judged], *labelled])
-    total = signs[row] * np.concatenate([share, *(rows[stratum] for stratum in labelled)])
-    draw = np.concatenate([judgments.first_of_equal[judged], *(len(judgments.query) + some for some in labelled)])
-    return Labels(Clusters(np.zeros(len(row), dtype=np.int64), origins[row], total, np.zeros(len(row))), draw)
+    mean = (_sums(query, share, n) / np.maximum(np.bincount(query, minlength=n), 1))[query]
+    other = np.flatnonzero(~on_page & (page.row >= 0) & page.known[page.ranking.query])
+    row, held = page.row[other], page.share[other]
+    apart = strata(groups, judgments)
+    means = [np.full(len(some), _sums(row, held, len(signs))[some].sum() / max(len(some), 1)) for some in apart]
+    rows = np.concatenate([judgments.row[judged], row, *apart])
+    none = np.zeros(sum(map(len, apart)))
+    clusters = Clusters(
+        np.concatenate([query, page.ranking.query[other], np.full(len(none), n)]),
+        origins[rows],
+        signs[rows] * np.concatenate([share - mean, held, *(-each for each in means)]),
+        np.concatenate([share, held, none]),
+    )
+    draw = np.concatenate([judgments.first_of_equal[judged], len(judgments.query) + rows[len(judged) :]])
+    return Labels(clusters.together(None if distinct is None else np.append(distinct, n)), draw)
 
 
 def _sums(index: Ints, weights: Floats, n: int = 0) -> Floats:
