@@ -38,14 +38,9 @@ def test_documents_of_an_origin_are_one_witness() -> None:
 
 def test_a_new_document_without_another_to_compare_is_kept_for_later() -> None:
     new = NewDocuments(np.array([1, 1, -1, 1, -1], np.int8), pl.Series(list("uvwxy")), 1, twins=False)
-    new.add(np.array([0, 1]), np.array([1.0, 0]))
-    assert new.count == 2
-    new.add(np.array([2, 1]), np.array([1.0, 0]))
-    assert new.count == 2
-    new.add(np.array([2, 3]), np.array([0.5, 0.5]))  # tied: neither is above the other
-    assert new.count == 2
-    new.add(np.array([2, 3]), np.array([1.0, 0]))
-    assert new.count == 4
+    for rows, held, count in (([0, 1], [1, 0], 2), ([2, 1], [1, 0], 2), ([2, 3], [0.5, 0.5], 2), ([2, 3], [1, 0], 4)):
+        new.add(np.array(rows), np.array(held, float))  # the third list is tied: neither is above the other
+        assert new.count == count
     assert new.interval() == pytest.approx(interval(0 - 1 / 2, 1 / 4, 1 / 4, 2))
 
 
