@@ -49,7 +49,7 @@ def test_a_collection_and_any_ranker_will_do(cli: Cli, engine: tuple[str, ...]) 
     rt.save(rt.bundled(), "bundled")
     code, out, _ = cli("audit", "bundled", "-r", "bm25", "--until", "1", "--most", "20", "--seed", "3")
     assert code == 0
-    assert "bm25 is not decided after 20 queries: Share@10" in out
+    assert "bm25 is not decided after 20 queries and " in out
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_collection_and_any_ranker_will_do(cli: Cli, engine: tuple[str, ...]) 
         (("--until", "10", "--qrels", "none"), "--qrels is not about a sequential audit"),
         (("--until", "10", "-r", "bm25"), "a sequential audit asks one ranker or live engine"),
         (("--until", "10", "-m", "Share@1", "-m", "Share@5"), "a sequential audit decides one measure of one pair"),
-        (("--until", "10", "-m", "nDCG@5"), "nDCG@5 is no mean over queries with bounds"),
+        (("--until", "10", "-m", "nDCG@5"), "nDCG@5 cannot be asked query after query"),
         (("--until", "10", "--by", "none"), "a sequential audit needs a column of groups (by)"),
         (("--until", "10", "--by", "gender"), "unknown column 'gender'"),
     ],

@@ -6,22 +6,29 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ranktilt.auditing.audit import audit_provenance
-from ranktilt.auditing.groups import Groups, Pair, grouped_pairs
+from ranktilt.auditing.groups import Pair, grouped_pairs, twin_rows
+from ranktilt.auditing.new_documents import NewDocuments
+from ranktilt.auditing.random_band import all_paired, signs_of
 from ranktilt.collection import Collection
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import Estimand, GroupEstimand, estimand
-from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.base import Estimand, estimand
+from ranktilt.measures.ranking import Ranking, first_ranks
+from ranktilt.measures.share import ShareOfFirstRanks
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence
 
+Ints = npt.NDArray[np.int64]
+Signs = npt.NDArray[np.int8]
 USUAL = "Share@10"
 BATCH = 16
 Decision = Literal["level", "tilted", "inconclusive"]
@@ -32,14 +39,20 @@ class Look(NamedTuple):
 
     queries: int
     """Queries that say something, so far."""
+    documents: int
+    """Documents whose labels were used, of which each counts once; origins, of twins."""
     value: float
     low: float
     high: float
+    """Lower and higher end of two intervals together: that over queries, and that of new documents."""
+    query_low: float
+    query_high: float
+    """Ends of the interval over queries alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class SequentialAudit(
-    Result, format="ranktilt-sequential-audit", version=1, noun="a sequential audit", command="ranktilt audit --until"
+    Result, format="ranktilt-sequential-audit", version=2, noun="a sequential audit", command="ranktilt audit --until"
 ):
     """What `audit_until` found; immutable.
 
@@ -59,10 +72,10 @@ class SequentialAudit(
         Queries that were sent, and those that the engine answered.
     of : int
         Queries that there are.
-    deviation : float
-        Standard deviation over queries.
+    twins : bool
+        Whether all documents are twins, whose origins are counted.
     looks : tuple of Look
-        After each batch: the mean and its confidence sequence.
+        After each batch: the mean and its confidence sequences.
     """
 
     spec: Mapping[str, Any]
@@ -74,7 +87,7 @@ class SequentialAudit(
     asked: int
     answered: int
     of: int
-    deviation: float
+    twins: bool
     looks: tuple[Look, ...]
 
     @property
@@ -88,21 +101,10 @@ class SequentialAudit(
         return decided(self.looks[-1], self.until / self.estimand.scale)
 
     @property
-    def fixed(self) -> int | None:
-        """Queries that a test of fixed size would have needed at this mean and deviation; None if none does.
-
-        Of a 95 % interval by the normal distribution, looked at once: until it excludes 0, or the tilt to be decided.
-        """
-        distance = abs(self.looks[-1].value)
-        room = distance if self.decision == "tilted" else self.until / self.estimand.scale - distance
-        if not room > 0 or math.isnan(self.deviation):
-            return None
-        return max(math.ceil((1.96 * self.deviation / room) ** 2), 2)
-
-    @property
     def headline(self) -> str:
         """The decision in one sentence."""
         queries = counted(self.looks[-1].queries, "query", "queries")
+        queries += f" and {self.documents}"
         favoured = self.a if self.looks[-1].value > 0 else self.b
         if self.decision == "tilted":
             return f"{self.run} favours {favoured}, shown after {queries}: {self.words(self.looks[-1])}"
@@ -111,18 +113,34 @@ class SequentialAudit(
         return f"{self.run} is not decided after {queries}: {self.words(self.looks[-1])}"
 
     @property
+    def documents(self) -> str:
+        """How many documents were used; origins, of twins."""
+        return counted(self.looks[-1].documents, *(("origin", "origins") if self.twins else ("document", "documents")))
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What else there is to say."""
         failed, silent = self.asked - self.answered, self.answered - self.looks[-1].queries
         said = f"; {counted(failed, 'query', 'queries')} failed" if failed else ""
         said += f"; {counted(silent, 'list says', 'lists say')} nothing of these groups" if silent else ""
         sent = f"{self.asked:,} of {counted(self.of, 'query was', 'queries were')} asked, in a drawn order{said}"
-        if self.fixed is None:
-            return (sent,)
-        size = (
-            f"A test of fixed size would have needed some {self.fixed:,} at this mean and scatter, had one known them"
+        alone = self._over_queries_alone if self.decision == "inconclusive" else ""
+        return (sent, alone) if alone else (sent,)
+
+    @property
+    def _over_queries_alone(self) -> str:
+        """Say what queries alone would decide, and how few documents they bring; empty where they decide nothing."""
+        last, of, half = self.looks[-1], self.estimand, self.looks[: len(self.looks) // 2]
+        ends = last.query_low, last.query_high
+        decision = decided(last._replace(low=ends[0], high=ends[1]), self.until / of.scale)
+        if decision == "inconclusive":
+            return ""
+        queries, documents = (half[-1].queries, half[-1].documents) if half else (0, 0)
+        return (
+            f"Over queries alone [{of.amount(ends[0])}, {of.amount(ends[1])}] it would be called {decision}, but "
+            f"{self.documents} are too few to show it: the last {last.queries - queries:,} queries brought "
+            f"{last.documents - documents:,} new ones"
         )
-        return (sent, size)
 
     def words(self, look: Look) -> str:
         """Print a look: ``Share@10 +3.1 points [+0.4, +5.9]``."""
@@ -145,7 +163,8 @@ def audit_until(
 
     One may look after every batch because the interval is a confidence sequence (Waudby-Smith and Ramdas, JRSS B 2024):
     it holds the mean at all looks together with a probability of 95 %. The mean is that of all queries of which these
-    are a sample.
+    are a sample. A second sequence holds what documents add when their labels are first used, so that queries that
+    bring back the same documents decide nothing.
 
     Parameters
     ----------
@@ -156,7 +175,7 @@ def audit_until(
     until : float
         The tilt that is to be decided, in points, above 0: the audit ends where 0 is excluded, or a tilt of this size.
     measure : str or Estimand, optional
-        A question of two groups that has bounds and needs no judgments, such as ``Share@10``.
+        ``Share@k``: how much more of the first k ranks than of the candidates a group holds.
     by : str, optional
         Document column of the groups.
     pair : (str, str), optional
@@ -176,7 +195,7 @@ def audit_until(
     UserError
         If there is no query, or the measure, the groups or an option do not suit.
     """
-    of = _bounded(measure)
+    of = _share(measure)
     if not 0 < until < math.inf:
         raise UserError(f"expected a tilt to be decided above 0, such as 10 (points), got {until}")
     if most is not None and most < 1:
@@ -190,12 +209,15 @@ def audit_until(
     if not len(names):
         raise UserError("no query to ask: name a file of queries, or a collection that has some")
     order = np.random.default_rng(seed).permutation(len(names))[:most]
+    signs, twins = signs_of(groups, pairs[0]), twin_rows(collection, groups, pairs[0])
+    new = NewDocuments(signs, collection.docs["origin"], of.cutoff or 1, twins=all_paired(signs, twins))
     sequence, looks, asked, answered = ConfidenceSequence(*of.bounds), list[Look](), 0, 0
-    for run, values in _batches(collection, ranker, names[order].tolist(), (of, groups, pairs[0])):
+    for run in _batches(collection, ranker, names[order].tolist()):
         asked, answered = min(asked + BATCH, len(order)), answered + len(run.queries)
-        for value in values:
-            sequence.add(value)
-        looks.append(Look(sequence.count, sequence.mean, sequence.low, sequence.high))
+        _take(run, collection_rows(run, collection)[run.docs], signs, of, (sequence, new))
+        low, high, ends = sequence.low, sequence.high, new.interval()
+        both = min(low, ends[0]), max(high, ends[1])
+        looks.append(Look(sequence.count, new.count, sequence.mean, *both, low, high))
         report(f"asking {run.name}", asked, len(order))
         if decided(looks[-1], until / of.scale) != "inconclusive":
             break
@@ -205,7 +227,7 @@ def audit_until(
     spec |= audit_provenance(collection, [run.spec])
     a, b = pairs[0]
     return SequentialAudit(
-        spec, run.name, repr(of), a, b, until, asked, answered, len(names), sequence.deviation, tuple(looks)
+        spec, run.name, repr(of), a, b, until, asked, answered, len(names), new.twins, tuple(looks)
     )  # fmt: skip
 
 
@@ -216,26 +238,31 @@ def decided(look: Look, until: float) -> Decision:
     return "level" if -until <= look.low and look.high <= until else "inconclusive"
 
 
-def _bounded(measure: str | Estimand) -> GroupEstimand:
-    """A question of two groups whose answer is a mean over queries with bounds."""
-    of = estimand(measure).complete()
-    if not isinstance(of, GroupEstimand) or of.directed or not all(map(math.isfinite, of.bounds)):
-        raise UserError(f"{of!r} is no mean over queries with bounds, which a sequential audit needs; ask for {USUAL}")
+def _share(measure: str | Estimand) -> ShareOfFirstRanks:
+    of = estimand(measure)
+    if not isinstance(of, ShareOfFirstRanks):
+        raise UserError(f"{of!r} cannot be asked query after query; ask for Share@k, such as {USUAL}")
     return of
 
 
-def _batches(
-    collection: Collection, ranker: Ranker, names: Sequence[str], asked: tuple[GroupEstimand, Groups, Pair]
-) -> Iterator[tuple[Run, list[float]]]:
-    """Ask some queries at a time; what was found, and the value of each query that says something."""
-    of, groups, pair = asked
-    first, second = (groups.names.index(name) for name in pair)
+def _batches(collection: Collection, ranker: Ranker, names: Sequence[str]) -> Iterator[Run]:
+    """Ask some queries at a time."""
     for start in range(0, len(names), BATCH):
         with warnings.catch_warnings():
             if start:  # each batch would say the same again
                 warnings.simplefilter("ignore", DataWarning)
-            run = ranker.rank(collection.only_queries(names[start : start + BATCH]))
-        rows = collection_rows(run, collection)[run.docs]
-        code: Any = np.where(rows >= 0, groups.code[rows], -1)
-        total, weight = of.columns(Ranking(run.offsets, run.scores), code == first, code == second)
-        yield run, (total[weight > 0] / weight[weight > 0]).tolist()
+            yield ranker.rank(collection.only_queries(names[start : start + BATCH]))
+
+
+def _take(
+    run: Run, rows: Ints, signs: Signs, of: ShareOfFirstRanks, sequences: tuple[ConfidenceSequence, NewDocuments]
+) -> None:
+    """Add to both sequences what a batch of lists says."""
+    ranking, sign = Ranking(run.offsets, run.scores), np.where(rows >= 0, signs[rows], 0)
+    values = of.contrast(ranking, sign > 0, sign < 0)
+    for value in values[~np.isnan(values)].tolist():
+        sequences[0].add(value)
+    held = first_ranks(ranking, of.cutoff)
+    for start, stop in pairwise(run.offsets.tolist()):
+        mine = np.flatnonzero(sign[start:stop]) + start
+        sequences[1].add(rows[mine], held[mine])

@@ -41,8 +41,8 @@ class ConfidenceSequence:
         The interval after the values that were added; the bounds where there are none.
     count : int
         Values that were added.
-    mean, deviation : float
-        Of the values; NaN where there are none, and for the deviation where there is one.
+    mean : float
+        Of the values; NaN where there are none.
     """
 
     def __init__(self, lowest: float, highest: float, *, confidence: float = CONFIDENCE) -> None:
@@ -56,20 +56,12 @@ class ConfidenceSequence:
         with np.errstate(divide="ignore"):
             self._most_up, self._most_down = _CAP / self._means, _CAP / (1 - self._means)
         self._up, self._down = np.zeros(_GRID), np.zeros(_GRID)
-        self._total = self._squares = self._spread = 0.0
+        self._total = self._spread = 0.0
 
     @property
     def mean(self) -> float:
         """Mean of the values."""
         return self.lowest + self.span * self._total / self.count if self.count else math.nan
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the values."""
-        if self.count < 2:
-            return math.nan
-        variance = (self._squares - self._total**2 / self.count) / (self.count - 1)
-        return self.span * math.sqrt(max(variance, 0.0))
 
     def add(self, value: float) -> None:
         """Take the next value in; `UserError` if it lies beyond the bounds."""
@@ -82,7 +74,7 @@ class ConfidenceSequence:
         stake = math.sqrt(2 * math.log(2 / self.risk) / (variance * number * math.log1p(number)))
         self._up += np.log1p(np.minimum(stake, self._most_up) * (scaled - self._means))
         self._down += np.log1p(-np.minimum(stake, self._most_down) * (scaled - self._means))
-        self.count, self._total, self._squares = number, self._total + scaled, self._squares + scaled**2
+        self.count, self._total = number, self._total + scaled
         self._spread += (scaled - (0.5 + self._total) / (number + 1)) ** 2
         self._narrow()
 

@@ -60,11 +60,13 @@ def _some(looks: tuple[Look, ...]) -> list[Look]:
 
 def _tables(found: SequentialAudit, some: list[Look]) -> Iterator[Table]:
     of = found.estimand
-    columns = (Column("queries", header=True), Column(found.measure), Column("low"), Column("high"))
+    heads = ("origins" if found.twins else "documents", found.measure, "low", "high")
+    columns = (Column("queries", header=True), *map(Column, heads))
 
     def row(look: Look) -> Row:
-        numbers = (Cell(of.amount(one), one, signed=of.signed) for one in look[1:])
-        return Row((Cell(count(look.queries), look.queries), *numbers))
+        counts = (Cell(count(number), number) for number in (look.queries, look.documents))
+        numbers = (Cell(of.amount(end), end, signed=of.signed) for end in (look.value, look.low, look.high))
+        return Row((*counts, *numbers))
 
     yield Table("Some looks", columns, tuple(map(row, some)), only=TEXT)
     yield Table("Every look", columns, tuple(map(row, found.looks)), folded=True, only=PAGE)
@@ -81,7 +83,7 @@ def _figure(found: SequentialAudit) -> Figure:
     ]  # fmt: skip
     return Figure(
         "How the interval closed in",
-        f"After {last.queries:,} queries {found.words(last)}. Bars: the 95 % confidence sequence. Shaded: "
+        f"After {last.queries:,} queries {found.words(last)}. Bars: the 95 % confidence sequences. Shaded: "
         f"±{found.until:g}, the tilt to be decided.",
         lines({found.run: points}, x="queries", y=f"{found.measure},{of.suffix or ' value'}", band=found.until),
     )
@@ -93,6 +95,8 @@ def _legend(found: SequentialAudit) -> Iterator[str]:
         f"±{found.until:g} (level)."
     )
     yield (
-        "Interval: a 95 % confidence sequence by betting (Waudby-Smith and Ramdas, JRSS B 2024), which holds the mean "
-        "at all looks together, so that one may stop at any of them."
+        "Interval: from the lower to the higher end of two 95 % confidence sequences, which hold at all looks "
+        "together, so that one may stop at any of them: over queries, by betting (Waudby-Smith and Ramdas, JRSS B "
+        "2024), and over documents whose label no earlier query used, by a normal mixture (Robbins, 1970). Documents "
+        "that queries bring back are no new evidence."
     )
