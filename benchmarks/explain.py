@@ -89,7 +89,7 @@ def section(given: argparse.Namespace) -> str:
     lines.append(f"- attribution of bm25 with seven properties, measured from the texts on: "
                  f"{seconds(timed(lambda: attribute(whole, [run])))} s")  # fmt: skip
     return (
-        f"## Explaining\n\n{machine(PACKAGES)}\n\n{perplexities}\n{planted(given.quick)}\n\n"
+        f"## Explaining\n\n{machine(PACKAGES)}\n\n{perplexities}\n\n{planted(given.quick)}\n\n"
         + "\n".join(lines)
         + (f"\n\n{TINY}" if given.quick else "")
     )
