@@ -225,7 +225,7 @@ def check_theorem(
         rows += [
             {"source": source, "condition": one.name, "formula": one.formula, "value": one.value, "low": one.low,
              "high": one.high, "holds": one.holds, "note": one.note,
-             "twins": len(found), "origins cut": cut}
+             "origins cut": cut}
             for one in checked
         ]  # fmt: skip
         said.append(_sentence(source, checked, len(found)))
