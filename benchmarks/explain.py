@@ -22,10 +22,12 @@ from common import (
     seconds,
     target,
 )
+from simulated import half_length_half_source
 
 import ranktilt as rt
 from ranktilt.probes.attribution import attribute
 from ranktilt.probes.spectrum import singular_values
+from ranktilt.probes.statistics import StatisticsProbe
 from ranktilt.statistics.regression import regress
 from ranktilt.text.ngram import cross_fitted_perplexity
 
@@ -38,6 +40,27 @@ def timed(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+def planted(quick: bool) -> str:
+    """Attribute a planted gap by depth, over twins of which both are retrieved, and over twins that are scored."""
+    pairs, queries, seeds = (200, 20, 2) if quick else (800, 100, 8)
+    head = " | ".join(f"{kind} pairs: share of length | intervals that hold .50" for kind in ("retrieved", "scored"))
+    lines = [f"| depth | {head} |", "| ---: | ---: | ---: | ---: | ---: |"]
+    for depth in (2 * pairs, pairs // 2, pairs // 8, pairs // 16)[: 2 if quick else 4]:
+        found: list[list[tuple[float, ...]]] = [[], []]
+        for seed in range(seeds):
+            collection, ranker = half_length_half_source(seed, pairs, queries, depth)
+            for shares, one in zip(found, (ranker.rank(collection), ranker), strict=True):
+                rows = attribute(collection, [one], [StatisticsProbe()]).rows
+                row = next(row for row in rows if row["property"] == "length")
+                shares.append(tuple(row[name] / row["mean gap"] for name in ("part", "part low", "part high")))
+        cells = [
+            f"{np.mean([share for share, *_ in shares]):.2f} | {sum(a <= 0.5 <= b for _, a, b in shares)} of {seeds}"
+            for shares in found
+        ]
+        lines.append(f"| {depth:,} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def section(given: argparse.Namespace) -> str:
@@ -66,7 +89,7 @@ def section(given: argparse.Namespace) -> str:
     lines.append(f"- attribution of bm25 with seven properties, measured from the texts on: "
                  f"{seconds(timed(lambda: attribute(whole, [run])))} s")  # fmt: skip
     return (
-        f"## Explaining\n\n{machine(PACKAGES)}\n\n{perplexities}\n"
+        f"## Explaining\n\n{machine(PACKAGES)}\n\n{perplexities}\n\n{planted(given.quick)}\n\n"
         + "\n".join(lines)
         + (f"\n\n{TINY}" if given.quick else "")
     )

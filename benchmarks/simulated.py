@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.rankers.base import cut
+from ranktilt.rankers.base import Ranker, cut, reranked_run
+from ranktilt.rankers.candidates import Candidates
 from ranktilt.run import Run
 
 PAIRS, DEPTH = 30, 40
@@ -84,3 +85,40 @@ def _collection(relevant: np.ndarray, prefix: str) -> Collection:
         }
     )
     return Collection(pl.DataFrame(docs), pl.DataFrame({"id": names, "text": ""}), qrels)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Planted(Ranker):
+    """Ranks, or re-ranks, by a table of scores: a row a query, a column a document."""
+
+    name = "planted"
+    table: np.ndarray
+    k: int
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Cut the table's rows at depth `k`, or read the candidates' scores."""
+        if run is not None:
+            found = Candidates.of(collection, run, self)
+            return reranked_run(self, collection, found, self.table[found.query, found.rows], {})
+        parts = cut(((np.arange(row.size), row) for row in self.table), collection.tie_keys(), self.k)
+        return Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": self.name})
+
+
+def half_length_half_source(seed: int, pairs: int, queries: int, k: int) -> tuple[Collection, Planted]:
+    """Draw twins, and a ranker whose mean gap goes with length by one half and with the source by the other."""
+    generator = np.random.default_rng(seed)
+    human, longer = generator.integers(200, 260, pairs), generator.normal(0, 40, pairs)
+    lengths = np.stack([human, human + 10 + longer - longer.mean()], axis=1).round().astype(int)
+    docs = [
+        {"id": f"{n}-{side}", "text": "o " * length, "source": side, "origin": f"{n}-human"}
+        for n, pair in enumerate(lengths.tolist())
+        for side, length in zip(SIDES, pair, strict=True)
+    ]
+    names = [f"q{n}" for n in range(queries)]
+    unjudged = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
+    scores = generator.normal(size=(queries, pairs)).repeat(2, axis=1) + generator.normal(0, 0.3, (queries, 2 * pairs))
+    scores += 0.025 * lengths.ravel() + 0.25 * (np.arange(2 * pairs) % 2)
+    return Collection(pl.DataFrame(docs), pl.DataFrame({"id": names, "text": names}), unjudged), Planted(scores, k)

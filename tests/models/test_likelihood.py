@@ -170,6 +170,22 @@ def test_a_long_text_is_read_in_windows_that_share_a_half(tiny_models: dict[str,
     assert value.perplexity[0] == pytest.approx(np.mean(losses), abs=1e-5)
 
 
+@pytest.mark.parametrize(("given", "whole"), [("a cat sat on " * 2, True), ("a cat sat on " * 4, False)])
+def test_what_is_given_has_all_that_the_text_leaves_of_the_window(
+    tiny_models: dict[str, Path], own_cache: Path, given: str, whole: bool
+) -> None:
+    """Of 32 tokens the start takes one and the text its own: the rest is more than half."""
+    folder, text = tiny_models["causal"], "a cat"
+    _, tokenizer = loaded(folder)
+    first, ids = (tokenizer(one, add_special_tokens=False)["input_ids"] for one in (given, text))
+    room = 32 - 1 - len(ids)
+    assert (len(first) <= room, len(first) > 15) == (whole, True)
+    model = exact(folder)
+    assert model.reads_whole(given, text) is whole
+    (row,) = model._rows([(text, given)])[0]
+    assert row.ids.tolist() == [tokenizer.bos_token_id, *first[:room], *ids]
+
+
 def test_a_masked_model_reads_parts_of_equal_length(tiny_models: dict[str, Path], own_cache: Path) -> None:
     folder, text = tiny_models["masked"], TEXTS[-1]
     _, tokenizer = loaded(folder)

@@ -10,16 +10,83 @@ import polars as pl
 import pytest
 from scipy import stats
 
+import ranktilt as rt
+from benchmarks.simulated import Planted, half_length_half_source
 from ranktilt.collection import Collection
 from ranktilt.probes.attribution import SCORE_GAP, attribute, gaps
 from ranktilt.probes.base import TextProbe
 from ranktilt.probes.vocabulary import QueryWordsProbe
+from ranktilt.rankers.base import score_documents
 from ranktilt.reporting.figures.charts import ForestRow, forest
 from ranktilt.run import Run
 from tests.refusals import refused
-from tests.toy import collection_of, run_of
+from tests.toy import collection_of, run_of, toy
 
 QUERIES, ORIGINS = 12, 40
+
+
+def share_of_length(found: Any) -> tuple[float, ...]:
+    """How much of the mean gap goes with length, and the ends of its interval."""
+    row = table(found)["long"]
+    return tuple(row[name] / row["mean gap"] for name in ("part", "part low", "part high"))
+
+
+@pytest.mark.parametrize("k", [150, 600])
+def test_what_is_attributed_does_not_depend_on_what_is_retrieved(k: int) -> None:
+    """Of twins that are both among the best 150, two thirds of the gap go with length, for their scores chose them."""
+    for seed in range(3):
+        whole, ranker = half_length_half_source(seed, 300, 20, k)
+        found = attribute(whole, [ranker], [LONG])
+        share, low, high = share_of_length(found)
+        assert share == pytest.approx(0.5, abs=0.03)
+        assert low < 0.5 < high
+        assert table(found)["long"]["twins"] == 20 * k // 2
+        assert f"planted: {20 * k:,} documents scored for 20 queries" in found.notes[0]
+
+
+def test_no_share_of_retrieved_pairs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, ranker = half_length_half_source(0, 300, 20, 150)
+    monkeypatch.setattr(Planted, "scores_given", False)
+    for given in (ranker.rank(whole), ranker):
+        found = attribute(whole, [given], [LONG])
+        assert share_of_length(found)[1] > 0.5
+        assert "shares are of retrieved pairs only, and none is named" in found.summary
+        assert not re.search(r"%|goes with|largest", found.summary + found.figures[0].says)
+        assert "retrieved pairs of twins" in found.tables[0].title
+    whole_lists = attribute(whole, [Planted(ranker.table, 600).rank(whole)], [LONG])
+    assert "goes with long" in whole_lists.summary
+
+
+def test_judged_pairs_come_first_and_alone_where_they_are_enough() -> None:
+    whole, ranker = half_length_half_source(0, 300, 20, 40)
+    relevant = {f"q{q}": {f"{n}-human": 1 for n in range(q, q + 2)} for q in range(20)}
+    judged = collection_of(whole.docs.to_dicts(), {f"q{n}": "q" for n in range(20)}, relevant)
+    found = attribute(judged, [ranker], [LONG])
+    assert table(found)["long"]["twins"] == 40
+    assert "over 40 judged pairs" in found.summary
+    own = collection_of(whole.docs.to_dicts(), {"0-human": whole.docs["text"][0]}, {})
+    found = attribute(own, [Planted(ranker.table, 600)], [LONG])
+    assert table(found)["long"]["twins"] == 299, "a query's own document is not scored"
+
+
+@pytest.mark.parametrize("spec", ["bm25@10", "tfidf@10", "bm25@10>>tfidf", "tfidf>>bm25@10"])
+def test_the_last_stage_scores_what_it_is_given(spec: str) -> None:
+    whole, ranker = toy(), rt.ranker(spec)
+    every = run_of(whole, {f"q{n}": dict.fromkeys(whole.ids, 0.0) for n in (1, 2, 3)})
+    found = score_documents(ranker, whole, every)
+    assert found is not None
+    assert found.name == spec
+    assert len(found.docs) == 18
+    deep = rt.ranker(f"{spec.rpartition('>>')[2].partition('@')[0]}@18").rank(whole).frame()
+    both = found.frame().join(deep, on=["query_id", "doc_id"], suffix="_deep")
+    assert both.height == deep.height
+    assert both["score"].to_list() == both["score_deep"].to_list()
+
+
+@pytest.mark.parametrize("spec", ["replay:FILE", "bm25>>listwise:openai:none", "bm25>>interleave"])
+def test_what_scores_only_what_it_ranks_scores_nothing_else(spec: str) -> None:
+    ranker = rt.ranker(spec)
+    assert score_documents(ranker, toy(), run_of(toy(), {"q1": {"d1-human": 0.0}})) is None
 
 
 def property_of(name: str, value: Callable[[str], float]) -> TextProbe:

@@ -34,10 +34,12 @@ def vectors_of(human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]) -> tuple[
 def test_as_numpy_down_to_the_300th_value() -> None:
     generator = np.random.default_rng(0)
     matrix = generator.normal(size=(2_000, 384)) * np.geomspace(1, 1e-3, 384)
-    values, directions, error = singular_values(iter(np.array_split(matrix, 7)), 384)
+    values, directions, errors = singular_values(iter(np.array_split(matrix, 7)), 384)
     _, expected, right = np.linalg.svd(matrix, full_matrices=False)
     np.testing.assert_allclose(values[:300], expected[:300], rtol=1e-6)
-    assert abs(values[-1] / expected[-1] - 1) <= error < 1e-3
+    rounded = singular_values(iter([matrix.astype(np.float32).astype(float)]), 384)[0]
+    assert (abs(rounded / expected - 1) <= errors).all()
+    assert errors[-1] == pytest.approx(2**-23 * np.linalg.norm(matrix) / expected[-1], rel=1e-2)
     np.testing.assert_allclose(np.abs((directions[:, :20] * right[:20].T).sum(0)), 1, atol=1e-6)
 
 
@@ -81,8 +83,33 @@ def test_values_that_the_reference_lacks_have_no_ratio() -> None:
     human, llm = np.zeros((9, 3)), np.random.default_rng(3).normal(size=(9, 3))
     human[:, 0] = 1
     found = spectrum(*reordered(vectors_of(human, llm)))
-    assert found.relative[0] > 0
-    assert np.isnan(found.relative[2]) or found.relative[2] > 1e6
+    assert found.relative == pytest.approx(np.linalg.svd(llm, compute_uv=False)[:1] / 3)
+
+
+def test_values_within_rounding_are_not_compared() -> None:
+    """One dimension is dead, and one below what float32 keeps: of their noise no ratio is shown."""
+    generator = np.random.default_rng(5)
+    sides = generator.normal(size=(2, 400, 8)) * np.array([8, 4, 2, 1, 1, 1, 1e-7, 0])
+    turned = sides @ np.linalg.qr(generator.normal(size=(8, 8)))[0] + 3
+    exact = [np.linalg.svd(side, compute_uv=False) for side in turned]
+    vectors, rows = vectors_of(*turned)
+    found = spectrum(vectors, "llm", rows)
+    known = len(found.relative)
+    assert known == 7, "six and the constant"
+    assert found.relative == pytest.approx(exact[1][:known] / exact[0][:known], rel=1e-5)
+    for values, true in ((found.reference, exact[0]), (found.values, exact[1])):
+        assert (abs(values / true - 1)[:known] <= found.errors[:known]).all()
+    docs = [
+        {"id": f"{n}-{s}", "source": s, "origin": f"{n}-human", "text": "t"} for s in ("human", "llm") for n in "ab"
+    ]
+    says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (found,)).figures[0].says
+    assert says.endswith(f"{found.relative[-1]:.3f} at the last that is above rounding (7 of 8).")
+    coarse = spectrum(DocumentVectors(vectors.stored, vectors.row, "float16"), "llm", rows)
+    assert (coarse.errors[:7] > 1_000 * found.errors[:7]).all()
+    with np.errstate(invalid="ignore"):
+        nothing = spectrum(*reordered(vectors_of(np.zeros((9, 3)), np.zeros((9, 3)))))
+    says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,)).figures[0].says
+    assert says == "llm: no value is above rounding."
 
 
 def test_too_few_twins_are_refused_with_a_way_out() -> None:

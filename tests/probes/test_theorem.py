@@ -22,6 +22,8 @@ from tests.toy import collection_of
 class Known:
     """A model of the tokens a, b and c, with one distribution alone and another after a text."""
 
+    window = 100
+
     def __init__(self, alone: Sequence[float], given: Sequence[float], more: str = "") -> None:
         self.alone, self.given, self.more = alone, given, more
 
@@ -30,6 +32,9 @@ class Known:
 
     def scored_tokens(self, text: str) -> np.ndarray:
         return np.array(["abc".index(letter) for letter in text], dtype=np.int64)
+
+    def reads_whole(self, given: str, text: str) -> bool:
+        return len(given) + len(text) <= self.window
 
     def vocabulary(self) -> dict[str, int]:
         return {letter: number for number, letter in enumerate("abc" + self.more)}
@@ -134,6 +139,11 @@ def test_rows_and_sentence_of_a_collection() -> None:
     assert found.question.endswith("(LLM: L · B: P · H: R)")
     assert found.summary.startswith("llm: all conditions that were checked hold; the conclusion holds: −")
     assert found.summary.endswith("nats per token over 3 pairs of twins.")
+    assert {row["origins cut"] for row in found.rows} == {0}
+    plm.window = 5  # pairs of twins have 5, 4 and 6 letters
+    cut = check_theorem(collection(*PAIRS, ("", "")), llm, Known(SHARP, SHARP), plm)  # type: ignore[arg-type]
+    assert {row["origins cut"] for row in cut.rows} == {1}
+    assert "Of 1 of the 3 originals only the beginning is read before the rewrite" in cut.summary
     with pytest.raises(UserError, match="needs 3 twins with tokens on both sides, llm has 2"):
         check_theorem(collection(*PAIRS[:2]), llm, plm)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="no source has twins of human"):

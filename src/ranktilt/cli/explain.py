@@ -73,11 +73,10 @@ def explain(
     named = encoder if encoder is not None or attribute or not ranker else ranker[0]
     read = neural.rankers([named])[0] if named else None
     collection = options.load_texts(folder, split)
-    runs = options.rank_with(neural.rankers(ranker), collection) if attribute and ranker else ()
     models = lm or ()
     found = run_probes(
-        collection, probe, read, reference=reference, by=by, lm=() if theorem else models, attribute=runs,
-        theorem=models if theorem else (),
+        collection, probe, read, reference=reference, by=by, lm=() if theorem else models,
+        attribute=neural.rankers(ranker) if attribute and ranker else (), theorem=models if theorem else (),
     )  # fmt: skip
     output.deliver(found)
 

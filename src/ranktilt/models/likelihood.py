@@ -132,13 +132,14 @@ class Likelihood(Portable):
         """Return the log perplexity of each text; each distinct one is computed once, then cached.
 
         With `given`, a causal model reads another text first, which is not scored, then the text:
-        PPL(d | given) = −(1/S) Σ ln P(d_s | d_<s, given). `given` has half of the window at most; its end is left out.
+        PPL(d | given) = −(1/S) Σ ln P(d_s | d_<s, given). `given` has what the text leaves of
+        the window, or half of it where the text needs more; its end is left out (see `reads_whole`).
         """
         if given is not None and self.resolved_kind != "causal":
             raise UserError(f"{self.folder}: only a causal model can read another text first (given=)")
         both = list(zip(texts, given if given is not None else [""] * len(texts), strict=True))
         distinct = list(dict.fromkeys(both))
-        keys = content_keys([f"{len(before)} {before}{text}" for text, before in distinct])
+        keys = content_keys([f"{'all ' if before else ''}{len(before)} {before}{text}" for text, before in distinct])
         cache = VectorCache(vector_folder() / "likelihoods" / self.fingerprint, about=self._about)
         found, stored = cache.get(keys)
         if not found.all():
@@ -180,6 +181,22 @@ class Likelihood(Portable):
         """Tokens of another text that are read first, at most; see `score`."""
         return self._limit // 2 - 1
 
+    def reads_whole(self, given: str, text: str) -> bool:
+        """Whether another text is read to its end before this one; see `score`."""
+        both = [len(ids) for ids in self._tokenize([given, text])]
+        return both[0] <= self._prefix_room(both[1])
+
+    def _prefix_room(self, tokens: int) -> int:
+        """Tokens of another text that are read before a text of so many."""
+        return max(self._limit // 2, self._limit - tokens) - len(self._start)
+
+    @cached_property
+    def _start(self) -> list[int]:
+        """The token that a causal model reads first, if it has one."""
+        start = self._tokenizer.bos_token_id
+        start = self._tokenizer.eos_token_id if start is None else start
+        return [] if start is None else [int(start)]
+
     def vocabulary(self) -> dict[str, int]:
         """Return the tokenizer's tokens and their numbers."""
         return dict(self._tokenizer.get_vocab())
@@ -204,10 +221,7 @@ class Likelihood(Portable):
         return [one.ids for one in found]
 
     def _causal_rows(self, item: int, ids: Ints, given: list[int]) -> Iterator[TokenRow]:
-        start = self._tokenizer.bos_token_id
-        start = self._tokenizer.eos_token_id if start is None else start
-        prefix = [] if start is None else [int(start)]
-        prefix += given[: self._limit // 2 - len(prefix)]
+        prefix = [*self._start, *given[: self._prefix_room(len(ids))]]
         span = self._limit - len(prefix)
         begin, done = 0, 0 if prefix else 1
         while done < len(ids):

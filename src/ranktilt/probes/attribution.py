@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,10 @@ from ranktilt.probes.base import (
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.readability import ReadabilityProbe, SentenceLengthProbe
 from ranktilt.probes.statistics import StatisticsProbe
+from ranktilt.probes.twin_scores import judged_origins, origin_codes, score_twins
 from ranktilt.probes.vocabulary import QueryWordsProbe, SpecificityProbe, TypeTokenProbe
 from ranktilt.rankers.base import Ranker
+from ranktilt.rankers.candidates import check_reranked
 from ranktilt.run import Run, codes, collection_rows
 from ranktilt.statistics.regression import MOST_REGRESSORS, Regression, regress
 
@@ -71,6 +73,8 @@ class Attribution:
     properties: tuple[str, ...]
     """Those in which twins differ, and not all by the same."""
     twins: int
+    selection: str
+    """Which pairs of twins these are: ``judged``, ``all`` that were drawn or are there, or ``retrieved`` with both."""
     score: Regression
     """Of the score gap, in standard deviations of the query's scores."""
     rank: Regression
@@ -88,26 +92,31 @@ def default_properties() -> list[TextProbe]:
 
 def attribute(
     collection: Collection,
-    runs: Sequence[Run],
+    rankers: Sequence[Ranker | Run],
     properties: Sequence[TextProbe] | None = None,
     *,
     ranker: Ranker | None = None,
     reference: str | None = None,
+    seed: int = 0,
 ) -> ProbeResult:
-    """Regress the gaps between twins on the differences between their texts, for each run and source.
+    """Regress the gaps between twins on the differences between their texts, for each ranker and source.
 
-    y = b₀ + Σ b_j · z_j + e over all twins that a run holds both of, query by query: y is the score gap in standard
-    deviations of the query's scores, or the rank gap; z_j is the difference in a property divided by its standard
-    deviation, so that b₀ is the gap of twins that do not differ. The mean gap is b₀ + Σ b_j · mean(z_j), which says
-    how much of it goes with each property. Errors are clustered by query and by origin. That a gap goes with a
-    property does not show that the ranker goes by it.
+    y = b₀ + Σ b_j · z_j + e over the judged twins, query by query, or over all that are scored where fewer than 30
+    pairs are judged: y is the score gap in standard deviations of the query's scores, or the rank gap; z_j is the
+    difference in a property divided by its standard deviation, so that b₀ is the gap of twins that do not differ. The
+    mean gap is b₀ + Σ b_j · mean(z_j), which says how much of it goes with each property. Errors are clustered by query
+    and by origin. That a gap goes with a property does not show that the ranker goes by it.
+
+    A ranker scores twins whether it retrieves them or not. Where it scores only what it retrieves, as a saved run does,
+    they are those of which both are retrieved: chosen by their scores, so that no part of their gap is named.
 
     Parameters
     ----------
     collection : Collection
         With twins.
-    runs : sequence of Run
-        Rankings of it; more retrieved twins say more.
+    rankers : sequence of Ranker or Run
+        Each scores as many documents a query as it ranks (`k`): judged ones first, others drawn at random, with all
+        their twins. A run that holds all twins is as good.
     properties : sequence of TextProbe, optional
         At most 10, each once; by default n-gram perplexity, length, specificity, readability, sentence length,
         type/token ratio and query words.
@@ -115,13 +124,15 @@ def attribute(
         Whose view a property needs.
     reference : str, optional
         The source that the others are held against: ``"human"`` where there is one, or else the first.
+    seed : int, optional
+        Of the draw of documents.
 
     Returns
     -------
     ProbeResult
-        A row for each source, run, kind of gap and property, with the coefficient, its interval, its part of the mean
-        gap and of R², its variance inflation, and R² without it; the first row of each is what remains. A table and a
-        figure for each source and run show the score gap.
+        A row for each source, ranker, kind of gap and property, with the coefficient, its interval, its part of the
+        mean gap and of R², its variance inflation, and R² without it; the first row of each is what remains. A table
+        and a figure for each source and ranker show the score gap.
 
     Raises
     ------
@@ -139,11 +150,16 @@ def attribute(
     if not sources:
         raise UserError(f"nothing to attribute: no source has twins of {first}")
     measured = [(one, one.measure(collection, first, ranker)) for one in chosen]
-    found = [[_attribution(collection, run, (first, source), measured) for run in runs] for source in sources]
+    runs = [_scored(collection, one, (first, *sources), seed) for one in rankers]
+    found = [
+        [_attribution(collection, run, bool(note), (first, source), measured) for run, note in runs]
+        for source in sources
+    ]
     every = [one for same in found for one in same]
     tables, figures = zip(*(shown for same in found for shown in _shown(same)), strict=True)
     units = "; ".join(f"{_named(one)}: {one.what}" for one in chosen)
-    notes = [note for one in every for note in one.notes]
+    notes = [note for _, note in runs if note]
+    notes += [note for one in every for note in one.notes]
     notes.append(
         f"Gaps are in standard deviations (sd) of a query's scores, positive where a source is ahead of {first}. A "
         f"coefficient is for one standard deviation of what twins differ by. Properties: {units}."
@@ -151,6 +167,18 @@ def attribute(
     rows = tuple(row for one in every for row in _rows(one))
     said = " ".join(table.says for table in tables)
     return ProbeResult("attribution", QUESTION, CITATION, rows, (), figures, said, tables, tuple(notes))
+
+
+def _scored(collection: Collection, one: Ranker | Run, sources: Sequence[str], seed: int) -> tuple[Run, str]:
+    """Score twins by a ranker, and say which and how many; rank with it where it scores only what it retrieves."""
+    if isinstance(one, Run):
+        return one, ""
+    run = score_twins(collection, one, sources, seed)
+    if run is None:
+        return check_reranked(one.rank(collection), None, one), ""
+    scored = f"{len(run.docs):,} documents scored for {counted(len(run.queries), 'query', 'queries')}"
+    how = f"retrieved or not: judged ones first, others drawn at random (seed {seed}), with their twins"
+    return run, f"{run.name}: {scored}, {how}"
 
 
 def gaps(collection: Collection, run: Run, reference: str, source: str) -> Gaps:
@@ -177,8 +205,14 @@ def _named(one: TextProbe) -> str:
     return one.label or one.name
 
 
-def _attribution(collection: Collection, run: Run, sources: tuple[str, str], measured: Measured) -> Attribution:
+def _attribution(
+    collection: Collection, run: Run, drawn: bool, sources: tuple[str, str], measured: Measured
+) -> Attribution:
     found = gaps(collection, run, *sources)
+    queries = int(np.isin(run.queries, collection.queries["id"]).sum())
+    selection = "retrieved"
+    if drawn or len(found.query) == queries * collection.pairs(*sources).height:
+        found, selection = _judged(collection, found)
     names = np.array([_named(one) for one, _ in measured])
     columns = np.stack([
         one.of_pairs(collection, values, found.query, found.other)
@@ -196,7 +230,7 @@ def _attribution(collection: Collection, run: Run, sources: tuple[str, str], mea
             f"holds {held}{fault}"
         )
     columns, query = columns[known], found.query[known]
-    origin = collection.docs["origin"].rank("dense").to_numpy().astype(np.int64)[found.reference[known]] - 1
+    origin = origin_codes(collection)[found.reference[known]]
     spread = columns.std(axis=0)
     varies = spread > _SAME * np.abs(columns).max(axis=0)
     scaled = columns[:, varies] / spread[varies]
@@ -211,7 +245,16 @@ def _attribution(collection: Collection, run: Run, sources: tuple[str, str], mea
         notes.append(f"left out, because all twins differ by the same: {join_words(same)}".replace("(+0)", "(0)"))
     notes += _cautions(properties, fits[0], query)
     said = tuple(f"{run.name}, {sources[1]}: {note}" for note in notes)
-    return Attribution(run.name, sources[1], sources[0], properties, len(query), fits[0], fits[1], said)
+    return Attribution(run.name, sources[1], sources[0], properties, len(query), selection, fits[0], fits[1], said)
+
+
+def _judged(collection: Collection, found: Gaps) -> tuple[Gaps, str]:
+    """Keep the judged pairs where they are enough, and say which pairs these are."""
+    pair = found.query * collection.docs.height + origin_codes(collection)[found.reference]
+    judged = np.isin(pair, judged_origins(collection))
+    if judged.sum() < _FEWEST:
+        return found, "all"
+    return Gaps(*(getattr(found, item.name)[judged] for item in fields(Gaps))), "judged"
 
 
 def _cautions(properties: tuple[str, ...], fit: Regression, query: Rows) -> Iterator[str]:
@@ -235,7 +278,8 @@ def _rows(one: Attribution) -> Iterator[dict[str, Any]]:
             part, part_low, part_high = fit.parts[number].tolist()
             j = number - 1
             yield {
-                "source": one.source, "ranker": one.ranker, "of": of, "property": name, "twins": one.twins, **gap,
+                "source": one.source, "ranker": one.ranker, "of": of, "property": name, "twins": one.twins,
+                "selection": one.selection, **gap,
                 "coefficient": value, "low": low, "high": high,
                 "part": part, "part low": part_low, "part high": part_high,
                 "share of R²": float(fit.shares[j]) if number else None, "R²": fit.r2,
@@ -270,7 +314,7 @@ def _table(one: Attribution, names: Sequence[str]) -> ProbeTable:
             row["R² without"] = float(fit.without[j])
             row["inflation"] = "∞" if np.isinf(fit.inflation[j]) else float(fit.inflation[j])
         rows.append(row)
-    pairs = counted(one.twins, "pair of twins", "pairs of twins")
+    pairs = _pairs(one, "pair of twins", "pairs of twins")
     title = f"{one.ranker}, {one.source}: mean score gap {_interval(fit.mean)} over {pairs}, R² {fit.r2:.4f}"
     return ProbeTable(title, tuple(rows), _DECIMALS, _sentence(one))
 
@@ -281,6 +325,8 @@ def _figure(one: Attribution, names: Sequence[str], ends: tuple[float, ...]) -> 
     series = {name: tuple(parts[name]) for name in names}
     largest = max(names, key=lambda name: abs(parts[name][0]))
     says = f"Of a mean gap of {_sd(fit.mean[0])}, the largest part: {largest}, {_sd(parts[largest][0])}."
+    if one.selection == "retrieved":
+        says = f"Parts of a mean gap of {_sd(fit.mean[0])}, of retrieved pairs only."
     title = f"{one.ranker}, {one.source}: what the mean score gap goes with"
     return ProbeFigure("forest", title, _PART, ends, series, says)
 
@@ -289,7 +335,7 @@ def _sentence(one: Attribution) -> str:
     """Say of a ranker how much of its gap goes with what, where there is a gap at all."""
     fit = one.score
     gap, low, high = fit.mean.tolist()
-    over = counted(one.twins, "pair", "pairs")
+    over = _pairs(one, "pair", "pairs")
     if low == gap == high == 0:
         return (
             f"{one.ranker} gives {one.source} and {one.reference} the same score in all {over}: nothing to attribute."
@@ -297,6 +343,11 @@ def _sentence(one: Attribution) -> str:
     if low <= 0 <= high:
         between = f"between {one.source} and {one.reference}"
         return f"{one.ranker} shows no gap {between}: {_interval(fit.mean)} over {over}, so nothing is attributed."
+    if one.selection == "retrieved":
+        return (
+            f"{one.ranker} scores only what it retrieves: a mean gap of {_interval(fit.mean)} over {over}. Which these "
+            "are depends on their scores, so that shares are of retrieved pairs only, and none is named."
+        )
     favoured = one.source if gap > 0 else one.reference
     lead = f"{one.ranker} scores {favoured} higher than its twins: of a mean gap of {_interval(fit.mean)} over {over},"
     steady = min(abs(low), abs(high)) >= abs(gap) / 2 and np.abs(fit.parts[:, 0]).max() <= 2 * abs(gap)
@@ -313,6 +364,11 @@ def _sentence(one: Attribution) -> str:
         said.append(f"{amount(sum(part for part, _ in rest))} goes with {others if len(rest) > 1 else rest[0][1]}")
     maybe = ", which may be nothing" if remains[1] <= 0 <= remains[2] else ""
     return f"{lead} {'; '.join(filter(None, [', '.join(said), f'{amount(remains[0])} remains{maybe}']))}."
+
+
+def _pairs(one: Attribution, singular: str, plural: str) -> str:
+    pairs = counted(one.twins, singular, plural)
+    return pairs if one.selection == "all" else pairs.replace(" ", f" {one.selection} ", 1)
 
 
 def _sd(value: float) -> str:

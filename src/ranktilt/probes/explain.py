@@ -131,6 +131,9 @@ def explain(
         notes = [f"{one.name} is left out: it needs an encoder, such as --encoder dense:minilm" for one in chosen
                  if one.needs_encoder]  # fmt: skip
         chosen = [one for one in chosen if not one.needs_encoder]
+    for named in attribute:
+        if isinstance(named, Ranker):
+            named.check()
     for one in chosen:
         one.check()
         if one.needs_encoder:
@@ -159,8 +162,7 @@ def explain(
     report("probing texts", len(chosen), len(chosen))
     if attribute:
         properties = [one for one in chosen if isinstance(one, TextProbe)] or None
-        runs = [one if isinstance(one, Run) else one.rank(collection) for one in attribute]
-        results.append(attributed(collection, runs, properties, ranker=ranker, reference=first))
+        results.append(attributed(collection, attribute, properties, ranker=ranker, reference=first))
     if theorem:
         results.append(check_theorem(collection, *models, names=theorem, reference=first))
     notes += _notes(collection, first)

@@ -104,7 +104,9 @@ class PerplexityProbe(TextProbe):
             )
         model = self.model()
         if self.given:
-            return _given_origin(collection, reference, model, label)
+            values, cut = _given_origin(collection, reference, model, label)
+            self._more = {"origins cut": cut}
+            return values
         texts = docs["text"].to_list()
         self._more = {"lossy texts": model.count_lossy(texts)}
         if model.resolved_kind == "masked" and model.every:
@@ -125,14 +127,16 @@ class PerplexityProbe(TextProbe):
         return [{**described(name, one), **self._more} for name, one in found.items()]
 
 
-def _given_origin(collection: Collection, reference: str, model: Likelihood, label: str) -> Floats:
+def _given_origin(collection: Collection, reference: str, model: Likelihood, label: str) -> tuple[Floats, int]:
+    """Score documents after their origins; says of how many origins only the beginning is read."""
     docs = collection.docs.with_row_index("row")
     known = docs.filter(pl.col("source") == reference).select("origin", before="text")
     others = docs.filter(pl.col("source") != reference).join(known, on="origin", maintain_order="left")
     values = np.full(docs.height, np.nan)
     found = model.score(others["text"].to_list(), others["before"].to_list(), label=label)
     values[others["row"].to_numpy()] = found.perplexity
-    return values
+    cut = sum(not model.reads_whole(*both) for both in others.select("before", "text").iter_rows())
+    return values, cut
 
 
 def _masking_error(model: Likelihood, texts: list[str], seed: int, label: str) -> tuple[float, float]:

@@ -22,6 +22,7 @@ MOST_DIMENSIONS = 4_096
 HEAD = 0.1
 """Of the singular values, the largest tenth is the head; the rest is the tail."""
 _RESAMPLES = 1_000
+_MOST_ERROR = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,22 +41,28 @@ class Spectrum:
     """95 % interval of the source's head share less the reference's, by a bootstrap over twins."""
     leading: EffectSize
     """Share of a document's squared length along the reference's leading directions, twins compared."""
-    error: float
-    """Bound of the relative error of the smallest value, from rounding."""
+    errors: Floats
+    """Bound of the relative error of each value, on whichever side it is larger, from rounding."""
 
     @property
     def relative(self) -> Floats:
-        """Each of the source's values divided by the reference's of the same index; NaN where that is 0."""
-        out = np.full(len(self.values), np.nan)
-        np.divide(self.values, self.reference, out=out, where=self.reference > 0)
-        return out
+        """Each of the source's values divided by the reference's of the same index, as far as both are above rounding.
+
+        The smaller a value, the larger its error: they end before the first whose error may be over a tenth.
+        """
+        known = int(np.argmax(np.append(self.errors > _MOST_ERROR, True)))
+        return self.values[:known] / self.reference[:known]
 
 
-def singular_values(blocks: Iterator[Floats], dimensions: int) -> tuple[Floats, Floats, float]:
-    """Return all singular values of a matrix that comes in blocks of rows, its right vectors, and an error bound.
+def singular_values(
+    blocks: Iterator[Floats], dimensions: int, *, store: str = "float32"
+) -> tuple[Floats, Floats, Floats]:
+    """Return all singular values of a matrix that comes in blocks of rows, its right vectors, and error bounds.
 
     They are the roots of the eigenvalues of the d × d Gram matrix, summed in float64, so that no more than a block is
-    in memory. That squares the matrix's condition: a value σ has a relative error of at most d ε σ₁² / (2 σ²) or so.
+    in memory. That squares the matrix's condition: it adds d ε₆₄ σ₁² / (2 σ²) or so to the relative error of a value σ.
+    Most of it comes of the numbers' own rounding: vectors known to a relative ε change no singular value by more than
+    ε ‖A‖ (Weyl; ‖A‖² is the sum of all σ²), which is ε ‖A‖ / σ of it.
 
     Parameters
     ----------
@@ -63,6 +70,8 @@ def singular_values(blocks: Iterator[Floats], dimensions: int) -> tuple[Floats, 
         Rows of the matrix.
     dimensions : int
         d, the length of a row.
+    store : {"float32", "float16"}, optional
+        To what the numbers were rounded.
 
     Returns
     -------
@@ -70,17 +79,18 @@ def singular_values(blocks: Iterator[Floats], dimensions: int) -> tuple[Floats, 
         Largest first, at least 0.
     vectors : ndarray, shape (d, d)
         A right singular vector a column, in the same order.
-    error : float
-        Bound of the relative error of the smallest value that is not 0.
+    errors : ndarray, shape (d,)
+        Bound of the relative error of each value; infinite for 0.
     """
     gram = np.zeros((dimensions, dimensions))
     for block in blocks:
         gram += block.T @ block
     squares, vectors = np.linalg.eigh(gram)
     values = np.sqrt(np.maximum(squares[::-1], 0.0))
-    floor = dimensions * np.finfo(float).eps * float(squares[-1])
-    smallest = float(np.min(squares[squares > floor], initial=np.inf))
-    return values, vectors[:, ::-1], floor / (2 * smallest) if np.isfinite(smallest) else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.finfo(store).eps * np.linalg.norm(values) / values
+        errors += dimensions * np.finfo(float).eps / 2 * (values[0] / values) ** 2
+    return values, vectors[:, ::-1], np.nan_to_num(errors, nan=np.inf, posinf=np.inf)
 
 
 def spectrum(
@@ -102,8 +112,8 @@ def spectrum(
         twins = counted(count, "pair of twins", "pairs of twins")
         raise UserError(f"spectrum of {source}: {most} values need more than {most} pairs of twins, got {twins}{fewer}")
     with one_thread():
-        ours = singular_values(_blocks(vectors, rows[0]), dimensions)
-        theirs = singular_values(_blocks(vectors, rows[1]), dimensions)
+        ours = singular_values(_blocks(vectors, rows[0]), dimensions, store=vectors.store)
+        theirs = singular_values(_blocks(vectors, rows[1]), dimensions, store=vectors.store)
         head = max(round(HEAD * most), 1)
         lengths, inside = zip(*(_energies(vectors, side, found[1][:, :head]) for side, found in
                                 zip(rows, (ours, theirs), strict=True)), strict=True)  # fmt: skip
@@ -113,7 +123,8 @@ def spectrum(
               ((inside[0], lengths[0]), (along, lengths[1]))]  # fmt: skip
     return Spectrum(
         source, count, ours[0][:most], theirs[0][:most], (heads[0], heads[1]), _interval(inside, lengths, seed),
-        effect_size(source, "share along the leading directions", *shares), max(ours[2], theirs[2]),
+        effect_size(source, "share along the leading directions", *shares),
+        np.maximum(ours[2], theirs[2])[:most],
     )  # fmt: skip
 
 
@@ -175,10 +186,12 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
         """Make a row a source; the figure is the relative singular values."""
         rows = [
             {
-                "source": one.source, "pairs": one.pairs, "values": len(one.values), "head": one.heads[1],
+                "source": one.source, "pairs": one.pairs, "values": len(one.values),
+                "above rounding": len(one.relative), "head": one.heads[1],
                 f"head of {reference}": one.heads[0], "difference low": one.interval[0],
                 "difference high": one.interval[1], "effective rank": effective_rank(one.values),
-                f"effective rank of {reference}": effective_rank(one.reference), "error bound": one.error,
+                f"effective rank of {reference}": effective_rank(one.reference),
+                "error bound": float(one.errors[len(one.relative) - 1]) if len(one.relative) else np.nan,
             }
             for one in measured
         ]  # fmt: skip
@@ -203,12 +216,20 @@ def _figures(measured: tuple[Spectrum, ...], reference: str) -> list[ProbeFigure
     if not measured:
         return []
     series = {one.source: tuple(one.relative.tolist()) for one in measured}
-    says = "; ".join(
-        f"{one.source}: {one.relative[0]:.3f} at the first value, {one.relative[-1]:.3f} at the last"
-        for one in measured
-    )
+    says = "; ".join(f"{one.source}: {_ends(one)}" for one in measured)
     title = f"Relative singular values ({reference} = 1)"
     return [ProbeFigure("curve", title, "index", (), series, f"{says}.")]
+
+
+def _ends(one: Spectrum) -> str:
+    """Say where a curve starts and ends, and at which index."""
+    relative, count = one.relative, len(one.values)
+    if not len(relative):
+        return "no value is above rounding"
+    last = "the last"
+    if len(relative) < count:
+        last = f"the last that is above rounding ({len(relative)} of {count})"
+    return f"{relative[0]:.3f} at the first value, {relative[-1]:.3f} at {last}"
 
 
 def _sentence(one: Spectrum, reference: str) -> str:

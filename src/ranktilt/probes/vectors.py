@@ -36,13 +36,16 @@ class DocumentVectors:
 
     stored: Any
     row: Rows
+    store: str = "float32"
+    """How the numbers are kept, which bounds what can be known of them."""
 
     @classmethod
     def of(cls, collection: Collection, ranker: Ranker | None, for_: str = "similarity") -> DocumentVectors:
         """Encode a collection's documents as a dense ranker does; what is cached is not computed again."""
         dense = require_encoder(ranker, for_)
         texts = collection.texts(dense.text)
-        return cls(*dense.encoder.encode(texts, "document", f"{dense!r}: encoding documents"))
+        stored, row = dense.encoder.encode(texts, "document", f"{dense!r}: encoding documents")
+        return cls(stored, row, getattr(dense, "store", "float32"))
 
     def unit(self, documents: Rows) -> Floats:
         """Read documents' vectors, each divided by its length; NaN for a vector of zeros."""

@@ -18,7 +18,7 @@ from ranktilt._version import __version__
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import DataWarning, UserError, unknown
 from ranktilt.progress import report
-from ranktilt.rankers.candidates import Candidates, append_tail, check_reranked
+from ranktilt.rankers.candidates import Candidates, append_tail, check_reranked, same_entries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.rankers.spec import Stage
 from ranktilt.run import Run, collection_rows
@@ -46,6 +46,8 @@ class Ranker(ABC):
     """What ``preset=NAME`` stands for: options as text. Options beside it come first; what it means is printed."""
     reranks: ClassVar[bool] = True
     """Whether it can rank the candidates of a run."""
+    scores_given: ClassVar[bool] = True
+    """Whether, where it re-ranks, a document's score depends on it and the query alone, and asking for it is cheap."""
     renamed: ClassVar[Mapping[str, str]] = {}
     """New names of options by their earlier ones, which are understood for one version more."""
 
@@ -170,6 +172,19 @@ class Pipeline(Ranker):
 def stages_of(ranker: Ranker) -> tuple[Ranker, ...]:
     """Return the stages of a pipeline; of any other ranker itself."""
     return ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
+
+
+def score_documents(ranker: Ranker, collection: Collection, given: Run) -> Run | None:
+    """Score a run's documents, all of them, by a ranker's last stage; None where it scores only what it retrieves."""
+    last = stages_of(ranker)[-1]
+    if not (last.reranks and last.scores_given):
+        return None
+    if hasattr(last, "k"):
+        last = replace(last, k=int(np.diff(given.offsets).max(initial=1)))  # type: ignore[type-var]
+    found = last.rank(collection, given)
+    if not (isinstance(found, Run) and same_entries(found, given) and found.scored):
+        return None
+    return replace(found, spec={**found.spec, "ranker": repr(ranker)})
 
 
 def _keeps_tail(stage: Ranker) -> bool:

@@ -112,6 +112,11 @@ def check_reranked(found: Run, candidates: Run | None, ranker: object) -> Run:
     return found
 
 
+def same_entries(found: Run, candidates: Run) -> bool:
+    """Tell whether a run holds exactly a run's candidates, in whatever order."""
+    return np.array_equal(np.sort(_entries(found, candidates)), np.sort(_entries(candidates, candidates)))
+
+
 def _entries(run: Run, table: Run) -> Ints:
     """A number for each pair of query and document; −1 where `table` does not know one of them."""
     query = codes(pl.Series(run.queries, dtype=pl.String), pl.Series(table.queries, dtype=pl.String))[run.entry_queries]

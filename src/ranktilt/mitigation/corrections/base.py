@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +93,8 @@ class Correction(Ranker):
 
     Candidates whose order does not change keep their scores to the last bit. `k` candidates are kept, all by default.
     """
+
+    scores_given: ClassVar[bool] = False
 
     by: str = field(default="source", kw_only=True)
     k: int | None = field(default=None, kw_only=True)

@@ -72,6 +72,7 @@ class LLMRanker(Ranker):
     """
 
     argument: ClassVar[str | None] = "llm"
+    scores_given: ClassVar[bool] = False
     renamed: ClassVar[Mapping[str, str]] = {"max_failed": "max_failures"}
     prompts: ClassVar[tuple[str, ...]]
     """Names of its prompts, the default first."""
