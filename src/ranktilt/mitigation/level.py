@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from ranktilt.mitigation.bench import EFFECTIVENESS, Trial, bench, reference_alo
 from ranktilt.mitigation.corrections.base import Correction
 from ranktilt.mitigation.level_methods import FEW, At, Fitting, correct, group_columns, method_named
 from ranktilt.mitigation.query_split import QuerySplit
-from ranktilt.mitigation.result import BUDGET, Bench, Intervention, check_limits
+from ranktilt.mitigation.result import BUDGET, Bench, Intervention, RefusedMethod, check_limits
 from ranktilt.probes.perplexity import NGRAM
 from ranktilt.progress import report
 from ranktilt.rankers.base import DEPTH, FirstStage, Pipeline, Ranker, cut, entries
@@ -118,7 +119,8 @@ def level(
 
     Each method learns from the queries to fit on. Of its strengths the smallest is chosen whose tilt on the queries to
     select by lies within half of `level`, at a loss within the budget; where none does, the one nearest to level. On
-    the test queries the chosen ones are judged, and all strengths are shown.
+    the test queries the chosen ones are judged, and all strengths are shown. A method that cannot be tried is told with
+    the reason (`Bench.refused`).
 
     Parameters
     ----------
@@ -144,8 +146,7 @@ def level(
     Raises
     ------
     UserError
-        If there is nothing to fit on, a method does not suit the ranker, the groups or the run, or an option is out of
-        range.
+        If there is nothing to fit on, no method suits the ranker, the groups and the run, or an option is out of range.
     """
     options = options or Levelling()
     check_limits(level, budget)
@@ -159,25 +160,38 @@ def level(
         folder=Path(folder), by=options.by, page=asked[0].cutoff or 10, target=options.target, lm=options.lm,
         seed=options.seed, force=options.force, held_out=split.held_out,
     )  # fmt: skip
-    if options.methods == USUAL and not fitting.run.scored:
-        options = replace(options, methods=tuple(name for name in USUAL if name != "offset"))
-        fitting.sentences.append(f"offset is left out: {fitting.run.name} gives only an order")
-    rankers = {name: method_named(name)(fitting) for name in options.methods}
+    rankers, refused = dict[str, At](), dict[str, UserError]()
+    for method in options.methods:
+        with _noting_refusal(method, refused):
+            rankers[method] = method_named(method)(fitting)
     given = {
         "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by, "pairs": [pair],
         "reference": pair[0], **how, "seed": options.seed,
     }  # fmt: skip
-    tried = bench(split.select, stage.trials(split.select, rankers, options), asked[:1], resamples=FEW, **given)
-    selected = choose_strengths(tried)
-    trials = stage.trials(split.test, rankers, options)
+    select, test = (stage.trials(side, rankers, options, refused) for side in (split.select, split.test))
+    if not set(options.methods) - set(refused):
+        raise next(iter(refused.values()))
+    select, test = ([one for one in side if one.intervention.method not in refused] for side in (select, test))
+    selected = choose_strengths(bench(split.select, select, asked[:1], resamples=FEW, **given))
     found = bench(
-        split.test, trials, asked, resamples=resamples, selected=selected, others=group_columns(split.test, options.by),
+        split.test, test, asked, resamples=resamples, selected=selected, others=group_columns(split.test, options.by),
         **given,
     )  # fmt: skip
     sides = {"fit": split.fit, "select": split.select, "test": split.test}
     queries = {name: len(side.judged) for name, side in sides.items()}
-    notes = (*fitting.sentences, *split.notes, *found.notes)
-    return replace(found, notes=notes, spec={**found.spec, "queries": queries, "levelling": asdict(options)})
+    notes = (*fitting.sentences, *split.notes, *split.recurring(), *found.notes)
+    reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())
+    spec = {**found.spec, "queries": queries, "levelling": asdict(options)}
+    return replace(found, notes=notes, refused=reasons, spec=spec)
+
+
+@contextmanager
+def _noting_refusal(method: str, refused: dict[str, UserError]) -> Iterator[None]:
+    """Keep the first reason why a method cannot be tried, and go on."""
+    try:
+        yield
+    except UserError as error:
+        refused.setdefault(method, error)
 
 
 def choose_strengths(tried: Bench) -> list[str]:
@@ -243,23 +257,25 @@ class _Stage:
         parts = cut(entries(run, held), keys, self.depth)
         return Run(tuple(run.queries[number] for number in held), *parts, run.ids, run.spec)
 
-    def trials(self, side: Collection, rankers: Mapping[str, At], options: Levelling) -> list[Trial]:
-        """The baseline, and every method at every strength."""
+    def trials(
+        self, side: Collection, rankers: Mapping[str, At], options: Levelling, refused: dict[str, UserError]
+    ) -> list[Trial]:
+        """The baseline, and every method at every strength; why a method cannot rank goes to `refused`."""
         base, own = self.rank(side), None
         searched = None
         if self.ranker is not None and not self.saved and options.by == "source" and side.qrels.height:
             searched = reference_alone(side, _pair(side, options)[0])
             own = self.ranker.rank(searched)
         found = [Trial(Intervention(self.text, "", 0.0, self.text), base, own)]
-        total = len(rankers) * len(options.strengths)
-        for method, at in rankers.items():
-            for strength in sorted(options.strengths):
-                ranker = at(strength)
+        dials = [(method, strength) for method in rankers for strength in sorted(options.strengths)]
+        for number, (method, strength) in enumerate(dials, start=1):
+            with _noting_refusal(method, refused):
+                ranker = rankers[method](strength)
                 text = f"{self.text}>>{ranker!r}" if isinstance(ranker, Correction) else repr(ranker)
                 one = Intervention(f"{method} {strength:g}", method, strength, text)
                 alone = None if own is None else correct(ranker, side, own, searched)
                 found.append(Trial(one, correct(ranker, side, base), alone))
-                report("correcting", len(found) - 1, total)
+            report("correcting", number, len(dials))
         return found
 
 
