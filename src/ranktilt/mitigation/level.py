@@ -20,6 +20,7 @@ from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.mitigation.bench import EFFECTIVENESS, Trial, bench, reference_alone
 from ranktilt.mitigation.corrections.base import Correction
+from ranktilt.mitigation.corrections.fair_rerank import FairReRank
 from ranktilt.mitigation.level_methods import FEW, At, Fitting, correct, group_columns, method_named
 from ranktilt.mitigation.query_split import QuerySplit
 from ranktilt.mitigation.result import BUDGET, Bench, Intervention, RefusedMethod, check_limits
@@ -30,6 +31,10 @@ from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 STRENGTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
+COVERAGE = (
+    "intervals less the baseline are a little narrow: in 330 benches of offset they held what further queries gave in "
+    "91 %, those of selected tilts in 95 %"
+)
 USUAL = ("offset", "interleave", "fair-rerank")
 """Methods that need nothing but a run with scores."""
 
@@ -100,6 +105,7 @@ class Levelling:
             raise UserError("a target is where fair re-ranking ends; none of the methods is fair-rerank")
         if len(units) > 1:
             raise UserError("a target is points of a share or a ratio of exposures; level fair-rerank:exposure apart")
+        FairReRank(method="exposure" if True in units else "fa-ir", target=self.target)  # refuses what is out of range
 
 
 def level(
@@ -164,22 +170,22 @@ def level(
     for method in options.methods:
         with _noting_refusal(method, refused):
             rankers[method] = method_named(method)(fitting)
+    if not rankers:
+        raise next(iter(refused.values()))
     given = {
         "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by, "pairs": [pair],
         "reference": pair[0], **how, "seed": options.seed,
     }  # fmt: skip
-    select, test = (stage.trials(side, rankers, options, refused) for side in (split.select, split.test))
-    if not set(options.methods) - set(refused):
-        raise next(iter(refused.values()))
-    select, test = ([one for one in side if one.intervention.method not in refused] for side in (select, test))
-    selected = choose_strengths(bench(split.select, select, asked[:1], resamples=FEW, **given))
+    trials = stage.trials(split.select, rankers, options, refused)
+    selected = choose_strengths(bench(split.select, trials, asked[:1], resamples=FEW, **given))
+    trials = stage.trials(split.test, rankers, options, refused)
     found = bench(
-        split.test, test, asked, resamples=resamples, selected=selected, others=group_columns(split.test, options.by),
-        **given,
+        split.test, trials, asked, resamples=resamples, others=group_columns(split.test, options.by),
+        selected=[name for name in selected if name in {one.intervention.name for one in trials}], **given,
     )  # fmt: skip
     sides = {"fit": split.fit, "select": split.select, "test": split.test}
     queries = {name: len(side.judged) for name, side in sides.items()}
-    notes = (*fitting.sentences, *split.notes, *split.recurring(), *found.notes)
+    notes = (*fitting.sentences, *split.notes, *split.recurring(), COVERAGE, *found.notes)
     reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())
     spec = {**found.spec, "queries": queries, "levelling": asdict(options)}
     return replace(found, notes=notes, refused=reasons, spec=spec)
@@ -191,6 +197,8 @@ def _noting_refusal(method: str, refused: dict[str, UserError]) -> Iterator[None
     try:
         yield
     except UserError as error:
+        if isinstance(error.__cause__, OSError):  # a file's fault, not the method's
+            raise
         refused.setdefault(method, error)
 
 
@@ -276,6 +284,9 @@ class _Stage:
                 alone = None if own is None else correct(ranker, side, own, searched)
                 found.append(Trial(one, correct(ranker, side, base), alone))
             report("correcting", number, len(dials))
+        found = [one for one in found if one.intervention.method not in refused]
+        if len(found) == 1:
+            raise next(iter(refused.values()))
         return found
 
 
