@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -16,8 +15,6 @@ import pytest
 from benchmarks.simulated import Simulated
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError
-from ranktilt.mitigation.corrections.interleave import Interleave
 from ranktilt.mitigation.level import USUAL, Levelling, at_depth, choose_strengths, level
 from ranktilt.mitigation.level_methods import group_columns
 from ranktilt.mitigation.query_split import QuerySplit
@@ -261,12 +258,6 @@ def test_a_method_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
     assert [(row["method"], row["reason"]) for row in rows] == list(found.refused)
     with refused(f"causal {reason}"):
         levelled(tmp_path, "causal", "projection")
-
-
-def test_a_method_that_cannot_rank_what_is_there_is_refused_too(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(Interleave, "rescored", Mock(side_effect=UserError("interleave: no such list")))
-    found = levelled(tmp_path, "offset", "interleave", measures=["nDCG@10"])
-    assert (found.methods, found.refused) == (("offset",), (("interleave", "no such list"),))
 
 
 def test_documents_that_select_and_test_share_are_counted(tmp_path: Path) -> None:

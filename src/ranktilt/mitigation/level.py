@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -168,20 +167,24 @@ def level(
     )  # fmt: skip
     rankers, refused = dict[str, At](), dict[str, UserError]()
     for method in options.methods:
-        with _noting_refusal(method, refused):
+        try:
             rankers[method] = method_named(method)(fitting)
+        except UserError as error:
+            if isinstance(error.__cause__, OSError):  # a file's fault, not the method's
+                raise
+            refused[method] = error
     if not rankers:
         raise next(iter(refused.values()))
     given = {
         "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by, "pairs": [pair],
         "reference": pair[0], **how, "seed": options.seed,
     }  # fmt: skip
-    trials = stage.trials(split.select, rankers, options, refused)
-    selected = choose_strengths(bench(split.select, trials, asked[:1], resamples=FEW, **given))
-    trials = stage.trials(split.test, rankers, options, refused)
+    tried = bench(split.select, stage.trials(split.select, rankers, options), asked[:1], resamples=FEW, **given)
+    selected = choose_strengths(tried)
+    trials = stage.trials(split.test, rankers, options)
     found = bench(
-        split.test, trials, asked, resamples=resamples, others=group_columns(split.test, options.by),
-        selected=[name for name in selected if name in {one.intervention.name for one in trials}], **given,
+        split.test, trials, asked, resamples=resamples, selected=selected, others=group_columns(split.test, options.by),
+        **given,
     )  # fmt: skip
     sides = {"fit": split.fit, "select": split.select, "test": split.test}
     queries = {name: len(side.judged) for name, side in sides.items()}
@@ -189,17 +192,6 @@ def level(
     reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())
     spec = {**found.spec, "queries": queries, "levelling": asdict(options)}
     return replace(found, notes=notes, refused=reasons, spec=spec)
-
-
-@contextmanager
-def _noting_refusal(method: str, refused: dict[str, UserError]) -> Iterator[None]:
-    """Keep the first reason why a method cannot be tried, and go on."""
-    try:
-        yield
-    except UserError as error:
-        if isinstance(error.__cause__, OSError):  # a file's fault, not the method's
-            raise
-        refused.setdefault(method, error)
 
 
 def choose_strengths(tried: Bench) -> list[str]:
@@ -265,28 +257,23 @@ class _Stage:
         parts = cut(entries(run, held), keys, self.depth)
         return Run(tuple(run.queries[number] for number in held), *parts, run.ids, run.spec)
 
-    def trials(
-        self, side: Collection, rankers: Mapping[str, At], options: Levelling, refused: dict[str, UserError]
-    ) -> list[Trial]:
-        """The baseline, and every method at every strength; why a method cannot rank goes to `refused`."""
+    def trials(self, side: Collection, rankers: Mapping[str, At], options: Levelling) -> list[Trial]:
+        """The baseline, and every method at every strength."""
         base, own = self.rank(side), None
         searched = None
         if self.ranker is not None and not self.saved and options.by == "source" and side.qrels.height:
             searched = reference_alone(side, _pair(side, options)[0])
             own = self.ranker.rank(searched)
         found = [Trial(Intervention(self.text, "", 0.0, self.text), base, own)]
-        dials = [(method, strength) for method in rankers for strength in sorted(options.strengths)]
-        for number, (method, strength) in enumerate(dials, start=1):
-            with _noting_refusal(method, refused):
-                ranker = rankers[method](strength)
+        total = len(rankers) * len(options.strengths)
+        for method, at in rankers.items():
+            for strength in sorted(options.strengths):
+                ranker = at(strength)
                 text = f"{self.text}>>{ranker!r}" if isinstance(ranker, Correction) else repr(ranker)
                 one = Intervention(f"{method} {strength:g}", method, strength, text)
                 alone = None if own is None else correct(ranker, side, own, searched)
                 found.append(Trial(one, correct(ranker, side, base), alone))
-            report("correcting", number, len(dials))
-        found = [one for one in found if one.intervention.method not in refused]
-        if len(found) == 1:
-            raise next(iter(refused.values()))
+                report("correcting", len(found) - 1, total)
         return found
 
 
