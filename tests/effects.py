@@ -22,7 +22,7 @@ def tilt(low: float = 10.0, high: float = 30.0, p: float = 0.001, **fields: Any)
         "queries": 50, "twins": "band_low" not in fields,
         "parts": {"mean_a": fields.pop("mean_a", 0.3), "mean_b": fields.pop("mean_b", 0.25)},
     }  # fmt: skip
-    return Effect(**{**made, **fields})
+    return Effect(**{**made, **_level(fields), **fields})
 
 
 def answer(low: float, high: float, kind: str = "page", **fields: Any) -> Effect:
@@ -30,6 +30,11 @@ def answer(low: float, high: float, kind: str = "page", **fields: Any) -> Effect
     given: dict[str, Any] = {
         "run": "r", "estimand": estimand(ASKED[kind]), "a": "human", "b": "llm", "value": (low + high) / 2,
         "low": low, "high": high, "error": (high - low) / 4, "p": 0.001, "p_corrected": 0.01, "queries": 40,
-        "twins": "band_low" not in fields, **fields,
+        "twins": "band_low" not in fields, **_level(fields), **fields,
     }  # fmt: skip
     return Effect(**given)
+
+
+def _level(fields: dict[str, Any]) -> dict[str, Any]:
+    """The median of random labels that lie evenly in their band."""
+    return {"band_level": (fields["band_low"] + fields["band_high"]) / 2} if "band_low" in fields else {}

@@ -75,7 +75,8 @@ def test_triples_prints_its_table(tmp_path: Path) -> None:
 def test_intervals_prints_its_table(tmp_path: Path) -> None:
     whole = run("intervals.py", tmp_path / "RESULTS.md")
     text, rest = whole.split("### Power")
-    power, level = rest.split("### Sides by chance")
+    power, rest = rest.split("### Sides by chance")
+    level, choices = rest.split("### Pairwise choices")
     assert [row.split(" | ")[0] for row in power.splitlines() if " % | " in row] == [
         "| 1",
         "| 9",
@@ -84,6 +85,8 @@ def test_intervals_prints_its_table(tmp_path: Path) -> None:
         "| 32",
     ]
     assert "- over all **" in level or "skipped" in level
+    assert choices.count(" points |") == 2 * 3
+    assert "- over all **" in choices
     found = rows(text)
     estimands = ["ΔNDSR@20", "head-to-head, relevant twins", "head-to-head, other twins", "pair rank gap", "score gap"]
     deltas = [f"Relative Δ {name}" for name in ("nDCG@1", "nDCG@5", "AP@5")]

@@ -189,7 +189,7 @@ def test_exchanging_the_audits_negates_everything_exactly(queries: int, seed: in
 
 
 class TestOtherGroups:
-    """Groups that are not twins: a tilt is the distance from the middle of the random band."""
+    """Groups that are not twins: a tilt is the distance from the median of random labels."""
 
     def test_growth_is_measured_from_the_band(self) -> None:
         old = one([3, 3], [1, 1], null=np.full(500, 80.0))  # +100, 20 above its level
@@ -199,7 +199,7 @@ class TestOtherGroups:
         assert (change.level_new, change.level_old, change.twins) == (80, 80, False)
         assert change.value == pytest.approx(-100 / 3)
         assert change.growth == pytest.approx(40 / 3 - 20)
-        assert "human and llm are not twins: a tilt is the distance from the middle of each run's random band, " in (
+        assert "human and llm are not twins: a tilt is the distance from the median of each run's random labels, " in (
             "".join(found.notes)
         )
 
@@ -215,7 +215,7 @@ class TestOtherGroups:
         assert change.level_new == found.tilts[0].level != 0
         assert change.growth == 0
         assert growth_words(replace(change, growth=3.0, growth_low=1.0, growth_high=5.0)) == (
-            "its distance from the random band's middle grew by 3.0 points, change [+1.0, +5.0]"
+            "its distance from the median of random labels grew by 3.0 points, change [+1.0, +5.0]"
         )
 
 

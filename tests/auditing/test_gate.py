@@ -62,7 +62,7 @@ class TestTilt:
         found = check_tilt(tilt(low, high, band_low=55.0, band_high=95.0), 15)
         assert found.outcome == expected
         assert (found.floor, found.ceiling) == (60, 90)
-        assert "around the random band's middle (+75.0)" in found.reason
+        assert "around the median of random labels (+75.0)" in found.reason
 
     @pytest.mark.parametrize(
         ("given", "said"),

@@ -24,7 +24,8 @@ from tests.auditing.calibration.test_result import STEPS, World, relabelled, wor
 from tests.refusals import refused
 
 QUICK: dict[str, Any] = {"resamples": 100, "confounds": False}
-SIDED = ["Share@3", "ExposureRatio", "ExposureRatio(exposure=softmax)", "ExposureRatio(aggregate=means)"]
+SOFTMAX_MEANS = "ExposureRatio(exposure=softmax,aggregate=means)"
+SIDED = ["Share@3", "ExposureRatio", "ExposureRatio(exposure=softmax)", "ExposureRatio(aggregate=means)", SOFTMAX_MEANS]
 WHOLE = ["AWRF@5", "AWRF(unlabelled=class)", "NDKL", "EEL@5", "EEL(year=2021)"]
 few = settings(max_examples=12, deadline=None)
 

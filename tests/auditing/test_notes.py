@@ -101,7 +101,7 @@ def test_a_few_documents_without_a_twin_are_the_reason_for_the_band() -> None:
     found = notes(halves(10, 2), {"q5": {"5-human": 1.0}})
     assert (
         "human and llm are not twins: 2 of 18 relevance judgments are of documents without a twin on the other side, "
-        "so level is the random band and not 0"
+        "so level is the median of random labels and not 0"
     ) in found
 
 
@@ -109,7 +109,7 @@ def test_documents_without_a_label_may_have_been_the_twins() -> None:
     found = notes(halves(10, 1, unlabelled=3), {"q5": {"5-human": 1.0}})
     assert (
         "human and llm are not twins: 1 of 19 relevance judgments is of a document without a twin on the other side "
-        "(3 documents have no label), so level is the random band and not 0"
+        "(3 documents have no label), so level is the median of random labels and not 0"
     ) in found
 
 

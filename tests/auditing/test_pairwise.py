@@ -19,9 +19,11 @@ from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.pairwise.choices import Counts, outcome, pairwise, ranking_verdicts
 from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions, ask_pairs, read_decisions
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
-from ranktilt.auditing.pairwise.result import RankingVerdict, Share
+from ranktilt.auditing.pairwise.result import PairOutcome, RankingVerdict, Share
 from ranktilt.errors import DataError, UserError
 from ranktilt.run import Run
+from ranktilt.statistics.permutation import sign_flip_p
+from ranktilt.statistics.two_way import Dyads
 from tests.auditing.arrays import audit_of
 from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge, worth
@@ -292,12 +294,18 @@ def drawn_counts(
     return Counts(np.full(queries, 20.0), np.full(queries, 20.0), *parts, np.full(queries, 40.0), first)
 
 
+def judged(counts: Counts, **options: int) -> PairOutcome:
+    """What comes of counts where each row is a query with twins of its own."""
+    each = np.arange(len(counts.pairs))
+    return outcome("relevant", counts, Dyads(each, each, each), **options)
+
+
 def covered(seeds: int) -> dict[str, float]:
     """How often each interval holds what is true, over 44 queries."""
     true = {"protected": 0.2, "unprotected": 0.3, "inconsistent": 0.4, "unparsed": 0.1, "preference": 0.4, "first": 0.6}
     hits = Counter[str]()
     for seed in range(seeds):
-        found = outcome("relevant", drawn_counts(seed, queries=44), resamples=1_000, seed=seed)
+        found = judged(drawn_counts(seed, queries=44), resamples=1_000, seed=seed)
         hits.update(
             name for name, value in true.items() if getattr(found, name).low <= value <= getattr(found, name).high
         )
@@ -312,20 +320,45 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 def test_a_fair_judge_is_favoured_for_in_one_of_twenty() -> None:
     even = (0.25, 0.25, 0.4, 0.1)
-    found = [
-        outcome("relevant", drawn_counts(seed, queries=30, mean=even), resamples=400, seed=seed) for seed in range(300)
-    ]
+    found = [judged(drawn_counts(seed, queries=30, mean=even), resamples=400, seed=seed) for seed in range(300)]
     assert 0.02 <= np.mean([one.p < ALPHA for one in found]) <= 0.085
     named = [replace(one, p_corrected=one.p).verdict(0.05) for one in found]
     assert named.count("favours") <= 0.085 * 300
-    many = outcome("relevant", drawn_counts(0, queries=900, mean=even), resamples=400)
+    many = judged(drawn_counts(0, queries=900, mean=even), resamples=400)
     assert replace(many, p_corrected=many.p).verdict(0.05) == "level"
+
+
+def test_favourite_documents_favour_no_side() -> None:
+    """A coin labels 60 documents; the judge has an order of them, and decides by it in 44 queries."""
+    alone, named = 0, []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        sides = rng.random(60) < 0.5
+        women, men = (rng.choice(np.flatnonzero(sides == side), 880) for side in (True, False))
+        won, each = (women > men).astype(np.float64), np.ones(880)
+        counts = Counts(each, each, won, 1 - won, 0 * each, 0 * each, 2 * each, each)
+        queries = np.arange(880) // 20
+        found = outcome("relevant", counts, Dyads(queries, women, men), resamples=400, seed=seed)
+        named.append(replace(found, p_corrected=found.p).verdict(0.05))
+        alone += sign_flip_p(np.bincount(queries, won - 0.5), resamples=400, seed=seed) < ALPHA
+        assert found.error > 0.05  # that of as many fresh decisions: .017
+    assert alone > 30
+    assert named.count("favours") <= 0.085 * 60
+
+
+def test_too_few_documents_show_nothing() -> None:
+    rows, counts = np.arange(20), drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
+    found = replace(outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200), p_corrected=0.04)
+    assert (found.documents, found.verdict(0.05)) == (5, "inconclusive")
+    assert "choices between 5 documents of one side and the other's are too few to test; " in chosen().sentence(found)
 
 
 def test_exchanging_the_sides_turns_everything() -> None:
     counts = drawn_counts(0, queries=40)
     turned = counts._replace(protected=counts.unprotected, unprotected=counts.protected)
-    one, two = (outcome("relevant", each, resamples=500) for each in (counts, turned))
+    origins = np.random.default_rng(0).integers(0, 9, (2, 40))
+    one = outcome("relevant", counts, Dyads(np.arange(40), *origins), resamples=500)
+    two = outcome("relevant", turned, Dyads(np.arange(40), *origins[::-1]), resamples=500)
     assert one.p == two.p
     assert two.preference.value == pytest.approx(1 - one.preference.value)
     assert (two.preference.low, two.preference.high) == pytest.approx((1 - one.preference.high, 1 - one.preference.low))
@@ -334,14 +367,14 @@ def test_exchanging_the_sides_turns_everything() -> None:
 
 def test_a_side_that_is_never_chosen_makes_an_infinite_ratio_and_a_verdict() -> None:
     counts = drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
-    found = replace(outcome("relevant", counts, resamples=200), p_corrected=0.001)
+    found = replace(judged(counts, resamples=200), p_corrected=0.001)
     assert found.ratio == Share(np.inf, np.inf, np.inf)
     assert found.verdict(0.05) == "favours"
 
 
 def test_too_few_queries_show_nothing() -> None:
     counts = drawn_counts(0, queries=4)._replace(unprotected=np.zeros(4))
-    found = outcome("relevant", counts, resamples=200)
+    found = judged(counts, resamples=200)
     assert replace(found, p_corrected=0.0).verdict(0.05) == "inconclusive"
 
 

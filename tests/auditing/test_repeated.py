@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import polars as pl
 import pytest
 
-import ranktilt as rt
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.gate import gate
@@ -177,19 +175,3 @@ def test_groups_that_are_not_twins_share_the_labels_of_queries_that_repeat_each_
     width = one.band_high - one.band_low
     assert four.band_high - four.band_low == pytest.approx(width, rel=0.15)
     assert four.p == pytest.approx(one.p, abs=0.1)
-
-
-def test_an_audit_of_an_older_version_says_how_it_was_made(tmp_path: Path) -> None:
-    content = orjson.loads(found(1, distinct_texts(1), shuffled=True).to_json())
-    for row in (*content["tilts"], *content["card"]):
-        del row["votes"], row["tests"]
-    (tmp_path / "old.json").write_bytes(orjson.dumps(content))
-    old = Audit.load(tmp_path / "old.json")
-    assert [t.tests for t in old.tilts] == [1]
-    tested = [e for e in old.estimates if e.estimand.key != "score gap" and e.p == e.p]
-    assert {e.tests for e in tested} == {len(tested)}
-    text = rt.table(old)
-    assert "(Holm over 1 test; paired sign-flip permutation test)" in text
-    assert "sign test over queries. Other p: sign flips; Holm" in text
-    assert "exchanged" not in text
-    assert "widened" not in text

@@ -144,7 +144,7 @@ class TestSentences:
     def test_what_groups_that_are_not_twins_could_show_counts_from_the_middle_of_the_band(self) -> None:
         band = {"band_low": -148.0, "band_high": -128.0}
         found = judge([tilt(-143, -126, p=0.31, error=8.6, **band)], 5)
-        assert "this query set could only detect 25 points or more from the random band's middle;" in found.sentence
+        assert "this query set could only detect 25 points or more from the median of random labels;" in found.sentence
         assert "random band [−148.0, −128.0]" in found.sentence
 
     @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_what_no_tilt_could_reach_is_not_promised() -> None:
 
 def test_level_between_other_groups_is_measured_from_the_bands_middle() -> None:
     sentence = judge([tilt(68, 72, p=0.9, band_low=60.0, band_high=80.0)], 5.0).sentence
-    assert sentence.endswith("within ±5 points of the random band's middle (+70.0 %)")
+    assert sentence.endswith("within ±5 points of the median of random labels (+70.0 %)")
 
 
 def question(kind: str, low: float, high: float) -> Effect:

@@ -125,6 +125,10 @@ def test_rankings_stand_beside(cli: Cli, folder: Path, server: Server, tmp_path:
     assert cli("audit", folder, "--by", "gender", "-r", "bm25", "-m", "P@3", *QUICK, "--json", file).code == 0
     code, out, _ = cli("pairwise", folder, "--llm", "openai:tiny", *BY, "--audit", file, *QUICK)
     assert code == 0
+    assert "openai:tiny: inconclusive on relevant pairs: " in out  # 72 documents are too few for what he likes
+    with Server(answer=Judge(value=lambda text: tilted(text) + text.startswith("male") / 4)) as more:
+        model = f"openai:tiny(base_url={more.url})"
+        _, out, _ = cli("pairwise", folder, "--llm", model, *BY, "--audit", file, *QUICK)
     assert "Rankings: bm25" in out
     assert "Rankings and pairs disagree: bm25 shows no side in its rankings, while openai:tiny favours male" in out
     other = refused(cli, "pairwise", folder, "--llm", "openai:tiny", "--by", "source", "--audit", file)

@@ -73,7 +73,7 @@ def test_a_ratio_is_level_within_percent_of_one() -> None:
         found.choose()
         .rows["α = 0"][0]
         .checks[0]
-        .reason.endswith("lies wholly beyond 1.066 around the random band's middle (1.116)")
+        .reason.endswith("lies wholly beyond 1.066 around the median of random labels (1.116)")
     )
 
 

@@ -190,7 +190,7 @@ def test_groups_that_are_no_twins_have_a_random_band() -> None:
     bands = [row[2:4] for row in markdown(audit) if row[1] == "random band"]
     assert bands == [[f"{sign(t.band_low)} … {sign(t.band_high)}" for t in audit.tilts]]
     assert all(t.band_low < 0 < t.band_high for t in audit.tilts)
-    note = "Groups are not twins: level is the random band (labels shuffled within each query), not 0."
+    note = "Groups are not twins: level is the median of random labels (shuffled within each query), not 0."
     assert f"- {note}" in table(audit, "markdown")
     assert "test against shuffled labels" in table(audit)
     for name in ("small", "clear", "three"):

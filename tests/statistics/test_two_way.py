@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from ranktilt.measures.base import measure
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import label_weights, values
-from ranktilt.statistics.two_way import Clusters, widened
+from ranktilt.statistics.two_way import Clusters, Dyads, widened
 
 
 def clusters(query: list[int], origin: list[int], total: list[float], weight: float = 1.0) -> Clusters:
@@ -43,6 +44,31 @@ class TestCells:
         query, origin = rng.integers(0, 5, (2, 30))
         one = Clusters(query, origin, rng.normal(size=30), rng.random(30))
         assert one.variance(value) == one._replace(total=-one.total).variance(-value)
+
+
+class TestDyads:
+    def test_variance_by_hand(self) -> None:
+        """A chosen between x and y, B with x: sums are 3, 3, 4, 2 of weights 2, 1, 2, 1 of three; no two meet twice."""
+        pairs = Dyads(np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([2, 3, 2]))
+        shared = [3 / (1 / 3), 3 / (2 / 3), 4 / (1 / 3), 2 / (2 / 3)]
+        expected = sum(total**2 for total in shared) - (1 + 4 + 9)
+        assert pairs.variance(np.array([1.0, 2.0, 3.0]), np.ones(3)) == pytest.approx(expected)
+
+    def test_p_by_hand(self) -> None:
+        """Seven of eight twins are chosen of one side: a t test, with r / (1 − 1/8); all of six: two of 2^6 signs."""
+        own, total = np.arange(8), np.array([0.5] * 7 + [-0.5])
+        t = total.sum() / np.sqrt(((total - total.mean()) ** 2).sum() / (7 / 8) ** 2)
+        assert Dyads(own, own, own).p(total, np.ones(8)) == pytest.approx(2 * stats.t.sf(t, 7))
+        six = own[:6]
+        assert Dyads(six, six, six + 6).p(total[:6], np.ones(6)) == 2 / 2**6
+        assert Dyads(six, six, six).p(np.zeros(6), np.ones(6)) == 1
+
+    def test_widened_by_hand(self) -> None:
+        """Twins 0 in both queries: sums 2, 0, −2 of half, a quarter and a quarter; cells give 6, queries 1² + 1²."""
+        twins = np.array([0, 1, 0, 2])
+        pairs, total = Dyads(np.array([0, 0, 1, 1]), twins, twins), np.array([1.0, 0.0, 1.0, -2.0])
+        factor = np.sqrt(1 + ((2 / 0.5) ** 2 + (2 / 0.75) ** 2 - 6) / 2)
+        assert pairs.widened(np.array([0.1, -0.1]), 0.0, total, np.ones(4)) == pytest.approx([0.1 * factor, 0.0])
 
 
 class TestWidened:

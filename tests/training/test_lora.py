@@ -6,16 +6,17 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from ranktilt import Collection, pairwise
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Prompt, llm
-from ranktilt.llm.transformers import Transformers
+from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.progress import listening
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.training import loop
-from ranktilt.training.lora import HELD_OUT, LoraTraining, pair_examples, train_lora
+from ranktilt.training.lora import LoraTraining, pair_examples, train_lora
 from tests.llm.stories import make_stories
 from tests.refusals import refused
 from tests.toy import collection_of
@@ -82,7 +83,8 @@ def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path
         texts.append(reply.answer.text)
     assert texts[0] != texts[1]
     assert set(texts[1]) & set("[12]")
-    assert len((trained / HELD_OUT).read_text().splitlines()) == 2
+    names = [(trained / file).read_text().splitlines() for file in (HELD_OUT, TRAINING_QUERIES)]
+    assert (sorted(names[0] + names[1]), len(names[0])) == (sorted(grouped().queries["id"]), 2)
 
 
 def _task():
@@ -130,6 +132,32 @@ def test_an_interrupted_training_ends_with_the_same_weights(
     one, other = ((folder / "adapter_model.safetensors").read_bytes() for folder in (whole.folder, found.folder))
     assert one == other
     assert train(tmp_path / "cut").resumed == 6
+
+
+def test_pairs_that_do_not_fit_the_context_are_refused_before_any_is_read(
+    stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In training as in asking afterwards, by the model's own tokens, with room for an answer."""
+    chat, asker = Transformers(stories), Pairwise(llm=f"transformers:{stories}", text="text", prompt="choice")
+    needed = len(chat.tokens_of(Prompt(asker.prompts_of([_task()])[0]))) + asker.answer_tokens([_task()])
+
+    def fits(context: int) -> bool:
+        chat.context = context
+        try:
+            asker.require_room(chat, [_task()])
+        except UserError:
+            return False
+        return True
+
+    assert needed <= next(context for context in range(1000) if fits(context)) <= needed + 60
+    collection = grouped()
+    long = replace(collection, docs=collection.docs.with_columns(text=pl.lit("a long story " * 40)))
+    monkeypatch.setattr(Transformers, "tokens_of", None)
+    message = r"2 passages and the answer may take [\d,]+ tokens, more than the context of 512"
+    with pytest.raises(UserError, match=message):
+        train_lora(long, stories, tmp_path / "a", by="gender", options=replace(QUICK, passage_tokens=100))
+    with pytest.raises(UserError, match=message):
+        pairwise(long, replace(asker, passage_tokens=100), by="gender", resamples=100)
 
 
 def test_what_cannot_be_learned_from_is_refused(stories: Path, tmp_path: Path) -> None:

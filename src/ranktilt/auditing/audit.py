@@ -21,9 +21,10 @@ from ranktilt.auditing.card import DEPTH, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.effects import LEVEL, Effect
-from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
+from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, origin_numbers, twin_rows
 from ranktilt.auditing.heads import HEADS, Heads
 from ranktilt.auditing.inference import Chance, InferenceOptions, Sample, effects
+from ranktilt.auditing.label_clusters import judged_labels, relevant_clusters
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
@@ -38,7 +39,7 @@ from ranktilt.auditing.notes import (
 )
 from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, numerical_noise
 from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs
-from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas, relevant_clusters
+from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas
 from ranktilt.auditing.result import PAIR_COUNTS, Audit, QueryAnswers
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice, shorten
@@ -297,7 +298,9 @@ class _AuditPlan:
         few = 1 + sum(isinstance(one, GroupEstimand) for one in questions)
         asked = sum(max(CARD_ROWS, len(questions)) if len(twins.rows) else few for twins in self.twins.values())
         lists = Shuffles(judgments, how.seed, enough(runs * asked))
-        self.asked = Card(groups, self.twins, questions, how, lists, banded=groups.by != "source")
+        self.origin = origin_numbers(self.origins, np.arange(len(self.origins)))
+        banded = groups.by != "source"
+        self.asked = Card(groups, self.twins, questions, how, lists, banded=banded, origins=self.origin)
 
     def samples(self, aligned: Sequence[Aligned], values: np.ndarray) -> list[Sample]:
         """Comparisons of each run, pair by pair and measure by measure."""
@@ -320,8 +323,12 @@ class _AuditPlan:
                     tasks.append((ordered, (a, b)))
                     uneven.append(len(found))
                 found.append(of_pair)
-        for place, nulls in zip(uneven, null_deltas(tasks, self.measures, self.shuffles), strict=True):
-            found[place] = [sample.among(null) for sample, null in zip(found[place], nulls, strict=True)]
+        nulls = null_deltas(tasks, self.measures, self.shuffles)
+        for place, (aligned_run, pair_numbers), drawn in zip(uneven, tasks, nulls, strict=True):
+            found[place] = [
+                self._among(aligned_run, m, pair_numbers, sample, null)
+                for m, sample, null in zip(self.measures, found[place], drawn, strict=True)
+            ]
         return [sample for of_pair in found for sample in of_pair]
 
     def noise(
@@ -333,6 +340,13 @@ class _AuditPlan:
             first = [t for t in tilts if (t.run, t.measure) == (one.run.name, repr(self.measures[0]))]
             found += numerical_noise(one, self.measures[0], self.groups, first, of_run[0], seed=self.how.seed)
         return tuple(found)
+
+    def _among(
+        self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample, null: np.ndarray
+    ) -> Sample:
+        """Hold a comparison of groups that are not twins against shuffled labels, one a document."""
+        labels = judged_labels(aligned, measure, numbers, sample, self.origin)
+        return sample.among(null, labels.spread, labels.clusters)
 
     def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample) -> Sample:
         """Hold a comparison of twins against exchanged labels too."""

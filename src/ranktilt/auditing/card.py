@@ -13,6 +13,7 @@ import polars as pl
 from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import ALL, Groups, Pair
 from ranktilt.auditing.inference import Chance, InferenceOptions, Sample
+from ranktilt.auditing.label_clusters import listed_labels, page_labels
 from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
 from ranktilt.measures.attention.base import AttentionEstimand, GroupLists
 from ranktilt.measures.base import Estimand, GroupEstimand
@@ -112,6 +113,8 @@ class Card:
     how: InferenceOptions
     shuffles: Shuffles
     banded: bool
+    origins: Ints
+    """Number of each document's origin."""
 
     def of_twins(self, run: int, aligned: Aligned, lists: Mapping[Pair, TwinLists]) -> Iterator[tuple[Place, Sample]]:
         """Ask one run the questions about twins."""
@@ -148,7 +151,10 @@ class Card:
                     yield run, number, self._exchanged(one, of, twins, answers)
                 else:
                     a, b = (self.groups.names.index(name) for name in pair)
-                    yield run, number, self._sample(one, of, twins, answers).among(band[a] - band[b])
+                    labels = page_labels(page, signs[pair], one.judgments, self.groups, self.origins)
+                    clusters = page.clusters(signs[pair]).of(self.origins).together(one.distinct)
+                    sample = self._sample(one, of, twins, answers)
+                    yield run, number, sample.among(band[a] - band[b], labels.spread, clusters)
 
     def _lists(self, of: GroupEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
         """Other questions about groups: each list is shuffled by itself; where all are twins, they exchange labels."""
@@ -169,7 +175,10 @@ class Card:
                 report(f"random lists of {one.run.name}", draw + 1, self.shuffles.count)
             for number, (twins, (a, b)) in enumerate(zip(self.twins.values(), numbers, strict=True)):
                 answers = Answers(*of.columns(one.ranking, code == a, code == b))
-                yield run, number, self._sample(one, of, twins, answers).among(null[number])
+                sample = self._sample(one, of, twins, answers)
+                added = None if paired[number] else listed_labels(one, of, code == a, code == b, self.origins)
+                more = () if added is None else (added.spread, added.clusters)
+                yield run, number, sample.among(null[number], *more)
 
     def _attention(self, of: AttentionEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
         """Questions about all groups at once, asked once a run: each list is shuffled as a whole."""
@@ -243,7 +252,8 @@ def group_samples(
     """Each run's answers to questions about groups, query by query, without what random labels give."""
     how, judgments = InferenceOptions(0, 0, "permutation", "holm", "none"), aligned[0].judgments
     twins = {pair: Twins(pair, np.empty((0, 2), dtype=np.int64), None, judgments.documents) for pair in pairs}
-    card = Card(groups, twins, asked, how, Shuffles(judgments, 0, count=0), banded=True)
+    origins = np.arange(len(groups.code))
+    card = Card(groups, twins, asked, how, Shuffles(judgments, 0, count=0), banded=True, origins=origins)
     return [sample for _, sample in card.of_groups(aligned)]
 
 

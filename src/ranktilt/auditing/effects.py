@@ -65,8 +65,8 @@ class Effect:
         Queries that say something about it, and the others.
     dropped : int
         Resamples in which the answer was undefined.
-    band_low, band_high : float
-        What random labels give in 95 %; both 0 where they are not shown.
+    band_low, band_high, band_level : float
+        What random labels give in 95 %, and their median; all 0 where they are not shown.
     twins : bool
         Whether each document that counts has a twin on the other side, so that the estimand's level is level.
     parts : mapping
@@ -92,6 +92,7 @@ class Effect:
     dropped: int = 0
     band_low: float = 0.0
     band_high: float = 0.0
+    band_level: float = 0.0
     twins: bool = True
     parts: Mapping[str, float] = field(default_factory=dict, metadata={"file": "extra"})
     tests: int = 1
@@ -156,8 +157,8 @@ class Effect:
 
     @property
     def level(self) -> float:
-        """The value that favours nobody: the estimand's own for twins, the middle of the random band otherwise."""
-        return (self.band_low + self.band_high) / 2 if self.banded or not self.twins else self.estimand.level
+        """The value that favours nobody: the estimand's own for twins, the median of random labels otherwise."""
+        return self.estimand.level if self.twins else self.band_level
 
     @property
     def leans(self) -> Literal["a", "b", ""]:
@@ -207,7 +208,8 @@ class Effect:
         parts = {_TURNED.get(k, k): (-v + 0.0 if k in _NEGATED else v) for k, v in self.parts.items()}
         return replace(
             self, a=self.b, b=self.a, value=-self.value + 0.0, low=-self.high + 0.0, high=-self.low + 0.0,
-            band_low=-self.band_high + 0.0, band_high=-self.band_low + 0.0, parts={k: parts[k] for k in self.parts},
+            band_low=-self.band_high + 0.0, band_high=-self.band_low + 0.0, band_level=-self.band_level + 0.0,
+            parts={k: parts[k] for k in self.parts},
         )  # fmt: skip
 
     def seen_from(self, a: str) -> Self:
@@ -241,7 +243,7 @@ class Change(Effect):
     """What both runs say by themselves over the compared queries, in percent or the estimand's unit."""
     level_new: float = 0.0
     level_old: float = 0.0
-    """What favours nobody: 0 for twins, the middle of each run's random band otherwise."""
+    """What favours nobody: 0 for twins, the median of each run's random labels otherwise."""
     growth: float = np.nan
     """|new − level_new| − |old − level_old|: above 0, the new run tilts more, whichever way."""
     growth_low: float = np.nan

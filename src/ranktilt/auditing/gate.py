@@ -167,7 +167,7 @@ def gate(
     """Judge an audit by fixed limits; every comparison by its own 95 % interval, without correction for their number.
 
     The tilt, against `max_tilt`: *level* if the interval of Relative Δ lies inside ±`max_tilt` around its level value
-    (0 for twins, the middle of the random band otherwise), ends included; *tilted* if it lies wholly beyond either
+    (0 for twins, the median of random labels otherwise), ends included; *tilted* if it lies wholly beyond either
     limit; else *inconclusive*.
 
     The growth |Δnew| − |Δold| since `baseline` (distances from the level values), resampled on the same queries,
@@ -273,7 +273,7 @@ def check_tilt(tilt: Effect, limit: float) -> LimitCheck:
     def said(value: float) -> str:
         return tilt.estimand.amount(value / scale)
 
-    around = "" if tilt.twins else f" around the random band's middle ({said(at)})"
+    around = "" if tilt.twins else f" around the median of random labels ({said(at)})"
     found = f"{tilt_name(tilt)} {tilt_numbers(tilt, floor / scale, ceiling / scale)}"
     outcome: Outcome = "inconclusive"
     if any(math.isnan(v) for v in (tilt.value, low, high, at)):

@@ -117,12 +117,16 @@ class Chance(NamedTuple):
     high: float
     """95 % of random labels lie between."""
     p: float
+    level: float = 0.0
+    """The median of random labels: half of them give more, half less."""
 
     @classmethod
-    def of(cls, value: float, null: Floats) -> Chance:
-        """Place a value among those under random labels."""
-        band = interval(null)
-        return cls(band.low, band.high, shuffle_p(value, null))
+    def of(cls, value: float, null: Floats, spread: float = 1.0) -> Chance:
+        """Place a value among those under random labels, which lie `spread` times as far from their median."""
+        level = float(np.nanmedian(null)) if (null == null).any() else np.nan
+        wide = null if spread == 1 else level + spread * (null - level)
+        band = interval(wide)
+        return cls(band.low, band.high, shuffle_p(value, wide), level)
 
 
 @dataclass(frozen=True)
@@ -164,9 +168,9 @@ class Sample:
         distinct = None if self.distinct is None else self.distinct[mask]
         return together(self.one[mask], distinct), together(self.two[mask], distinct)
 
-    def among(self, null: Floats) -> Sample:
-        """Judge it by what it is under random labels."""
-        return replace(self, twins=False, chance=Chance.of(self.value, null))
+    def among(self, null: Floats, spread: float = 1.0, clusters: Clusters | None = None) -> Sample:
+        """Judge it by what random labels give, `spread` times as wide as `null`; `clusters`: what documents add."""
+        return replace(self, twins=False, chance=Chance.of(self.value, null, spread), clusters=clusters)
 
     @property
     def family(self) -> bytes:
@@ -240,9 +244,10 @@ def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: f
     """One answer from the sums of its distinct queries, resampled values, and the p over queries of twins."""
     of, mask, chance = sample.estimand, sample.mask, sample.chance
     one, two = sample.one, sample.two
-    value, low, high = of.value(one, two, rounding=rounding), 0.0, 0.0
+    value, low, high, level = of.value(one, two, rounding=rounding), 0.0, 0.0, 0.0
     if chance is not None:
-        low, high = chance.low, chance.high
+        low, high = np.clip(chance[:2], *of.bounds).tolist()
+        level = chance.level
         p = max(p, chance.p) if sample.twins else chance.p
     if sample.clusters is not None and len(rows[0]):
         resampled = _two_way(sample, rows, of.value(one, two), resampled)
@@ -252,8 +257,8 @@ def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: f
         votes = min(votes, int(np.count_nonzero(np.bincount(sample.clusters.origin))))
     return Effect(
         sample.run, of, sample.a, sample.b, value, spread.low, spread.high, spread.error,
-        np.nan if not n or np.isnan(value) else p, np.nan, n, len(mask) - n, spread.dropped, low, high, sample.twins,
-        {**of.means(one, two), **sample.parts}, votes=votes,
+        np.nan if not n or np.isnan(value) else p, np.nan, n, len(mask) - n, spread.dropped, low, high, level,
+        sample.twins, {**of.means(one, two), **sample.parts}, votes=votes,
     )  # fmt: skip
 
 
@@ -261,9 +266,9 @@ def _two_way(sample: Sample, rows: tuple[Floats, Floats], value: float, resample
     """Widen resampled values by what documents add to their variance."""
     if sample.clusters is None or value != value:
         return resampled
-    ratio = value / sample.estimand.per_ratio
-    residuals = sample.estimand.residuals(*rows, ratio)
-    return np.clip(widened(resampled, value, residuals, sample.clusters.variance(ratio)), *sample.estimand.bounds)
+    of, level = sample.estimand, 0.0 if sample.twins or sample.chance is None else sample.chance.level
+    beyond = sample.clusters.variance((value - level) / of.per_ratio)
+    return np.clip(widened(resampled, value, of.residuals(*rows, value / of.per_ratio), beyond), *of.bounds)
 
 
 def corrected(found: Sequence[Row], correction: str) -> tuple[Row, ...]:

@@ -131,7 +131,7 @@ def twin_notes(collection: Collection, groups: Groups, uneven: Sequence[Pair], j
         lost = f" ({counted(unlabelled, 'document has', 'documents have')} no label)" if unlabelled else ""
         yield (
             f"{' and '.join(pair)} are not twins: {alone.height:,} of {noun} {of} without a twin on the other "
-            f"side{lost}, so level is the random band and not 0"
+            f"side{lost}, so level is the median of random labels and not 0"
         )
 
 

@@ -10,14 +10,13 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.alignment import Aligned, Judgments, deepest
-from ranktilt.auditing.groups import Groups, Pair
+from ranktilt.auditing.groups import Groups, Pair, origin_numbers
 from ranktilt.auditing.inference import InferenceOptions, Sample
 from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.measures.base import GroupEstimand, Measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Ranking
 from ranktilt.measures.relabelled import Held, RelevantDocuments
-from ranktilt.measures.relevance import label_weights
 from ranktilt.progress import report
 from ranktilt.statistics.permutation import exchanged, shuffle_p
 from ranktilt.statistics.two_way import Clusters
@@ -235,19 +234,24 @@ def _bands(
     for rows, labels in shuffles.blocks(_BAND, done, share):
         for total, (place, weights) in zip(totals, relevant, strict=True):
             _count(total[:, rows], labels[:, place], weights)
-    code, judged = groups.code.astype(np.int8), shuffles.judgments.row
-    ever = np.zeros(len(code), dtype=bool)
-    ever[judged[judged < len(code)]] = True
-    strata = [np.flatnonzero(some & (code >= 0)) for some in (ever, ~ever)]
-    parts = [[_within(stratum, *held) for held in others] for stratum in strata]
+    code, apart = groups.code.astype(np.int8), strata(groups, shuffles.judgments)
+    parts = [[_within(stratum, *held) for held in others] for stratum in apart]
     rng = np.random.default_rng([shuffles.seed, 1])
     for start, stop in _blocks(shuffles.count, len(code)):
-        for stratum, held in zip(strata, parts, strict=True):
+        for stratum, held in zip(apart, parts, strict=True):
             drawn = rng.permuted(np.broadcast_to(code[stratum], (stop - start, len(stratum))), axis=1)
             for total, (place, weights) in zip(totals, held, strict=True):
                 _count(total[:, start:stop], drawn[:, place], weights)
         report(_BAND, round(shuffles.count * (done + share + share * stop / shuffles.count)), shuffles.count)
     return (total / max(int(page.known.sum()), 1) for total, page in zip(totals, pages, strict=True))
+
+
+def strata(groups: Groups, judgments: Judgments) -> tuple[Ints, Ints]:
+    """Rows of the labelled documents that are relevant to some query, and of the others."""
+    ever = np.zeros(len(groups.code), dtype=bool)
+    ever[judgments.row[judgments.row < len(ever)]] = True
+    relevant, other = (np.flatnonzero(some & (groups.code >= 0)) for some in (ever, ~ever))
+    return relevant, other
 
 
 def _within(rows: Ints, held: Ints, weights: Floats) -> tuple[Ints, Floats]:
@@ -292,31 +296,6 @@ def _blocks(rows: int, width: int) -> list[tuple[int, int]]:
 _LABELS = 1 << 20
 
 
-def relevant_clusters(
-    aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: pl.Series
-) -> Clusters:
-    """List what each relevant document of twins adds to ``M_a − M_b``, beside its share of ``(M_a + M_b) / 2``.
-
-    Of the queries that count; the totals of a query add up to the one, the weights to the other.
-    """
-    judgments, ranking, at = aligned.judgments, aligned.ranking, aligned.judgment
-    group, grade = (np.where(at >= 0, numbers[at], -1) for numbers in (judgments.group, judgments.grade))
-    judged = judgments.of_group(groups[0])
-    every = [group == groups[0], group == groups[1]]
-    chosen = [every[0] | every[1]] if measure.linear else every
-    weight = sum((label_weights(measure, ranking, np.where(one, grade, 0.0), judged) for one in chosen), np.zeros(1))
-    held = np.flatnonzero(sample.mask[ranking.query] & (weight > 0))
-    origin = _numbered(origins, aligned.row[held])
-    # No sum depends on how a tie is stored, or on which side is first.
-    order = np.lexsort((weight[held], origin, ranking.query[held]))
-    held, origin = held[order], origin[order]
-    query, weight = ranking.query[held], weight[held]
-    total = np.bincount(query, weights=weight, minlength=len(sample.mask))
-    mean = (sample.one + sample.two) / 2
-    clusters = Clusters(query, origin, np.where(every[0][held], weight, -weight), weight * mean[query] / total[query])
-    return clusters.together(aligned.distinct)
-
-
 def exchange_p(
     aligned: Aligned,
     measure: Measure,
@@ -343,7 +322,7 @@ def exchange_p(
     number[place] = np.arange(len(place))
     held = Held.of(pool, [measure], ranking, number[at])
     first = (judgments.group[place] == groups[0])[:, None]
-    origin, rng = _numbered(origins, judgments.row[place]), np.random.default_rng(seed)
+    origin, rng = origin_numbers(origins, judgments.row[place]), np.random.default_rng(seed)
     null, step = [], max(_LABELS // max(len(place), 1), 1)
     for start in range(0, how.resamples, step):
         draws = min(step, how.resamples - start)
@@ -357,8 +336,3 @@ def _difference(held: Held, first: Floats) -> Floats:
     """Sum of ``M_a − M_b`` over the queries, where `first` marks the documents of `a`."""
     difference: Floats = (held.totals(first)[0] - held.totals(1.0 - first)[0]).sum(axis=0)
     return difference
-
-
-def _numbered(origins: pl.Series, rows: Ints) -> Ints:
-    """Number the origins of some documents by name, so that the order of the documents does not matter."""
-    return origins.gather(rows).rank("dense").to_numpy().astype(np.int64) - 1

@@ -14,7 +14,7 @@ import polars as pl
 
 from ranktilt.auditing.confounds import NAMES as CONFOUNDS
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.effects import CARD_COLUMNS, LEVEL, TABLE_COLUMNS, Effect, upgraded
+from ranktilt.auditing.effects import CARD_COLUMNS, LEVEL, TABLE_COLUMNS, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.heads import Heads
 from ranktilt.auditing.notes import informative_queries
@@ -83,7 +83,10 @@ class QueryAnswers:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command="ranktilt audit"):
+class Audit(
+    Result, format="ranktilt-audit", version=3, noun="an audit", command="ranktilt audit", oldest=3,
+    lacking="the median of random labels",
+):  # fmt: skip
     """What `audit` found: measure × group on one mixed ranking per run; immutable.
 
     Parameters
@@ -178,11 +181,6 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
             return self.measures[0]
         asked = dict.fromkeys(e.estimand for e in self.estimates if not e.estimand.descriptive)
         return next((one for one in asked if repr(one) == "HeadToHead"), next(iter(asked), None))
-
-    @property
-    def two_way(self) -> bool:
-        """Whether tests and intervals of twins speak of documents too, as they do not in files of older versions."""
-        return any(t.votes >= 0 for t in self.tilts) or any(e.votes >= 0 for e in self.estimates)
 
     @property
     def level(self) -> float:
@@ -337,13 +335,12 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
 
     @classmethod
     def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Give the rows of older versions today's fields, and the heads the names and specs of their runs."""
+        """Give the heads the names and specs of their runs, which a file holds once."""
         require_spec(content["spec"])
-        found = {**content, **{name: upgraded(content.get(name, ())) for name in ("tilts", "card")}}
-        found["controls"] = [{**one, "tilts": upgraded(one["tilts"])} for one in content.get("controls", ())]
-        if content.get("heads"):
-            found["heads"] = {**content["heads"], "names": content["runs"], "specs": content["spec"].get("runs", ())}
-        return found
+        if not content.get("heads"):
+            return content
+        heads = {**content["heads"], "names": content["runs"], "specs": content["spec"].get("runs", ())}
+        return {**content, "heads": heads}
 
     def require_whole(self) -> None:
         """Refuse a file that no audit could have written: parts that speak of what others do not have."""

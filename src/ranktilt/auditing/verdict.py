@@ -42,7 +42,7 @@ def judge(tilts: Sequence[Effect], level: float, *, noun: str = "text", informat
         text = "; ".join(filter(None, (text, agreed)))
         return Verdict(first.run, "favours", side, text, agree, len(tilts))
     if kinds[0] == "level":
-        middle = "" if first.twins else f" of the random band's middle ({signed(first.level)} %)"
+        middle = "" if first.twins else f" of the median of random labels ({signed(first.level)} %)"
         text = f"{first.run} is level between {first.a} and {first.b}: {delta}{band}, within ±{level:g} points{middle}"
         return Verdict(first.run, "level", None, "; ".join(filter(None, (text, agreed))), agree, len(tilts))
     text = "; ".join(filter(None, (_inconclusive(first, delta + band, informative), _elsewhere(tilts, kinds))))
@@ -134,7 +134,9 @@ def _inconclusive(tilt: Effect, delta: str, informative: int | None) -> str:
         return f"{tilt.run}: inconclusive: {tilt.measure} is 0 for both {tilt.a} and {tilt.b}"
     could = f"this query set could only detect a tilt of {tilt.detectable:.0f} % or more"
     if not tilt.twins:
-        could = f"this query set could only detect {tilt.detectable:.0f} points or more from the random band's middle"
+        could = (
+            f"this query set could only detect {tilt.detectable:.0f} points or more from the median of random labels"
+        )
     if tilt.detectable > 200:
         could = "this query set could not detect any tilt"
     elif tilt.error == 0 and informative is not None and informative < min(tilt.queries, FEW_QUERIES):

@@ -108,15 +108,16 @@ def _estimates(rankers: Sequence[Ranker], collection: Collection, price: tuple[f
     from ranktilt.rankers.llm.base import LLMRanker
 
     for one in rankers:
-        stages, run = options.stages_of(one), None
+        stages, run, certain = options.stages_of(one), None, True
         asking = [number for number, stage in enumerate(stages) if isinstance(stage, LLMRanker)]
         for number, stage in enumerate(stages[: asking[-1] + 1 if asking else 0]):
             if not isinstance(stage, LLMRanker):
                 run = stage.rank(collection, run)
                 continue
-            run, rehearsal, most = stage.rehearse(collection, run)
+            run, rehearsal = stage.rehearse(collection, run, certain=certain)
+            certain = rehearsal.certain
             yield f"{'>>'.join(map(repr, stages[: number + 1]))}\n" + "".join(
-                f"  {name:<10}  {text}\n" for name, text in rehearsal.lines(price, most=most)
+                f"  {name:<10}  {text}\n" for name, text in rehearsal.lines(price)
             )
 
 

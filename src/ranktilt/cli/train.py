@@ -378,7 +378,8 @@ def lora(
     neural: _Reading,
 ) -> None:
     """Fine-tune a chat model's attention on pairs of documents whose right answer is as often of either group."""
-    from ranktilt.training.lora import HELD_OUT, LoraTraining, train_lora
+    from ranktilt.llm.transformers import HELD_OUT
+    from ranktilt.training.lora import LoraTraining, train_lora
 
     chosen = LoraTraining(
         pairs=pairs, rank=rank, rate=learning_rate, batch=batch, share=share, steps=steps, minutes=minutes,
@@ -395,21 +396,25 @@ def lora(
         f"from {first:.2f} to {last:.2f}. {found['held_out_queries']:,} queries were held out: "
         f"{trained.folder / HELD_OUT}"
     )
-    note(f"Next: {_next_pairwise(collection, start_from, trained, chosen, by=by, protected=protected)}")
+    groups = {"by": by, "protected": protected, "split": split}
+    note(f"Next: {_next_pairwise(collection, start_from, trained, chosen, **groups)}")
 
 
 def _next_pairwise(collection: Path, model: str, trained: Trained, chosen: LoraTraining, **groups: str | None) -> str:
     """The command that asks the adapted model about the queries that were held out, as it was trained."""
-    from ranktilt.training.lora import HELD_OUT, LoraTraining
+    from ranktilt.llm.transformers import HELD_OUT
+    from ranktilt.rankers.spec import Stage
+    from ranktilt.training.lora import LoraTraining
 
     usual, told = asdict(LoraTraining()), asdict(chosen)
     other = {
         name: told[name] for name in ("text", "passage_tokens", "prompt", "attribute") if told[name] != usual[name]
     }
-    asked = groups | {name: other.pop(name) for name in ("prompt", "attribute") if name in other}
-    spec = ",".join([f"adapter={trained.folder}", *(f"{name}={value}" for name, value in other.items())])
-    parts = [part for name, value in asked.items() if value for part in (f"--{name}", value)]
-    command = ["ranktilt", "pairwise", str(collection), "--llm", f"transformers:{model}({spec})", *parts]
+    named = groups | {name: other.pop(name) for name in ("prompt", "attribute") if name in other}
+    options = {"adapter": str(trained.folder), **{name: str(value) for name, value in other.items()}}
+    llm = str(Stage("pairwise", f"transformers:{model}", options)).removeprefix("pairwise:")
+    parts = [part for name, value in named.items() if value for part in (f"--{name}", value)]
+    command = ["ranktilt", "pairwise", str(collection), "--llm", llm, *parts]
     return shlex.join([*command, "--queries", str(trained.folder / HELD_OUT)])
 
 

@@ -156,6 +156,8 @@ class LLM(ABC):
         Prompts it wants under way at once.
     context : int or None
         Tokens that a prompt and its answer may have together; None where that is not known before it is asked.
+    training_queries : frozenset of str
+        Ids of queries that it was trained on, as far as that is known.
     room : int
         Bytes that paid answers may take, those of all that can be under way at once; 0 where none is paid for.
     """
@@ -168,6 +170,7 @@ class LLM(ABC):
     """Whether it computes where it is asked, and so wants a GPU there."""
     concurrency: int = 1
     context: int | None = None
+    training_queries: frozenset[str] = frozenset()
     room: int = 0
 
     @property

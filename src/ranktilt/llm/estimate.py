@@ -94,14 +94,18 @@ class Rehearsal:
 
     Nothing is asked and nothing written. `prompts` counts all, `requests` equal ones once, `journalled` those of them
     that have an answer; tokens are those of the others. `looked_up` says whether answers that are kept were looked for.
+    `most` is how many prompts any answers can lead to, `trials` how many requests find out what a server can do, and
+    `certain` says whether all answers so far are the model's own, so that what it is asked next is sure.
     """
 
     looked_up = True
 
-    def __init__(self, llm: LLM) -> None:
+    def __init__(self, llm: LLM, *, certain: bool = True) -> None:
         self.llm, self._counting = llm, counting(llm)
         self.answers: Sequence[str] = ()
         self.prompts = self.requests = self.journalled = self.tokens_in = self.tokens_out = 0
+        self.certain, self.most, self.trials = certain, 0, 0
+        self._certain_prompts = self._certain_requests = 0
         self._seen = set[str]()
 
     def __call__(
@@ -114,7 +118,8 @@ class Rehearsal:
         found = set(known) - self._seen
         self.journalled, self.requests = self.journalled + len(found), self.requests + len(found)
         new = {key: number for number, (key, _) in enumerate(asked) if key not in known and key not in self._seen}
-        self.add([asked[number][1] for number in new.values()], [self.answers[number] for number in new.values()])
+        self._add([asked[number][1] for number in new.values()], [self.answers[number] for number in new.values()])
+        self._count_certain(len(asked), len(new))
         self._seen |= {key for key, _ in asked}
         for number, (key, _) in enumerate(asked):
             answer = (
@@ -124,25 +129,61 @@ class Rehearsal:
             )
             yield Reply(number, answer, None, 0, fresh=key not in known)
 
-    def add(self, prompts: Sequence[str], answers: Sequence[str]) -> None:
+    def add_unanswered(self, prompts: Sequence[str], *, trials: int) -> None:
+        """Count prompts that want scores and no answer; those that are kept are not looked up."""
+        distinct = list(dict.fromkeys(prompts))
+        self.looked_up, self.trials, self.prompts = False, trials, self.prompts + len(prompts)
+        self._add(distinct, [""] * len(distinct))
+        self._count_certain(len(prompts), len(distinct))
+
+    def _count_certain(self, prompts: int, new: int) -> None:
+        if self.certain:
+            self._certain_prompts += prompts
+            self._certain_requests += new
+        self.certain = self.certain and not new
+
+    @property
+    def left(self) -> int:
+        """Requests that are not answered already."""
+        return self.requests - self.journalled
+
+    @property
+    def at_most(self) -> int:
+        """How many requests would be asked at most, whatever the answers."""
+        uncertain = 0 if self.certain else max(self.most - self._certain_prompts, 0)
+        return max(self.left, self._certain_requests + uncertain) + self.trials
+
+    def totals(self) -> tuple[int, int, int]:
+        """Requests, and about how many tokens in and out, at most; those of a request as in what was rehearsed."""
+        share = (self.at_most - self.trials) / self.left if self.left else 1.0
+        return self.at_most, math.ceil(self.tokens_in * share), math.ceil(self.tokens_out * share)
+
+    def _add(self, prompts: Sequence[str], answers: Sequence[str]) -> None:
         """Count prompts that would be asked, and their answers: words and signs, which mostly are a token each."""
         self.requests += len(prompts)
         self.tokens_in += sum(self._counting.count(prompts)) + TEMPLATE_TOKENS * len(prompts)
         self.tokens_out += sum(len(re.findall(r"\w+|[^\w\s]", answer)) for answer in answers)
 
-    def lines(self, price: tuple[float, float] | None, *, most: int) -> tuple[tuple[str, str], ...]:
-        """What was counted, in words: what, and how much; `most` is how many prompts any answers can lead to."""
-        left = self.requests - self.journalled
-        cost = price_of(self.tokens_in, self.tokens_out, price)
-        seconds, pace = time_of(self.llm, (left, self.tokens_in, self.tokens_out))
+    def lines(self, price: tuple[float, float] | None) -> tuple[tuple[str, str], ...]:
+        """What was counted, in words: what, and how much; where the answers decide, at most how much."""
         kept = f"{self.journalled:,} of {self.requests:,} are answered already"
         if not self.looked_up:
             kept = "scores that are kept already are not looked up, and cost nothing"
-        more = f"; at most {most:,}, as the answers go" if most > self.prompts else ""
-        return (
-            ("requests", f"{left:,} ({kept}){more}"),
-            ("tokens in", f"{self.tokens_in:,}, {self._counting.how}"),
-            ("tokens out", f"{self.tokens_out:,}, if every answer has its form"),
-            ("price", "give one with --price IN,OUT per million tokens" if cost is None else f"{cost:,.2f}"),
-            ("time", "unknown for a model on this machine" if seconds is None else f"{duration(seconds)}{pace}"),
+        pace = time_of(self.llm, (self.left, self.tokens_in, self.tokens_out))[1]
+        now = self._amounts((self.left, self.tokens_in, self.tokens_out), price)
+        requests, read, written, cost, time = (
+            "" if most == text else f"; at most {most}"
+            for text, most in zip(now, self._amounts(self.totals(), price), strict=True)
         )
+        return (
+            ("requests", f"{now[0]} ({kept}){requests and f'{requests}, as the answers go'}"),
+            ("tokens in", f"{now[1]}{read}, {self._counting.how}"),
+            ("tokens out", f"{now[2]}{written}, if every answer has its form"),
+            ("price", f"{now[3]}{cost}" or "give one with --price IN,OUT per million tokens"),
+            ("time", f"{now[4]}{time}{pace}" if now[4] else "unknown for a model on this machine"),
+        )
+
+    def _amounts(self, totals: tuple[int, int, int], price: tuple[float, float] | None) -> tuple[str, ...]:
+        """Requests, tokens in and out, price and time as text; empty where nothing is known."""
+        cost, (seconds, _) = price_of(*totals[1:], price), time_of(self.llm, totals)
+        return (*(f"{number:,}" for number in totals), "" if cost is None else f"{cost:,.2f}", duration(seconds))

@@ -22,6 +22,8 @@ from ranktilt.optional import need
 
 BATCH, WINDOW = 8, 4
 """Prompts that are answered together; batches among whose prompts those of like length are put together."""
+HELD_OUT, TRAINING_QUERIES = "held-out.txt", "training-queries.txt"
+"""In an adapter's folder: ids of queries, one a line; those it was not trained on, and those it was."""
 MOST = 2_048
 """Tokens of an answer at most where the sampling does not say."""
 
@@ -274,6 +276,12 @@ class Transformers(Portable, LLM):
         parts = [config, *(part for part in (config.get("text_config"),) if isinstance(part, dict))]
         names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
         return next((int(part[name]) for part in parts for name in names if part.get(name)), None)
+
+    @cached_property
+    def training_queries(self) -> frozenset[str]:  # type: ignore[override]
+        """What the adapter's folder says; see `LLM`."""
+        file = None if self.adapter is None else self.adapter / TRAINING_QUERIES
+        return frozenset() if file is None or not file.is_file() else frozenset(file.read_text("utf-8").splitlines())
 
     @cached_property
     def _device(self) -> str:

@@ -369,6 +369,17 @@ class GroupEstimand(Estimand):
         known = ~np.isnan(found)
         return np.where(known, found, 0.0), known.astype(np.float64)
 
+    def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats] | None:
+        """Say how much of the total of its query hangs on each document's label; parameters as for `contrast`.
+
+        Returns
+        -------
+        (ndarray of float64, ndarray of float64), both of shape (n_entries,), or None
+            What a document adds beyond what one of either group adds on average, and its part of the query's weight.
+            With it, documents that stand in many lists are no fresh evidence in each; None takes each list by itself.
+        """
+        return None
+
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
         """Answer it for each query.
 

@@ -23,7 +23,7 @@ class ExposureRatioOfGroups(GroupEstimand):
     ``Exposure(G)`` is the mean over the documents of G in the query's list of ``1/log(1 + rank)``; the base of the
     logarithm cancels. A document below k has no exposure and stays in its group's denominator; tied documents share
     their block's mean. Queries whose list lacks a group say nothing. Beside it stands what random lists give (each
-    query's list shuffled), whose middle is level: with groups of unequal size it is not exactly 1.
+    query's list shuffled), whose median is level: with groups of unequal size it is not exactly 1.
 
     Parameters
     ----------
@@ -85,6 +85,18 @@ class ExposureRatioOfGroups(GroupEstimand):
         lacking = np.isnan(one + two)
         return np.where(lacking, np.nan, one), np.where(lacking, np.nan, two)
 
+    def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
+        either, seen = first | second, self._seen(ranking)
+        n, query = len(ranking.offsets) - 1, ranking.query
+        sizes = [np.bincount(query, weights=group, minlength=n)[query] for group in (first, second)]
+        mean = np.bincount(query, weights=np.where(either, seen, 0.0), minlength=n)[query] / np.maximum(sum(sizes), 1)
+        known = either & (sizes[0] > 0) & (sizes[1] > 0) & (mean > 0)
+        scale = np.ones(n)[query] if self.aggregate == "queries" else mean
+        safe, size = np.where(known, mean, 1.0), np.where(known, np.where(first, *sizes), 1.0)
+        effect = np.where(first, 1.0, -1.0) * (seen - safe) / (size * safe)
+        weight = seen / (safe * np.maximum(sum(sizes), 1))
+        return np.where(known, scale * effect, 0.0), np.where(known, scale * weight, 0.0)
+
     def counts(self, one: Floats, two: Floats) -> Bools:
         return two > 0 if self.aggregate == "queries" else ~np.isnan(two)
 
@@ -108,11 +120,14 @@ class ExposureRatioOfGroups(GroupEstimand):
             spans = discount_spans(ranking.before, ranking.sizes, self.cutoff)
             return np.repeat(spans / ranking.sizes, ranking.sizes)
         top = ranking.scores[ranking.offsets[:-1][ranking.query]]
-        return np.exp(ranking.scores - top) * first_ranks(ranking, self.cutoff)
+        odds = np.exp(ranking.scores - top)
+        whole = np.bincount(ranking.query, weights=odds, minlength=len(ranking.offsets) - 1)
+        # Divided by the whole list's sum, before the cut: in a ratio of means it does not cancel.
+        return odds / whole[ranking.query] * first_ranks(ranking, self.cutoff)
 
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")
-        return f"{effect.a} / {effect.b}; {queries}; level {self.amount(effect.level)}, the middle of the random band"
+        return f"{effect.a} / {effect.b}; {queries}; level {self.amount(effect.level)}, the median of random labels"
 
 
 ExposureRatio = ExposureRatioOfGroups()

@@ -64,7 +64,7 @@ class PageShare(GroupEstimand):
         queries = counted(effect.queries, "query", "queries")
         if abs(effect.level) < _VISIBLE:
             return queries
-        return f"{queries}; level {self.amount(effect.level)}, the middle of the random band"
+        return f"{queries}; level {self.amount(effect.level)}, the median of random labels"
 
 
 def page_shares(ranking: Ranking, depth: int) -> Floats:

@@ -136,6 +136,13 @@ def per_query(ranking: Ranking, per_block: Floats) -> Floats:
     return np.bincount(ranking.block_query, weights=per_block, minlength=len(ranking.offsets) - 1).astype(np.float64)
 
 
+def share_of_query(ranking: Ranking, weights: Floats) -> Floats:
+    """Each entry's part of its query's sum; NaN where that is 0."""
+    whole = np.bincount(ranking.query, weights=weights, minlength=len(ranking.offsets) - 1)[ranking.query]
+    share: Floats = np.divide(weights, whole, out=np.full(len(weights), np.nan), where=whole > 0)
+    return share
+
+
 def discounts(depth: int) -> Floats:
     """Running sums of ``1/log2(1 + rank)`` over the first 0, 1, … `depth` ranks."""
     return np.concatenate([[0.0], np.cumsum(1 / np.log2(2.0 + np.arange(depth)))])

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.base import Answered, Bools, GroupEstimand
-from ranktilt.measures.ranking import Ranking, first_ranks
+from ranktilt.measures.ranking import Ranking, first_ranks, share_of_query
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,6 +65,13 @@ class ShareOfFirstRanks(GroupEstimand):
         candidates = lead(np.ones(len(sign)))
         moved: Floats = np.where(np.abs(candidates) < 1, (lead(within) - candidates) / 2, np.nan)
         return moved
+
+    def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
+        held = first_ranks(ranking, self.cutoff) * (first | second)
+        share, even = (share_of_query(ranking, weight) for weight in (held, (first | second).astype(np.float64)))
+        known = ~np.isnan(self.contrast(ranking, first, second))[ranking.query]
+        sign = first.astype(np.float64) - second
+        return np.where(known, sign * (share - even) / 2, 0.0), np.where(known, share, 0.0)
 
     def basis(self, effect: Answered) -> str:
         return f"{effect.a} on the first {self.cutoff} less in the list; {counted(effect.queries, 'query', 'queries')}"

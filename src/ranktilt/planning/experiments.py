@@ -340,9 +340,9 @@ class RankerSteps:
         with watch(f"{self._name}: re-rank: {stage!r}", given) as taken:
             taken.results = len(run.docs)
             if isinstance(stage, LLMRanker):
-                _, found, _ = stage.rehearse(given, run)
-                asked = found.requests - found.journalled, found.tokens_in, found.tokens_out
-                _count(taken, *asked[1:], time_of(found.llm, asked)[0])
+                _, rehearsal = stage.rehearse(given, run)
+                totals = rehearsal.totals()
+                _count(taken, *totals[1:], time_of(rehearsal.llm, totals)[0])
             else:
                 stage.rank(given, run)
 

@@ -2,7 +2,8 @@
 
 Many queries that meet the same documents are no fresh evidence about the documents. So every estimate over twins is
 held against the exchange of labels within origins, the same way in all queries, and its interval is as wide as two-way
-clustering by query and origin makes it.
+clustering by query and origin makes it. A comparison of two documents that are no twins belongs to two origins
+(`Dyads`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -78,3 +80,66 @@ def widened(samples: Floats, value: float, residuals: Floats, beyond: float) -> 
         return samples
     wide: Floats = value + float(np.sqrt(1 + beyond / spread)) * (samples - value)
     return wide
+
+
+class Dyads(NamedTuple):
+    """Comparisons of two documents, such as choices; one entry each, beside arrays of totals and of weights.
+
+    A document that is often chosen is often chosen in all its comparisons, so those that share an origin go together.
+    """
+
+    query: Ints
+    first: Ints
+    """Number of the origin of the first group's document, from 0."""
+    second: Ints
+    """Of the second group's; the same number for twins."""
+
+    def p(self, total: Floats, weight: Floats) -> float:
+        """Give the two-sided p, over origins, of ``Σ total / Σ weight`` being 0.
+
+        A t test by `variance`, with one degree of freedom fewer than the effective number of origins on the smaller
+        side, ``(Σ w)² / Σ_origin w²`` (Kish 1965); at least what turned signs of these origins could give.
+        """
+        if not total.any():
+            return 1.0
+        variance = self.variance(total - total.sum() / weight.sum() * weight, weight)
+        t = abs(float(total.sum())) / np.sqrt(variance) if variance > 0 else np.inf
+        sides = [_sums(side, weight) for side in (self.first, self.second)]
+        effective = min(float(w.sum() ** 2 / (w * w).sum()) for w in sides)
+        return max(2 * float(special.stdtr(max(effective - 1, 1.0), -t)), 2.0 ** (1 - self.origins(weight)))
+
+    def origins(self, weight: Floats) -> int:
+        """Count the origins with a weight on the side that has fewer."""
+        return min(int(np.count_nonzero(_sums(side, weight))) for side in (self.first, self.second))
+
+    def variance(self, residual: Floats, weight: Floats) -> float:
+        """Variance that origins give to a sum of residuals ``total − value · weight``.
+
+        Products of all comparisons that share an origin, ``Σ_origin r² − Σ_dyad r²`` (Fafchamps & Gubert, Journal of
+        Development Economics 83(2), 2007), where each origin's r is divided by 1 − its share of the weight, as in a
+        jackknife that leaves it out. Never less than if all comparisons were independent.
+        """
+        share = self._by_origin(weight) / weight.sum()
+        return max(self._sharing(residual, np.where(share < 1, 1 - share, 1.0)), float((residual * residual).sum()))
+
+    def widened(self, samples: Floats, value: float, total: Floats, weight: Floats) -> Floats:
+        """Widen a share's resampled values by what origins add to its variance beyond queries; within [0, 1]."""
+        residual, n = total - value * weight, max(self.first.max(), self.second.max()) + 1
+        cells = np.unique(np.stack([self.query * n + self.first, self.query * n + self.second]), return_inverse=True)[1]
+        within = Dyads(self.query, *cells.reshape(2, -1))
+        beyond = self.variance(residual, weight) - within._sharing(residual)
+        return np.clip(widened(samples, value, _sums(self.query, residual), beyond), 0.0, 1.0)
+
+    def _sharing(self, residual: Floats, left: Floats | float = 1.0) -> float:
+        """Sum of the products of all two comparisons that share an origin."""
+        origins = self._by_origin(residual) / left
+        apart = self.first != self.second
+        low, high = np.minimum(self.first, self.second)[apart], np.maximum(self.first, self.second)[apart]
+        dyads = _sums(np.unique(low * len(origins) + high, return_inverse=True)[1], residual[apart])
+        return float((origins * origins).sum() - (dyads * dyads).sum())
+
+    def _by_origin(self, values: Floats) -> Floats:
+        """Sum over the comparisons of each origin; those of twins count once."""
+        size, twins = int(max(self.first.max(), self.second.max())) + 1, self.first == self.second
+        half = np.where(twins, values / 2, values)
+        return (np.bincount(self.first, half, size) + np.bincount(self.second, half, size)).astype(np.float64)

@@ -7,7 +7,7 @@ import random
 import re
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -23,8 +23,8 @@ from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
 from ranktilt.io.files import cannot_write
-from ranktilt.llm.base import Prompt
-from ranktilt.llm.transformers import Transformers
+from ranktilt.llm.base import LLM, Prompt
+from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.models import checkpoint
 from ranktilt.optional import need
 from ranktilt.rankers.base import readable_texts
@@ -38,8 +38,6 @@ from ranktilt.training.training_set import origin_of
 
 Ints = npt.NDArray[np.int64]
 FOR = "train lora"
-HELD_OUT = "held-out.txt"
-"""In an adapter's folder: ids of the queries that it did not learn from, one a line."""
 _PACKAGES = ("torch", "transformers", "tokenizers", "peft")
 _IGNORED = -100
 """What torch's cross-entropy leaves out."""
@@ -112,17 +110,21 @@ class PairExamples:
     answers: list[str]
     protected: npt.NDArray[np.bool_]
     """Whether the answer is the protected document."""
+    queries: list[str]
+    """Ids of the queries that are learned from."""
     held_out: list[str]
-    """Ids of the queries that are not learned from."""
+    """Ids of the others."""
     notes: tuple[str, ...] = ()
 
 
 def pair_examples(
-    collection: Collection, ranker: Pairwise, by: str, protected: str | None, options: LoraTraining
-) -> PairExamples:
+    collection: Collection, ranker: Pairwise, by: str, protected: str | None, options: LoraTraining,
+    *, model: LLM | None = None,
+) -> PairExamples:  # fmt: skip
     """Make prompts and answers: in each kind of pair every other answer is protected, and stands first as often.
 
-    What is right is independent of the group and of the place: that is all that is to be learned.
+    What is right is independent of the group and of the place: that is all that is to be learned. Where a `model` is
+    named, pairs that it could not be asked about afterwards are refused.
     """
     sides = two_groups(collection, by, protected)
     queries = sorted(collection.judged["id"].to_list())
@@ -153,8 +155,10 @@ def pair_examples(
         shown.append(Task(asked[query], [one, two] if is_protected == stands_first else [two, one]))
         answers.append("[1]" if stands_first else "[2]")
         taught.append(is_protected)
+    if model is not None:
+        ranker.require_room(model, shown)
     prompts = ranker.prompts_of(shown)
-    return PairExamples(prompts, answers, np.array(taught, dtype=bool), queries[len(kept) :], drawn.notes)
+    return PairExamples(prompts, answers, np.array(taught, dtype=bool), kept, queries[len(kept) :], drawn.notes)
 
 
 def train_lora(
@@ -217,7 +221,7 @@ def train_lora(
         "packages": {name: version(name) for name in _PACKAGES},
     }  # fmt: skip
     directory.require_same(spec)
-    found = pair_examples(collection, ranker, by, protected, options)
+    found = pair_examples(collection, ranker, by, protected, options, model=chat)
     whole = hashlib.blake2b("\0".join((*found.prompts, *found.answers)).encode(), digest_size=16)
     spec["data"] = whole.hexdigest()
     directory.require_same(spec)
@@ -240,7 +244,7 @@ def train_lora(
             "protected_answers": int(found.protected.sum()), "held_out_queries": len(found.held_out),
         },
     }  # fmt: skip
-    _save(adapted, directory.model_folder(), found.held_out)
+    _save(adapted, directory.model_folder(), {HELD_OUT: found.held_out, TRAINING_QUERIES: found.queries})
     directory.finish(record)
     return Trained(directory.folder, record, resumed)
 
@@ -325,10 +329,11 @@ def _loss(torch: Any, model: Any, examples: _Examples, batch: Ints, precision: s
     return torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, logits.shape[-1]).float(), wanted)
 
 
-def _save(model: Any, folder: Path, held_out: Sequence[str]) -> None:
+def _save(model: Any, folder: Path, queries: Mapping[str, Sequence[str]]) -> None:
     with checkpoint.loading(f"{folder}: cannot be written", for_=FOR):
         try:
             model.save_pretrained(folder)
-            (folder / HELD_OUT).write_text("".join(f"{name}\n" for name in held_out), encoding="utf-8")
+            for file, names in queries.items():
+                (folder / file).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
         except OSError as error:
             raise cannot_write(folder, error) from error

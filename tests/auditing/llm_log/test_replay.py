@@ -210,10 +210,36 @@ def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
     log = tmp_path / "log.json"
     text = log.read_text().replace("[1] ", "[1] unknown ", 1)
     log.write_text(text)
-    split = replay_log(log_runs(log, CANDIDATES, EVERY), EVERY, ["nDCG@5"], resamples=200)
+    found = log_runs(log, CANDIDATES, EVERY)
+    split = replay_log(found, EVERY, ["nDCG@5"], max_failures=0, resamples=200)
     assert [one.call for one in split.unmatched] == [1]
-    left_out = (
-        "warning: 1 call of 96 left out, so that the published run is rebuilt in part only (first: call 1 passage"
+    assert split.notes == (
+        "warning: 1 call of 96 cannot be matched, which counts as failed (first: call 1 passage [1] is no candidate "
+        "of query 'q0'); 1 query left out whole: q0",
     )
-    assert split.notes[0].startswith(left_out)
-    assert split.notes[1].startswith("warning: 1 call shows passages in another order than")
+    assert set(found.runs[PUBLISHED].queries) == {f"q{topic}" for topic in range(1, TOPICS)}
+    assert (len(split.answers), split.unreadable, split.failures, split.passed) == (95, 0, 1, False)
+    assert replay_log(found, EVERY, [], max_failures=1 / 96).passed
+    every_fourth = "}, ".join(
+        one if n % 4 else one.replace("[1] ", "[1] unknown ", 1) for n, one in enumerate(text.split("}, "))
+    )
+    log.write_text(every_fourth)
+    with refused(f"{log}: no query is whole: call 1 passage [1] is no candidate of query 'q0'", DataError):
+        log_runs(log, CANDIDATES, EVERY)
+
+
+def test_ligatures_of_a_broken_encoding_lose_no_query(tmp_path: Path) -> None:
+    """A prompt says what the candidate's bytes mean: EF AC 81 is the ligature fi, read letter by letter."""
+    broken = [b"\xef\xac\x81".decode("latin-1"), b"\xef\xac\x82".decode("latin-1")]
+    texts = ["five flat fins", "two flags fit", "no fish fled", "fifty flies fit"]
+    docs = [
+        {"id": f"d{n}", "text": text.replace("fi", broken[0]).replace("fl", broken[1]), "source": "human", "origin": ""}
+        for n, text in enumerate(texts)
+    ]
+    given = collection_of(docs, {"q": "which fins"}, {"q": {"d3": 1}})
+    shown = dict(zip((f"d{n}" for n in range(4)), texts, strict=True))
+    records, _ = logged({"q": list(shown)}, {"q": "which fins"}, shown, lambda query, ids: "[4] [3] [2] [1]")
+    (tmp_path / "log.json").write_text(rank_llm_text(records))
+    found = log_runs(tmp_path / "log.json", run_of(given, {"q": {f"d{n}": -float(n) for n in range(4)}}), given)
+    assert (found.rebuilt.unmatched, found.rebuilt.answers[0].kind) == ([], "repaired")
+    assert found.runs[MODEL].frame()["doc_id"].to_list() == ["d3", "d2", "d1", "d0"]

@@ -176,9 +176,9 @@ def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage_and_prom
 )
 def test_a_rehearsal_counts_equal_prompts_once(method: str, kept: str, own_cache: Path) -> None:
     candidates = texts_of({"a": "worth 5", "b": "worth 5", "c": "worth 7"})
-    _, rehearsal, most = ranker(f"pointwise:openai:tiny(method={method})").rehearse(*candidates)
-    said = dict(rehearsal.lines(None, most=most))
-    assert said["requests"] == f"2 ({kept})"
+    _, rehearsal = ranker(f"pointwise:openai:tiny(method={method})").rehearse(*candidates)
+    said = dict(rehearsal.lines(None))
+    assert said["requests"].startswith(f"2 ({kept})")
     assert int(said["tokens in"].split(",")[0]) > 2 * 12
 
 

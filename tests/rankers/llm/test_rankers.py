@@ -312,9 +312,10 @@ def test_a_ranker_is_read_back_as_it_prints() -> None:
 
 @pytest.mark.parametrize("text", ["setwise:openai:tiny(size=3,top=5)", "pairwise:openai:tiny", "listwise:openai:tiny"])
 def test_a_rehearsal_asks_for_no_more_than_theory_says(text: str, own_cache: Path) -> None:
-    run, rehearsal, most = ranker(text).rehearse(*worths(40))
+    run, rehearsal = ranker(text).rehearse(*worths(40))
     first = worths(40)[1]
     assert ids(run) == ids(first), "nobody disagrees with the first stage"
-    assert rehearsal.requests <= most == 2 * ranker(text).requests(40)
-    said = dict(rehearsal.lines(None, most=most))["requests"]
+    most = 2 * ranker(text).requests(40)
+    assert rehearsal.requests <= rehearsal.at_most == most
+    said = dict(rehearsal.lines(None))["requests"]
     assert ("; at most" in said) == (rehearsal.requests < most) == (not text.startswith("listwise"))

@@ -3,7 +3,7 @@
 import pytest
 
 from ranktilt.rankers.llm.log import LoggedCall
-from ranktilt.rankers.llm.shown import CandidateTexts, ShownPassages
+from ranktilt.rankers.llm.shown import CandidateTexts, ShownPassages, undo_mojibake
 from tests.rankers.llm.logged import prompt
 
 FLEAS = "Fleas live for a hundred days [3] or more; their “eggs” hatch in the carpet, at 70–85 °F."
@@ -44,6 +44,22 @@ def test_texts_are_matched_whatever_a_prompt_did_to_them(flea: str) -> None:
     assert shown(RIVERS, flea, CAFES) == ShownPassages(0, ((1,), (0,), (2,)))
     cafes = CAFES.replace("Москва", "ÐœÐ¾ÑÐºÐ²Ð°").replace("specific", "speciﬁc")
     assert shown(cafes, flea) == ShownPassages(0, ((2,), (0,)))
+
+
+def test_texts_read_with_another_encoding_once_or_twice_are_undone() -> None:
+    for text in ("eﬃcient “ﬁlm”", "naïve – 85 °F", "Москва"):
+        once = text.encode().decode("latin-1")
+        assert undo_mojibake(once) == undo_mojibake(once.encode().decode("latin-1")) == undo_mojibake(text)
+    assert undo_mojibake("cafÃ© â€“ Ã") == "café \x96 Ã"
+
+
+def test_an_unmatched_call_may_be_about_the_queries_that_its_prompt_names() -> None:
+    others = ["one " * 40, "two " * 40]
+    assert CANDIDATES.possible_queries(call(prompt("how long do fleas live", others))) == {0}
+    assert CANDIDATES.possible_queries(call(f"[1] {others[0]}[2] {others[1]}\nQuery: fleas")) == {1}
+    assert CANDIDATES.possible_queries(call(prompt("watches", others))) == set()
+    assert CANDIDATES.possible_queries(call("", ids=("d6", "d1"), query="q3")) == {2}
+    assert CANDIDATES.possible_queries(call("", ids=("d6", "d2"), query="q9")) == set()
 
 
 def test_equal_texts_can_be_either_document() -> None:

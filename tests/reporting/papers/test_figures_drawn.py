@@ -266,7 +266,7 @@ class TestForest:
         assert low < min(t.band_low for t in found.tilts)
         assert high > max(t.band_high for t in found.tilts)
         assert "Hatched: what random labels give in 95 %." in one.says
-        assert "level is the middle of what random labels give, not 0" in one.says
+        assert "level is the median of what random labels give, not 0" in one.says
         assert "below 0" not in one.says
 
     def test_a_page_of_rankers_that_have_no_relative_delta_is_drawn_too(self, figures: Figures) -> None:
@@ -307,7 +307,7 @@ class TestEffectiveness:
     def test_groups_that_are_no_twins_have_no_signs_for_sides(self, figures: Figures) -> None:
         one = named(figures("no twins"), "effectiveness")
         assert "favours" not in one.figure.axes[0].get_ylabel()
-        assert "Level is the middle of what random labels give, not 0." in one.says
+        assert "Level is the median of what random labels give, not 0." in one.says
 
 
 class TestRanks:

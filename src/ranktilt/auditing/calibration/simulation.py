@@ -151,7 +151,8 @@ def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure], m
     twins = {SIDES: Twins.of(SIDES, twin_rows(collection, groups, SIDES), judgments)}
     how = InferenceOptions(0, 0, "permutation", "holm", "none")
     asked = (*card_estimands(CARD_DEPTH, judged=True), *more)
-    card = Card(groups, twins, asked, how, Shuffles(judgments, 0, count=1), banded=True)
+    shuffles, origins = Shuffles(judgments, 0, count=1), np.arange(len(groups.code))
+    card = Card(groups, twins, asked, how, shuffles, banded=True, origins=origins)
     places = [*card.of_twins(0, aligned, {SIDES: twins[SIDES].lists(aligned, "zero")}), *card.of_groups([aligned])]
     return Population((*deltas, *(sample for _, sample in sorted(places, key=itemgetter(0)))))
 

@@ -220,6 +220,6 @@ def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples
     uneven = dict.fromkeys(f"{c.a} and {c.b}" for c in contrasts if not c.twins and c.estimand.sided)
     if uneven:
         yield (
-            f"{', '.join(uneven)} are not twins: a tilt is the distance from the middle of each run's random band, "
+            f"{', '.join(uneven)} are not twins: a tilt is the distance from the median of each run's random labels, "
             "taken as known"
         )

@@ -41,7 +41,7 @@ def growth_words(change: Change) -> str:
 
 
 def _tilt_itself(change: Change) -> str:
-    return "the tilt itself" if change.twins else "its distance from the random band's middle"
+    return "the tilt itself" if change.twins else "its distance from the median of random labels"
 
 
 def mean_sentence(change: Change) -> str:

@@ -63,23 +63,23 @@ def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: 
     Returns
     -------
     LogRuns
-        Runs over the queries that have a call.
+        Runs over the queries that have a call, and none that cannot be matched.
 
     Raises
     ------
     DataError
-        If the log is none, or none of its calls matches the candidates.
+        If the log is none, or no query has calls that all match the candidates.
     UserError
         If it holds several runs.
     """
     found = read_log(Path(log))
     lists = _candidates(candidates, collection)
     rebuilt = rebuild(found.calls, lists, seed=seed)
-    if not rebuilt.answers:
-        call = rebuilt.unmatched[0]
-        calls = counted(len(found.calls), "call", "calls")
+    if not rebuilt.called:
+        call, calls = rebuilt.unmatched[0], counted(len(found.calls), "call", "calls")
         hint = "" if any(lists.texts) or found.calls[0].ids else "; prompts are matched by texts: name a collection"
-        raise DataError(log, f"none of its {calls} fits the candidates: call {call.call} {call.reason}{hint}")
+        none = "no query is whole" if rebuilt.answers else f"none of its {calls} fits the candidates"
+        raise DataError(log, f"{none}: call {call.call} {call.reason}{hint}")
     orders = {
         INPUT: [list(range(len(docs))) for docs in lists.docs], MODEL: rebuilt.model, PUBLISHED: rebuilt.published,
         STRICT: rebuilt.strict,
@@ -118,7 +118,7 @@ def replay_log(
     pairs : iterable of (str, str), optional
         Groups to compare; all pairs by default.
     max_failures : float, optional
-        Most answers without a ranking, as a share of all; `ReplayedLog.passed` tells.
+        Most calls without a ranking or that cannot be matched, as a share of all; `ReplayedLog.passed` tells.
     correction, resamples, seed : optional
         As for `ranktilt.audit`.
 
@@ -233,11 +233,12 @@ def _notes(found: LogRuns) -> Iterator[str]:
     if found.cut:
         yield "the log stops in the middle of a record, as that of a process that was killed; it is left out"
     if rebuilt.unmatched:
-        first = rebuilt.unmatched[0]
-        calls = counted(len(rebuilt.unmatched), "call", "calls")
+        first, names = rebuilt.unmatched[0], list(rebuilt.left_out.values())
+        calls, queries = counted(len(rebuilt.unmatched), "call", "calls"), counted(len(names), "query", "queries")
+        left_out = f"; {queries} left out whole: {', '.join(names[:3])}{', …' * (len(names) > 3)}" if names else ""
         yield (
-            f"warning: {calls} of {len(found.calls):,} left out, so that the published run is rebuilt in part only "
-            f"(first: call {first.call} {first.reason})"
+            f"warning: {calls} of {len(found.calls):,} cannot be matched, which counts as failed (first: call "
+            f"{first.call} {first.reason}){left_out}"
         )
     if rebuilt.other_order:
         calls = counted(rebuilt.other_order, "call shows", "calls show")

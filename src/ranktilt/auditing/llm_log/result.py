@@ -40,11 +40,11 @@ class ReplayedLog(
     answers : tuple of ReadAnswer
         Every answer that was read, in the log's order.
     unmatched : tuple of UnmatchedCall
-        Calls that were left out, and why.
+        Calls that cannot be matched, and why.
     examples : tuple of AnswerExample
         The answers that came most often, of each kind.
     queries : int
-        Queries with a call.
+        Queries with a call, without those that an unmatched call can be about.
     measures : tuple of str
         What was split; the first is the primary one.
     pairs : tuple of (str, str)
@@ -73,9 +73,14 @@ class ReplayedLog(
         return {kind: found[kind] for kind in KINDS if found[kind]}
 
     @property
-    def failures(self) -> int:
+    def unreadable(self) -> int:
         """Answers that hold no ranking."""
         return sum(one.kind not in READABLE for one in self.answers)
+
+    @property
+    def failures(self) -> int:
+        """These, and calls that cannot be matched."""
+        return self.unreadable + len(self.unmatched)
 
     @property
     def echoes(self) -> int:
@@ -84,9 +89,9 @@ class ReplayedLog(
 
     @property
     def passed(self) -> bool:
-        """Whether no more answers hold no ranking than are allowed."""
+        """Whether no more calls fail than are allowed."""
         most = self.spec.get("max_failures")
-        return most is None or self.failures <= most * len(self.answers)
+        return most is None or self.failures <= most * (len(self.answers) + len(self.unmatched))
 
     def change(self, part: RunPair, measure: str, pair: Pair) -> Change | None:
         """Find the part of a run in a measure, of all documents where the pair is (`ALL`, `ALL`)."""

@@ -1,4 +1,4 @@
-"""From choices to shares: each kind of pairs with intervals over queries, a test, and a verdict."""
+"""From choices to shares: each kind of pairs with intervals over queries and documents, tests, and a verdict."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.rankers.llm.pairwise import Pairwise
-from ranktilt.run import Run
+from ranktilt.run import Run, codes
 from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.permutation import sign_flip_p
+from ranktilt.statistics.two_way import Dyads
 
 Floats = npt.NDArray[np.float64]
+_PAIR = ("protected_origin", "unprotected_origin")
 
 
 class Counts(NamedTuple):
-    """Columns of `QueryChoices` as arrays of shape (n_queries,)."""
+    """Columns of `QueryChoices` as arrays of shape (n_pairs,)."""
 
     pairs: Floats
     units: Floats
@@ -97,7 +99,7 @@ def pairwise(
     -------
     PairwiseAudit
         For relevant and irrelevant pairs: shares chosen, ratio, inconsistent and unparsed shares and position bias with
-        intervals over queries, and a verdict.
+        intervals over queries and documents, and a verdict.
 
     References
     ----------
@@ -117,25 +119,35 @@ def pairwise(
         decisions = only_queries(decisions, asked)
     sides = decisions.sides
     rankings = () if audit is None else tuple(ranking_verdicts(audit, sides))
-    by_query = tuple(row for kind in KINDS for row in count_choices(decisions, collection, kind, count))
-    tables = {kind: _table(rows) for kind in KINDS if (rows := [one for one in by_query if one.kind == kind])}
-    found = [outcome(kind, table, resamples=resamples, seed=seed) for kind, table in tables.items()]
+    tables = {kind: count_choices(decisions, collection, kind, count) for kind in KINDS}
+    by_query = tuple(row for kind, table in tables.items() for row in query_choices(kind, table))
+    found = [
+        outcome(kind, *_arrays(table), resamples=resamples, seed=seed) for kind, table in tables.items() if len(table)
+    ]
     ps = correct([one.p for one in found], correction)
     tests = max(int((~np.isnan(ps)).sum()), 1)
     outcomes = tuple(replace(one, p_corrected=float(p), tests=tests) for one, p in zip(found, ps, strict=True))
+    every = set(decisions.frame["query"])
+    trained = len(every & decisions.training_queries)
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
         "by": sides.by, "protected": sides.protected, "count": count, "level": level, "correction": correction,
         "resamples": resamples, "seed": seed, **decisions.spec,
         **({} if candidates is None else {"candidates": candidates.name}),
-        **({} if asked is None else {"queries": len(asked)}), "asked": _digest(decisions), "ranktilt": __version__,
+        **({} if asked is None else {"queries": len(asked)}),
+        **({"trained_queries": f"{trained:,} of {len(every):,}"} if trained else {}),
+        "asked": _digest(decisions), "ranktilt": __version__,
     }  # fmt: skip
     notes = (*decisions.notes, *_answer_notes(decisions), *_few_notes(outcomes))
     return PairwiseAudit(spec, decisions.model, sides.protected, sides.unprotected, outcomes, notes, rankings, by_query)
 
 
-def _table(rows: Sequence[QueryChoices]) -> Counts:
-    return Counts(*(np.array([getattr(row, name) for row in rows], dtype=np.float64) for name in Counts._fields))
+def _arrays(table: pl.DataFrame) -> tuple[Counts, Dyads]:
+    """Counts of each pair, and the numbers of its query and of the origins of its documents."""
+    origins = pl.concat([table[side] for side in _PAIR]).rank("dense").to_numpy().astype(np.int64) - 1
+    query = codes(table["query_text"], table["query_text"].unique(maintain_order=True))
+    counts = Counts(*(table[name].cast(pl.Float64).to_numpy() for name in Counts._fields))
+    return counts, Dyads(query, *origins.reshape(2, -1))
 
 
 def _digest(decisions: Decisions) -> str:
@@ -144,10 +156,10 @@ def _digest(decisions: Decisions) -> str:
     return hashlib.blake2b(pairs.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
-def count_choices(decisions: Decisions, collection: Collection, kind: Kind, count: str) -> Iterator[QueryChoices]:
-    """Count what was chosen of the pairs of one kind, query by query; queries of one text are one."""
-    sides = decisions.sides
-    code = pl.DataFrame({"first": collection.ids, "code": sides.code})
+def count_choices(decisions: Decisions, collection: Collection, kind: Kind, count: str) -> pl.DataFrame:
+    """Count what was chosen of each pair of one kind, beside the query, its text and both documents' origins."""
+    code = pl.DataFrame({"first": collection.ids, "code": decisions.sides.code})
+    origins = collection.docs.select("id", "origin")
     texts = collection.queries.select("id", query_text=pl.when(pl.col("text") != "").then("text").otherwise("id"))
     answers = (
         decisions.frame.filter(pl.col("kind") == kind)
@@ -165,43 +177,53 @@ def count_choices(decisions: Decisions, collection: Collection, kind: Kind, coun
             first=pl.col("named_first").sum(),
         )
     )  # fmt: skip
+    for side, origin in zip(("one", "two"), _PAIR, strict=True):
+        by_pair = by_pair.join(origins.rename({"origin": origin}), left_on=side, right_on="id", maintain_order="left")
     both, readable, protected = pl.col("answers") == 2, pl.col("readable"), pl.col("protected")
     whole = both & (readable == 2)
     each = count == "each"
-    counted_pairs = by_pair.group_by("query_text", maintain_order=True).agg(
-        query=pl.col("query").first(),
-        pairs=both.sum(),
-        units=pl.col("answers").sum() if each else both.sum(),
-        protected=protected.sum() if each else (whole & (protected == 2)).sum(),
-        unprotected=(readable - protected).sum() if each else (whole & (protected == 0)).sum(),
-        inconsistent=(whole & (protected == 1)).sum(),
-        unparsed=(pl.col("answers") - readable).sum() if each else (both & (readable < 2)).sum(),
-        readable=readable.sum(),
-        first=pl.col("first").sum(),
-    )
-    for row in counted_pairs.drop("query_text").iter_rows(named=True):
+    return by_pair.select(
+        "query_text", "query", *_PAIR, "readable", "first",
+        pairs=both,
+        units=pl.col("answers") if each else both,
+        protected=protected if each else whole & (protected == 2),
+        unprotected=(readable - protected) if each else whole & (protected == 0),
+        inconsistent=whole & (protected == 1),
+        unparsed=(pl.col("answers") - readable) if each else both & (readable < 2),
+    )  # fmt: skip
+
+
+def query_choices(kind: Kind, table: pl.DataFrame) -> Iterator[QueryChoices]:
+    """Sum what was chosen over the pairs of each query; queries of one text are one."""
+    sums = table.group_by("query_text", maintain_order=True).agg(pl.col("query").first(), pl.col(Counts._fields).sum())
+    for row in sums.drop("query_text").iter_rows(named=True):
         yield QueryChoices(kind, **row)
 
 
-def outcome(kind: Kind, counts: Counts, *, resamples: int = RESAMPLES, seed: int = 0) -> PairOutcome:
-    """Make counts shares with intervals over queries, and test whether either side is chosen more often."""
-    decided = counts.protected + counts.unprotected
-    columns = {**counts._asdict(), "decided": decided}
-    means = dict(zip(columns, resampled_means(list(columns.values()), resamples=resamples, seed=seed), strict=True))
+def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMPLES, seed: int = 0) -> PairOutcome:
+    """Make counts shares with intervals over queries and documents, and test whether a side is chosen more often."""
+    weight, total = counts.protected + counts.unprotected, (counts.protected - counts.unprotected) / 2
+    columns = {**counts._asdict(), "decided": weight, "more": total}
+    by_query = {name: np.bincount(pairs.query, column).astype(np.float64) for name, column in columns.items()}
+    means = dict(zip(columns, resampled_means(list(by_query.values()), resamples=resamples, seed=seed), strict=True))
 
     def share(part: str, whole: str) -> tuple[Share, float]:
-        total = columns[whole].sum()
+        if not columns[whole].any():
+            return Share(np.nan, np.nan, np.nan), np.nan
+        value = float(columns[part].sum() / columns[whole].sum())
         with np.errstate(invalid="ignore"):
-            spread = interval(means[part] / means[whole])
-        value = float(columns[part].sum() / total) if total else np.nan
+            spread = interval(pairs.widened(means[part] / means[whole], value, columns[part], columns[whole]))
         return Share(value, spread.low, spread.high), spread.error
 
     preference, error = share("protected", "decided")
-    p = sign_flip_p(counts.protected - counts.unprotected, resamples=resamples, seed=seed) if decided.any() else np.nan
+    p = np.nan
+    if weight.any():  # the larger p: many queries of the same few documents are no fresh evidence
+        p = max(sign_flip_p(by_query["more"], resamples=resamples, seed=seed), pairs.p(total, weight))
     return PairOutcome(
-        kind, len(decided), int(counts.pairs.sum()), int(decided.sum()), share("protected", "units")[0],
+        kind, len(by_query["pairs"]), int(counts.pairs.sum()), int(weight.sum()), share("protected", "units")[0],
         share("unprotected", "units")[0], share("inconsistent", "pairs")[0], share("unparsed", "units")[0], preference,
-        share("first", "readable")[0], error, int((decided > 0).sum()), p,
+        share("first", "readable")[0], error, int((by_query["decided"] > 0).sum()),
+        pairs.origins(weight), p,
     )  # fmt: skip
 
 

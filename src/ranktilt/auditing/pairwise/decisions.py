@@ -49,6 +49,8 @@ class Decisions:
         How it was asked.
     notes : tuple of str
         What a reader should know.
+    training_queries : frozenset of str
+        Ids of queries that the model was trained on, as far as that is known.
     """
 
     frame: pl.DataFrame
@@ -56,6 +58,7 @@ class Decisions:
     model: str
     spec: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    training_queries: frozenset[str] = frozenset()
 
     def contents(self) -> bytes:
         """Return them as JSON lines, which `read_decisions` reads."""
@@ -86,7 +89,9 @@ def ask_pairs(collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, as
         for order, reading in zip(((one, two), (two, one)), readings, strict=True)
     ]
     spec = {"asker": repr(ranker), "pairs": drawn.wanted, **said}
-    return Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), drawn.sides, ranker.model_text, spec, drawn.notes)
+    trained = ranker.model().training_queries
+    frame = pl.DataFrame(rows, SCHEMA, orient="row")
+    return Decisions(frame, drawn.sides, ranker.model_text, spec, drawn.notes, trained)
 
 
 def _both_orders() -> Generator[list[Shown], list[Reading], list[Reading]]:

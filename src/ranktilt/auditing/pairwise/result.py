@@ -70,6 +70,8 @@ class PairOutcome:
     """Standard error of the preference."""
     votes: int
     """Distinct queries in which anything was decided."""
+    documents: int
+    """Distinct documents, or origins of twins, of which anything was decided, on the side that has fewer."""
     p: float
     p_corrected: float = np.nan
     tests: int = 1
@@ -81,13 +83,13 @@ class PairOutcome:
 
     @property
     def detectable(self) -> float:
-        """The smallest distance of the preference from .5 that these queries detect with 80 % power."""
-        return detectable_effect(self.error, self.tests, self.votes)
+        """The smallest distance of the preference from .5 that such queries and documents detect with 80 % power."""
+        return detectable_effect(self.error, self.tests, min(self.votes, self.documents))
 
     @property
     def testable(self) -> bool:
-        """Whether so many queries could give a corrected p below .05 at all."""
-        return 2.0 ** (1 - self.votes) * self.tests < ALPHA
+        """Whether so many queries and documents could give a corrected p below .05 at all."""
+        return 2.0 ** (1 - min(self.votes, self.documents)) * self.tests < ALPHA
 
     def verdict(self, level: float) -> Outcome:
         """Say whether a side is favoured (corrected p < .05, the interval excludes .5), or the interval is in ±`level`.
@@ -138,8 +140,8 @@ class RankingVerdict:
 
 @dataclass(frozen=True, eq=False)
 class PairwiseAudit(
-    Result, format="ranktilt-pairwise", version=2, noun="a pairwise audit", command="ranktilt pairwise", oldest=2,
-    lacking="what was chosen query by query",
+    Result, format="ranktilt-pairwise", version=3, noun="a pairwise audit", command="ranktilt pairwise", oldest=3,
+    lacking="how many documents the choices rest on",
 ):  # fmt: skip
     """What a language model chose of pairs of a protected and an unprotected document; immutable.
 
@@ -217,12 +219,15 @@ class PairwiseAudit(
         if not one.decided:
             none = "both orders agree on" if self.spec["count"] == "both-agree" else "a document is named for"
             return f"{self.model}: inconclusive on {where}: of {counted(one.pairs, 'pair', 'pairs')} {none} none"
-        could = f"these queries could only detect a share that is {100 * one.detectable:.0f} points or more from 50 %"
+        could = f"these pairs could only detect a share that is {100 * one.detectable:.0f} points or more from 50 %"
         if one.detectable > EVEN:
-            could = "these queries could not detect any preference"
+            could = "these pairs could not detect any preference"
+        could = across(one.p_corrected, "50 %") or could
         if not one.testable:
             could = f"{counted(one.votes, 'query with a decision is', 'queries with a decision are')} too few to test"
-        could = across(one.p_corrected, "50 %") or could
+            if one.documents < one.votes:
+                told = counted(one.documents, "document", "documents")
+                could = f"choices between {told} of one side and the other's are too few to test"
         return f"{self.model}: inconclusive on {where}: {could}; {numbers}"
 
     @property

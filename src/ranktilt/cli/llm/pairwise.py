@@ -202,7 +202,7 @@ def _decided(
     if questions.dry_run:
         rehearsal = Rehearsal(asker.model())
         ask_pairs(collection, drawn, asker, asker=rehearsal)
-        lines = rehearsal.lines(options.read_price(questions.price), most=rehearsal.requests)
+        lines = rehearsal.lines(options.read_price(questions.price))
         print_result("".join(f"{name:<10}  {text}\n" for name, text in lines))
         return None
     queries = counted(drawn.frame["query"].n_unique(), "query", "queries")

@@ -135,8 +135,9 @@ class TargetedEstimand(AttentionEstimand):
     ----------
     target : str, optional
         ``relevant``: the groups' shares of the query's relevant documents; ``population``: of the collection;
-        ``mixed``: half of each; ``candidates``: of the query's list; or a table, ``female:0.5;male:0.5``, whose numbers
-        are divided by their sum.
+        ``mixed``: half of each, ``(R_g + K · P_g) / 2`` with R the one, P the other among labelled documents and K the
+        sum of R over the groups, 1 unless ``unlabelled=class``, whose own share stays R (TREC's blend, not the plain
+        mean); ``candidates``: of the query's list; or a table, ``female:0.5;male:0.5``, divided by its sum.
     """
 
     target: str = "mixed"

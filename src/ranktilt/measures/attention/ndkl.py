@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.measures.attention.base import GroupLists, TargetedEstimand
-from ranktilt.measures.ranking import in_block
+from ranktilt.measures.ranking import discounts, in_block, running_rows
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,9 +22,9 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
     """Normalised discounted cumulative Kullback–Leibler divergence of a list's prefixes from target shares.
 
     ``Σ_i KL(D_i ‖ target)/log2(i + 1) ÷ Σ_i 1/log2(i + 1)`` over the first i = 1, 2, … ranks, natural logarithms; D_i
-    are the groups' shares of the first i documents, of tied ones in expectation. 0 where every prefix has the target
-    shares; larger is farther. A prefix without a labelled document is passed over. A query says nothing where its list
-    holds one group alone, or a group whose target share is 0.
+    are the groups' shares of the first i documents. 0 where every prefix has the target shares; larger is farther. Ties
+    give the expected value over all orders of tied documents. A prefix without a labelled document is passed over. A
+    query says nothing where its list holds one group alone, or may show a group whose target share is 0.
 
     Parameters
     ----------
@@ -57,41 +59,129 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
     page = "ndkl"
     pattern = r"NDKL(?:\([^()]*\))?(?:@\d+)?"
 
+    @np.errstate(divide="ignore", invalid="ignore")
     def per_query(self, lists: GroupLists) -> Floats:
-        ranking, n = lists.ranking, lists.queries
-        block, place = in_block(ranking)
-        rank = ranking.before[block] + place
-        shares, weight = self._prefixes(lists), 1 / np.log2(1.0 + rank)
-        target = self.shares(lists)[ranking.query]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(shares > 0, shares * np.log(shares / target), 0.0)
-        distance = terms.sum(axis=1)
-        counts = ~np.isnan(shares).any(axis=1) & (rank <= (self.cutoff or len(rank)))
-        total, whole = (
-            np.bincount(ranking.query[counts], weights=column[counts], minlength=n)
-            for column in (weight * distance, weight)
-        )
+        ranking, n, parts = lists.ranking, lists.queries, self.columns_of(lists.parts)
+        query, before, shape = ranking.block_query, ranking.before, (len(ranking.starts), len(parts))
+        kinds = in_block(ranking)[0] * shape[1] + lists.kind
+        counts = np.bincount(kinds, minlength=shape[0] * shape[1]).reshape(shape)
+        running = running_rows(counts.astype(np.float64), query)
+        target = self.shares(lists)[query]
+        depth = np.minimum(np.diff(ranking.offsets), self.cutoff or len(lists.kind))[query]
+        known = running @ parts.any(axis=1)
+        weights = np.where((before < depth) & (known > 0), 1 / np.log2(2.0 + before), 0.0)
+        shares = running @ parts / known[:, None]
+        distance = (_times_log(shares, shares) - _times_log(shares, target)).sum(axis=1)
+        terms = np.where(weights > 0, weights * distance, 0.0)
+        tied = np.flatnonzero((ranking.sizes > 1) & (before < depth))
+        tied = tied[np.lexsort(counts[tied].T)]
+        # All blocks that hold the same documents are answered at once.
+        for same in np.split(tied, np.flatnonzero(np.diff(counts[tied], axis=0).any(axis=1)) + 1) if len(tied) else ():
+            block = counts[same[0]]
+            above = running[same] - block
+            terms[same], weights[same] = _over_orders(block, parts, above, target[same], (before[same], depth[same]))
+        total, whole = (np.bincount(query, weights=column, minlength=n) for column in (terms, weights))
         listed = (self.columns_of(lists.sums(np.ones(len(lists.kind)))) > 0).sum(axis=1)
         defined = (whole > 0) & (listed > 1) & np.isfinite(total)
         found: Floats = np.divide(total, whole, out=np.full(n, np.nan), where=defined)
-        return found
-
-    def _prefixes(self, lists: GroupLists) -> Floats:
-        """Each group's share of the documents down to each rank, in expectation over ties; NaN where there is none."""
-        ranking = lists.ranking
-        held = self.columns_of(lists.parts[lists.kind])
-        means = np.add.reduceat(held, ranking.starts, axis=0) / ranking.sizes[:, None] if len(held) else held
-        total = np.cumsum(np.repeat(means, ranking.sizes, axis=0), axis=0)
-        before = np.concatenate([np.zeros((1, held.shape[1])), total])[ranking.offsets[:-1][ranking.query]]
-        here = np.maximum(total - before, 0.0)
-        known = here.sum(axis=1, keepdims=True)
-        found: Floats = np.divide(here, known, out=np.full(here.shape, np.nan), where=known > _NOTHING)
         return found
 
     def _said_beside(self, parts: Mapping[str, float]) -> str:
         return f"target {self.target}"
 
 
-_NOTHING = 1e-9
-"""What is left of a difference of running sums where a prefix holds no labelled document."""
+def _over_orders(
+    block: Ints, parts: Floats, above: Floats, target: Floats, ranks: tuple[Ints, Ints]
+) -> tuple[Floats, Floats]:
+    """Sum weighted divergences, and weights, over the ranks of tie blocks that hold the same documents.
+
+    `block` counts them by kind; `above` (blocks, kinds) and the first of `ranks` what stands above each block; the
+    second is where its list ends. ``KL = Σ_g (X_g ln X_g − X_g ln target_g) / M − ln M`` for X_g of M documents: a sum
+    of expectations of one group each, so that several groups need no joint distribution.
+    """
+    before, depth = ranks
+    labelled, inside, start = parts.any(axis=1), block @ parts, above @ parts
+    size, known, alone = int(block.sum()), int(block @ labelled), above @ labelled == 0
+    seen = min(size, int((depth - before).max()))
+    most = min(known, seen)
+    drawn = np.arange(most + 1.0)[:, None]
+    found = -_times_log(start, target).sum(axis=1) - drawn / max(known, 1) * _times_log(inside, target).sum(axis=1)
+    for group, column in enumerate(parts.T):
+        classes = [(float(part), int(block[column == part].sum())) for part in np.unique(column[column * block > 0])]
+        found += _expected((known, most), classes, start[:, group])
+    number = np.maximum(above @ labelled + drawn, 1.0)
+    divergence = np.maximum(found / number - np.log(number), 0.0)  # by the number of labelled documents
+    rank, chance = before + np.arange(1, seen + 1)[:, None], _chances(size, known, seen)[1:]
+    weight = np.where(rank <= depth, 1 / np.log2(1.0 + rank), 0.0)
+    terms = (weight * (chance @ divergence)).sum(axis=0)
+    weights = (weight * (1 - chance[:, :1] * alone)).sum(axis=0)
+    for i in np.flatnonzero(alone) if 0 < known < size else ():
+        each, weights[i] = _first_weights(size, known, int(before[i]), int(depth[i]))
+        terms[i] = each @ divergence[: len(each), i]
+    return terms, weights
+
+
+def _times_log(one: Floats, two: Floats) -> Floats:
+    """``one · ln two``, 0 where `one` is."""
+    return np.where(one > 0, one * np.log(two), 0.0)
+
+
+def _expected(sizes: tuple[int, int], classes: Sequence[tuple[float, int]], start: Floats) -> Floats:
+    """E[X ln X] once 0, 1, … so many of some documents are drawn; X is `start` plus their parts of a group.
+
+    `classes` holds parts above 0 and how many documents have them; all others have none.
+    """
+    if not classes:
+        return _times_log(start, start)[None]
+    (size, draws), (part, count), others = sizes, classes[0], classes[1:]
+    chance = _chances(size, count, draws)
+    sums = start + part * np.arange(chance.shape[1])[:, None]
+    if not others:
+        found: Floats = chance @ _times_log(sums, sums)
+        return found
+    rest = size - count
+    inner = _expected((rest, min(rest, draws)), others, sums.ravel()).reshape(-1, *sums.shape)
+    found = np.zeros((draws + 1, len(start)))
+    for hits in range(len(sums)):
+        rows = slice(hits, min(hits + len(inner), draws + 1))
+        found[rows] += chance[rows, hits, None] * inner[: rows.stop - hits, hits]
+    return found
+
+
+def _chances(size: int, count: int, draws: int) -> Floats:
+    """Probability of each number of hits among the first 0, 1, … documents of a block, of which `count` are hits."""
+    return (_SMALL if draws <= 128 else _LARGE)(size, count, draws)
+
+
+def _hypergeometric(size: int, count: int, draws: int) -> Floats:
+    drawn, hits, most = np.arange(draws + 1)[:, None], np.arange(min(count, draws) + 1), size - count
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, size + 1)))])
+    misses = np.clip(drawn - hits, 0, most)
+    ways = logs[count] - logs[hits] - logs[count - hits] + logs[most] - logs[misses] - logs[most - misses]
+    ways += logs[drawn] + logs[size - drawn] - logs[size]
+    chance: Floats = np.exp(np.where(misses == drawn - hits, ways, -np.inf))
+    return chance
+
+
+_SMALL, _LARGE = lru_cache(1024)(_hypergeometric), lru_cache(8)(_hypergeometric)
+
+
+@lru_cache(4096)
+def _first_weights(size: int, known: int, before: int, depth: int) -> tuple[Floats, float]:
+    """Weights of the divergence at 0, 1, … labelled documents of a list's first block with any, and of its ranks.
+
+    Each order is divided by the weights from its first labelled document on. Given m labelled documents among the first
+    i, the mean of 1 / those weights follows from i − 1: the i-th is labelled with probability m / i.
+    """
+    sums, seen = discounts(depth), min(size, depth - before)
+    inverse, chance = 1 / (sums[-1] - sums[before : before + seen]), _chances(size, known, seen)
+    mean = np.zeros(chance.shape)
+    for i in range(1, seen + 1):
+        labelled = np.minimum(np.arange(1, chance.shape[1]) / i, 1)
+        mean[i, 1:] = labelled * np.append(inverse[i - 1], mean[i - 1, 1:-1]) + (1 - labelled) * mean[i - 1, 1:]
+    scale = -np.diff(chance[:, 0]) @ inverse
+    each = np.diff(sums[before : before + seen + 1]) @ (chance * mean)[1:] / scale
+    return each, float((1 - chance[-1, 0]) / scale - (sums[-1] - sums[before + seen]))
+
+
 NDKL = NormalizedDiscountedDivergence()

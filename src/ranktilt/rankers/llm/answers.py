@@ -30,7 +30,8 @@ _NUMBER = r"\d{1,3}[.)]\s*(?=\[)"
 _CHAIN = re.compile(rf"{_ID}(?:\s*>\s*(?:{_NUMBER})?{_ID})+")
 _LIST = re.compile(rf"\[\d{{1,6}}\](?:(?:\s*,\s*|\s*\n\s*(?:{_NUMBER}|[-*]\s+)?|[ \t]+{_NUMBER})\[\d{{1,6}}\])+")
 _CHOICE = re.compile(r"(?:passage\s*)?(?:\[\s*\d{1,6}\s*\]|\d{1,6})", re.I)
-_ALONE = re.compile(r"\[\s*\d{1,6}\s*\]")
+_BARE = re.compile(r"\[?\s*\d{1,6}\s*\](?:[\s,]*\[\s*\d{1,6}\s*\])*")
+"""An answer of nothing but identifiers, one or several."""
 _NAMED = re.compile(r"\[\s*\d{1,6}\s*\]|\bpassage\s+\d{1,6}\b", re.I)
 _YES_NO = re.compile(r" ?(?P<word>yes|no)(?P<rest>$|\s*\n.*|\s*[.,:;!)–—-].*)", re.I | re.S)
 _REFUSAL = re.compile(
@@ -57,19 +58,20 @@ class Reading(NamedTuple):
 def read_ranking(text: str, count: int) -> Reading:
     """Read a ranking of `count` passages: identifiers joined by ``>``, as a JSON list, or a list of ``[1]``, ``[2]``.
 
-    A ranking may stand among other words, but there must be one alone: of two, nobody knows which was meant.
+    Identifiers with nothing but blanks between are a list where nothing else is said. A ranking may stand among other
+    words, but there must be one alone: of two, nobody knows which was meant.
     """
     answer = text[:_LONGEST].strip()
     found = _json_numbers(answer)
     if found is not None:
         return _judged(found, count, wanted=count, strict=True, answer=answer)
+    if _BARE.fullmatch(answer.removesuffix(".")):
+        return _judged(_numbers(answer), count, wanted=count, strict=False, answer=answer)
     chains = _CHAIN.findall(answer) or _LIST.findall(answer)
     if len(chains) == 1:
         whole = ">" in chains[0] and answer.removesuffix(".").strip() == chains[0]
         strict = whole and chains[0].count("[") == chains[0].count("]") and not re.search(_NUMBER, chains[0])
         return _judged(_numbers(chains[0]), count, wanted=count, strict=strict, answer=answer)
-    if not chains and _ALONE.fullmatch(answer):
-        return _judged(_numbers(answer), count, wanted=count, strict=False, answer=answer)
     return _none(answer)
 
 

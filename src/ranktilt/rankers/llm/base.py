@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import random
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -16,9 +15,9 @@ import numpy.typing as npt
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, counted
 from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Reply, Sampling, llm
-from ranktilt.llm.estimate import Rehearsal
+from ranktilt.llm.estimate import Rehearsal, counting
 from ranktilt.llm.journal import journal_of, journalled
-from ranktilt.llm.prompts import BYTES_A_TOKEN, Slots, cut_tokens, fill, find_prompt, parse_slots
+from ranktilt.llm.prompts import Slots, cut_tokens, fill, find_prompt, parse_slots
 from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
 from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates
 from ranktilt.rankers.llm.answers import REFUSED, UNANSWERED, Reading, read_choice, read_ranking, require_answers
@@ -161,15 +160,16 @@ class LLMRanker(Ranker):
         """
         return self._ranked(collection, run, journalled)
 
-    def rehearse(self, collection: Collection, run: Run | None = None) -> tuple[Run, Rehearsal, int]:
+    def rehearse(
+        self, collection: Collection, run: Run | None = None, *, certain: bool = True
+    ) -> tuple[Run, Rehearsal]:
         """Rank as if the model agreed with the first stage wherever the journal does not know better; asks nothing.
 
-        Returns the run, what would be asked, and how many requests at most any answers could need.
+        Returns the run and what would be asked; `certain` says whether the candidates are sure to be these.
         """
-        rehearsal = Rehearsal(self.model())
-        found = self._ranked(collection, run, rehearsal)
-        most = sum(map(self.requests, Candidates.of(collection, run, self).lengths.tolist()))
-        return found, rehearsal, most
+        rehearsal = Rehearsal(self.model(), certain=certain)
+        rehearsal.most = sum(map(self.requests, Candidates.of(collection, run, self).lengths.tolist()))
+        return self._ranked(collection, run, rehearsal), rehearsal
 
     def pretended(self, shown: Shown) -> str:
         """Return the answer of a model that agrees with the first stage."""
@@ -224,7 +224,7 @@ class LLMRanker(Ranker):
         if not rehearsed:
             model.check()
         self._require_schemas(model)
-        self._require_room(model, slots, tasks)
+        self.require_room(model, tasks)
         most = self.answer_tokens(tasks)
         sampling = Sampling(temperature=self.temperature, max_tokens=most, seed=self.seed, logprobs=self.logprobs)
         rounds = Rounds(sortings)
@@ -316,16 +316,19 @@ class LLMRanker(Ranker):
         most = max((self.at_once(len(task.passages)) for task in tasks), default=1)
         return 64 + _IDENTIFIER_TOKENS * (1 if self.chooses else most)
 
-    def _require_room(self, model: LLM, slots: Slots, tasks: Sequence[Task]) -> None:
+    def require_room(self, model: LLM, tasks: Sequence[Task]) -> None:
         """Refuse, before the first request, prompts that cannot fit; says how many passages would."""
         context = self.context or model.context
         if context is None:
             return
-        answer = self.answer_tokens(tasks)
-        frame = sum(len(literal) for literal, _ in slots) / BYTES_A_TOKEN + _TEMPLATE_TOKENS + answer
+        count, (slots, _) = counting(model).count, self._template()
+        texts = list(dict.fromkeys(text for task in tasks for text in (task.query, *task.passages)))
+        tokens = dict(zip(texts, count(texts), strict=True))
+        number, *literals = count(["\n[10] ", *(literal for literal, _ in slots)])
+        frame = sum(literals) + _TEMPLATE_TOKENS + self.answer_tokens(tasks)
         for task in tasks:
-            sizes = sorted((len(text.encode()) / BYTES_A_TOKEN + 3 for text in task.passages), reverse=True)
-            sums = np.cumsum([0.0, *sizes]) + frame + len(task.query.encode()) / BYTES_A_TOKEN
+            sizes = sorted((tokens[text] + number for text in task.passages), reverse=True)
+            sums = np.cumsum([0, *sizes]) + frame + tokens[task.query]
             shown = self.at_once(len(sizes))
             if sums[shown] > context:
                 fit = int((sums <= context).sum()) - 1
@@ -333,7 +336,7 @@ class LLMRanker(Ranker):
                 fewer = "" if shown == 1 else f"{hint}: show fewer at once, or "
                 raise UserError(
                     f"{self!r}: {counted(shown, 'passage', 'passages')} and the answer may take "
-                    f"{math.ceil(sums[shown]):,} tokens, more than the context of {context:,}; "
+                    f"{sums[shown]:,} tokens, more than the context of {context:,}; "
                     f"{fewer}cut {'it' if shown == 1 else 'them'} (passage_tokens)"
                 )
 

@@ -143,7 +143,10 @@ def takes_schema(model: LLM, trial: Request, journal: Journal, sampling: Samplin
     if not model.takes_schemas:
         return False
     if isinstance(asker, Rehearsal):
-        return request_key(model, trial.prompt, sampling) in journal
+        known = request_key(model, trial.prompt, sampling) in journal
+        if not known:  # the trial may fail, or all that is kept may be of the other form
+            asker.certain, asker.trials = False, 1
+        return known
     try:
         with closing(journalled(model, [trial], journal, sampling=sampling)) as arriving:
             failures = [reply.failure for reply in arriving]

@@ -25,8 +25,9 @@ class Pairwise(LLMRanker):
     """Compares passages two by two (PRP): a pair counts where both orders name the same passage, else as a tie.
 
     ``allpairs`` compares all of them; a passage's score is the pairs it wins, and half of its ties. ``heapsort`` finds
-    the best `top` with about as many comparisons as a heap takes, ``sliding`` with `top` passes from the end to the
-    beginning; a tie leaves both where they are, and what lies below the best `top` stays in the first stage's order.
+    the best `top` with about as many comparisons as a heap takes, and what lies below stays in the first stage's order;
+    ``sliding`` does so with `top` passes from the end to the beginning, which change the order of all they pass. A tie
+    leaves both where they are.
     ``preset=wang`` stands for the setting of Wang et al. (NAACL 2024): titles, and their neutral prompt. The prompt
     ``pairwise-sensitive`` is not theirs: it names the group as their sensitive prompt for lists does.
 
@@ -54,7 +55,7 @@ class Pairwise(LLMRanker):
         return min(2, count)
 
     def requests(self, count: int) -> int:
-        """Return how many prompts there are, of heapsort at most."""
+        """Return how many prompts there are at most."""
         top = min(self.top, count)
         if self.method == "allpairs":
             return count * (count - 1)

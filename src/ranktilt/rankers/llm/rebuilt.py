@@ -49,14 +49,21 @@ class Rebuilt:
     """The same, but what no answer decides is shuffled: nothing of the input order is left in a window."""
     answers: list[ReadAnswer] = field(default_factory=list)
     unmatched: list[UnmatchedCall] = field(default_factory=list)
+    left_out: dict[int, str] = field(default_factory=dict)
+    """Queries that an unmatched call can be about, with their ids: what is known of their rankings is not whole."""
     called: set[int] = field(default_factory=set)
-    """Queries that have a call."""
-    other_order: int = 0
-    """Calls that showed passages in another order than the published reading of those before them leaves."""
+    """Queries that have a call, without those."""
+    reordered: list[int] = field(default_factory=list)
+    """The query of each call that showed passages in another order than the calls before it leave, as published."""
+
+    @property
+    def other_order(self) -> int:
+        """Calls that showed passages in another order, of queries that are not left out."""
+        return sum(query not in self.left_out for query in self.reordered)
 
 
 def rebuild(calls: Sequence[LoggedCall], candidates: CandidateTexts, *, seed: int = 0) -> Rebuilt:
-    """Read the answers of a log in turn; calls whose query or passages cannot be told are left out and named.
+    """Read the answers of a log in turn; calls whose query or passages cannot be told are named, their query left out.
 
     `UserError` if a query is ranked again from its first order: the log then holds more than one run.
     """
@@ -65,22 +72,29 @@ def rebuild(calls: Sequence[LoggedCall], candidates: CandidateTexts, *, seed: in
     rng = np.random.default_rng(seed)
     for call in calls:
         shown = candidates.shown(call)
-        places = shown if isinstance(shown, str) else _resolved(shown, found, call)
+        places: list[int] | str = shown if isinstance(shown, str) else []
+        if not isinstance(shown, str) and shown.query not in found.left_out:
+            places = _resolved(shown, found, call)
         if isinstance(shown, str) or isinstance(places, str):
-            found.unmatched.append(UnmatchedCall(call.number, places if isinstance(places, str) else ""))
+            found.unmatched.append(UnmatchedCall(call.number, str(places)))
+            unknown = candidates.possible_queries(call) if isinstance(shown, str) else {shown.query}
+            found.left_out |= {query: candidates.queries[query] for query in sorted(unknown)}
             continue
-        query, count = shown.query, len(places)
+        query, count = shown.query, len(shown.passages)
         reading = Reading(UNANSWERED, ()) if call.answer is None else read_ranking(call.answer, count)
         published = published_ranking(call.answer or "", count)
-        echo, named = reading.order == tuple(range(count)), [places[n] for n in reading.order]
+        echo, moved = reading.order == tuple(range(count)), published != tuple(range(count))
+        found.answers.append(ReadAnswer(call.number, candidates.queries[query], count, reading.kind, echo, moved))
+        if not places:
+            continue
+        named = [places[n] for n in reading.order]
         _place(found.published[query], [places[n] for n in published])
         if not echo:
             _place(found.model[query], [*named, *_others(found.model[query], places, named)])
         rest = _others(found.strict[query], places, named)
         _place(found.strict[query], [*named, *rng.permutation(rest).tolist()])
         found.called.add(query)
-        moved = published != tuple(range(count))
-        found.answers.append(ReadAnswer(call.number, candidates.queries[query], count, reading.kind, echo, moved))
+    found.called -= set(found.left_out)
     return found
 
 
@@ -100,7 +114,7 @@ def _resolved(shown: ShownPassages, found: Rebuilt, call: LoggedCall) -> list[in
     places = [one[0] for one in shown.passages]
     if len(set(places)) < size:
         return "shows one document twice"
-    found.other_order += 1
+    found.reordered.append(shown.query)
     return places
 
 

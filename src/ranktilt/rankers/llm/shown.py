@@ -32,6 +32,11 @@ _MARKS = (
 _ASCII = re.compile(r"[^0-9A-Za-z]+")
 _CONFUSED = re.compile("[\x80-\u036f\u2000-\u2bff]+")
 """What broken encodings are made of: accented Latin letters, and signs such as ½ and ™, which NFKC spells out."""
+_MISREAD = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+"""Signs of UTF-8, each of whose bytes was read as a letter of its own."""
+_WINDOWS = {
+    ord(bytes([byte]).decode("cp1252")): byte for byte in range(128, 160) if byte not in b"\x81\x8d\x8f\x90\x9d"
+}
 _LETTERS = re.compile(r"[^0-9A-Za-z\u0370-\u1dff\u2c00-\ud7ff\U00010000-\U0003ffff]+")
 
 
@@ -89,6 +94,17 @@ class CandidateTexts:
     def _known(self) -> dict[tuple[int, Letters, bool], tuple[int, ...]]:
         """Passages that were matched before: windows overlap."""
         return {}
+
+    def possible_queries(self, call: LoggedCall) -> set[int]:
+        """Tell which queries a call can be about that does not match; of texts within each other the longest."""
+        if call.query is not None:
+            return {self._number[call.query]} if call.query in self._number else set()
+        head, *_, last = parts_of(call.prompt) * 2
+        for letters in (Letters.of(head).every, Letters.of(last).every):
+            sizes = {query: len(text) for query, text in enumerate(self._query_letters) if text and text in letters}
+            if sizes:
+                return {query for query, size in sizes.items() if size == max(sizes.values())}
+        return set()
 
     def _by_ids(self, call: LoggedCall) -> ShownPassages | str:
         query = self._number.get(call.query or "")
@@ -152,7 +168,8 @@ class Letters(NamedTuple):
     @classmethod
     def of(cls, text: str) -> Letters:
         """Find the letters of a text."""
-        plain = unicodedata.normalize("NFKC", _CONFUSED.sub("", html.unescape(text)))
+        whole = undo_mojibake(html.unescape(text))
+        plain = unicodedata.normalize("NFKC", _CONFUSED.sub("", whole))
         return cls(_ASCII.sub("", plain), _LETTERS.sub("", plain))
 
 
@@ -172,6 +189,15 @@ class Passage(NamedTuple):
         letters = Letters.of(text)
         foreign = len(letters.every) > 2 * len(letters.ascii)
         return cls(place, letters.every if foreign else letters.ascii, foreign)
+
+
+def undo_mojibake(text: str) -> str:
+    """Read UTF-8 that was read as Latin-1 or Windows-1252, once or several times: ``ï¬`` and U+0081 are a ligature."""
+    before = None
+    while before != text:
+        before = text
+        text = _MISREAD.sub(lambda found: found[0].encode("latin-1").decode(errors="ignore"), text.translate(_WINDOWS))
+    return text
 
 
 def parts_of(prompt: str) -> list[str]:

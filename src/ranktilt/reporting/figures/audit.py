@@ -255,9 +255,8 @@ def _answered(e: Effect) -> Mark:
     value, low, high, detectable, level = (100 * v for v in (e.value, e.low, e.high, e.detectable, e.level))
     hover = (e.run, f"{e.name} {e.estimand.answer(e.value)} {_range(e)}", f"corrected p {probability(e.p_corrected)}")
     band = (100 * e.band_low, 100 * e.band_high) if e.banded else (0.0, 0.0)
-    middle = sum(band) / 2 if e.banded else level
     return Mark(
-        e.name, value, low, high, side_of(e.favours or "inconclusive"), detectable=detectable, level=middle,
+        e.name, value, low, high, side_of(e.favours or "inconclusive"), detectable=detectable, level=level,
         band=band, hover=hover,
     )  # fmt: skip
 
@@ -314,7 +313,7 @@ def _beside(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]], 
 def reading(audit: Audit, pair: Pair, *, twins: bool) -> str:
     """Say how to read a figure of Relative Δ."""
     level = f" Dotted: ±{audit.level:g} points, which count as level." if twins and audit.level else ""
-    random = "" if twins else " Hatched: what random labels give; its middle is level, not 0."
+    random = "" if twins else " Hatched: what random labels give; their median is level, not 0."
     middle = "0" if twins else "the hatched band"
     return (
         f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: tilts too small for these queries "
@@ -325,7 +324,7 @@ def reading(audit: Audit, pair: Pair, *, twins: bool) -> str:
 def card_reading(first: Effect) -> str:
     """Say how to read the axis of a card's figure."""
     unit = f" Points: hundredths of {first.name}." if not first.estimand.suffix else ""
-    random = " Hatched: what random labels give; its middle is level, not 0." if first.banded else ""
+    random = " Hatched: what random labels give; their median is level, not 0." if first.banded else ""
     middle = "the hatched band" if first.banded else "0"
     return (
         f"Right of {middle}: {first.a}; left: {first.b}. Line: 95 % interval. Grey: tilts too small for these queries "

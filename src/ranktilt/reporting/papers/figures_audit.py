@@ -216,7 +216,7 @@ def _explained(tilts: Sequence[Effect], margin: float, correction: str) -> str:
     if not all(t.twins for t in tilts):
         favoured = (
             f"The larger, the higher stand relevant texts of {a}, the smaller, those of {b}; level is the "
-            "middle of what random labels give, not 0."
+            "median of what random labels give, not 0."
         )
         band = " Hatched: what random labels give in 95 %."
     level = f" Dotted: ±{margin:g} points, within which an interval counts as level." if margin else ""
@@ -255,7 +255,7 @@ def _scatter(audit: Audit, tilts: Sequence[Effect], name: str) -> PaperFigure:
     axes.yaxis.label.set_size(SMALL)
     axes.margins(0.08)
     style.legend(figure, handles, [t.run for t in tilts])
-    level = "" if twins else " Level is the middle of what random labels give, not 0."
+    level = "" if twins else " Level is the median of what random labels give, not 0."
     band = f" Shaded: ±{audit.level:g} points, which count as level." if audit.level and len(levels) == 1 else ""
     return PaperFigure(
         name,

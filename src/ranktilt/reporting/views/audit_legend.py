@@ -12,10 +12,7 @@ from ranktilt.errors import counted, join_words
 from ranktilt.reporting.numbers import signed
 from ranktilt.statistics.correction import detectable_effect
 
-_HEADS_TEST = {
-    True: "the larger p of a sign test over queries and of labels exchanged within origins, in all queries at once.",
-    False: "sign test over queries.",
-}
+_HEADS_TEST = "the larger p of a sign test over queries and of labels exchanged within origins, in all queries at once."
 _DEFINITIONS = {
     "nDCG": "grades are gains, each divided by log2(1 + rank), summed over the ranks that count, and divided by the "
     "sum of the best possible order of the group's relevant documents",
@@ -101,23 +98,23 @@ def table_legend(audit: Audit) -> list[str]:
         sides = "; ".join(f"+ favours {a}, − favours {b}" for a, b in audit.pairs[:1])
         more = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
         kinds = {t.twins for t in audit.tilts}
-        names = [twin_test(spec["test"], two_way=audit.two_way)] if True in kinds else []
+        names = [twin_test(spec["test"])] if True in kinds else []
         names += ["test against shuffled labels"] if False in kinds else []
         test = f"for twins {names[0]}, for other groups {names[1]}" if len(names) == 2 else names[0]
         tests = counted(len(audit.tilts), "test", "tests")
-        wide = _widened(audit, True in kinds)
         lines = [
             f"Means and Relative Δ in %: {sides}{more}. * corrected p < .05 ({str(spec['correction']).capitalize()} "
             f"over {tests}; {test}).",
-            f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples{wide}. "
+            f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what documents "
+            "add. "
             + ("Ties: expected value over all orders." if spec["ties"] == "expected" else "Ties: trec_eval's, by id.")
             + (" Means rounded to 0.1 % as in the papers." if spec["rounding"] == "paper" else ""),
         ]
         if False in kinds:
             which = "Groups that are not twins" if True in kinds else "Groups are not twins"
-            lines.append(f"{which}: level is the random band (labels shuffled within each query), not 0.")
+            lines.append(f"{which}: level is the median of random labels (shuffled within each query), not 0.")
     elif audit.estimates:
-        wide = _widened(audit, False)
+        wide = ", widened by what documents add" if any(e.estimand.sided for e in audit.estimates) else ""
         lines.append(f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples{wide}. Ties: averaged.")
     return [*lines, *noise_legend(audit)]
 
@@ -137,16 +134,10 @@ def noise_legend(audit: Audit) -> list[str]:
     return [*lines, *([f"Computed: {', '.join(computed)}."] if computed else [])]
 
 
-def _widened(audit: Audit, twins: bool) -> str:
-    """Say that the intervals of twins speak of documents too, where there are any: of Relative Δ, or on the card."""
-    paired = twins or any(e.estimand.kind == "twins" for e in audit.estimates)
-    return ", for twins widened by what documents add" if paired and audit.two_way else ""
-
-
-def twin_test(test: str, *, two_way: bool = True) -> str:
+def twin_test(test: str) -> str:
     """Name the test of twins: ``permutation`` or ``t`` over queries, beside the exchange of labels."""
     name = "paired sign-flip permutation test" if test == "permutation" else "paired t test"
-    return name if not two_way else f"the larger p of a {name} over queries and of labels exchanged within origins"
+    return f"the larger p of a {name} over queries and of labels exchanged within origins"
 
 
 def card_legend(audit: Audit) -> list[str]:
@@ -162,7 +153,7 @@ def card_legend(audit: Audit) -> list[str]:
     if heads:
         said.append(
             "Head-to-head: pairs that the first side wins minus those it loses, in % of pairs with a side retrieved; "
-            + _HEADS_TEST[audit.two_way]
+            + _HEADS_TEST
         )
     tests = sum(e.p == e.p and not e.estimand.descriptive for e in audit.estimates)
     corrected = f"{str(audit.spec['correction']).capitalize()} over the card's {counted(tests, 'test', 'tests')}"
@@ -193,8 +184,7 @@ def _tests(audit: Audit) -> str:
     twins = [e for e in others if paired and (not e.banded or e.band_low == -e.band_high)]
     by_t = audit.spec["test"] == "t" and any(e.estimand.kind == "relevance" for e in twins)
     flips = f"sign flips{' (Relative Δ: paired t)' if by_t else ''}"
-    both = f"{flips} and the same exchange, the larger one" if audit.two_way else flips
-    names = [both] if twins else []
+    names = [f"{flips} and the same exchange, the larger one"] if twins else []
     names += ["shuffled labels where groups are not twins"] if len(twins) < len(others) else []
     names += ["shuffled lists of what speaks of all groups"] if whole_groups(audit) else []
     return ", or ".join(names)
@@ -284,18 +274,19 @@ def _test_sentences(audit: Audit) -> Iterator[str]:
         )
     elif True in kinds:
         yield "Twins are compared by a paired t test over queries."
-    if True in kinds and audit.two_way:
-        yield (
-            "Many queries meet the same documents, which are no fresh evidence each time. So the two labels of each "
-            "origin are exchanged at random too, in all queries at once, and the larger p counts; intervals are as "
-            "wide as queries and documents together make them."
-        )
+    yield (
+        "Many queries meet the same documents, which are no fresh evidence each time: intervals are as wide as queries "
+        "and documents together make them."
+    )
+    if True in kinds:
+        yield "The labels of each origin are exchanged at random too, in all queries at once, and the larger p counts."
     if False in kinds:
         which = "Other groups" if True in kinds else "Groups that are not twins"
         yield (
             f"{which} do not have equal numbers of relevant documents, which moves Relative Δ by itself. They are "
             "compared with random labels: those of each query's relevant documents are shuffled, and those of the "
-            "others. The random band holds 95 % of what that gives; its middle is the level value."
+            "others, as far apart as one label a document puts them. The random band holds 95 % of what that gives; "
+            "the median is the level value."
         )
     named = str(spec["correction"]).capitalize()
     yield f"p is corrected ({named}) over {counted(len(audit.tilts), 'test', 'tests')}: every ranker, measure and pair."

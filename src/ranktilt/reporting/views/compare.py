@@ -186,7 +186,8 @@ def _choice_legend(spec: Mapping[str, Any], tests: str) -> list[str]:
         "points, over the queries in which both models decided anything.",
         f"* corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; permutation tests: models "
         "exchanged query by query).",
-        f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples.",
+        f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples. Tests and intervals speak of "
+        "these documents alone.",
     ]
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from ranktilt.auditing.pairwise.result import EVEN, Outcome, PairOutcome, PairwiseAudit
 from ranktilt.errors import counted, join_words
-from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Section, Sentence, Table, Tone
+from ranktilt.reporting.document import Cell, Column, Document, Figure, Lines, Row, Section, Sentence, Table, Tone
 from ranktilt.reporting.figures.charts import ForestRow, forest
 from ranktilt.reporting.numbers import count, decimal, percent
 from ranktilt.reporting.views.provenance import provenance
@@ -26,7 +26,7 @@ def view(found: PairwiseAudit) -> Document:
         kind=f"Choices between {found.protected} and {found.unprotected} documents",
         headline=f"{found.model} {found.summary(found.outcomes)}.",
         sections=(
-            Section("choices", "What is chosen", (), (_table(found), *_figure(found))),
+            Section("choices", "What is chosen", (), (*_trained(found), _table(found), *_figure(found))),
             provenance(found.spec, found.notes),
         ),
         sentences=tuple(_sentences(found)),
@@ -34,6 +34,16 @@ def view(found: PairwiseAudit) -> Document:
         notes=found.notes,
         data=_data(found),
     )
+
+
+def _trained(found: PairwiseAudit) -> Iterator[Lines]:
+    """Say first of all where a model is asked about what it learned from."""
+    if trained := found.spec.get("trained_queries"):
+        text = (
+            f"{found.model} was trained on {trained} queries asked about, so that its choices say little of others: "
+            "--queries takes the adapter's held-out.txt."
+        )
+        yield Lines((Sentence(text, "bad", "strong"),), only=())
 
 
 def _table(found: PairwiseAudit) -> Table:
@@ -111,9 +121,10 @@ def legend(found: PairwiseAudit) -> Iterator[str]:
     )
     tests = counted(max((one.tests for one in found.outcomes), default=1), "test", "tests")
     yield (
-        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; sign flips over queries) "
-        f"and the interval excludes 50 %; level: within {50 - 100 * found.level:g} to {50 + 100 * found.level:g} %. "
-        f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples."
+        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; the larger p of sign flips "
+        "over queries and of a t test over documents) and the interval excludes 50 %; level: within "
+        f"{50 - 100 * found.level:g} to {50 + 100 * found.level:g} %. Intervals: bootstrap over queries, "
+        f"{spec['resamples']:,} resamples, widened by what documents add."
     )
 
 

@@ -51,7 +51,7 @@ def view(replayed: ReplayedLog) -> Document:
 
 def sentences(replayed: ReplayedLog) -> Iterator[str]:
     """Say whose work the published run is."""
-    total, failed, echoed = len(replayed.answers), replayed.failures, replayed.echoes
+    total, failed, echoed = len(replayed.answers), replayed.unreadable, replayed.echoes
     answers = counted(total, "answer", "answers")
     if failed >= _NEARLY * total:
         yield (
@@ -86,7 +86,7 @@ def _split_sentences(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterato
     yield f"{_heading(model)} of the published run: {model.amount(model.old)} from the input order, " + (
         f"{', '.join(parts)}: {parser.amount(parser.new)}."
     )
-    if replayed.failures or MISSING in replayed.kinds:
+    if replayed.unreadable or MISSING in replayed.kinds:
         yield (
             f"Strictly read, with all that no answer decides shuffled within its window: "
             f"{alone.amount(alone.new)}, {_difference(alone)} {_interval(alone)} against the input order."
@@ -97,9 +97,10 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
     most = replayed.spec.get("max_failures")
     if most is None:
         return None
-    failed, total = replayed.failures, len(replayed.answers)
-    word = "passed" if replayed.passed else "failed"
-    share = f"{failed:,} of {counted(total, 'answer', 'answers')} ({100 * failed / total:.1f} %) hold no ranking"
+    failed, lost = replayed.failures, len(replayed.unmatched)
+    total, word = len(replayed.answers) + lost, "passed" if replayed.passed else "failed"
+    of = counted(total, *(("call", "calls") if lost else ("answer", "answers")))
+    share = f"{failed:,} of {of} ({100 * failed / total:.1f} %) hold no ranking{' or cannot be matched' * bool(lost)}"
     return Sentence(f"{word}: {share}; at most {100 * most:.1f} % may", "good" if replayed.passed else "bad")
 
 

@@ -18,7 +18,7 @@ from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, Side, scatter
 from ranktilt.reporting.numbers import interval, percent, signed
 from ranktilt.reporting.verdicts import side_of, sides_named
 
-_NO_TWINS = "Groups are not twins: level is the middle of what random labels give, not 0."
+_NO_TWINS = "Groups are not twins: level is the median of what random labels give, not 0."
 _DODGE, _MOST_PLANES = 0.06, 4
 
 

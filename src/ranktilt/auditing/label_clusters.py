@@ -1,0 +1,130 @@
+"""What the label of each document adds to an answer, query by query: for a document has one label in all lists."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.alignment import Aligned, Judgments
+from ranktilt.auditing.groups import Groups, origin_numbers
+from ranktilt.auditing.inference import Sample
+from ranktilt.auditing.random_band import TopRanks, strata
+from ranktilt.measures.base import Bools, GroupEstimand, Measure
+from ranktilt.measures.ranking import Judged
+from ranktilt.measures.relevance import label_weights
+from ranktilt.statistics.two_way import Clusters
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Labels(NamedTuple):
+    """What labels add beyond what any label would, and which of them random labels draw together."""
+
+    clusters: Clusters
+    draw: Ints
+    """Number of the draw that gives each entry its label."""
+
+    @property
+    def spread(self) -> float:
+        """How many times further random labels scatter where a document, or an origin, has one label everywhere.
+
+        ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` over what entries add (c), at least 1: labels that are drawn apart for
+        each list scatter as the square root of the lower sum, those of documents as that of the upper one.
+        """
+        apart, whole = (
+            float((_sums(index, self.clusters.total) ** 2).sum()) for index in (self.draw, self.clusters.origin)
+        )
+        return float(np.sqrt(max(whole / apart, 1.0))) if apart > 0 else 1.0
+
+
+def relevant_clusters(
+    aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: pl.Series
+) -> Clusters:
+    """List what each relevant document of twins adds to ``M_a − M_b``, beside its share of ``(M_a + M_b) / 2``.
+
+    Of the queries that count; the totals of a query add up to the one, the weights to the other.
+    """
+    judgments, ranking, at = aligned.judgments, aligned.ranking, aligned.judgment
+    group, grade = (np.where(at >= 0, numbers[at], -1) for numbers in (judgments.group, judgments.grade))
+    judged = judgments.of_group(groups[0])
+    every = [group == groups[0], group == groups[1]]
+    chosen = [every[0] | every[1]] if measure.linear else every
+    weight = sum((label_weights(measure, ranking, np.where(one, grade, 0.0), judged) for one in chosen), np.zeros(1))
+    held = np.flatnonzero(sample.mask[ranking.query] & (weight > 0))
+    origin = origin_numbers(origins, aligned.row[held])
+    # No sum depends on how a tie is stored, or on which side is first.
+    order = np.lexsort((weight[held], origin, ranking.query[held]))
+    held, origin = held[order], origin[order]
+    query, weight = ranking.query[held], weight[held]
+    total = np.bincount(query, weights=weight, minlength=len(sample.mask))
+    mean = (sample.one + sample.two) / 2
+    clusters = Clusters(query, origin, np.where(every[0][held], weight, -weight), weight * mean[query] / total[query])
+    return clusters.together(aligned.distinct)
+
+
+def judged_labels(aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints) -> Labels:
+    """List what each relevant document of two groups adds to ``M_a − M_b`` beyond a mean one of its query.
+
+    ``±(y − mean y)/ideal`` with y what it adds to `totals`, 0 for one that is not retrieved. Measures that are not sums
+    over documents are taken as linear in the labels; a factor for all brings them to the scale of the means.
+    """
+    judgments = aligned.judgments
+    counts = np.isin(judgments.group, groups) & sample.mask[judgments.query] & (judgments.grade >= measure.grade)
+    held = np.flatnonzero(counts)
+    query, group, n = judgments.query[held], judgments.group[held], len(judgments.queries)
+    at = aligned.judgment
+    listed = at[at >= 0]
+    gains = np.where(at >= 0, np.where(counts, judgments.grade, 0.0)[at], 0.0) if len(counts) else np.zeros(len(at))
+    both = Judged(query, judgments.grade[held], n)
+    weight = label_weights(measure, aligned.ranking, gains, both)
+    adds = _sums(listed, weight[at >= 0], len(counts))[held]
+    ideal, of_group = measure.ideal(both), [measure.ideal(judgments.of_group(number)) for number in groups]
+    scale = np.where(group == groups[0], *(ideal[query] / np.maximum(each[query], 1e-300) for each in of_group))
+    mean = _sums(query, adds, n) / np.maximum(np.bincount(query, minlength=n), 1)
+    whole, mine = float((scale * adds).sum()), float((sample.one + sample.two)[sample.mask].sum())
+    scale *= mine / whole if whole > 0 else 1.0
+    total = np.where(group == groups[0], scale, -scale) * (adds - mean[query])
+    clusters = Clusters(query, origins[judgments.row[held]], total, scale * adds / 2)
+    return Labels(clusters.together(aligned.distinct), judgments.first_of_equal[held])
+
+
+def listed_labels(aligned: Aligned, of: GroupEstimand, first: Bools, second: Bools, origins: Ints) -> Labels | None:
+    """List what the documents of two groups add to an answer about whole lists; None where the estimand cannot say."""
+    effects = of.label_effects(aligned.ranking, first, second)
+    if effects is None:
+        return None
+    held = np.flatnonzero(first | second)
+    total, weight = (column[held] for column in effects)
+    clusters = Clusters(aligned.ranking.query[held], origins[aligned.row[held]], total, weight)
+    return Labels(clusters.together(aligned.distinct), held)
+
+
+def page_labels(
+    page: TopRanks, signs: npt.NDArray[np.int8], judgments: Judgments, groups: Groups, origins: Ints
+) -> Labels:
+    """List what labels add to a difference of shares of the page, as `share_bands` draws them.
+
+    A relevant document beside a mean one of its query; any other, over all queries, beside a mean one of its stratum.
+    """
+    judged = np.flatnonzero((judgments.group >= 0) & page.known[judgments.query])
+    query, n = judgments.query[judged], len(judgments.queries)
+    on_page = page.judgment >= 0
+    share = _sums(page.judgment[on_page], page.share[on_page], len(judgments.query))[judged]
+    share -= (_sums(query, share, n) / np.maximum(np.bincount(query, minlength=n), 1))[query]
+    other = ~on_page & (page.row >= 0) & page.known[page.ranking.query]
+    rows = _sums(page.row[other], page.share[other], len(signs))
+    labelled = strata(groups, judgments)
+    for stratum in labelled:
+        rows[stratum] -= rows[stratum].mean() if len(stratum) else 0.0
+    row = np.concatenate([judgments.row[judged], *labelled])
+    total = signs[row] * np.concatenate([share, *(rows[stratum] for stratum in labelled)])
+    draw = np.concatenate([judgments.first_of_equal[judged], *(len(judgments.query) + some for some in labelled)])
+    return Labels(Clusters(np.zeros(len(row), dtype=np.int64), origins[row], total, np.zeros(len(row))), draw)
+
+
+def _sums(index: Ints, weights: Floats, n: int = 0) -> Floats:
+    return np.bincount(index, weights=weights, minlength=n).astype(np.float64)
