@@ -44,6 +44,9 @@ class TestTilt:
             (-40, 40, 15, "inconclusive", "Relative Δ 0.0 % [−40.0, +40.0] reaches across −15.0 and +15.0: neither "
                                           "within the limit nor wholly beyond"),
             (16, 30, 30.5, "level", "Relative Δ +23.0 % [+16.0, +30.0] lies within ±30.5"),
+            (15.04, 30, 15, "tilted", "toward human: Relative Δ +22.5 % [+15.04, +30.00] lies wholly beyond +15.0"),
+            (-4, 15.004, 15, "inconclusive", "Relative Δ +5.5 % [−4.000, +15.004] reaches across +15.0: neither within "
+                                             "the limit nor wholly beyond"),
         ],
     )  # fmt: skip
     def test_the_interval_decides(self, low: float, high: float, limit: float, expected: str, reason: str) -> None:

@@ -128,6 +128,20 @@ def test_a_side_without_answers_is_counted_and_not_judged() -> None:
     assert "5" not in set(built.side("chatgpt", split).qrels["query_id"])
 
 
+@pytest.mark.parametrize(("drop", "held", "said"), [(False, 13, "judged relevant, as the"), (True, 10, "left out")])
+def test_error_messages_are_counted_and_left_out_where_asked(drop: bool, held: int, said: str) -> None:
+    failed = ("!\nnetwork error", "!\\nToo many requests", "So,\n!\n\nThere was an error generating a response")
+    same = [AnsweredQuestion(f"Q{n}", "law", ("The same.",), ()) for n in range(30)]
+    found = [*questions(9), *same, AnsweredQuestion("Why!", "law", ("So!",), (*failed, "!important is a rule of CSS"))]
+    built = build(found, QARules(drop_errors=drop))
+    assert (built.counts["error_messages"], built.counts["in_several_splits"]) == (3, 1)
+    assert built.counts["documents"] == {"human": 40, "chatgpt": held}
+    assert dict(summary(built))["errors"].startswith(f"3 answers are error messages, {said}")
+    assert dict(summary(built))["repeated"] == "1 text is an answer to questions of more than one split"
+    with refused("no answer of chatgpt is left without those that are error messages"):
+        build([AnsweredQuestion("Why!", "law", ("So!",), failed)], QARules(drop_errors=True))
+
+
 def test_what_no_split_takes_is_left_out() -> None:
     built = build(questions(20), QARules(sizes={"law": (5, 2, 3)}, sources=("people", "bot")))
     assert built.counts["in_no_split"] == 10
@@ -260,6 +274,7 @@ def test_hc3_is_split_as_published(shared_data: Path) -> None:
     assert counts["documents"] == {"human": 3_277, "chatgpt": 5_722}
     assert counts["empty_answers"] == {"human": 0, "chatgpt": 18}
     assert counts["no_answer_of"] == {"human": 0, "chatgpt": 2}
+    assert (counts["error_messages"], counts["in_several_splits"]) == (41, 39)
     split = splits_of(built)
     texts = dict(built.collection.queries.select("id", "text").iter_rows())
     keys = [{asked(texts[query]).key for query, name in split.items() if name == one} for one in SPLITS]

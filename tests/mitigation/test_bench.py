@@ -1,6 +1,7 @@
 """The bench: the smallest intervention that reaches level within the budget, or that none does."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from ranktilt.auditing.groups import ALL
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError
 from ranktilt.mitigation.bench import Trial, bench, reference_alone
-from ranktilt.mitigation.result import Bench, Intervention
+from ranktilt.mitigation.result import Bench, Intervention, check_cost
 from ranktilt.registry import ranker
 from ranktilt.run import Run
 from tests.mitigation.planted import DIAL, QUERIES, collection, swept, trial
@@ -69,6 +70,20 @@ def test_a_loss_that_the_interval_leaves_open_is_inconclusive() -> None:
     assert choice.headline.startswith("No intervention is shown to be level within ±5 points")
     assert choice.sentences[0].startswith("Nearest is α = 0.01: nDCG@10 −0.")
     assert choice.sentences[0].count("a loss of more than 0.4 points is neither shown nor excluded") == 2
+
+
+@pytest.mark.parametrize(
+    ("low", "said"),
+    [
+        (-1.04, "[−1.04, −0.20] over all documents: a loss of more than 1 point is neither shown nor excluded"),
+        (-1.0, "[−1.0, −0.2] over all documents: a loss of more than 1 point is excluded"),
+        (-0.96, "[−0.96, −0.20] over all documents: a loss of more than 1 point is excluded"),
+    ],
+)
+def test_a_bound_is_never_printed_as_the_limit_beside_which_it_lies(low: float, said: str) -> None:
+    change = swept().change("α = 0.01", (ALL, ALL))
+    assert change is not None
+    assert check_cost(replace(change, low=low, high=-0.2), 0.01).reason.endswith(said)
 
 
 def test_a_tilt_that_the_interval_leaves_open_is_inconclusive() -> None:

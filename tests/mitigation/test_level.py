@@ -1,5 +1,7 @@
 """Levelling from end to end: what is fitted, chosen and told of simulated rankers that favour one side."""
 
+import csv
+import io
 import math
 from dataclasses import replace
 from functools import cache
@@ -18,6 +20,7 @@ from ranktilt.mitigation.level_methods import group_columns
 from ranktilt.mitigation.query_split import QuerySplit
 from ranktilt.mitigation.result import Bench
 from ranktilt.registry import ranker
+from ranktilt.reporting.output import table
 from ranktilt.run import Run
 from tests.mitigation.planted import swept
 from tests.refusals import refused
@@ -240,7 +243,26 @@ def test_a_run_that_lacks_a_side_s_queries_is_refused(tmp_path: Path) -> None:
 def test_a_run_that_gives_only_an_order_is_levelled_without_offsets(tmp_path: Path) -> None:
     found = levelled(tmp_path, *USUAL, found=replace(simulated(), run=ORDER), measures=["Share@10"], strengths=(1.0,))
     assert found.methods == ("interleave", "fair-rerank")
-    assert "offset is left out: by rank gives only an order" in found.notes
+    assert found.refused == (("offset", "an offset is fitted to scores, and by rank gives only an order"),)
+
+
+def test_a_method_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
+    found = levelled(tmp_path, "causal", "offset", "projection", measures=["nDCG@10"])
+    assert (found.methods, found.selected) == (("offset",), levelled(tmp_path, measures=["nDCG@10"]).selected)
+    reason = "needs the ranker itself, and simulated is a saved run; leave it out"
+    assert found.refused == tuple((name, f"{name} {reason}") for name in ("causal", "projection"))
+    found.save(tmp_path / "level.json")
+    assert Bench.load(tmp_path / "level.json") == found
+    assert f"| causal | causal (causal {reason}) |  |  | refused |  |" in table(found, "markdown")
+    rows = [row for row in csv.DictReader(io.StringIO(table(found, "csv"))) if row["quantity"] == "refused"]
+    assert [(row["method"], row["reason"]) for row in rows] == list(found.refused)
+    with refused(f"causal {reason}"):
+        levelled(tmp_path, "causal", "projection")
+
+
+def test_documents_that_select_and_test_share_are_counted(tmp_path: Path) -> None:
+    note = "select and test share documents: 30 of 30 origins that are relevant to test queries (100 %) are"
+    assert any(one.startswith(note) for one in levelled(tmp_path).notes)
 
 
 def test_a_fit_of_another_ranker_is_refused(tmp_path: Path) -> None:

@@ -88,14 +88,13 @@ def test_the_page_says_the_choice_first() -> None:
 
 def test_groups_that_are_no_twins_have_no_band_around_zero() -> None:
     found = swept()
-    uneven = replace(
-        found, tilts=tuple(replace(t, twins=False, band_low=-250.0, band_high=-150.0) for t in found.tilts)
-    )
+    band = {"band_low": -250.0, "band_high": -150.0, "band_level": -200.0}
+    uneven = replace(found, tilts=tuple(replace(t, twins=False, **band) for t in found.tilts))
     tilt, plane = figures(uneven)["strength-1"][0], figures(uneven)["plane"][0]
     assert tilt.says.endswith("Groups are not twins: level is the median of what random labels give, not 0.")
     assert not tilt.drawing["layout"]["shapes"]
     assert not plane.drawing["layout"]["shapes"]
-    assert plane.says.startswith("Pareto front: α = 0; ")  # whose tilt is that middle
+    assert plane.says.startswith("Pareto front: α = 0; ")  # whose tilt is that median
 
 
 def test_what_is_undefined_everywhere_is_shown_all_the_same() -> None:

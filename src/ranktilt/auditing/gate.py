@@ -21,7 +21,7 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.printing import signed
+from ranktilt.measures.printing import digits_apart, signed
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 Outcome = Literal["level", "tilted", "inconclusive"]
@@ -256,10 +256,12 @@ def tilt_name(tilt: Effect) -> str:
     return tilt.estimand.term if isinstance(tilt.estimand, RelativeDelta) else tilt.name
 
 
-def tilt_numbers(tilt: Effect) -> str:
-    """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``."""
-    of = tilt.estimand
-    return f"{of.answer(tilt.value)} [{of.amount(tilt.low)}, {of.amount(tilt.high)}]"
+def tilt_numbers(tilt: Effect, *limits: float) -> str:
+    """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``; limits as of `bounds`, in its own unit."""
+    of, ends = tilt.estimand, (tilt.low, tilt.high)
+    digits = digits_apart([of.scale * end for end in ends], [of.scale * limit for limit in limits], of.digits)
+    low, high = (of.amount(end, digits=digits) for end in ends)
+    return f"{of.answer(tilt.value)} [{low}, {high}]"
 
 
 def check_tilt(tilt: Effect, limit: float) -> LimitCheck:
@@ -272,7 +274,7 @@ def check_tilt(tilt: Effect, limit: float) -> LimitCheck:
         return tilt.estimand.amount(value / scale)
 
     around = "" if tilt.twins else f" around the median of random labels ({said(at)})"
-    found = f"{tilt_name(tilt)} {tilt_numbers(tilt)}"
+    found = f"{tilt_name(tilt)} {tilt_numbers(tilt, floor / scale, ceiling / scale)}"
     outcome: Outcome = "inconclusive"
     if any(math.isnan(v) for v in (tilt.value, low, high, at)):
         reason = f"{tilt_name(tilt)} is undefined: {_why(tilt)}"
@@ -292,7 +294,7 @@ def check_tilt(tilt: Effect, limit: float) -> LimitCheck:
 def check_growth(change: Change, least: float) -> LimitCheck:
     """Hold the interval of |Δnew| − |Δold| against the growth that is allowed."""
     low, high = change.growth_low, change.growth_high
-    found = f"growth {signed(change.growth)} points {bounds(low, high)} since the baseline"
+    found = f"growth {signed(change.growth)} points {bounds(low, high, least)} since the baseline"
     moved = f"Relative Δ {signed(change.old)} % before, {signed(change.new)} % now"
     outcome: Outcome = "inconclusive"
     if any(math.isnan(v) for v in (change.growth, low, high)):

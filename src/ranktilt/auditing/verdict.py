@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Effect
 from ranktilt.errors import counted
+from ranktilt.measures.printing import digits_apart
 from ranktilt.measures.printing import signed as signed
 
 
@@ -147,9 +148,10 @@ def _inconclusive(tilt: Effect, delta: str, informative: int | None) -> str:
     return f"{tilt.run}: inconclusive: {could}; {delta}, corrected p {probability(tilt.p_corrected)}"
 
 
-def bounds(low: float, high: float) -> str:
-    """Print an interval of percentages."""
-    return f"[{signed(low)}, {signed(high)}]"
+def bounds(low: float, high: float, *limits: float) -> str:
+    """Print an interval of percentages, with digits enough to tell its ends from the limits they are held against."""
+    digits = digits_apart((low, high), limits)
+    return f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def probability(p: float) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -20,6 +21,8 @@ Sizes = tuple[int, int, int]
 SPLITS = ("train", "dev", "test")
 SHARES = (69.0, 2.5, 28.5)
 """Of training, development and test; they give the published sizes of all five domains, such as 862, 31 and 355."""
+ERROR_MESSAGE = re.compile(r"\A!(?:\s|\\n)|There was an error generating a response\s*\Z")
+"""What ChatGPT's page says in place of an answer, or below one that broke off; in HC3 also with a literal ``\\n``."""
 _REST = len(SPLITS)
 
 
@@ -28,13 +31,15 @@ class QARules:
     """How questions are split, and what the two sides are called.
 
     `sizes` gives questions for training, development and test by domain; the others are split by `shares`, as the
-    authors do it: development and test are rounded down, and training gets what is left.
+    authors do it: development and test are rounded down, and training gets what is left. The authors keep the language
+    model's answers that are error messages; `drop_errors` leaves them out.
     """
 
     sizes: Mapping[str, Sizes] | None = None
     shares: tuple[float, float, float] = SHARES
     sources: tuple[str, str] = ("human", "chatgpt")
     seed: int = 0
+    drop_errors: bool = False
 
     def __post_init__(self) -> None:
         if min(self.shares) < 0 or not sum(self.shares) > 0:
@@ -80,6 +85,9 @@ def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None
     domain is too small for its split.
     """
     rules = rules or QARules()
+    errors = sum(bool(ERROR_MESSAGE.search(text)) for one in answered.questions for text in one.llm)
+    if rules.drop_errors:
+        answered = _without_errors(answered, rules.sources[1])
     domains = Counter(one.domain for one in answered.questions)
     for name in rules.sizes or ():
         if name not in domains:
@@ -89,12 +97,24 @@ def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None
     kept = [(one, split) for one, split in zip(answered.questions, splits, strict=True) if split < _REST]
     docs, queries, judged = _tables(kept, rules.sources)
     qrels = {name: judged.filter(pl.col("split") == number).drop("split") for number, name in enumerate(SPLITS)}
-    counts = _counts(answered, kept, docs, qrels, rules.sources)
+    counts = {**_counts(answered, kept, docs, qrels, rules.sources), "error_messages": errors}
     how = {"fields": asdict(answered.fields), **asdict(rules)}
     spec = {"built": "retrieval-qa", "split": "test", "ranktilt": __version__, **how, "counts": counts}
     files = {"files": [str(file) for file in answered.files]}
     last = qrels["test"] if qrels["test"].height else next((one for one in qrels.values() if one.height), judged)
     return RetrievalQA(Collection(docs, queries, last, {**spec, **files}), qrels, rules.sources, counts)
+
+
+def _without_errors(answered: AnsweredQuestions, source: str) -> AnsweredQuestions:
+    """Leave out the language model's answers that are error messages, and questions that have no other."""
+    questions = [
+        replace(one, llm=tuple(text for text in one.llm if not ERROR_MESSAGE.search(text)))
+        for one in answered.questions
+    ]
+    left = tuple(one for one in questions if one.human or one.llm)
+    if not any(one.llm for one in left):
+        raise UserError(f"no answer of {source} is left without those that are error messages")
+    return replace(answered, questions=left, unanswered=answered.unanswered + len(questions) - len(left))
 
 
 def _written(values: Sequence[float]) -> str:
@@ -206,6 +226,8 @@ def _counts(
 ) -> dict[str, Any]:  # fmt: skip
     by_split = Counter((one.domain, split) for one, split in kept)
     again = Counter(one.key for one, _ in kept)
+    split_of = pl.concat([one.select(pl.lit(name).alias("split"), id="doc_id").unique() for name, one in qrels.items()])
+    answers = docs.join(split_of, on="id").group_by("text").agg(pl.col("split").n_unique())
     sides = ("human", "llm")
     return {
         "queries": len(kept),
@@ -221,6 +243,7 @@ def _counts(
         },
         "no_answer_at_all": answered.unanswered,
         "asked_again": sum(n - 1 for n in again.values()),
+        "in_several_splits": int((answers["split"] > 1).sum()),
         "in_no_split": len(answered.questions) - len(kept),
     }
 
@@ -240,6 +263,13 @@ def summary(built: RetrievalQA) -> Iterator[tuple[str, str]]:
         without = counted(counts["no_answer_of"][source], "question", "questions")
         yield source, f"{n:,} answers; {empty} left out, {without} without any"
     yield "asked again", f"{counted(counts['asked_again'], 'question', 'questions')}, in the split of the first asking"
+    if counts["error_messages"]:
+        kept = "judged relevant, as the authors do; --drop-errors leaves them out"
+        errors = counted(counts["error_messages"], "answer is an error message", "answers are error messages")
+        yield "errors", f"{errors}, {'left out' if built.collection.spec['drop_errors'] else kept}"
+    if counts["in_several_splits"]:
+        texts = counted(counts["in_several_splits"], "text is an answer", "texts are answers")
+        yield "repeated", f"{texts} to questions of more than one split"
     if counts["no_answer_at_all"]:
         yield "no answer", f"{counted(counts['no_answer_at_all'], 'question', 'questions')}, left out"
     if counts["in_no_split"]:

@@ -191,12 +191,12 @@ class Estimand:
         """Whether it needs to know how far scores lie apart, and not only their order."""
         return False
 
-    def amount(self, value: float, *, sign: bool | None = None) -> str:
+    def amount(self, value: float, *, sign: bool | None = None, digits: int | None = None) -> str:
         """Print a value in its unit, without the unit, with a sign where it has one; a dash where it is undefined."""
         if value != value:
             return "–"
         value, shown = self.scale * value, self.signed if sign is None else sign
-        text = signed(value, self.digits) if shown else rounded(value, self.digits)
+        text = (signed if shown else rounded)(value, self.digits if digits is None else digits)
         return re.sub(r"^([+−]?)0\.", r"\1.", text) if self.digits > 2 else text
 
     def answer(self, value: float) -> str:

@@ -19,9 +19,10 @@ from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.mitigation.bench import EFFECTIVENESS, Trial, bench, reference_alone
 from ranktilt.mitigation.corrections.base import Correction
+from ranktilt.mitigation.corrections.fair_rerank import FairReRank
 from ranktilt.mitigation.level_methods import FEW, At, Fitting, correct, group_columns, method_named
 from ranktilt.mitigation.query_split import QuerySplit
-from ranktilt.mitigation.result import BUDGET, Bench, Intervention, check_limits
+from ranktilt.mitigation.result import BUDGET, Bench, Intervention, RefusedMethod, check_limits
 from ranktilt.probes.perplexity import NGRAM
 from ranktilt.progress import report
 from ranktilt.rankers.base import DEPTH, FirstStage, Pipeline, Ranker, cut, entries
@@ -29,6 +30,10 @@ from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 STRENGTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
+COVERAGE = (
+    "intervals less the baseline are a little narrow: in 330 benches of offset they held what further queries gave in "
+    "91 %, those of selected tilts in 95 %"
+)
 USUAL = ("offset", "interleave", "fair-rerank")
 """Methods that need nothing but a run with scores."""
 
@@ -99,6 +104,7 @@ class Levelling:
             raise UserError("a target is where fair re-ranking ends; none of the methods is fair-rerank")
         if len(units) > 1:
             raise UserError("a target is points of a share or a ratio of exposures; level fair-rerank:exposure apart")
+        FairReRank(method="exposure" if True in units else "fa-ir", target=self.target)  # refuses what is out of range
 
 
 def level(
@@ -118,7 +124,8 @@ def level(
 
     Each method learns from the queries to fit on. Of its strengths the smallest is chosen whose tilt on the queries to
     select by lies within half of `level`, at a loss within the budget; where none does, the one nearest to level. On
-    the test queries the chosen ones are judged, and all strengths are shown.
+    the test queries the chosen ones are judged, and all strengths are shown. A method that cannot be tried is told with
+    the reason (`Bench.refused`).
 
     Parameters
     ----------
@@ -144,8 +151,7 @@ def level(
     Raises
     ------
     UserError
-        If there is nothing to fit on, a method does not suit the ranker, the groups or the run, or an option is out of
-        range.
+        If there is nothing to fit on, no method suits the ranker, the groups and the run, or an option is out of range.
     """
     options = options or Levelling()
     check_limits(level, budget)
@@ -159,10 +165,16 @@ def level(
         folder=Path(folder), by=options.by, page=asked[0].cutoff or 10, target=options.target, lm=options.lm,
         seed=options.seed, force=options.force, held_out=split.held_out,
     )  # fmt: skip
-    if options.methods == USUAL and not fitting.run.scored:
-        options = replace(options, methods=tuple(name for name in USUAL if name != "offset"))
-        fitting.sentences.append(f"offset is left out: {fitting.run.name} gives only an order")
-    rankers = {name: method_named(name)(fitting) for name in options.methods}
+    rankers, refused = dict[str, At](), dict[str, UserError]()
+    for method in options.methods:
+        try:
+            rankers[method] = method_named(method)(fitting)
+        except UserError as error:
+            if isinstance(error.__cause__, OSError):  # a file's fault, not the method's
+                raise
+            refused[method] = error
+    if not rankers:
+        raise next(iter(refused.values()))
     given = {
         "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by, "pairs": [pair],
         "reference": pair[0], **how, "seed": options.seed,
@@ -176,8 +188,10 @@ def level(
     )  # fmt: skip
     sides = {"fit": split.fit, "select": split.select, "test": split.test}
     queries = {name: len(side.judged) for name, side in sides.items()}
-    notes = (*fitting.sentences, *split.notes, *found.notes)
-    return replace(found, notes=notes, spec={**found.spec, "queries": queries, "levelling": asdict(options)})
+    notes = (*fitting.sentences, *split.notes, *split.recurring(), COVERAGE, *found.notes)
+    reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())
+    spec = {**found.spec, "queries": queries, "levelling": asdict(options)}
+    return replace(found, notes=notes, refused=reasons, spec=spec)
 
 
 def choose_strengths(tried: Bench) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,17 @@ class QuerySplit:
     def held_out(self) -> set[str]:
         """Origins of what is relevant to the queries that nothing may be fitted on."""
         return _relevant_origins(self.select) | _relevant_origins(self.test)
+
+    def recurring(self) -> Iterator[str]:
+        """Say how many of the documents that are relevant to the test are relevant to queries to select by too."""
+        judged = _relevant_origins(self.test)
+        recurring = len(judged & _relevant_origins(self.select))
+        if recurring:
+            yield (
+                f"select and test share documents: {recurring:,} of {len(judged):,} origins that are relevant to test "
+                f"queries ({100 * recurring / len(judged):.0f} %) are relevant to queries to select by too; strengths "
+                "are chosen on other queries, not on other documents"
+            )
 
     @classmethod
     def of(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ranktilt.auditing.effects import LEVEL, Change, Effect
 from ranktilt.auditing.gate import (
@@ -26,7 +26,7 @@ from ranktilt.auditing.verdict import bounds
 from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.printing import signed
+from ranktilt.measures.printing import digits_apart, signed
 
 BUDGET = 0.01
 Place = tuple[str, str, str, str]
@@ -90,6 +90,13 @@ class OtherGroups:
     changes: tuple[Change, ...]
 
 
+class RefusedMethod(NamedTuple):
+    """A method that was named and could not be tried."""
+
+    method: str
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command="ranktilt level"):
     """What `bench` found; immutable.
@@ -117,6 +124,8 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
         Interventions that were chosen on other queries, one a method; where there are any, only they are judged.
     others : tuple of OtherGroups
         What the selected ones did to groups of other columns.
+    refused : tuple of RefusedMethod
+        Methods that could not be tried, each with the reason.
     """
 
     spec: Mapping[str, Any]
@@ -128,6 +137,7 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     notes: tuple[str, ...]
     selected: tuple[str, ...] = ()
     others: tuple[OtherGroups, ...] = ()
+    refused: tuple[RefusedMethod, ...] = ()
 
     @property
     def baseline(self) -> Intervention:
@@ -410,11 +420,12 @@ class Choice:
         nearest = self._nearest()
         reasons = [r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)]
         within = self._margin(nearest.name)
-        need = f"; its interval fits into ±{within:.1f} points" if self.level < within < MOST else ""
+        digits = digits_apart([within], [self.level])
+        need = f"; its interval fits into ±{within:.{digits}f} points" if self.level < within < MOST else ""
         return f"Nearest is {nearest.name}: {'; '.join(reasons)}{need}"
 
     def _reached(self, one: Intervention) -> str:
-        costs = [*map(cost_words, self.costs(one.name))]
+        costs = [cost_words(change, self.budget) for change in self.costs(one.name)]
         paid = f": {join_words(costs)}" if costs else ""
         if self.bench.selected:
             return f"{one.name}, chosen on other queries, is level {self.limits}{paid}"
@@ -467,7 +478,7 @@ def _question_name(tilt: Effect) -> str:
 def check_cost(change: Change, budget: float) -> LimitCheck:
     """Hold the interval of a change of effectiveness against the loss that is allowed."""
     floor = -100 * budget
-    found = cost_words(change)
+    found = cost_words(change, budget)
     outcome: Outcome = "inconclusive"
     loss = f"a loss of more than {points(budget)}"
     if any(math.isnan(v) for v in (change.value, change.low, change.high)):
@@ -483,7 +494,7 @@ def check_cost(change: Change, budget: float) -> LimitCheck:
     return LimitCheck("cost", outcome, change.value, change.low, change.high, floor, math.inf, reason)
 
 
-def cost_words(change: Change) -> str:
-    """Print a change of effectiveness with its interval, and over which documents."""
+def cost_words(change: Change, budget: float) -> str:
+    """Print a change of effectiveness with its interval beside the loss that is allowed, and over which documents."""
     over = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
-    return f"{signed(change.value)} points {bounds(change.low, change.high)} {over}"
+    return f"{signed(change.value)} points {bounds(change.low, change.high, -100 * budget)} {over}"

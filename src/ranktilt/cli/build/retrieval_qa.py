@@ -72,6 +72,9 @@ class SplitOptions(options.OptionGroup):
     llm_name: Annotated[
         str, typer.Option("--llm-name", metavar="SOURCE", help="Source of the language model's answers.")
     ] = "chatgpt"
+    drop_errors: Annotated[
+        bool, typer.Option("--drop-errors", help="Leave out answers that are error messages (the authors keep them).")
+    ] = False
     seed: options.Seed = 0
 
     def read(self) -> QARules:
@@ -86,7 +89,8 @@ class SplitOptions(options.OptionGroup):
                 raise UserError(f"--sizes expects each domain once, DOMAIN=N,N,N; got {text!r}")
             sizes[domain.strip()] = int(a), int(b), int(c)
         shares = _three(self.shares, "--shares", "three numbers, such as 80,10,10", self.shares)
-        return QARules(sizes=sizes, shares=shares, sources=(self.human_name, self.llm_name), seed=self.seed)
+        sources = (self.human_name, self.llm_name)
+        return QARules(sizes=sizes, shares=shares, sources=sources, seed=self.seed, drop_errors=self.drop_errors)
 
 
 def _three(text: str, option: str, expected: str, given: str, *, whole: bool = False) -> tuple[float, float, float]:

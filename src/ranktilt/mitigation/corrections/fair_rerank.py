@@ -41,7 +41,8 @@ class FairReRank(Correction):
         ``det-const-sort``: every prefix holds the group's share and the others', rounded down (Geyik et al., KDD 2019).
         ``fa-ir``: every prefix holds so many of the group that chance explains the lack (Zehlike et al., CIKM 2017).
         ``exposure``: the best expected DCG at which the group's exposure per document is `target` times the others'
-        (Singh & Joachims, KDD 2018); one of two orders of each list is drawn. It needs real scores.
+        (Singh & Joachims, KDD 2018); below 1, either side's is at least `target` times the other's. One of two orders
+        of each list is drawn. It needs real scores.
     by : str
         Column of the groups.
     group : str
@@ -128,14 +129,18 @@ class FairReRank(Correction):
         return _Outcome(order[placed(first[order], with_minimums(first[order], needed, others))])
 
     def _exposed(self, one: _Candidates) -> _Outcome:
-        """Draw one of the two orders that reach the target on average."""
+        """Draw one of the two orders that bring the side that gets too little to its target on average."""
         weights = discount_spans(one.places, np.ones_like(one.places), None)
-        found = exposure_mixture(one.first, one.scores, weights, self._target)
-        if found is None:
-            exposure, others = expected_exposure(one.first, one.scores, weights)
-            return _Outcome(None, exposure / others)
-        drawn = found.more if uniform(self.seed, one.query) < found.odds else found.fewer
-        return _Outcome(placed(one.first, drawn), found.ratio, found.dcg, found.short)
+        # Lifting one side alone would tilt a ranker that is level, whose lists scatter to both sides of it.
+        least_of_others = min(self._target, 1 / self._target) if self._target else 0.0
+        for raised, least in ((one.first, self._target), (~one.first, least_of_others)):
+            mixture = exposure_mixture(raised, one.scores, weights, least)
+            if mixture is not None:
+                drawn = mixture.more if uniform(self.seed, one.query) < mixture.odds else mixture.fewer
+                ratio = mixture.ratio if raised is one.first else 1 / mixture.ratio
+                return _Outcome(placed(raised, drawn), ratio, mixture.dcg, mixture.short)
+        exposure, others = expected_exposure(one.first, one.scores, weights)
+        return _Outcome(None, exposure / others)
 
     def _summary(self, found: list[_Outcome]) -> dict[str, Any]:
         """What became of the lists with documents of both sides."""

@@ -86,15 +86,19 @@ def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = 
         Column("tilt", number=False),
         *([Column("cost", number=False, hint="against the budget")] if bench.over else []),
     )
-    groups = ("method",) if len(bench.methods) > 1 else ()
+    groups = ("method",) if len(bench.methods) + len(bench.refused) > 1 else ()
     rows = [row for one in shown or bench.judged for row in _choice_rows(bench, choice, one)]
+    numbers, costs = ([Cell("") for _ in some] for some in ((*bench.pairs, *bench.over), bench.over[:1]))
+    for method, reason in bench.refused:
+        cells = (Cell(method, note=reason), *numbers, Cell("refused", None, "unsure"), *costs)
+        rows.append(Row(cells, groups and (method,)))
     return Table("Effectiveness against tilt", columns, tuple(rows), _changed(bench), intervals="row", groups=groups)
 
 
 def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Row]:
     tilts = [bench.tilt(one.name, pair) for pair in bench.pairs]
     means = [bench.mean(one.name, over) for over in bench.over]
-    group = (one.method or "baseline",) if len(bench.methods) > 1 else ()
+    group = (one.method or "baseline",) if len(bench.methods) + len(bench.refused) > 1 else ()
     chosen = "chosen" if one == choice.chosen else "selected" if one.name in bench.selected else ""
     rows = choice.rows[one.name]
     costs = rows[len(tilts) :]
@@ -265,6 +269,7 @@ def _data(bench: Bench) -> pl.DataFrame:
                 "high": scale * effect.high, "p_corrected": effect.p_corrected, "queries": effect.queries, **moved,
             }
         )  # fmt: skip
+    records += [{"method": method, "quantity": "refused", "reason": reason} for method, reason in bench.refused]
     frame = pl.DataFrame(records, infer_schema_length=None)
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
