@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from ranktilt.auditing.calibration.result import Calibration
 from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.gate import Gate
-from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.datasets.check_result import CheckResult
 from ranktilt.errors import DataError
@@ -221,7 +220,6 @@ def test_every_row_comes_back_to_the_last_bit(tmp_path_factory: Any, row: Row) -
 
 
 LOADERS: dict[str, Callable[[Path], Any]] = {
-    "audit-1": Audit.load,
     "calibration-1": Calibration.load,
     "check-1": CheckResult.load,
     "comparison-1": Comparison.load,

@@ -130,7 +130,7 @@ def test_level_band_is_drawn_for_twins_only() -> None:
     assert figure.drawing["layout"]["shapes"] == []
     random = next(trace for trace in figure.drawing["data"] if trace["name"] == "random labels")
     assert random["base"] == pytest.approx([t.band_low for t in uneven().tilts], rel=1e-5)
-    assert "its middle is level" in figure.says
+    assert "their median is level" in figure.says
     assert [column.title for column in table(figure).columns][9] == "random labels"
 
 

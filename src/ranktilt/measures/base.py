@@ -358,8 +358,7 @@ class GroupEstimand(Estimand):
         Returns
         -------
         ndarray of float64, shape (n_entries,), or None
-            With weights, one document has one label in all lists that it stands in; otherwise each list is shuffled by
-            itself to see what random labels give.
+            Without weights each list is shuffled by itself to see what random labels give; see `label_effects`.
         """
         return None
 
@@ -370,14 +369,7 @@ class GroupEstimand(Estimand):
         return np.where(known, found, 0.0), known.astype(np.float64)
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats] | None:
-        """Say how much of the total of its query hangs on each document's label; parameters as for `contrast`.
-
-        Returns
-        -------
-        (ndarray of float64, ndarray of float64), both of shape (n_entries,), or None
-            What a document adds beyond what one of either group adds on average, and its part of the query's weight.
-            With it, documents that stand in many lists are no fresh evidence in each; None takes each list by itself.
-        """
+        """Say what each entry's label adds to its query's total beyond a mean one, and its weight; None if not known."""
         return None
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
