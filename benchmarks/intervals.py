@@ -224,7 +224,7 @@ def _goal(shares: Sequence[float]) -> str:
 
 
 LABELLED = ((300, 400), (300, 2_000), (300, 10_000), (1_500, 400))
-LABEL_QUESTIONS = ("nDCG@10", "Share@10", "NDSR@20", "ExposureRatio")
+LABEL_QUESTIONS = ("nDCG@10", "Share@10", "NDSR@20")
 
 
 def labels_section(plan: Plan) -> str:
@@ -246,7 +246,7 @@ def labels_section(plan: Plan) -> str:
     return table(["queries over documents", *_QUESTIONS], rows) + f"\n\n{level}\n{_labels_power(plan)}"
 
 
-_QUESTIONS = ("Relative Δ nDCG@10", "Share@10", "ΔNDSR@20", "ExposureRatio")
+_QUESTIONS = ("Relative Δ nDCG@10", "Share@10", "ΔNDSR@20")
 
 
 def _labels_audit(collection: Any, run: Any, seed: int) -> list[Any]:

@@ -369,7 +369,7 @@ class GroupEstimand(Estimand):
         return np.where(known, found, 0.0), known.astype(np.float64)
 
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats] | None:
-        """Say what each entry's label adds to its query's total beyond a mean one, and its weight; None if not known."""
+        """What each entry's label adds to its query's total beyond a mean one, and its weight; None where not known."""
         return None
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
