@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.groups import Pair, grouped_pairs, twin_rows
-from ranktilt.auditing.new_documents import NewDocuments
 from ranktilt.auditing.random_band import all_paired, signs_of
 from ranktilt.collection import Collection
 from ranktilt.errors import DataWarning, UserError, counted
@@ -26,6 +25,7 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence
+from ranktilt.statistics.new_documents import NewDocuments
 
 Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]

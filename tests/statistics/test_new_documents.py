@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.auditing.new_documents import NewDocuments
+from ranktilt.statistics.new_documents import NewDocuments
 
 
 def interval(total: float, variance: float, first: float, weight: float) -> tuple[float, float]:
