@@ -104,6 +104,7 @@ def test_tokens_that_are_none(listed: list[Any]) -> None:
         ("  A \t B\u200b ", "a b"),
         ("東京", "東 京"),
         ("C++", "c + +"),
+        ("ΟΔΥΣΣΕΥΣ", "οδυσσευσ"),
         ("", ""),
     ],
 )

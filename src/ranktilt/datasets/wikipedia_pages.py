@@ -95,7 +95,8 @@ def fold_title(title: str) -> str:
     (singer)"`` and ``"Beyonce ( Singer )"`` are one.
     """
     kept = "".join(" " if c in "\t\n\r" else c for c in title if c in "\t\n\r" or not _control(c))
-    plain = "".join(c for c in unicodedata.normalize("NFD", kept.lower()) if unicodedata.category(c) != "Mn")
+    lower = "".join(map(str.lower, kept))  # one by one: a sigma that ends a word is lowered as any other
+    plain = "".join(c for c in unicodedata.normalize("NFD", lower) if unicodedata.category(c) != "Mn")
     return " ".join("".join(f" {c} " if _alone(c) else c for c in plain).split())
 
 
