@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
@@ -164,6 +164,9 @@ class TestNDKL:
     ) -> None:
         listed = sorted(listed, key=lambda item: -item[1])
         scores = [float(score) for _, score in listed]
+        first = [{label for label, score in listed if score == top} for top in sorted(set(scores), reverse=True)]
+        mixed = next((labels for labels in first if labels - {"-"}), set())
+        assume(of.unlabelled == "class" or "-" not in mixed)  # else the weights depend on the order, too
         orders = [o for o in permutations(listed) if [float(score) for _, score in o] == scores]
         each = [answer(of, "".join(label for label, _ in order), population="aabbbx-") for order in orders]
         expected = np.nanmean(each) if not np.isnan(each).all() else np.nan

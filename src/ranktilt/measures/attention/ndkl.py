@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.measures.attention.base import GroupLists, TargetedEstimand
-from ranktilt.measures.ranking import discounts, in_block, running_rows
+from ranktilt.measures.ranking import in_block, running_rows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -23,8 +23,9 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
 
     ``Σ_i KL(D_i ‖ target)/log2(i + 1) ÷ Σ_i 1/log2(i + 1)`` over the first i = 1, 2, … ranks, natural logarithms; D_i
     are the groups' shares of the first i documents. 0 where every prefix has the target shares; larger is farther. Ties
-    give the expected value over all orders of tied documents. A prefix without a labelled document is passed over. A
-    query says nothing where its list holds one group alone, or may show a group whose target share is 0.
+    give the expected value over all orders of tied documents; of both sums, where documents without a label are tied
+    with the first that has one. A prefix without a labelled document is passed over. A query says nothing where its
+    list holds one group alone, or may show a group whose target share is 0.
 
     Parameters
     ----------
@@ -115,9 +116,6 @@ def _over_orders(
     weight = np.where(rank <= depth, 1 / np.log2(1.0 + rank), 0.0)
     terms = (weight * (chance @ divergence)).sum(axis=0)
     weights = (weight * (1 - chance[:, :1] * alone)).sum(axis=0)
-    for i in np.flatnonzero(alone) if 0 < known < size else ():
-        each, weights[i] = _first_weights(size, known, int(before[i]), int(depth[i]))
-        terms[i] = each @ divergence[: len(each), i]
     return terms, weights
 
 
@@ -164,24 +162,6 @@ def _hypergeometric(size: int, count: int, draws: int) -> Floats:
 
 
 _SMALL, _LARGE = lru_cache(1024)(_hypergeometric), lru_cache(8)(_hypergeometric)
-
-
-@lru_cache(4096)
-def _first_weights(size: int, known: int, before: int, depth: int) -> tuple[Floats, float]:
-    """Weights of the divergence at 0, 1, … labelled documents of a list's first block with any, and of its ranks.
-
-    Each order is divided by the weights from its first labelled document on. Given m labelled documents among the first
-    i, the mean of 1 / those weights follows from i − 1: the i-th is labelled with probability m / i.
-    """
-    sums, seen = discounts(depth), min(size, depth - before)
-    inverse, chance = 1 / (sums[-1] - sums[before : before + seen]), _chances(size, known, seen)
-    mean = np.zeros(chance.shape)
-    for i in range(1, seen + 1):
-        labelled = np.minimum(np.arange(1, chance.shape[1]) / i, 1)
-        mean[i, 1:] = labelled * np.append(inverse[i - 1], mean[i - 1, 1:-1]) + (1 - labelled) * mean[i - 1, 1:]
-    scale = -np.diff(chance[:, 0]) @ inverse
-    each = np.diff(sums[before : before + seen + 1]) @ (chance * mean)[1:] / scale
-    return each, float((1 - chance[-1, 0]) / scale - (sums[-1] - sums[before + seen]))
 
 
 NDKL = NormalizedDiscountedDivergence()
