@@ -83,24 +83,17 @@ def _with_weights(folder: Path | None) -> Path | None:
 
 
 def _cached(name: str) -> Path | None:
-    # What the hub's cache lacks is seen without importing the hub's library, which takes a quarter of a small audit.
-    if find_spec("huggingface_hub") is None or not (_hub_cache() / f"models--{name.replace('/', '--')}").is_dir():
+    # What the cache lacks is seen without what the hub's library needs to look, which takes a quarter of a small audit.
+    if find_spec("huggingface_hub") is None:
+        return None
+    cache = Path(need("huggingface_hub.constants", extra="neural", for_=name).HF_HUB_CACHE)
+    if not (cache / f"models--{name.replace('/', '--')}").is_dir():
         return None
     hub = need("huggingface_hub", extra="neural", for_=name)
     try:
         return Path(hub.snapshot_download(name, local_files_only=True))
     except (OSError, ValueError):
         return None
-
-
-def _hub_cache() -> Path:
-    """Where huggingface_hub keeps models, by its own variables."""
-    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
-        if os.environ.get(variable):
-            return Path(os.path.expandvars(os.environ[variable])).expanduser()
-    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    home = os.environ.get("HF_HOME") or f"{caches}/huggingface"
-    return Path(os.path.expandvars(home)).expanduser() / "hub"
 
 
 def _download(name: str, typed: str, for_: str) -> Path:
