@@ -25,7 +25,7 @@ TEXT_CHOICES = ("title+text", "text", "title")
 _TIE_SEED = b"ranktilt-tie-0"
 
 
-_ABOUT_DOCUMENTS = frozenset({"ids", "tie_keys", "row of id", "terms", "texts"})
+_ABOUT_DOCUMENTS = frozenset({"ids", "tie_keys", "row of id", "terms", "texts", "origin_codes"})
 """What is kept under these names, or tuples that begin with one, comes of the documents alone."""
 
 
@@ -217,6 +217,10 @@ class Collection:
                 digests = b"".join(hashlib.blake2b(_TIE_SEED + s.encode(), digest_size=8).digest() for s in strings)
                 keys[some] = np.frombuffer(digests, dtype="<u8")
         return keys
+
+    def origin_codes(self) -> npt.NDArray[np.int64]:
+        """Return the number of each document's origin, from 0 in the order of their names: shape (n_docs,)."""
+        return self.memo("origin_codes", lambda: self.docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1)
 
     def memo(self, key: Any, make: Callable[[], T]) -> T:
         """Return what `make` gives, made once and kept with the collection under `key`."""

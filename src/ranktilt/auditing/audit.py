@@ -21,7 +21,7 @@ from ranktilt.auditing.card import DEPTH, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.effects import LEVEL, Effect
-from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, origin_numbers, twin_rows
+from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.heads import HEADS, Heads
 from ranktilt.auditing.inference import Chance, InferenceOptions, Sample, effects
 from ranktilt.auditing.label_clusters import judged_labels, relevant_clusters
@@ -290,7 +290,7 @@ class _AuditPlan:
         self.left_out = [p for p in pairs if measures and not set(p) <= held]
         frame = judgments.frame().filter(pl.Series(judgments.group >= 0))
         self.level_pairs = {p for p in self.pairs if are_twins(collection, groups, p, frame)}
-        self.origins = collection.docs["origin"]
+        self.origins = collection.origin_codes()
         self.twins = {p: Twins.of(p, twin_rows(collection, groups, p), judgments, self.origins) for p in pairs}
         tests = runs * max(len(measures), CARD_ROWS if questions else 0) * max(len(pairs), 1)
         self.shuffles = Shuffles(judgments, how.seed, enough(tests))
@@ -298,9 +298,8 @@ class _AuditPlan:
         few = 1 + sum(isinstance(one, GroupEstimand) for one in questions)
         asked = sum(max(CARD_ROWS, len(questions)) if len(twins.rows) else few for twins in self.twins.values())
         lists = Shuffles(judgments, how.seed, enough(runs * asked))
-        self.origin = origin_numbers(self.origins, np.arange(len(self.origins)))
         banded = groups.by != "source"
-        self.asked = Card(groups, self.twins, questions, how, lists, banded=banded, origins=self.origin)
+        self.asked = Card(groups, self.twins, questions, how, lists, banded=banded, origins=self.origins)
 
     def samples(self, aligned: Sequence[Aligned], values: np.ndarray) -> list[Sample]:
         """Comparisons of each run, pair by pair and measure by measure."""
@@ -345,8 +344,7 @@ class _AuditPlan:
         self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample, null: np.ndarray
     ) -> Sample:
         """Hold a comparison of groups that are not twins against shuffled labels, one a document."""
-        labels = judged_labels(aligned, measure, numbers, sample, self.origin)
-        return sample.among(null, labels.spread, labels.clusters)
+        return sample.among(null, judged_labels(aligned, measure, numbers, sample, self.origins))
 
     def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample) -> Sample:
         """Hold a comparison of twins against exchanged labels too."""

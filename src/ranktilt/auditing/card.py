@@ -23,7 +23,6 @@ from ranktilt.measures.rank_gap import RankGap
 from ranktilt.measures.score_gap import ScoreGap
 from ranktilt.measures.twins import Answers, TwinEstimand, TwinLists
 from ranktilt.progress import report
-from ranktilt.run import codes
 from ranktilt.statistics.permutation import exchanged
 from ranktilt.statistics.two_way import Clusters
 
@@ -54,12 +53,14 @@ class Twins:
     """Number of each document's origin, −1 for one without a pair; None where pairs do not exchange labels."""
 
     @classmethod
-    def of(cls, pair: Pair, rows: Ints, judgments: Judgments, origins: pl.Series | None = None) -> Twins:
+    def of(cls, pair: Pair, rows: Ints, judgments: Judgments, origins: Ints | None = None) -> Twins:
         """Find the relevant pairs: those of which either side is judged relevant.
 
-        Where each document's origin is given, both labels of an origin are exchanged for the twins' tests.
+        Where each document's origin is given, by number, both labels of one are exchanged for the twins' tests.
         """
-        number = None if origins is None or not len(rows) else _numbers(rows, origins)
+        number = None
+        if origins is not None and len(rows):
+            number = np.where(np.isin(origins, origins[rows]), origins, -1)
         documents = judgments.documents
         if not len(judgments.grade):
             return cls(pair, rows, None, documents, number)
@@ -86,13 +87,6 @@ class Twins:
     def clusters(self, found: Clusters | None) -> Clusters | None:
         """Put origins in place of documents; None where pairs do not exchange labels."""
         return None if found is None or self.origins is None else found.of(self.origins)
-
-
-def _numbers(rows: Ints, origins: pl.Series) -> Ints:
-    """Number the origins of pairs by name, so that the order of the documents does not matter."""
-    paired = origins.gather(np.unique(rows))
-    names = paired.unique().sort()
-    return codes(origins, names)
 
 
 Place = tuple[int, int, int]
@@ -151,9 +145,10 @@ class Card:
                     yield run, number, self._exchanged(one, of, twins, answers)
                 else:
                     a, b = (self.groups.names.index(name) for name in pair)
-                    labels = page_labels(one, page, signs[pair], self.groups, self.origins)
-                    sample = self._sample(one, of, twins, answers)
-                    yield run, number, sample.among(band[a] - band[b], labels.spread, labels.clusters)
+                    added = None
+                    if self.shuffles.count:
+                        added = page_labels(one, page, signs[pair], self.groups, self.origins)
+                    yield run, number, self._sample(one, of, twins, answers).among(band[a] - band[b], added)
 
     def _lists(self, of: GroupEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
         """Other questions about groups: each list is shuffled by itself; where all are twins, they exchange labels."""
@@ -174,10 +169,10 @@ class Card:
                 report(f"random lists of {one.run.name}", draw + 1, self.shuffles.count)
             for number, (twins, (a, b)) in enumerate(zip(self.twins.values(), numbers, strict=True)):
                 answers = Answers(*of.columns(one.ranking, code == a, code == b))
-                sample = self._sample(one, of, twins, answers)
-                added = None if paired[number] else listed_labels(one, of, code == a, code == b, self.origins)
-                more = () if added is None else (added.spread, added.clusters)
-                yield run, number, sample.among(null[number], *more)
+                added = None
+                if self.shuffles.count and not paired[number]:
+                    added = listed_labels(one, of, code == a, code == b, self.origins)
+                yield run, number, self._sample(one, of, twins, answers).among(null[number], added)
 
     def _attention(self, of: AttentionEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
         """Questions about all groups at once, asked once a run: each list is shuffled as a whole."""

@@ -348,8 +348,3 @@ def are_twins(collection: Collection, groups: Groups, pair: Pair, judged: pl.Dat
         pl.col("grade").n_unique().alias("grades"),
     )
     return bool(((sides["a"] == 1) & (sides["b"] == 1) & (sides["grades"] == 1)).all())
-
-
-def origin_numbers(origins: pl.Series, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Number the origins of some documents by name, so that the order of the documents does not matter."""
-    return origins.gather(rows).rank("dense").to_numpy().astype(np.int64) - 1

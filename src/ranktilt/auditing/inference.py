@@ -21,7 +21,7 @@ from ranktilt.statistics.correction import correct
 from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_interval, tost_p
 from ranktilt.statistics.permutation import Systems, shuffle_p, sign_flip_ps, sign_test_p, swap_ps, t_test_p
 from ranktilt.statistics.trend import change_of_ends, rank_correlation
-from ranktilt.statistics.two_way import Clusters, widened
+from ranktilt.statistics.two_way import Clusters, Labels, widened
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -168,8 +168,9 @@ class Sample:
         distinct = None if self.distinct is None else self.distinct[mask]
         return together(self.one[mask], distinct), together(self.two[mask], distinct)
 
-    def among(self, null: Floats, spread: float = 1.0, clusters: Clusters | None = None) -> Sample:
-        """Judge it by what random labels give, `spread` times as wide as `null`; `clusters`: what documents add."""
+    def among(self, null: Floats, labels: Labels | None = None) -> Sample:
+        """Judge it by what random labels give; `labels`: how much further those of documents scatter."""
+        spread, clusters = (1.0, None) if labels is None else (labels.spread, labels.clusters)
         return replace(self, twins=False, chance=Chance.of(self.value, null, spread), clusters=clusters)
 
     @property

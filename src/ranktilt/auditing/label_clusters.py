@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from ranktilt.auditing.alignment import Aligned
-from ranktilt.auditing.groups import Groups, origin_numbers
+from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.inference import Sample
 from ranktilt.auditing.random_band import TopRanks, strata
 from ranktilt.measures.base import Bools, GroupEstimand, Measure
 from ranktilt.measures.ranking import Judged
 from ranktilt.measures.relevance import label_weights
-from ranktilt.statistics.two_way import Clusters
+from ranktilt.statistics.two_way import Clusters, Labels, sums
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Labels(NamedTuple):
-    """What labels add beyond what any label would, and which of them random labels draw together."""
-
-    clusters: Clusters
-    draw: Ints
-    """Number of the draw that gives each entry its label."""
-
-    @property
-    def spread(self) -> float:
-        """How many times further random labels scatter where a document, or an origin, has one label everywhere.
-
-        ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` over what entries add (c), at least 1: labels that are drawn apart for
-        each list scatter as the square root of the lower sum, those of documents as that of the upper one.
-        """
-        apart, whole = (
-            float((_sums(index, self.clusters.total) ** 2).sum()) for index in (self.draw, self.clusters.origin)
-        )
-        return float(np.sqrt(max(whole / apart, 1.0))) if apart > 0 else 1.0
-
-
 def relevant_clusters(
-    aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: pl.Series
+    aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
 ) -> Clusters:
     """List what each relevant document of twins adds to ``M_a − M_b``, beside its share of ``(M_a + M_b) / 2``.
 
@@ -55,7 +32,7 @@ def relevant_clusters(
     chosen = [every[0] | every[1]] if measure.linear else every
     weight = sum((label_weights(measure, ranking, np.where(one, grade, 0.0), judged) for one in chosen), np.zeros(1))
     held = np.flatnonzero(sample.mask[ranking.query] & (weight > 0))
-    origin = origin_numbers(origins, aligned.row[held])
+    origin = origins[aligned.row[held]]
     # No sum depends on how a tie is stored, or on which side is first.
     order = np.lexsort((weight[held], origin, ranking.query[held]))
     held, origin = held[order], origin[order]
@@ -81,10 +58,10 @@ def judged_labels(aligned: Aligned, measure: Measure, groups: tuple[int, int], s
     gains = np.where(at >= 0, np.where(counts, judgments.grade, 0.0)[at], 0.0) if len(counts) else np.zeros(len(at))
     both = Judged(query, judgments.grade[held], n)
     weight = label_weights(measure, aligned.ranking, gains, both)
-    adds = _sums(listed, weight[at >= 0], len(counts))[held]
+    adds = sums(listed, weight[at >= 0], len(counts))[held]
     ideal, of_group = measure.ideal(both), [measure.ideal(judgments.of_group(number)) for number in groups]
-    scale = np.where(group == groups[0], *(ideal[query] / np.maximum(each[query], 1e-300) for each in of_group))
-    mean = _sums(query, adds, n) / np.maximum(np.bincount(query, minlength=n), 1)
+    scale = np.where(group == groups[0], *(ideal[query] / each[query] for each in of_group))
+    mean = sums(query, adds, n) / np.maximum(np.bincount(query, minlength=n), 1)
     whole, mine = float((scale * adds).sum()), float((sample.one + sample.two)[sample.mask].sum())
     scale *= mine / whole if whole > 0 else 1.0
     total = np.where(group == groups[0], scale, -scale) * (adds - mean[query])
@@ -113,12 +90,12 @@ def page_labels(aligned: Aligned, page: TopRanks, signs: npt.NDArray[np.int8], g
     judged = np.flatnonzero((judgments.group >= 0) & page.known[judgments.query])
     query, n = judgments.query[judged], len(judgments.queries)
     on_page = page.judgment >= 0
-    share = _sums(page.judgment[on_page], page.share[on_page], len(judgments.query))[judged]
-    mean = (_sums(query, share, n) / np.maximum(np.bincount(query, minlength=n), 1))[query]
+    share = sums(page.judgment[on_page], page.share[on_page], len(judgments.query))[judged]
+    mean = (sums(query, share, n) / np.maximum(np.bincount(query, minlength=n), 1))[query]
     other = np.flatnonzero(~on_page & (page.row >= 0) & page.known[page.ranking.query])
     row, held = page.row[other], page.share[other]
     apart = strata(groups, judgments)
-    means = [np.full(len(some), _sums(row, held, len(signs))[some].sum() / max(len(some), 1)) for some in apart]
+    means = [np.full(len(some), sums(row, held, len(signs))[some].sum() / max(len(some), 1)) for some in apart]
     rows = np.concatenate([judgments.row[judged], row, *apart])
     none = np.zeros(sum(map(len, apart)))
     clusters = Clusters(
@@ -129,7 +106,3 @@ def page_labels(aligned: Aligned, page: TopRanks, signs: npt.NDArray[np.int8], g
     )
     draw = np.concatenate([judgments.first_of_equal[judged], len(judgments.query) + rows[len(judged) :]])
     return Labels(clusters.together(None if distinct is None else np.append(distinct, n)), draw)
-
-
-def _sums(index: Ints, weights: Floats, n: int = 0) -> Floats:
-    return np.bincount(index, weights=weights, minlength=n).astype(np.float64)

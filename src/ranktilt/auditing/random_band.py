@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from ranktilt.auditing.alignment import Aligned, Judgments, deepest
-from ranktilt.auditing.groups import Groups, Pair, origin_numbers
+from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.inference import InferenceOptions, Sample
 from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.measures.base import GroupEstimand, Measure
@@ -302,7 +301,7 @@ def exchange_p(
     groups: tuple[int, int],
     sample: Sample,
     *,
-    origins: pl.Series,
+    origins: Ints,
     how: InferenceOptions,
 ) -> float:
     """Give the two-sided p of a tilt among those under labels exchanged within origins, the same way in all queries.
@@ -322,7 +321,8 @@ def exchange_p(
     number[place] = np.arange(len(place))
     held = Held.of(pool, [measure], ranking, number[at])
     first = (judgments.group[place] == groups[0])[:, None]
-    origin, rng = origin_numbers(origins, judgments.row[place]), np.random.default_rng(seed)
+    origin = np.unique(origins[judgments.row[place]], return_inverse=True)[1]
+    rng = np.random.default_rng(seed)
     null, step = [], max(_LABELS // max(len(place), 1), 1)
     for start in range(0, how.resamples, step):
         draws = min(step, how.resamples - start)

@@ -104,7 +104,7 @@ class SequentialAudit(
     def headline(self) -> str:
         """The decision in one sentence."""
         queries = counted(self.looks[-1].queries, "query", "queries")
-        queries += f" and {self.documents}"
+        queries += f" and {self._documents}"
         favoured = self.a if self.looks[-1].value > 0 else self.b
         if self.decision == "tilted":
             return f"{self.run} favours {favoured}, shown after {queries}: {self.words(self.looks[-1])}"
@@ -113,7 +113,7 @@ class SequentialAudit(
         return f"{self.run} is not decided after {queries}: {self.words(self.looks[-1])}"
 
     @property
-    def documents(self) -> str:
+    def _documents(self) -> str:
         """How many documents were used; origins, of twins."""
         return counted(self.looks[-1].documents, *(("origin", "origins") if self.twins else ("document", "documents")))
 
@@ -138,7 +138,7 @@ class SequentialAudit(
         queries, documents = (half[-1].queries, half[-1].documents) if half else (0, 0)
         return (
             f"Over queries alone [{of.amount(ends[0])}, {of.amount(ends[1])}] it would be called {decision}, but "
-            f"{self.documents} are too few to show it: the last {last.queries - queries:,} queries brought "
+            f"{self._documents} are too few to show it: the last {last.queries - queries:,} queries brought "
             f"{last.documents - documents:,} new ones"
         )
 
@@ -210,7 +210,7 @@ def audit_until(
         raise UserError("no query to ask: name a file of queries, or a collection that has some")
     order = np.random.default_rng(seed).permutation(len(names))[:most]
     signs, twins = signs_of(groups, pairs[0]), twin_rows(collection, groups, pairs[0])
-    new = NewDocuments(signs, collection.docs["origin"], of.cutoff or 1, twins=all_paired(signs, twins))
+    new = NewDocuments(signs, collection.origin_codes(), of.cutoff or 1, twins=all_paired(signs, twins))
     sequence, looks, asked, answered = ConfidenceSequence(*of.bounds), list[Look](), 0, 0
     for run in _batches(collection, ranker, names[order].tolist()):
         asked, answered = min(asked + BATCH, len(order)), answered + len(run.queries)

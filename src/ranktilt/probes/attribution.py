@@ -24,7 +24,7 @@ from ranktilt.probes.base import (
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.readability import ReadabilityProbe, SentenceLengthProbe
 from ranktilt.probes.statistics import StatisticsProbe
-from ranktilt.probes.twin_scores import judged_origins, origin_codes, score_twins
+from ranktilt.probes.twin_scores import judged_origins, score_twins
 from ranktilt.probes.vocabulary import QueryWordsProbe, SpecificityProbe, TypeTokenProbe
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
@@ -230,7 +230,7 @@ def _attribution(
             f"holds {held}{fault}"
         )
     columns, query = columns[known], found.query[known]
-    origin = origin_codes(collection)[found.reference[known]]
+    origin = collection.origin_codes()[found.reference[known]]
     spread = columns.std(axis=0)
     varies = spread > _SAME * np.abs(columns).max(axis=0)
     scaled = columns[:, varies] / spread[varies]
@@ -250,7 +250,7 @@ def _attribution(
 
 def _judged(collection: Collection, found: Gaps) -> tuple[Gaps, str]:
     """Keep the judged pairs where they are enough, and say which pairs these are."""
-    pair = found.query * collection.docs.height + origin_codes(collection)[found.reference]
+    pair = found.query * collection.docs.height + collection.origin_codes()[found.reference]
     judged = np.isin(pair, judged_origins(collection))
     if judged.sum() < _FEWEST:
         return found, "all"

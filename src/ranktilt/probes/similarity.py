@@ -47,7 +47,7 @@ def twin_similarity(
     """
     vectors = DocumentVectors.of(collection, ranker)
     pairs = np.stack(twin_rows(collection, reference, source), axis=1)
-    origin = collection.docs["origin"].rank("dense").to_numpy().astype(np.int64)
+    origin = collection.origin_codes()
     first, second = other_pairs(pairs, origin, seed)
     others = np.stack([pairs[first, 0], pairs[second, 1]], axis=1)
     among = np.flatnonzero(collection.docs["source"].is_in([reference, source]).to_numpy())

@@ -30,23 +30,18 @@ def score_twins(collection: Collection, ranker: Ranker, sources: Sequence[str], 
     return score_documents(ranker, collection, _sample(collection, ranker, sources, seed))
 
 
-def origin_codes(collection: Collection) -> Ints:
-    """Return the number of each document's origin, from 0."""
-    return collection.docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1
-
-
 def judged_origins(collection: Collection) -> Ints:
     """Return a number for each judged pair of query and origin: the query's row · documents + the origin's number."""
     query = codes(collection.qrels["query_id"], collection.queries["id"])
     row = codes(collection.qrels["doc_id"], collection.ids)
     known = (query >= 0) & (row >= 0)
-    return np.unique(query[known] * collection.docs.height + origin_codes(collection)[row[known]])
+    return np.unique(query[known] * collection.docs.height + collection.origin_codes()[row[known]])
 
 
 def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed: int) -> Run:
     """Choose documents of each query, without scores yet."""
     stages, size = stages_of(ranker), collection.docs.height
-    docs = collection.docs.select("source", row=pl.int_range(pl.len()), origin=pl.Series(origin_codes(collection)))
+    docs = collection.docs.select("source", row=pl.int_range(pl.len()), origin=pl.Series(collection.origin_codes()))
     reference = (pl.col("source") == sources[0]).any().over("origin")
     twins = docs.filter(pl.col("source").is_in(sources)).filter(
         reference & (pl.col("source").n_unique().over("origin") > 1)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from ranktilt.statistics.confidence_sequence import CONFIDENCE
 
@@ -28,9 +27,8 @@ class NewDocuments:
     1/.05 with a probability of 5 % at most (Robbins, Ann. Math. Stat. 41, 1970); c is the variance at the first look.
     """
 
-    def __init__(self, signs: npt.NDArray[np.int8], origins: pl.Series, cutoff: int, *, twins: bool) -> None:
-        self._signs, self._cutoff, self.twins = signs, cutoff, twins
-        self._origin: Ints = origins.rank("dense").to_numpy().astype(np.int64) - 1
+    def __init__(self, signs: npt.NDArray[np.int8], origins: Ints, cutoff: int, *, twins: bool) -> None:
+        self._signs, self._origin, self._cutoff, self.twins = signs, origins, cutoff, twins
         self._used = np.zeros(int(self._origin.max(initial=-1)) + 1, dtype=bool)
         self._sum = self._variance = self._weight = self._first_variance = 0.0
 

@@ -42,7 +42,7 @@ class Clusters(NamedTuple):
     @property
     def origin_totals(self) -> Floats:
         """Sum of the totals of each origin, shape (n_origins,)."""
-        return _sums(self.origin, self.total)
+        return sums(self.origin, self.total)
 
     def variance(self, value: float) -> float:
         """What origins add to the variance of ``Σ total`` around an estimate, beyond what queries add; at least 0.
@@ -61,12 +61,33 @@ class Clusters(NamedTuple):
             order = np.lexsort((np.abs(residual), key))
         residual = residual[order]
         both = np.add.reduceat(np.maximum(residual, 0.0), starts) - np.add.reduceat(np.maximum(-residual, 0.0), starts)
-        one = _sums(self.origin[order][starts], both)
+        one = sums(self.origin[order][starts], both)
         return max(float((one * one).sum() - (both * both).sum()), 0.0)
 
 
-def _sums(index: Ints, values: Floats) -> Floats:
-    return np.bincount(index, weights=values).astype(np.float64)
+def sums(index: Ints, values: Floats, n: int = 0) -> Floats:
+    """Sum values by their index, from 0 to the largest there is, or to n − 1."""
+    return np.bincount(index, weights=values, minlength=n).astype(np.float64)
+
+
+class Labels(NamedTuple):
+    """What labels add beyond what any label would, and which of them random labels draw together."""
+
+    clusters: Clusters
+    draw: Ints
+    """Number of the draw that gives each entry its label."""
+
+    @property
+    def spread(self) -> float:
+        """How many times further random labels scatter where a document, or an origin, has one label everywhere.
+
+        ``√(Σ_origin (Σ c)² / Σ_draw (Σ c)²)`` over what entries add (c), at least 1: labels that are drawn apart for
+        each list scatter as the square root of the lower sum, those of documents as that of the upper one.
+        """
+        apart, whole = (
+            float((sums(index, self.clusters.total) ** 2).sum()) for index in (self.draw, self.clusters.origin)
+        )
+        return float(np.sqrt(max(whole / apart, 1.0))) if apart > 0 else 1.0
 
 
 def widened(samples: Floats, value: float, residuals: Floats, beyond: float) -> Floats:
@@ -104,13 +125,13 @@ class Dyads(NamedTuple):
             return 1.0
         variance = self.variance(total - total.sum() / weight.sum() * weight, weight)
         t = abs(float(total.sum())) / np.sqrt(variance) if variance > 0 else np.inf
-        sides = [_sums(side, weight) for side in (self.first, self.second)]
+        sides = [sums(side, weight) for side in (self.first, self.second)]
         effective = min(float(w.sum() ** 2 / (w * w).sum()) for w in sides)
         return max(2 * float(special.stdtr(max(effective - 1, 1.0), -t)), 2.0 ** (1 - self.origins(weight)))
 
     def origins(self, weight: Floats) -> int:
         """Count the origins with a weight on the side that has fewer."""
-        return min(int(np.count_nonzero(_sums(side, weight))) for side in (self.first, self.second))
+        return min(int(np.count_nonzero(sums(side, weight))) for side in (self.first, self.second))
 
     def variance(self, residual: Floats, weight: Floats) -> float:
         """Variance that origins give to a sum of residuals ``total − value · weight``.
@@ -128,14 +149,14 @@ class Dyads(NamedTuple):
         cells = np.unique(np.stack([self.query * n + self.first, self.query * n + self.second]), return_inverse=True)[1]
         within = Dyads(self.query, *cells.reshape(2, -1))
         beyond = self.variance(residual, weight) - within._sharing(residual)
-        return np.clip(widened(samples, value, _sums(self.query, residual), beyond), 0.0, 1.0)
+        return np.clip(widened(samples, value, sums(self.query, residual), beyond), 0.0, 1.0)
 
     def _sharing(self, residual: Floats, left: Floats | float = 1.0) -> float:
         """Sum of the products of all two comparisons that share an origin."""
         origins = self._by_origin(residual) / left
         apart = self.first != self.second
         low, high = np.minimum(self.first, self.second)[apart], np.maximum(self.first, self.second)[apart]
-        dyads = _sums(np.unique(low * len(origins) + high, return_inverse=True)[1], residual[apart])
+        dyads = sums(np.unique(low * len(origins) + high, return_inverse=True)[1], residual[apart])
         return float((origins * origins).sum() - (dyads * dyads).sum())
 
     def _by_origin(self, values: Floats) -> Floats:

@@ -103,7 +103,7 @@ def with_random_sources(collection: Collection, seed: int | Sequence[int]) -> Co
     one, two = collection.sources[:2]
     docs = collection.docs
     turned = np.random.default_rng(seed).integers(0, 2, docs["origin"].n_unique()).astype(bool)
-    mine = pl.Series(turned[docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1])
+    mine = pl.Series(turned[collection.origin_codes()])
     exchanged = docs["source"].replace({one: two, two: one})
     source = docs.select(pl.when(mine).then(exchanged).otherwise("source").alias("source"))
     return Collection(docs.with_columns(source), collection.queries, collection.qrels)
