@@ -223,6 +223,90 @@ def _goal(shares: Sequence[float]) -> str:
     return f"- over all **{mean:.1f} %** (target 2–6 %), at most **{most:.1f} %** (target 8.5 %): {met}"
 
 
+ASKED = (50, 100, 200, 323)
+"""Queries of NFCorpus that are drawn."""
+LIFTS = (0.0, 0.04, 0.08, 0.15)
+BEFORE = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
+"""Measures that were one family, of which the first gave the verdict."""
+
+
+def verdict_section(plan: Plan) -> str:
+    """Hold verdicts on the primary question against those on the first of a table of measures."""
+    import numpy as np
+
+    import ranktilt as rt
+    from ranktilt.auditing.calibration.synthetic_twins import with_random_sources
+
+    folder = nfcorpus()
+    if folder is None:
+        return ABSENT
+    collection, full = rt.load(folder), plan is FULL
+    runs = [rt.ranker(f"{text}@100").rank(collection) for text in (RANKERS if full else RANKERS[:1])]
+    rows, errors, needed = [], [], []
+    for lift, size in product(LIFTS if full else LIFTS[::3], ASKED if full else ASKED[-1:]):
+        say(f"verdicts: {size} queries, {lift:g}")
+        found = np.array([
+            _verdicts(with_random_sources(collection, [number, 10]), runs if not lift else runs[:1], size, lift, number)
+            for number in range(2 * plan.labelings)
+        ])  # fmt: skip
+        now, before = (100 * found[:, :2].mean(axis=0)).tolist()
+        delta, *z = found[:, 2:].mean(axis=0).tolist()
+        cells = ["–", "–"]
+        if lift:
+            need = [size * ((critical + 0.84) / ratio) ** 2 for critical, ratio in zip((1.96, 2.64), z, strict=True)]
+            cells = [f"{need[0]:,.0f}", f"{need[1]:,.0f}"]
+            needed += [100 * need[0] / need[1]] if size == ASKED[-1] else []
+        else:
+            errors.append(now)
+        rows.append([f"{size}", f"{delta:.1f} %", f"{now:.1f} %", f"{before:.1f} %", *cells])
+    header = ["queries", "true tilt, nDCG@10", "shown by the primary question", "by nDCG@1 of six", "queries for 80 %",
+              "by nDCG@1 of six"]  # fmt: skip
+    met = ["met" if max(errors) <= 5.5 else "MISSED", "met" if max(needed) <= 60 else "MISSED"]
+    return (
+        f"NFCorpus, sources by a coin for each origin, {2 * plan.labelings} labelings a row. Without a tilt: some "
+        f"verdict of {len(runs)} rankers; with one: BM25's, whose scores of one source are lifted.\n\n"
+        f"{table(header, rows)}\n\n- family-wise error at most **{max(errors):.1f} %** (target 5.5 %): {met[0]}\n"
+        f"- queries for the same power: at most **{max(needed):.0f} %** of those by nDCG@1 (target 60 %): {met[1]}"
+    )
+
+
+def _verdicts(collection: Any, runs: Sequence[Any], size: int, lift: float, seed: int) -> list[float]:
+    """Is a side named by the primary question, and by nDCG@1 of six measures; tilt and ratios to the error."""
+    import numpy as np
+
+    from ranktilt.auditing.audit import audit
+    from ranktilt.auditing.inference import corrected
+
+    rng = np.random.default_rng([seed, 12])
+    part = collection.only_queries(rng.choice(collection.judged["id"].to_numpy(), size, replace=False).tolist())
+    side = sorted(collection.sources)[0]
+    held = [_lifted(run, collection, side, lift) if lift else run for run in runs]
+    found = audit(part, held, confounds=False, heads=0, resamples=1_000, seed=seed)
+    table_of = corrected([replace(t, tests=1) for t in found.tilts if t.measure in BEFORE], "holm")
+    before = [t.seen_from(side) for t in table_of if t.measure == BEFORE[0]]
+    now = [t.seen_from(side) for t in found.tilts if t.measure == "nDCG@10"]
+    ratios = [some[0].value / some[0].error if some[0].error else 0.0 for some in (now, before)]
+    return [any(t.favours for t in now), any(t.favours for t in before), now[0].value, *ratios]
+
+
+def _lifted(run: Any, collection: Any, side: str, lift: float) -> Any:
+    """The run with the scores of one source lifted, in standard deviations of each list."""
+    import numpy as np
+
+    from ranktilt.run import Run, collection_rows
+
+    first = (collection.docs["source"] == side).to_numpy()[collection_rows(run, collection)]
+    docs, scores = run.docs.copy(), run.scores.copy()
+    for start, end in zip(run.offsets[:-1], run.offsets[1:], strict=True):
+        if start == end:
+            continue
+        part = slice(start, end)
+        own = run.scores[part] + lift * run.scores[part].std() * first[run.docs[part]]
+        order = np.argsort(-own, kind="stable")
+        docs[part], scores[part] = run.docs[part][order], own[order]
+    return Run(run.queries, run.offsets, docs, scores, run.ids, run.spec)
+
+
 LABELLED = ((300, 400), (300, 2_000), (300, 10_000), (1_500, 400))
 LABEL_QUESTIONS = ("nDCG@10", "Share@10", "NDSR@20")
 
@@ -394,6 +478,7 @@ def main() -> None:
     parts = ["## Coverage, power and level", machine(PACKAGES), "### Coverage of intervals", section(plan, given.seed)]
     parts += ["### Power at the detectable effect", power_section(plan, given.seed)]
     parts += ["### Sides by chance", level_section(plan)]
+    parts += ["### Verdicts on the primary question", verdict_section(plan)]
     parts += ["### Sides by chance where groups are not twins", labels_section(plan)]
     parts += ["### Pairwise choices", pairwise_section(plan)]
     parts += ["### Sequential audits", sequential_section(plan)]

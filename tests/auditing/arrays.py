@@ -32,7 +32,7 @@ def audit_of(
 ) -> Audit:
     """Make an audit from values of shape (runs, measures, 1 + groups, queries), the first group being ``all``.
 
-    `null` holds Relative Δ under random labels; with it the groups are no twins.
+    `null` holds Relative Δ under random labels; with it the groups are no twins. The first measure is the primary one.
     """
     table = np.asarray(values, dtype=np.float64)
     names = tuple(queries or (f"q{i}" for i in range(table.shape[3])))
@@ -42,9 +42,19 @@ def audit_of(
         for (r, run), ((i, a), (j, b)), (k, m) in every
     ]
     sides = sides if null is None else [side.among(np.asarray(null, dtype=np.float64)) for side in sides]
-    found = effects(sides, InferenceOptions(resamples, 0, "permutation", "holm", str(spec.get("rounding", "none"))))
+    how = InferenceOptions(resamples, 0, "permutation", "holm", str(spec.get("rounding", "none")))
+    primary = {"primary": measures[0]} if measures else {}
+    found = effects(sides, how, primary=measure(measures[0]) if measures else None)
     base = _base()
-    settings = {"by": "source", "ties": "expected", "rounding": "none", "inputs": [], "resamples": resamples, **spec}
+    settings = {
+        "by": "source",
+        "ties": "expected",
+        "rounding": "none",
+        "inputs": [],
+        "resamples": resamples,
+        **primary,
+        **spec,
+    }
     return replace(
         base, spec={**base.spec, **settings}, runs=tuple(runs), measures=tuple(map(measure, measures)),
         groups=("all", *groups), queries=names, values=table, tilts=found, notes=(),

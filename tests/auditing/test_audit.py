@@ -119,11 +119,11 @@ class TestByHand:
 
 
 class TestTheCall:
-    def test_the_papers_measures_by_default(self) -> None:
+    def test_the_papers_measures_and_a_deeper_one_by_default(self) -> None:
         collection = toy()
         found = audit(collection, run_of(collection, SCORES))
         assert tuple(map(repr, found.measures)) == DEFAULT_MEASURES == (
-            "nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5",
+            "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5",
         )  # fmt: skip
 
     def test_measures_as_text_or_values(self) -> None:
@@ -186,9 +186,40 @@ class TestTheCall:
         assert value == pytest.approx(200 * (52.8 - 61.1) / (52.8 + 61.1))
         assert plain.relative_delta("human", "llm")["value"][2] == pytest.approx(200 * (19 - 22) / (19 + 22))
 
-    def test_all_ps_of_the_table_are_one_family(self) -> None:
-        found = toy_audit(measures=["nDCG@3", "AP@3"], correction="bonferroni")
-        assert [t.p_corrected for t in found.tilts] == [min(1.0, 2 * t.p) for t in found.tilts]
+    def test_ps_of_the_primary_measure_and_of_all_others_are_two_families(self) -> None:
+        found = toy_audit(measures=["AP@3", "nDCG@3", "RR"], correction="bonferroni")
+        times = {"nDCG@3": 1, "AP@3": 2, "RR": 2}
+        assert [t.p_corrected for t in found.tilts] == [min(1.0, times[t.measure] * t.p) for t in found.tilts]
+
+    @pytest.mark.parametrize(
+        ("measures", "primary", "expected"),
+        [
+            (None, None, "nDCG@10"),
+            (["nDCG@1", "nDCG@5", "AP@3"], None, "nDCG@5"),
+            (["nDCG@1", "nDCG"], None, "nDCG"),  # all ranks are deeper than any
+            (["RR", "AP@3"], None, "RR"),
+            (["Share@2", "nDCG@3"], None, "nDCG@3"),
+            (["Share@2"], None, "Share@2"),
+            (["nDCG@1", "nDCG@5"], "nDCG@1", "nDCG@1"),
+            (["nDCG@1"], "Share@2", "Share@2"),  # which is asked too
+            (["nDCG@1"], "RR", "RR"),
+        ],
+    )
+    def test_the_primary_question(self, measures: Any, primary: str | None, expected: str, tmp_path: Path) -> None:
+        found = toy_audit(measures=measures, primary=primary)
+        assert repr(found.primary) == found.verdict("hand").primary == expected
+        assert Audit.load(found.save(tmp_path / "a.json")).primary == found.primary
+
+    @pytest.mark.parametrize(
+        ("primary", "message"),
+        [
+            ("ScoreGap", "ScoreGap only describes, and gives no verdict; name another primary question"),
+            ("nDGC@1", "unknown measure 'nDGC'"),
+        ],
+    )
+    def test_no_primary_question(self, primary: str, message: str) -> None:
+        with pytest.raises(UserError, match=message):
+            toy_audit(primary=primary)
 
 
 def many(queries: int, sources: tuple[str, ...] = ("human", "llm"), **columns: Any) -> Collection:
@@ -302,7 +333,7 @@ class TestWhatTheRunLacks:
         found = toy_audit({}, ties=ties)
         assert np.array_equal(found.values, np.zeros((1, len(MEASURES), 3, 3)))
         assert "hand: 3 judged queries not in the run, counted as 0" in found.notes
-        assert found.verdict("hand").sentence == "hand: inconclusive: nDCG@1 is 0 for both human and llm"
+        assert found.verdict("hand").sentence == "hand: inconclusive: nDCG@3 is 0 for both human and llm"
 
     def test_queries_without_judgments_are_left_out(self) -> None:
         collection = toy()
@@ -481,8 +512,8 @@ class TestRefusals:
             ({"test": "z"}, "unknown test 'z' (valid: permutation, t)"),
             ({"correction": "Holm-Bonferroni"}, "unknown correction 'Holm-Bonferroni'; did you mean 'bonferroni'?"),
             ({"resamples": 99}, "expected at least 100 resamples, got 99"),
-            ({"level": -1}, "expected a level of at least 0, got -1"),
-            ({"level": math.nan}, "expected a level of at least 0, got nan"),
+            ({"level": -1}, "expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got -1"),
+            ({"level": math.nan}, "expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got nan"),
         ],
     )
     def test_options(self, options: dict[str, Any], message: str) -> None:

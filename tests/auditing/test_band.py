@@ -277,7 +277,7 @@ def test_a_ranker_that_sees_labels_lies_beyond_the_band(ten_against_one: Collect
     (tilt,) = found.tilts
     assert -100 < tilt.value < 0 < tilt.band_low
     assert tilt.p == pytest.approx(2 / 1001)
-    assert found.verdict("b-first").favours == "b"
+    assert found.verdict("b-first").side == "b"
 
 
 def test_a_sure_tilt_survives_the_correction_in_a_long_table() -> None:
@@ -290,8 +290,8 @@ def test_a_sure_tilt_survives_the_correction_in_a_long_table() -> None:
     measures = ["nDCG@1", "nDCG@2", "nDCG@3", "AP@2", "AP@3", "RR", "P@2", "P@3", "R@2"]
     audited = audit(collection, runs, measures, by="kind", resamples=200)
     assert len(audited.tilts) == 54
-    assert audited.verdict("one", "a", "b").favours == "b"
-    assert audited.verdict("two", "b", "c").favours == "b"
+    assert audited.verdict("one", "a", "b").side == "b"
+    assert audited.verdict("two", "b", "c").side == "b"
 
 
 def own(collection: Collection) -> list[tuple[str, list[str]]]:

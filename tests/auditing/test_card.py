@@ -87,9 +87,9 @@ class TestByHand:
 
     def test_relative_delta_is_the_primary_measures(self) -> None:
         found = audit(toy(), run_of(toy(), SCORES), ["AP@3", "nDCG@1"], card=True)
-        first, tilt = found.estimates[0], found.tilts[0]
+        first, tilt = found.estimates[0], found.tilts[1]
         assert (first.name, first.value, first.low, first.high, first.p) == (
-            "Relative Δ AP@3", tilt.value, tilt.low, tilt.high, tilt.p
+            "Relative Δ nDCG@1", tilt.value, tilt.low, tilt.high, tilt.p
         )  # fmt: skip
 
     def test_their_ps(self) -> None:
@@ -204,10 +204,10 @@ class TestWithoutJudgments:
         collection = without_judgments(toy())
         found = audit(collection, run_of(collection, SCORES, ranker="hand"), card=True)
         verdict = found.verdict("hand")
-        assert (verdict.kind, verdict.favours) == ("inconclusive", None)
+        assert (verdict.kind, verdict.side) == ("inconclusive", None)
         assert verdict.sentence == (
-            "hand: inconclusive: head-to-head 0.0 %, 95 % interval [−100.0, +50.0], corrected p = 1.000; 3 distinct "
-            "queries or documents are too few to test"
+            "hand: inconclusive: 3 queries are too few to test; of twins the human one stands above in 42.9 %, the llm "
+            "one in 42.9 % (0.0 % [−100.0, +50.0], corrected p = 1.000)"
         )
 
     def test_a_clear_side_is_favoured(self) -> None:
@@ -216,16 +216,20 @@ class TestWithoutJudgments:
         collection = collection_of(docs, {f"q{n}": "x" for n in range(40)}, {})
         run = run_of(collection, {f"q{n}": {f"{n}-llm": 2.0, f"{n}-human": 1.0} for n in range(40)}, ranker="r")
         found = audit(collection, run, card=True).verdict("r")
-        assert (found.kind, found.favours, found.agree, found.measures) == ("favours", "llm", 3, 3)
+        assert (found.kind, found.side, found.agree, found.measures) == ("favours", "llm", 3, 3)
         assert found.sentence == (
-            "r favours llm text: head-to-head −100.0 %, 95 % interval [−100.0, −100.0], corrected p < .001; the "
-            "other 2 questions agree"
+            "r favours llm text: of twins the human one stands above in 0.0 %, the llm one in 100.0 % (−100.0 % "
+            "[−100.0, −100.0], corrected p < .001); agrees on 3 of 3 questions"
         )
 
-    def test_without_the_card_nothing_can_be_asked(self) -> None:
+    def test_without_the_card_the_primary_question_alone_is_asked(self) -> None:
         collection = without_judgments(toy())
-        with pytest.raises(UserError, match=r"^no judgments, so no measure can be computed; the card asks what"):
-            audit(collection, run_of(collection, SCORES))
+        found = audit(collection, run_of(collection, SCORES))
+        assert [repr(e.estimand) for e in found.estimates] == ["HeadToHead"]
+        with pytest.raises(
+            UserError, match=r"^no judgments, so no measure can be computed, and no groups to ask about"
+        ):
+            audit(collection, run_of(collection, SCORES), by=None)
 
     def test_measures_need_judgments(self) -> None:
         collection = without_judgments(toy())
@@ -441,10 +445,13 @@ class TestTheCall:
             assert len(tested) == 12
             exact = sorted([2 / 4096, 26 / 4096, 158 / 4096] * 4)
             assert sorted(e.p for e in tested) == pytest.approx(exact, abs=0.006)
-            assert {e.tests for e in tested} == {12}
-            ordered = sorted(e.p for e in tested)
-            factors = [12] * 12 if correction == "bonferroni" else list(range(12, 0, -1))
-            expected = np.minimum(np.maximum.accumulate([p * f for p, f in zip(ordered, factors, strict=True)]), 1)
-            assert sorted(e.p_corrected for e in tested) == pytest.approx(expected.tolist())
+            primary = [e for e in tested if e.measure == "nDCG@1"]
+            for members in (primary, [e for e in tested if e.measure != "nDCG@1"]):
+                n = len(members)
+                assert {e.tests for e in members} == {n}
+                ordered = sorted(e.p for e in members)
+                factors = [n] * n if correction == "bonferroni" else list(range(n, 0, -1))
+                expected = np.minimum(np.maximum.accumulate([p * f for p, f in zip(ordered, factors, strict=True)]), 1)
+                assert sorted(e.p_corrected for e in members) == pytest.approx(expected.tolist())
             assert all(e.p_corrected == e.p for e in found if e.estimand.key == "score gap")
             assert all(math.isnan(e.p_corrected) for e in found if e.estimand.key == "other twins")

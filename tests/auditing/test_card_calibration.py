@@ -62,7 +62,7 @@ class TestNull:
         found = audit(collection, run, card=True, resamples=200)
         assert [e.estimand.key for e in found.estimates] == ["page", "twins", "rank gap", "score gap"]
         assert all(e.value == e.low == e.high == 0 and e.p == 1 for e in found.estimates)
-        assert found.verdict("r").favours is None
+        assert found.verdict("r").side is None
 
 
 class TestAntisymmetry:

@@ -143,7 +143,8 @@ class TestPairing:
         assert (mean.value, mean.low, mean.high) == (0, 0, 0)
         assert [change.p, mean.p] == [1, 1]
         assert not any(v.shown for v in found.verdicts())
-        assert found.verdicts() == [("run", "run", False, "run: the two audits are identical on nDCG@5")]
+        said = "run: the two audits are identical on nDCG@5"
+        assert found.verdicts() == [("run", "run", "identical", None, said, "nDCG@5", None)]
 
     def test_audits_with_equal_means_are_not_identical(self) -> None:
         values = np.random.default_rng(5).random((1, 1, 3, 40))
@@ -464,7 +465,8 @@ class TestVerdicts:
         found = compared(new, old).verdicts()
         assert found[0].sentence.startswith("dense lies 56.1 points further toward llm than bm25: ")
         assert found[1].sentence.startswith("dense is less effective than bm25: nDCG@5 ")
-        assert all(v[:3] == ("dense", "bm25", True) for v in found)
+        assert all((v.run, v.old_run, v.kind) == ("dense", "bm25", "differs") for v in found)
+        assert [v.side for v in found] == ["llm", None]
 
     def test_several_pairs_are_named(self) -> None:
         values = np.random.default_rng(11).random((1, 1, 4, 30))
@@ -559,7 +561,7 @@ class TestRepetitions:
 def test_a_difference_is_shown_where_p_and_interval_say_so(low: float, high: float, p: float, shown: bool) -> None:
     found = compared(one([1, 0.5], [0.5, 1]), one([1, 1], [1, 1]))
     for change in (*found.tilts, *found.means):
-        assert replace(change, low=low, high=high, p_corrected=p).shown is shown
+        assert replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1).shown is shown
 
 
 def test_a_change_seen_from_the_other_side() -> None:

@@ -220,7 +220,8 @@ class TestOneAudit:
     def test_a_run_that_ranks_alike_is_identical(self) -> None:
         twice = audit(PEOPLE, [RUNS[0], ranked(PEOPLE, ORDERS["neutral"], "again")], ["P@3", "AWRF@3"], **QUICK)
         (verdict,) = compare(twice, to="neutral", resamples=100).verdicts()
-        assert verdict == ("again", "neutral", False, "again: this run and neutral are identical on P@3, AWRF@3")
+        assert verdict[:3] == ("again", "neutral", "identical")
+        assert verdict.sentence == "again: this run and neutral are identical on P@3, AWRF@3"
 
     def test_what_is_refused(self) -> None:
         with refused("unknown run 'neutrall'; did you mean 'neutral'? (valid: neutral, female, male)"):

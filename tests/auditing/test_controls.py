@@ -297,7 +297,10 @@ class TestStatistics:
             found = controlled(collection, Longest(), "length", "titles", measures=["RR", "nDCG@3"], correction=method)
             tilts = [t for one in found.controls for t in one.tilts]
             assert len(tilts) == 6
-            assert [t.p_corrected for t in tilts] == correct([t.p for t in tilts], method).tolist()
+            for measure in ("nDCG@3", "RR"):  # the primary one, and the others
+                # Titles changed nothing: its value is the raw one once more, and no further test.
+                family = [t for t in tilts[:4] if t.measure == measure]
+                assert [t.p_corrected for t in family] == correct([t.p for t in family], method).tolist()
             assert tilts[:2] != list(found.tilts)  # the table of the audit itself keeps its own family
             assert [t.p for t in tilts[:2]] == [t.p for t in found.tilts]
 

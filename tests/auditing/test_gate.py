@@ -1,4 +1,4 @@
-"""The gate: level, tilted or inconclusive, by the interval and nothing else."""
+"""The gate: level, within the limit, tilted or inconclusive, by the rule of verdicts."""
 
 import json
 import math
@@ -32,9 +32,9 @@ class TestTilt:
     @pytest.mark.parametrize(
         ("low", "high", "limit", "expected", "reason"),
         [
-            (-4, 3, 15, "level", "Relative Δ −0.5 % [−4.0, +3.0] lies within ±15"),
-            (-15, 15, 15, "level", "Relative Δ 0.0 % [−15.0, +15.0] lies within ±15"),
-            (0, 0, 0, "level", "Relative Δ 0.0 % [0.0, 0.0] lies within ±0"),
+            (-4, 3, 15, "level", "Relative Δ −0.5 % [−4.0, +3.0] lies within ±15 points"),
+            (-15, 15, 15, "level", "Relative Δ 0.0 % [−15.0, +15.0] lies within ±15 points"),
+            (0, 0, 0, "level", "Relative Δ 0.0 % [0.0, 0.0] lies within ±0 points"),
             (16, 30, 15, "tilted", "toward human: Relative Δ +23.0 % [+16.0, +30.0] lies wholly beyond +15.0"),
             (-30, -15.1, 15, "tilted", "toward llm: Relative Δ −22.6 % [−30.0, −15.1] lies wholly beyond −15.0"),
             (15, 30, 15, "inconclusive", "Relative Δ +22.5 % [+15.0, +30.0] reaches across +15.0: neither within the "
@@ -43,14 +43,17 @@ class TestTilt:
                                          "limit nor wholly beyond"),
             (-40, 40, 15, "inconclusive", "Relative Δ 0.0 % [−40.0, +40.0] reaches across −15.0 and +15.0: neither "
                                           "within the limit nor wholly beyond"),
-            (16, 30, 30.5, "level", "Relative Δ +23.0 % [+16.0, +30.0] lies within ±30.5"),
+            (16, 30, 30.5, "within", "Relative Δ +23.0 % [+16.0, +30.0] lies within ±30.5 points, and favours "
+                                     "human all the same"),
+            (1, 4, 5, "within", "Relative Δ +2.5 % [+1.0, +4.0] lies within ±5 points, and favours human all the "
+                                "same"),
             (15.04, 30, 15, "tilted", "toward human: Relative Δ +22.5 % [+15.04, +30.00] lies wholly beyond +15.0"),
             (-4, 15.004, 15, "inconclusive", "Relative Δ +5.5 % [−4.000, +15.004] reaches across +15.0: neither within "
                                              "the limit nor wholly beyond"),
         ],
     )  # fmt: skip
     def test_the_interval_decides(self, low: float, high: float, limit: float, expected: str, reason: str) -> None:
-        found = check_tilt(tilt(low, high, p=1.0), limit)
+        found = check_tilt(tilt(low, high, p=1.0 if low <= 0 <= high else 0.01), limit)
         assert (found.outcome, found.reason) == (expected, reason)
         assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -limit, limit)
 
@@ -80,8 +83,19 @@ class TestTilt:
         assert found.outcome == "inconclusive"
         assert found.reason.startswith(said)
 
-    def test_each_comparison_is_judged_by_itself_whatever_the_table_holds(self) -> None:
-        assert check_tilt(tilt(0, 0, queries=6, tests=90), 15).outcome == "level"
+    def test_no_side_is_tilted_that_no_verdict_favours(self) -> None:
+        found = check_tilt(tilt(16, 30, p=0.06), 15)
+        assert found.outcome == "inconclusive"
+        assert found.reason.endswith("lies wholly beyond +15.0, but corrected p = .060")
+
+    @given(st.floats(-60, 60), st.floats(0, 40), st.sampled_from([0.001, 0.06, 0.9]), st.floats(0, 70))
+    def test_it_says_level_only_where_the_audit_favours_nobody(
+        self, low: float, wide: float, p: float, to: float
+    ) -> None:
+        e = tilt(low, low + wide, p=p)
+        outcome, verdict = check_tilt(e, to).outcome, e.verdict(to)
+        assert (outcome == "level") == (verdict == "level")
+        assert outcome != "tilted" or verdict in ("a", "b")
 
     def test_one_query_does_not_pass(self) -> None:
         assert outcome(one(np.ones(1), np.ones(1))) == ("inconclusive", 3)
@@ -170,6 +184,8 @@ class TestWorst:
             (["level"], "level"),
             (["level", "inconclusive", "level"], "inconclusive"),
             (["inconclusive", "tilted", "level"], "tilted"),
+            (["level", "within"], "within"),
+            (["within", "inconclusive"], "inconclusive"),
         ],
     )
     def test_tilted_before_inconclusive_before_level(self, given: list[Any], expected: str) -> None:
@@ -205,7 +221,7 @@ class TestExitCodes:
             (UNSURE, {"inconclusive": "pass"}, ("inconclusive", 0)),
             (HUMAN, {"inconclusive": "pass"}, ("tilted", 1)),
             (NOTHING, {}, ("inconclusive", 3)),
-            (HUMAN, {"max_tilt": 60}, ("level", 0)),
+            (HUMAN, {"max_tilt": 60}, ("within", 0)),
             (LEVEL, {"max_tilt": 0}, ("inconclusive", 3)),
             (HUMAN, {"baseline": HUMAN}, ("level", 0)),
             (HUMAN, {"baseline": LEVEL}, ("tilted", 1)),
@@ -215,7 +231,7 @@ class TestExitCodes:
             (LEVEL, {"baseline": LEVEL, "max_tilt": 15}, ("level", 0)),
             (HUMAN, {"baseline": LEVEL, "min_effect": 60}, ("level", 0)),
             (LEVEL, {"baseline": NOTHING}, ("inconclusive", 3)),
-            (banded(HUMAN, 48), {}, ("level", 0)),  # random labels give as much
+            (banded(HUMAN, 48), {}, ("within", 0)),  # random labels give nearly as much
             (banded(LEVEL, 48), {}, ("tilted", 1)),
             (banded(LEVEL, 48), {"baseline": banded(HUMAN, 48)}, ("tilted", 1)),
         ],
@@ -322,9 +338,18 @@ class TestRefusals:
             ({"measures": []}, "nothing to gate: no measure is named"),
             ({"runs": ["bm52"]}, "the audit has no run 'bm52'; it has bm25, dense"),
             ({"pairs": [("human", "gpt")]}, "the audit has no pair of groups 'human,gpt'; it has human,llm"),
-            ({"max_tilt": -1}, "--max-tilt: expected a number of points of at least 0, got -1"),
-            ({"max_tilt": NAN}, "--max-tilt: expected a number of points of at least 0, got nan"),
-            ({"max_tilt": math.inf}, "--max-tilt: expected a number of points of at least 0, got inf"),
+            (
+                {"max_tilt": -1},
+                "--max-tilt: expected a margin of at least 0, such as 5 .points. or '0.5 ranks'; got -1",
+            ),
+            (
+                {"max_tilt": NAN},
+                "--max-tilt: expected a margin of at least 0, such as 5 .points. or '0.5 ranks'; got nan",
+            ),
+            (
+                {"max_tilt": math.inf},
+                "--max-tilt: expected a margin of at least 0, such as 5 .points. or '0.5 ranks'; got inf",
+            ),
             ({"max_tilt": 200}, "--max-tilt: expected less than 200, the most Relative Δ can be; got 200$"),
             ({"max_tilt": 300}, "--max-tilt: expected less than 200, the most Relative Δ can be; got 300$"),
             ({"min_effect": NAN}, "--min-effect: expected a number of points of at least 0, got nan"),
@@ -337,12 +362,8 @@ class TestRefusals:
         with pytest.raises(UserError, match=f"^{message}"):
             gate(self.TWO, **options)
 
-    def test_without_judgments(self) -> None:
-        with pytest.raises(UserError, match="nothing to gate: this audit has no measure; without judgments"):
-            gate(audit_of(np.ones((1, 0, 3, 5)), measures=()))
-
     def test_without_groups(self) -> None:
-        with pytest.raises(UserError, match="nothing to gate: this audit has no groups; audit with --by COLUMN"):
+        with pytest.raises(UserError, match="nothing to gate: this audit compares no groups; audit with --by COLUMN"):
             gate(audit_of(np.ones((1, 1, 1, 5)), groups=()))
 
     @pytest.mark.parametrize(
@@ -384,10 +405,11 @@ class TestNotes:
         )
         assert gate(LEVEL).notes == ()
 
-    def test_many_comparisons(self) -> None:
-        assert gate(clear()).notes == (
-            "each of the 3 comparisons is judged by its own 95 % interval; the more there are, the more likely one of "
-            "them stands out by chance",
+    def test_many_growths(self) -> None:
+        assert gate(clear()).notes == ()  # one family, as in the audit
+        assert gate(clear(), baseline=clear(), resamples=200).notes == (
+            "each growth of the 3 comparisons is judged by its own 95 % interval; the more there are, the more likely "
+            "one of them stands out by chance",
         )
 
     def test_what_differs_from_the_baseline(self) -> None:

@@ -269,14 +269,14 @@ class TestPrinted:
         found = rt.audit(collection, run, ["AWRF@3"], by="kind", **QUICK)
         assert found.pairs == (("a", "b"),)
         verdict = found.verdict("r")
-        assert (verdict.kind, verdict.favours) == ("outside", None)
+        assert (verdict.kind, verdict.side) == ("outside", None)
         assert verdict.sentence.startswith("r: farther from the target than random rankings: AWRF@3 .")
         text = table(found)
         assert text.count("r: farther from the target than random rankings") == 1
         assert "favours a" not in text
         assert "p: shuffled lists of what speaks of all groups;" in text
         page = rt.report(found, tmp_path / "page.html", collection=collection).read_text()
-        assert "On AWRF@3, r lies outside the random band." in page
+        assert "r: farther from the target than random rankings: AWRF@3 ." in page
 
     def test_a_value_outside_the_band_that_is_not_significant_is_said_to_be_so(self) -> None:
         collection, run = listed(["aaabbb"] * 4, LETTERS, texts=["x"] * 4, relevant=6)

@@ -127,7 +127,7 @@ def test_a_judge_who_only_sees_positions_decides_nothing(asked) -> None:
 def test_a_server_that_answers_prose_decides_nothing(asked) -> None:
     found = asked(Judge(prose=1), pairs=1)
     assert [one.unparsed.value for one in found.outcomes] == [1, 1]
-    assert all(np.isnan(one.first.value) and one.verdict(0.05) == "inconclusive" for one in found.outcomes)
+    assert all(np.isnan(one.first.value) and found.kind(one) == "inconclusive" for one in found.outcomes)
     assert "warning: 100% of the answers name no document (first: '2 passages have been provided.')" in found.notes
     assert "first" in table(found)
     with refused(
@@ -318,14 +318,19 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert 0.93 <= np.mean(list(found.values())) <= 0.97
 
 
+def kind_of(one: PairOutcome) -> str:
+    """The kind of the verdict on it, with a margin of ±5 points."""
+    return PairwiseAudit({"level": 5.0, "count": "both-agree"}, "judge", "female", "male", (one,)).kind(one)
+
+
 def test_a_fair_judge_is_favoured_for_in_one_of_twenty() -> None:
     even = (0.25, 0.25, 0.4, 0.1)
     found = [judged(drawn_counts(seed, queries=30, mean=even), resamples=400, seed=seed) for seed in range(300)]
     assert 0.02 <= np.mean([one.p < ALPHA for one in found]) <= 0.085
-    named = [replace(one, p_corrected=one.p).verdict(0.05) for one in found]
+    named = [kind_of(replace(one, p_corrected=one.p)) for one in found]
     assert named.count("favours") <= 0.085 * 300
     many = judged(drawn_counts(0, queries=900, mean=even), resamples=400)
-    assert replace(many, p_corrected=many.p).verdict(0.05) == "level"
+    assert kind_of(replace(many, p_corrected=many.p)) == "level"
 
 
 def test_favourite_documents_favour_no_side() -> None:
@@ -339,7 +344,7 @@ def test_favourite_documents_favour_no_side() -> None:
         counts = Counts(each, each, won, 1 - won, 0 * each, 0 * each, 2 * each, each)
         queries = np.arange(880) // 20
         found = outcome("relevant", counts, Dyads(queries, women, men), resamples=400, seed=seed)
-        named.append(replace(found, p_corrected=found.p).verdict(0.05))
+        named.append(kind_of(replace(found, p_corrected=found.p)))
         alone += sign_flip_p(np.bincount(queries, won - 0.5), resamples=400, seed=seed) < ALPHA
         assert found.error > 0.05  # that of as many fresh decisions: .017
     assert alone > 30
@@ -349,7 +354,7 @@ def test_favourite_documents_favour_no_side() -> None:
 def test_too_few_documents_show_nothing() -> None:
     rows, counts = np.arange(20), drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
     found = replace(outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200), p_corrected=0.04)
-    assert (found.documents, found.verdict(0.05)) == (5, "inconclusive")
+    assert (found.documents, kind_of(found)) == (5, "inconclusive")
     assert "choices between 5 documents of one side and the other's are too few to test; " in chosen().sentence(found)
 
 
@@ -369,13 +374,13 @@ def test_a_side_that_is_never_chosen_makes_an_infinite_ratio_and_a_verdict() -> 
     counts = drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
     found = replace(judged(counts, resamples=200), p_corrected=0.001)
     assert found.ratio == Share(np.inf, np.inf, np.inf)
-    assert found.verdict(0.05) == "favours"
+    assert kind_of(found) == "favours"
 
 
 def test_too_few_queries_show_nothing() -> None:
     counts = drawn_counts(0, queries=4)._replace(unprotected=np.zeros(4))
     found = judged(counts, resamples=200)
-    assert replace(found, p_corrected=0.0).verdict(0.05) == "inconclusive"
+    assert kind_of(replace(found, p_corrected=0.0)) == "inconclusive"
 
 
 def test_queries_of_one_text_are_one() -> None:
@@ -384,7 +389,7 @@ def test_queries_of_one_text_are_one() -> None:
     decisions = stored(same, lambda query, kind, pair: pair[0])
     found = pairwise(same, decisions, resamples=100)
     assert {one.queries for one in found.outcomes} == {1}
-    assert {one.verdict(0.05) for one in found.outcomes} == {"inconclusive"}
+    assert {found.kind(one) for one in found.outcomes} == {"inconclusive"}
 
 
 # Stored choices
@@ -547,7 +552,10 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
     found = chosen()
     assert PairwiseAudit.load(found.save(tmp_path / "pairs.json")) == found
     saved = json.loads((tmp_path / "pairs.json").read_text())
-    assert [one["verdict"] for one in saved["verdicts"]] == ["favours", "level"]
+    assert [(one["kind"], one["side"], one["margin"]) for one in saved["verdicts"]] == [
+        ("favours", "male", 50.0),
+        ("level", None, 50.0),
+    ]
     assert saved["outcomes"][0]["ratio"] == {"value": 0.0, "low": 0.0, "high": 0.0}
     saved["spec"]["count"] = "all"
     (tmp_path / "pairs.json").write_text(json.dumps(saved))

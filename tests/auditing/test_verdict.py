@@ -10,11 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.inference import InferenceOptions, Sample, effects
-from ranktilt.auditing.verdict import bounds, judge, judge_card, probability, signed
+from ranktilt.auditing.inference import InferenceOptions, Sample, corrected, effects
+from ranktilt.auditing.verdict import Verdict, bounds, judge, probability, signed
+from ranktilt.errors import UserError
+from ranktilt.measures.base import estimand
 from ranktilt.measures.base import measure as of
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import read_margin
 from tests.effects import answer, tilt
+
+
+def verdict_on(tilts: list[Effect], margin: float = 5, **more: Any) -> Verdict:
+    """The verdict where the first question is the primary one."""
+    return judge(tilts[0].measure, tilts, margin, **more)
+
 
 HOW = InferenceOptions(resamples=1000, seed=0, test="permutation", correction="holm", rounding="none")
 
@@ -105,47 +114,48 @@ class TestSwapped:
 class TestSentences:
     def test_favours(self) -> None:
         others = [tilt(5, 9, measure="AP@3"), tilt(-20, 20, p=0.5, measure="AP@5")]
-        found = judge([tilt(-30.04, -9.96, p=0.0004), *(t.swapped() for t in others)], 5)
+        found = verdict_on([tilt(-30.04, -9.96, p=0.0004), *(t.swapped() for t in others)], 5)
         assert found.sentence == (
-            "bm25 favours llm text: Relative Δ −20.0 % on nDCG@3, 95 % interval [−30.0, −10.0], corrected p < .001; "
-            "agrees on 2 of 3 measures"
+            "bm25 favours llm text: nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −20.0 % "
+            "[−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures"
         )
-        assert (found.run, found.kind, found.favours, found.agree, found.measures) == ("bm25", "favours", "llm", 2, 3)
+        assert (found.run, found.kind, found.side, found.agree, found.measures) == ("bm25", "favours", "llm", 2, 3)
 
     def test_the_first_side_with_one_measure(self) -> None:
-        found = judge([tilt(10, 30, p=0.012)], 5)
+        found = verdict_on([tilt(10, 30, p=0.012)], 5)
         assert found.sentence == (
-            "bm25 favours human text: Relative Δ +20.0 % on nDCG@3, 95 % interval [+10.0, +30.0], corrected p = .012"
+            "bm25 favours human text: nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ +20.0 % "
+            "[+10.0, +30.0], corrected p = .012)"
         )
-        assert (found.favours, found.agree, found.measures) == ("human", 1, 1)
+        assert (found.side, found.agree, found.measures) == ("human", 1, 1)
 
     def test_a_measure_that_favours_the_other_side_does_not_agree(self) -> None:
-        assert judge([tilt(10, 30), tilt(-30, -10, measure="RR")], 5).agree == 1
+        assert verdict_on([tilt(10, 30), tilt(-30, -10, measure="RR")], 5).agree == 1
 
     def test_level(self) -> None:
-        found = judge([tilt(-4, 3, p=0.8), tilt(-1, 1, p=0.8, measure="P@5"), tilt(-1, 9, p=0.8, measure="RR")], 5)
+        found = verdict_on([tilt(-4, 3, p=0.8), tilt(-1, 1, p=0.8, measure="P@5"), tilt(-1, 9, p=0.8, measure="RR")], 5)
         assert found.sentence == (
-            "bm25 is level between human and llm: Relative Δ −0.5 % on nDCG@3, 95 % interval [−4.0, +3.0], "
-            "within ±5 points; agrees on 2 of 3 measures"
+            "bm25 is level between human and llm, within ±5 points: nDCG@3 is 30.0 % for human text and 25.0 % for "
+            "llm text (Relative Δ −0.5 % [−4.0, +3.0], corrected p = .800); agrees on 2 of 3 measures"
         )
-        assert (found.kind, found.favours, found.agree) == ("level", None, 2)
+        assert (found.kind, found.side, found.agree) == ("level", None, 2)
 
     def test_level_with_another_width(self) -> None:
-        assert "within ±7.5 points" in judge([tilt(-7, 3, p=0.8)], 7.5).sentence
+        assert "within ±7.5 points" in verdict_on([tilt(-7, 3, p=0.8)], 7.5).sentence
 
     def test_inconclusive_says_what_could_have_been_detected(self) -> None:
-        found = judge([tilt(-4, 18, p=0.31, error=7.5)], 5)
+        found = verdict_on([tilt(-4, 18, p=0.31, error=7.5)], 5)
         assert found.sentence == (
-            "bm25: inconclusive: this query set could only detect a tilt of 21 % or more; Relative Δ +7.0 % on nDCG@3, "
-            "95 % interval [−4.0, +18.0], corrected p = .310"
+            "bm25: inconclusive: this query set could only detect a tilt of 21 % or more; nDCG@3 is 30.0 % for "
+            "human text and 25.0 % for llm text (Relative Δ +7.0 % [−4.0, +18.0], corrected p = .310)"
         )
-        assert (found.kind, found.favours) == ("inconclusive", None)
+        assert (found.kind, found.side) == ("inconclusive", None)
 
     def test_what_groups_that_are_not_twins_could_show_counts_from_the_middle_of_the_band(self) -> None:
         band = {"band_low": -148.0, "band_high": -128.0}
-        found = judge([tilt(-143, -126, p=0.31, error=8.6, **band)], 5)
-        assert "this query set could only detect 25 points or more from the median of random labels;" in found.sentence
-        assert "random band [−148.0, −128.0]" in found.sentence
+        found = verdict_on([tilt(-143, -126, p=0.31, error=8.6, **band)], 5)
+        assert "this query set could only detect a tilt of 25 % or more;" in found.sentence
+        assert "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)" in found.sentence
 
     @pytest.mark.parametrize(
         ("telling", "could"),
@@ -159,10 +169,10 @@ class TestSentences:
     def test_an_interval_without_width_says_how_few_queries_found_anything(
         self, telling: int | None, could: str
     ) -> None:
-        found = judge([tilt(200, 200, p=1.0, error=0.0)], 5, informative=telling)
+        found = verdict_on([tilt(200, 200, p=1.0, error=0.0)], 5, informative=telling)
         assert found.sentence == (
-            f"bm25: inconclusive: {could}; Relative Δ +200.0 % on nDCG@3, 95 % interval [+200.0, +200.0], "
-            "corrected p = 1.000"
+            f"bm25: inconclusive: {could}; nDCG@3 is 30.0 % for human text and 25.0 % for llm text "
+            "(Relative Δ +200.0 % [+200.0, +200.0], corrected p = 1.000)"
         )
 
     @pytest.mark.parametrize(
@@ -178,19 +188,19 @@ class TestSentences:
         ],
     )
     def test_why_a_small_p_is_inconclusive(self, fields: dict[str, Any], said: str) -> None:
-        found = judge([tilt(**{"p": 0.002, **fields})], 5)
+        found = verdict_on([tilt(**{"p": 0.002, **fields})], 5)
         assert found.kind == "inconclusive"
-        assert f"bm25: inconclusive: {said}Relative Δ" in found.sentence
+        assert f"bm25: inconclusive: {said}nDCG@3 is" in found.sentence
 
     def test_and_of_a_card_without_judgments(self) -> None:
-        found = judge_card([answer(-0.01, 0.4, p_corrected=0.002)])
-        assert found.kind == "inconclusive"
-        assert found.sentence.endswith(
-            "corrected p = .002; p is below .05, but the interval reaches across level (.000)"
+        found = verdict_on([answer(-0.01, 0.4, p_corrected=0.002)])
+        assert found.sentence == (
+            "r: inconclusive: p is below .05, but the interval reaches across level (0.0 points); human text fills "
+            "19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0, +40.0], corrected p = .002)"
         )
 
     def test_few_queries_that_all_found_something_are_too_few_to_test(self) -> None:
-        found = judge([tilt(200, 200, p=1.0, error=0.0, queries=3)], 5, informative=3)
+        found = verdict_on([tilt(200, 200, p=1.0, error=0.0, queries=3)], 5, informative=3)
         assert "inconclusive: 3 queries are too few to test; " in found.sentence
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
@@ -200,26 +210,26 @@ class TestSentences:
             tilt(5, 9, measure="RR"),
             tilt(0, 1, 1, measure="R@5"),
         ]
-        found = judge([tilt(-4, 18, p=0.31), *others, tilt(-9, 9, p=1, measure="AP@3")], 5)
+        found = verdict_on([tilt(-4, 18, p=0.31), *others, tilt(-9, 9, p=1, measure="AP@3")], 5)
         assert found.sentence.endswith("; but human favoured on P@5, RR; llm favoured on AP; level on R@5")
         assert found.agree == 2
 
-    def test_a_random_band_is_printed_where_there_is_one(self) -> None:
-        found = judge([tilt(100, 120, p=0.004, band_low=54.96, band_high=95.0)], 5)
-        assert "95 % interval [+100.0, +120.0], random band [+55.0, +95.0], corrected p = .004" in found.sentence
+    def test_what_is_level_is_printed_where_it_is_not_0(self) -> None:
+        found = verdict_on([tilt(100, 120, p=0.004, band_low=54.96, band_high=95.0)], 5)
+        assert "(Relative Δ +110.0 % [+100.0, +120.0], where +75.0 % is level, corrected p = .004)" in found.sentence
 
     def test_no_query_with_both(self) -> None:
         nothing = tilt(np.nan, np.nan, np.nan, queries=0, error=np.nan)
-        assert judge([nothing], 5).sentence == (
+        assert verdict_on([nothing], 5).sentence == (
             "bm25: inconclusive: no query has a relevant document of both human and llm"
         )
 
     def test_nothing_found_on_either_side(self) -> None:
         nothing = tilt(np.nan, np.nan, p=1.0, error=np.nan)
-        assert judge([nothing], 5).sentence == "bm25: inconclusive: nDCG@3 is 0 for both human and llm"
+        assert verdict_on([nothing], 5).sentence == "bm25: inconclusive: nDCG@3 is 0 for both human and llm"
 
     def test_an_undefined_p_is_said(self) -> None:
-        assert judge([tilt(-4, 18, p=np.nan)], 5).sentence.endswith("corrected p undefined")
+        assert verdict_on([tilt(-4, 18, p=np.nan)], 5).sentence.endswith("corrected p undefined)")
 
 
 @pytest.mark.parametrize(
@@ -330,24 +340,25 @@ class TestTilts:
 
 
 def test_sources_are_text_and_other_groups_are_documents() -> None:
-    assert "favours human text:" in judge([tilt(10, 30)], 5.0).sentence
-    assert "favours human documents:" in judge([tilt(10, 30)], 5.0, noun="documents").sentence
+    assert "favours human text:" in verdict_on([tilt(10, 30)], 5.0).sentence
+    assert "favours human documents:" in verdict_on([tilt(10, 30)], 5.0, noun="documents").sentence
 
 
 def test_resamples_that_all_agree_claim_no_detectable_effect() -> None:
-    sentence = judge([tilt(200, 200, p=0.5, error=0.0, queries=1)], 5.0).sentence
+    sentence = verdict_on([tilt(200, 200, p=0.5, error=0.0, queries=1)], 5.0).sentence
     assert "1 query is too few to test" in sentence
     assert "could only detect" not in sentence
 
 
 def test_what_no_tilt_could_reach_is_not_promised() -> None:
-    sentence = judge([tilt(-150, 190, p=0.5, error=100.0)], 5.0).sentence
+    sentence = verdict_on([tilt(-150, 190, p=0.5, error=100.0)], 5.0).sentence
     assert "this query set could not detect any tilt" in sentence
 
 
 def test_level_between_other_groups_is_measured_from_the_bands_middle() -> None:
-    sentence = judge([tilt(68, 72, p=0.9, band_low=60.0, band_high=80.0)], 5.0).sentence
-    assert sentence.endswith("within ±5 points of the median of random labels (+70.0 %)")
+    sentence = verdict_on([tilt(68, 72, p=0.9, band_low=60.0, band_high=80.0)], 5.0).sentence
+    assert "within ±5 points: " in sentence
+    assert sentence.endswith("[+68.0, +72.0], where +70.0 % is level, corrected p = .900)")
 
 
 def question(kind: str, low: float, high: float) -> Effect:
@@ -360,19 +371,59 @@ CLEAR, OTHER, OPEN = (0.1, 0.3), (-0.3, -0.1), (-0.1, 0.3)
 @pytest.mark.parametrize(
     ("others", "ending"),
     [
-        ([], "corrected p = .001"),
-        ([CLEAR], "; the other question agrees"),
-        ([OPEN], "; the other question does not show it"),
-        ([CLEAR, CLEAR], "; the other 2 questions agree"),
-        ([OPEN, OTHER], "; the other 2 questions do not show it"),
-        ([CLEAR, OPEN], "; 1 of the other 2 questions agrees"),
-        ([CLEAR, OPEN, CLEAR], "; 2 of the other 3 questions agree"),
+        ([], "corrected p = .001)"),
+        ([CLEAR], "; agrees on 2 of 2 questions"),
+        ([OPEN], "; agrees on 1 of 2 questions"),
+        ([OPEN, OTHER], "; agrees on 1 of 3 questions"),
+        ([CLEAR, OPEN, CLEAR], "; agrees on 3 of 4 questions"),
     ],
 )
 def test_the_card_says_what_its_other_questions_answer(others: list[tuple[float, float]], ending: str) -> None:
     kinds = ["page", "rank gap", "other twins"]
-    asked = [question("twins", *CLEAR), *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
-    found = judge_card([*asked, question("score gap", *CLEAR)])
-    assert found.sentence.startswith("bm25 favours human text: head-to-head +20.0 %, 95 % interval [+10.0, +30.0], ")
+    parts = {"parts": {"pairs": 10.0, "wins": 6.0, "losses": 4.0, "ties": 0.0}}
+    first = replace(question("relative delta", *CLEAR), estimand=estimand("HeadToHead"), **parts)  # type: ignore[arg-type]
+    asked = [first, *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
+    found = verdict_on([*asked, question("score gap", *CLEAR)])
+    assert found.sentence.startswith(
+        "bm25 favours human text: of twins the human one stands above in 60.0 %, the llm one in 40.0 % (+20.0 % ["
+    )
     assert found.sentence.endswith(ending)
     assert (found.agree, found.measures) == (1 + others.count(CLEAR), 1 + len(others))
+
+
+def test_a_side_may_be_favoured_no_more_than_slightly() -> None:
+    found = verdict_on([tilt(1, 4)])
+    assert (found.kind, found.side, found.slight) == ("favours", "human", True)
+    assert found.sentence.startswith("bm25 favours human text, slightly: within ±5 points: ")
+    assert not verdict_on([tilt(1, 5.1)]).slight
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high", "margin", "expected"),
+    [
+        ("page", -0.04, 0.04, 5, "level"),  # ±5 points are ±.05
+        ("page", -0.06, 0.04, 5, "inconclusive"),
+        ("twins", -0.05, 0.05, "5 %", "level"),
+        ("rank gap", -0.4, 0.4, 5, "inconclusive"),  # nothing is level in points of ranks
+        ("rank gap", -0.4, 0.4, "0.5 ranks", "level"),
+        ("page", -0.04, 0.04, "0.5 ranks", "inconclusive"),
+    ],
+)
+def test_a_margin_is_in_the_questions_own_unit(kind: str, low: float, high: float, margin: Any, expected: str) -> None:
+    parts = {"pairs": 10.0, "wins": 6.0, "losses": 4.0, "ties": 0.0}
+    found = answer(low, high, kind, p_corrected=0.5, parts=parts)
+    assert found.verdict(read_margin(margin)) == expected
+
+
+@pytest.mark.parametrize("text", ["", "five", "-1", "nan"])
+def test_what_is_no_margin_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="expected a margin"):
+        read_margin(text)
+
+
+def test_the_primary_question_is_a_family_of_its_own() -> None:
+    made = [tilt(10, 30, p=p, measure=m) for p, m in ((0.04, "nDCG@10"), (0.02, "RR"), (0.03, "P@5"))]
+    found = corrected(made, "holm", of("nDCG@10"))
+    assert [e.p_corrected for e in found] == pytest.approx([0.04, 0.04, 0.04])
+    assert [e.tests for e in found] == [1, 2, 2]
+    assert [e.tests for e in corrected(made, "holm")] == [3, 3, 3]

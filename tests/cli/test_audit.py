@@ -386,7 +386,7 @@ def test_without_judgments_the_card_answers(cli: Cli, engine: Path, tmp_path: Pa
     # q1: d1 wins, d3 loses, d2 wins; q2: two losses; q3: a tie and a win.
     assert "6 pairs" not in result.out
     assert "7 pairs: human 3, llm 3, tied 1; 3 queries" in result.out
-    assert f"replay:{engine}: inconclusive: head-to-head 0.0 %" in result.out
+    assert f"replay:{engine}: inconclusive: 3 queries are too few to test; of twins the human one stands" in result.out
     assert "nDCG" not in result.out
 
 
@@ -401,7 +401,8 @@ def test_a_collections_judgments_can_be_left_out_or_replaced(cli: Cli, toy_folde
 
 def test_without_origins_groups_are_judged_against_their_random_band(cli: Cli, engine: Path, tmp_path: Path) -> None:
     found = saved(cli, tmp_path, "--run", engine, "--groups", labels(tmp_path, origin=False))
-    (page,) = found.estimates
+    assert found.primary == rt.estimand("Share@10")
+    page = next(e for e in found.estimates if e.estimand.key == "page")
     assert (page.estimand.key, page.twins, page.banded) == ("page", False, True)
     assert page.band_low < page.level < page.band_high
 
@@ -498,8 +499,8 @@ def test_a_file_of_ids_says_nothing_of_sources(cli: Cli, engine: Path, tmp_path:
         (["{toy}", "-r", "bm25", "--qrels", "none", "--controls"],
          "nothing to control: this audit compares no groups by relevance"),
         (["{toy}", "-r", "bm25", "--qrels", "none", "-m", "nDCG@3"],
-         "nDCG@3 needs judgments, and there are none: name them (--qrels FILE), or leave the measure out and ask the "
-         "card (--card)"),
+         "nDCG@3 needs judgments, and there are none: name them (--qrels FILE), or ask what needs none, such as "
+         "Share@10, or HeadToHead of twins"),
         (["--run", "{run}", "--run", "{run}", "--groups", "{labels}"], "run 'replay:{run}' is given twice"),
         (["{toy}", "-r", "bm25", "--groups", "{labels}", "--by", "origin"],
          "--groups cannot replace the column 'origin' of a collection; call it something else"),

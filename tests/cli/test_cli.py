@@ -55,6 +55,9 @@ def hostile(tmp_path: Path) -> Path:
     return write_beir(tmp_path / f"hostile{BAD}", docs=rows, queries=queries, qrels=qrels)
 
 
+MARGIN = "--level-margin: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -197,10 +200,10 @@ def test_an_unknown_measure_is_named_with_the_nearest(cli: Cli, toy_folder: Path
     [
         (["audit"], "ranktilt: nothing to audit: name a ranker, such as -r bm25"),
         (["audit", "x", "--measur", "P@1"], "ranktilt audit: No such option: --measur"),
-        (["audit", "x", "--level-margin", "low"], "ranktilt audit: --level-margin: expected a number, got 'low'\n"),
-        (["audit", "x", "--level-margin", "-1"], "ranktilt audit: --level-margin: expected at least 0, got -1\n"),
-        (["audit", "x", "--level-margin=-1"], "ranktilt audit: --level-margin: expected at least 0, got -1\n"),
-        (["audit", "x", "--level-margin", "nan"], "ranktilt audit: --level-margin: expected at least 0, got nan\n"),
+        (["audit", "x", "--level-margin", "low"], f"ranktilt: {MARGIN}; got low\n"),
+        (["audit", "x", "--level-margin", "-1"], f"ranktilt: {MARGIN}; got -1\n"),
+        (["audit", "x", "--level-margin=-1"], f"ranktilt: {MARGIN}; got -1\n"),
+        (["audit", "x", "--level-margin", "nan"], f"ranktilt: {MARGIN}; got nan\n"),
         (["audit", "x", "--resamples", "99"], "ranktilt audit: --resamples: expected at least 100, got 99\n"),
         (["audit", "x", "--seed", "1.5"], "ranktilt audit: --seed: expected a whole number, got '1.5'\n"),
         (["audit", "x", "--threads", "0"], "ranktilt audit: --threads: expected at least 1, got 0\n"),

@@ -43,7 +43,7 @@ def test_real_audits_of_one_collection(cli: Cli, toy_folder: Path, tmp_path: Pat
         cli("audit", toy_folder, "-r", ranker, "-r", "bm25@2", *QUICK, "--json", tmp_path / f"{ranker}.json")
     result = cli("compare", tmp_path / "bm25.json", tmp_path / "tfidf.json", *QUICK)
     assert result.code == 0
-    assert "bm25@2: the two audits are identical on nDCG@1\n" in result.out
+    assert "bm25@2: the two audits are identical on nDCG@10\n" in result.out
     assert "left out: 1 run only in the new audit ('bm25')" in result.out
     assert "left out: 1 run only in the old audit ('tfidf')" in result.out
     assert "warning: only 3 queries are compared" in result.out

@@ -24,13 +24,13 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
-    options = ("--level-margin", "60", "--budget", "0.1", "--seed", "1", "-o", "level.html", "--json", "level.json")
+    options = ("--level-margin", "30", "--budget", "0.1", "--seed", "1", "-o", "level.html", "--json", "level.json")
     code, out, _ = cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, *options)
     assert code == 0
     assert "is level" in out
     found = rt.Bench.load("level.json")
     assert found.spec["queries"] == {"fit": 87, "select": 43, "test": 86}
-    assert (found.level, found.budget, found.spec["levelling"]["seed"]) == (60, 0.1, 1)
+    assert (found.level, found.budget, found.spec["levelling"]["seed"]) == (30, 0.1, 1)
     typed = next(one.ranker for one in found.interventions if one.name == "offset 1")
     assert typed == "bm25@100>>offset(fit=bundled-level/bm25-100-offset.json)"
     code, out, _ = cli("audit", bundled, "-r", typed, "-m", "nDCG@3", "--resamples", "200", "--json", "-")
@@ -81,7 +81,7 @@ def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
             ("-r", "bm25", "--method", "projection"),
             "projection takes a direction out of vectors, and bm25@100 has none",
         ),
-        (("-r", "bm25", "-m", "NDSR@5"), "level is judged in percent, and NDSR@5 has another unit"),
+        (("-r", "bm25", "-m", "RankGap"), "level is judged in percent, and RankGap has another unit"),
         (("-r", "bm25", "--by", "length:3"), "name the two to level: --pair A,B"),
         (("-r", "bm25", "--work", "labels.tsv"), "labels.tsv/bm25-100-offset.json: cannot be written: Not a directory"),
         (

@@ -61,7 +61,7 @@ class TestInPlaceOfTexts:
     def test_without_origins_nobody_has_a_twin(self, tmp_path: Path) -> None:
         mine = run(tmp_path)
         found = audit(labelled(labels(tmp_path, origin=False), [mine]), mine, card=True, resamples=200)
-        assert [e.estimand.key for e in found.estimates] == ["page"]
+        assert [e.estimand.key for e in found.estimates] == ["page", "Share"]
         assert found.pair_counts.height == 0
 
     def test_an_id_says_nothing_about_its_source(self, tmp_path: Path) -> None:

@@ -49,8 +49,10 @@ def test_two_that_are_level_leave_the_smaller() -> None:
 
 def test_a_level_baseline_needs_nothing() -> None:
     choice = swept({0: (0, 0, 0), 1: (0, 0, 0)}).choose()
-    assert choice.chosen is choice.bench.baseline
-    assert choice.headline == "α = 0, the baseline, is level already: within ±5 points"
+    assert (choice.chosen, choice.outcome, choice.tilted) == (None, "level", False)
+    assert choice.headline.startswith(
+        "Nothing to level: α = 0 is level between human and llm, within ±5 points: nDCG@1 is "
+    )
 
 
 def test_a_budget_that_is_not_kept_leaves_none() -> None:

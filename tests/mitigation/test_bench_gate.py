@@ -20,7 +20,7 @@ from tests.refusals import refused
         ({"budget": 0.05}, "level", 0, {"α = 0.01"}),
         ({}, "inconclusive", 3, {"α = 0.01"}),
         ({"inconclusive": "pass"}, "inconclusive", 0, {"α = 0.01"}),
-        ({"budget": 0.05, "max_tilt": 150}, "level", 0, {"α = 0.001"}),
+        ({"budget": 0.05, "max_tilt": 150}, "within", 0, {"α = 0.001"}),
     ],
 )
 def test_the_choice_decides(options: dict[str, Any], outcome: str, code: int, runs: set[str]) -> None:

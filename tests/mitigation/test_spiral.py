@@ -79,9 +79,9 @@ def test_a_ranker_that_prefers_rewrites_leaves_nothing_to_humans() -> None:
     assert [one.share for one in human] == [(1, 1, 1)] * 4
     assert found.sentences[:2] == (
         "planted(favour=2) leaves human documents less of the page than it leaves rewrites where these were first "
-        "(100.0 % [100.0, 100.0]): −50.0 points [−50.0, −50.0] from the middle",
+        "(100.0 % [100.0, 100.0]): −50.0 points [−50.0, −50.0] from the middle, corrected p = .010",
         "planted(favour=-2) leaves human documents more of the page than it leaves rewrites where these were first "
-        "(0.0 % [0.0, 0.0]): +50.0 points [+50.0, +50.0] from the middle",
+        "(0.0 % [0.0, 0.0]): +50.0 points [+50.0, +50.0] from the middle, corrected p = .010",
     )
     first = found.differences[0]
     assert (first.run, first.old_run, first.measure, first.change) == (*reversed(found.runs), "share", (1, 1, 1))

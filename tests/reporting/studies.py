@@ -10,7 +10,10 @@ from ranktilt.measures.contrast import RelativeDelta
 
 TEMPERATURES = (0.2, 0.6, 1.0)
 VALUES = {"bm25": (12.4, 6.1, 1.0), "dense:minilm": (-9.5, -15.0, -22.25)}
-SPEC = {"level": 5.0, "correction": "holm", "test": "permutation", "ties": "expected", "tests": 6, "resamples": 10_000}
+SPEC = {
+    "level": 5.0, "primary": "nDCG@3", "correction": "holm", "test": "permutation", "ties": "expected", "tests": 6,
+    "resamples": 10_000,
+}  # fmt: skip
 HALF = {"bm25": 5.0, "dense:minilm": 7.5}
 
 

@@ -63,31 +63,37 @@ def found(*kinds: tuple[Any, str | None]) -> Audit:
     }
     tilts = tuple(replace(by_kind[kind], run=name) for name, kind in zip(names, kinds, strict=True))
     values = plain.values[:1].repeat(len(names), axis=0)[:, :1]
-    return replace(plain, runs=names, tilts=tilts, values=values, measures=plain.measures[:1])
+    spec = {**plain.spec, "primary": "nDCG@1"}
+    return replace(plain, spec=spec, runs=names, tilts=tilts, values=values, measures=plain.measures[:1])
 
 
 @pytest.mark.parametrize(
     ("kinds", "expected"),
     [
-        ([HUMAN], "a favours human text."),
-        ([HUMAN, LLM], "a favours human text; b favours llm text."),
-        ([OPEN, HUMAN, OPEN], "b favours human text; a and c are inconclusive."),
-        ([LEVEL, LEVEL, HUMAN, LEVEL], "c favours human text; 3 of 4 rankers are level."),
-        ([LLM, LLM, LLM], "all 3 rankers favour llm text."),
-        ([OPEN, LEVEL, LLM, HUMAN], "d favours human text; c favours llm text; b is level; a is inconclusive."),
+        ([HUMAN, LLM], "a favours human text; b favours llm text"),
+        ([OPEN, HUMAN, OPEN], "b favours human text; a and c are inconclusive"),
+        ([LEVEL, LEVEL, HUMAN, LEVEL], "c favours human text; 3 of 4 rankers are level"),
+        ([LLM, LLM, LLM], "all 3 rankers favour llm text"),
+        ([OPEN, LEVEL, LLM, HUMAN], "d favours human text; c favours llm text; b is level; a is inconclusive"),
     ],
 )
 def test_headline_says_who_does_what(kinds: list[tuple[Any, str | None]], expected: str) -> None:
-    assert audit_headline(found(*kinds)) == f"On nDCG@1, {expected}"
+    assert audit_headline(found(*kinds)) == f"{expected} (by nDCG@1)."
 
 
 def test_headline_of_other_groups_speaks_of_documents() -> None:
-    assert audit_headline(uneven()) == "On nDCG@5, run favours b documents."
+    assert audit_headline(uneven()).startswith("run favours b documents: nDCG@5 is 57.5 % for a documents and 100.0 % ")
+
+
+def test_headline_of_one_verdict_is_its_sentence() -> None:
+    audit = found(HUMAN)
+    assert audit_headline(audit) == f"{audit.verdict('a').sentence}."
+    assert audit_verdicts(audit) == ()  # it is not said twice
 
 
 def test_headline_of_several_pairs_counts_them() -> None:
-    assert audit_headline(three()) == "On RR, run favours one side in all 3 pairs of groups."
-    assert "run is inconclusive in all 21 pairs of groups." in audit_headline(colours().audit)
+    assert audit_headline(three()) == "run favours one side in all 3 pairs of groups (by RR)."
+    assert "run is inconclusive in all 21 pairs of groups (by " in audit_headline(colours().audit)
 
 
 def test_headline_of_several_pairs_and_many_rankers_counts_comparisons() -> None:
@@ -96,7 +102,7 @@ def test_headline_of_several_pairs_and_many_rankers_counts_comparisons() -> None
     tilts = tuple(replace(t, run=run, p_corrected=1.0 if run == "run 0" else 0.0) for run in runs for t in plain.tilts)
     audit = replace(plain, runs=runs, tilts=tilts, values=plain.values.repeat(5, axis=0))
     assert audit_headline(audit) == (
-        "On RR, of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive."
+        "of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive (by RR)."
     )
 
 
@@ -105,12 +111,12 @@ def test_headline_of_many_comparisons_that_agree_is_a_plain_sentence() -> None:
     runs = tuple(f"run {n}" for n in range(5))
     tilts = tuple(replace(t, run=run, p_corrected=1.0) for run in runs for t in plain.tilts)
     audit = replace(plain, runs=runs, tilts=tilts, values=plain.values.repeat(5, axis=0))
-    assert audit_headline(audit) == ("On RR, all 15 comparisons (5 rankers, 3 pairs of groups) are inconclusive.")
+    assert audit_headline(audit) == ("all 15 comparisons (5 rankers, 3 pairs of groups) are inconclusive (by RR).")
 
 
 def test_headline_without_judgments_names_the_question_of_the_card() -> None:
     assert audit_headline(unjudged().audit) == (
-        "On head-to-head, people favours human text; machines favours llm text; nobody is inconclusive."
+        "people favours human text; machines favours llm text; nobody is inconclusive (by head-to-head)."
     )
 
 
@@ -126,8 +132,9 @@ def test_headline_without_groups_says_so() -> None:
     "audit", [small(), clear(), three(), uneven(), made(), torn(), opened().audit, unjudged().audit, ungrouped().audit]
 )
 def test_verdicts_are_the_sentences_of_the_terminal(audit: Audit) -> None:
-    printed = audit_contents(audit).lines("terminal")
-    assert [one.text for one in audit_verdicts(audit)] == [one.text for one in printed]
+    printed = [one.text for one in audit_contents(audit).lines("terminal")]
+    alone = len(audit.runs) == len(audit.judged_pairs) == 1  # its sentence is the headline
+    assert [one.text for one in audit_verdicts(audit)] == printed[alone:]
 
 
 def test_verdicts_have_the_tone_of_their_side() -> None:
@@ -136,9 +143,9 @@ def test_verdicts_have_the_tone_of_their_side() -> None:
 
 
 def test_tone_follows_the_pair_and_not_the_name() -> None:
-    audit = found(HUMAN)
+    audit = found(HUMAN, OPEN)
     turned = replace(audit, tilts=tuple(t.swapped() for t in audit.tilts))
-    (verdict,) = audit_verdicts(turned)
+    verdict, _ = audit_verdicts(turned)
     assert verdict.tone == "second"
     assert verdict.text.startswith("a favours human text")
 

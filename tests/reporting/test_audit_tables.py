@@ -98,7 +98,7 @@ class TestMain:
         assert captions == ["Means, in %", *["Means and Relative Δ, in %"] * 2]
 
     def test_legend_is_that_of_the_main_table_only(self) -> None:
-        assert [line.split()[0] for line in table_legend(controlled())] == ["Means", "Intervals:"]
+        assert [line.split()[0] for line in table_legend(controlled())] == ["Means", "95"]
         assert not any(line.startswith("Card") for line in table_legend(opened().audit))
         assert "▲ favours human, ▼ favours llm" in group_table(opened().audit).note
 
@@ -114,8 +114,10 @@ def test_every_row_is_as_long_as_the_header() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "printed"),
     [
-        ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−.050"), ("NDSR@20", 1.0, "+1.000"),
-        ("NDSR@20", 0.00001, ".000"), ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"), ("HeadToHead", 0.0, "0.0 %"),
+        ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−5.0 points"),
+        ("NDSR@20", 1.0, "+100.0 points"),
+        ("NDSR@20", 0.00001, "0.0 points"),
+        ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"), ("HeadToHead", 0.0, "0.0 %"),
         ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 0.5, "+.500 sd"), ("ScoreGap", 10.5, "+10.500 sd"),
         ("ExposureRatio@20", 1.0, "1.000"), ("ExposureRatio", 0.98, ".980"),
         ("NDSR@20", np.nan, "–"), ("ScoreGap", np.nan, "–"), ("HeadToHead", np.nan, "–"),
@@ -131,7 +133,7 @@ class TestCard:
         shown = [[cell.text for cell in row.cells] for row in card_table(carded()).rows]
         assert [(c[1].partition(": ")[0], c[2], c[3], c[5], c[6], c[7]) for c in shown] == [
             ("Relative Δ nDCG@1", "+100.0 %", "[0.0, +200.0]", "1.000", "–", "3 queries"),
-            ("ΔNDSR@3", "−.119", "[−.531, +.235]", "1.000", "–", "3 queries"),
+            ("ΔNDSR@3", "−11.9 points", "[−53.1, +23.5]", "1.000", "–", "3 queries"),
             ("head-to-head, relevant twins", "−25.0 %", "[−100.0, 0.0]", "1.000", "–",
              "4 pairs: human 1, llm 2, tied 1; 3 queries"),
             ("head-to-head, other twins", "+33.3 %", "[−100.0, +100.0]", "1.000", "–",
@@ -157,12 +159,12 @@ class TestCard:
 
     def test_a_run_without_scores_says_so(self) -> None:
         assert card_table(carded(order="rank")).rows[-1].cells[-1].text == "no pair with two scores"
-        assert "the card's 5 tests" in card_legend(carded(order="rank"))[0]
+        assert "over 1 test of nDCG@1, and over the other 4" in card_legend(carded(order="rank"))[0]
 
     def test_what_is_favoured_is_named(self) -> None:
         rows = {front(row): row.cells for row in card_table(torn()).rows}
         assert rows["ΔNDSR@20"][6].text == "human"
-        assert [c.text for c in rows["head-to-head, relevant twins"][2:7:2]] == ["−100.0 %", "p = .010", "llm"]
+        assert [c.text for c in rows["head-to-head, relevant twins"][2:7:2]] == ["−100.0 %", "p = .008", "llm"]
         assert rows["score gap"][6].text == "–"  # it only describes
 
     def test_overview_has_a_row_a_ranker_and_a_column_a_question(self) -> None:
@@ -199,7 +201,7 @@ class TestCard:
     def test_the_legend_names_the_tests_behind_the_rows(self) -> None:
         (text,) = card_legend(carded())
         assert "+ favours human, − favours llm" in text
-        assert "Holm over the card's 5 tests, without the score gap" in text
+        assert "Holm over 1 test of nDCG@1, and over the other 4, without the score gap" in text
         assert "Other p: sign flips and the same exchange, the larger one; Holm over" in text
         (by_t,) = card_legend(carded(resamples=200, test="t", ties="trec_eval"))
         assert "Other p: sign flips (Relative Δ: paired t) and the same exchange, the larger one; Holm" in by_t
@@ -208,8 +210,8 @@ class TestCard:
         alone = Collection(plain, toy().queries, toy().qrels.clear())
         found = audit(alone, run_of(alone, SCORES, ranker="hand"), card=True, depth=3, resamples=200)
         assert card_legend(found) == [
-            "Card: + favours human, − favours llm. p: shuffled labels where groups are not twins; Holm over the card's "
-            "1 test."
+            "Card: + favours human, − favours llm. p: shuffled labels where groups are not twins; Holm over 1 test "
+            "of Share@10, and over the other 1."
         ]
 
 
@@ -255,7 +257,7 @@ class TestControls:
         assert all(f"{name}: {CONTROLS[name]}" in text for name in ("length", "titles"))
         assert "boilerplate" not in text
         assert "tokens" not in text
-        assert "over the raw and controlled values together (6 tests)" in text
+        assert "over the raw and controlled values together (Holm over " in text
         raw = tuple(one for one in found.controls if one.control == RAW)
         assert control_legend(replace(found, controls=raw)) == control_legend(clear()) == []
         assert "control" not in table(clear())

@@ -119,7 +119,7 @@ class Read(HTMLParser):
         self.anchors = set(re.findall(r' id="([^"]+)"', text))
         self.entries: dict[str, str] = {}
         self._section, self._open, self._entry, self._abbr, self._link = "", [""], "", False, ""
-        text = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+        text = re.sub(r"<(script|style|code)\b.*?</\1>", "", text, flags=re.DOTALL)
         self.feed(text.partition('<details class="measure">')[0])
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -198,7 +198,7 @@ class TestColours:
     def test_a_favoured_side_is_bold_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
         cases = [
             ("audit, clear", "+200.0*", {BLUE, BOLD}), ("audit, clear", "−200.0*", {ORANGE, BOLD}),
-            ("audit", "+66.7", {BLUE}), ("audit", "−76.0", {ORANGE}), ("audit, card", "+.607", {BLUE, BOLD}),
+            ("audit", "+66.7", {BLUE}), ("audit", "−76.0", {ORANGE}), ("audit, card", "+60.7 points", {BLUE, BOLD}),
             ("audit, card", "−.162", {ORANGE}), ("audit, controls", "+200.0*", {BLUE, BOLD}),
             ("comparison, turned", "−80.0*", {ORANGE, BOLD}),
             ("comparison, turned", "−35.0*", {BOLD}),  # effectiveness takes no side
@@ -349,12 +349,12 @@ class TestCalibration:
 LEGENDS = [
     (lambda: compare_view.legend(turned()), ["+ favours human, − favours llm. Growth", "(Holm over 2 tests; permut"]),
     (lambda: compare_view.legend(changed()), ["(and likewise for the other pairs)", "Holm over 16 tests"]),
-    (lambda: study_view.legend(temperatures(["nDCG@1"])), ["Holm over 3 tests; the larger p of a paired sign-flip"]),
+    (lambda: study_view.legend(temperatures(["nDCG@1"])), ["Holm over 3 tests of nDCG@1; the larger p of"]),
     (
         lambda: study_view.legend(
             temperatures(["nDCG@1", "AP@1"], test="t", correction="bonferroni", ties="trec_eval")
         ),
-        ["Verdict on nDCG@1; * corrected p < .05 (Bonferroni over 6 tests; the larger p of a paired t", "by id."],
+        ["Verdict on nDCG@1; * ", "(Bonferroni over 3 tests of nDCG@1, and over the other 3; the larger", "by id."],
     ),
     (
         lambda: validate.legend(toy_validation()),

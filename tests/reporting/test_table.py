@@ -227,13 +227,16 @@ def test_without_groups_there_is_nothing_to_compare() -> None:
         (
             {},
             [
-                "Holm over 6 tests; the larger p of a paired sign-flip permutation test",
+                "Holm over 2 tests of nDCG@3, and over the other 4; the larger p of a paired sign-flip permutation",
                 "200 resamples",
                 "Ties: expected value",
             ],
         ),
-        ({"test": "t"}, ["Holm over 6 tests; the larger p of a paired t test over queries and of labels exchanged"]),
-        ({"correction": "bonferroni"}, ["(Bonferroni over 6 tests"]),
+        (
+            {"test": "t"},
+            ["Holm over 2 tests of nDCG@3, and over the other 4; the larger p of a paired t test"],
+        ),
+        ({"correction": "bonferroni"}, ["(Bonferroni over 2 tests of nDCG@3, and over the other 4"]),
         ({"ties": "trec_eval"}, ["Ties: trec_eval's, by id."]),
         ({"rounding": "paper"}, ["Means rounded to 0.1 % as in the papers."]),
         ({"resamples": 1000}, ["1,000 resamples"]),

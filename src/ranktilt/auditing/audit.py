@@ -20,7 +20,7 @@ from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.card import DEPTH, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
-from ranktilt.auditing.effects import LEVEL, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.heads import HEADS, Heads
 from ranktilt.auditing.inference import Chance, InferenceOptions, Sample, effects
@@ -38,22 +38,24 @@ from ranktilt.auditing.notes import (
     without_fitted,
 )
 from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, numerical_noise
-from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs
+from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs, usual_primary
 from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas
 from ranktilt.auditing.result import PAIR_COUNTS, Audit, QueryAnswers
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, refuse_twice, shorten
+from ranktilt.errors import UserError, counted, join_words, refuse_twice, shorten
 from ranktilt.io.files import sha256
 from ranktilt.io.runfile import unwritable
 from ranktilt.measures.attention.base import AttentionEstimand
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.head_to_head import PairCounts, pair_counts
+from ranktilt.measures.head_to_head import HeadToHead, PairCounts, pair_counts
+from ranktilt.measures.margin import LEVEL, Margin, read_margin, require_unit
 from ranktilt.measures.twins import TwinLists
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES
 
-DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
+DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5")
+SHARE = "Share@10"
 CARD_ROWS = 6
 PACKAGES = ("numpy", "scipy", "polars", "PyStemmer", "ir-measures", "pytrec-eval-terrier")
 
@@ -63,6 +65,7 @@ def audit(
     runs: Run | Sequence[Run],
     measures: str | Estimand | Iterable[str | Estimand] | None = None,
     *,
+    primary: str | Estimand | None = None,
     card: bool = False,
     depth: int = DEPTH,
     confounds: bool = True,
@@ -73,7 +76,7 @@ def audit(
     rounding: str = "none",
     test: str = "permutation",
     correction: str = "holm",
-    level: float = LEVEL,
+    level: Margin = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 0,
     heads: int = HEADS,
@@ -87,9 +90,12 @@ def audit(
     runs : Run or sequence of Run
         Rankings of the mixed collection.
     measures : str, Estimand or iterable of them, optional
-        The first is the primary one, on which verdicts are given. By default nDCG and AP at 1, 3 and 5; none where
-        nothing is judged: the card's other questions need no judgments. Estimands that are no measures of relevance,
-        such as ``"NDSR@20"``, are answered on the card.
+        By default nDCG at 1, 3, 5 and 10 and AP at 1, 3 and 5; none where nothing is judged. Estimands that are no
+        measures of relevance, such as ``"NDSR@20"``, are answered on the card.
+    primary : str or Estimand, optional
+        The question that verdicts answer, chosen before the data are seen; all others are secondary. By default the
+        deepest nDCG of `measures`, or else the first of them; where nothing is judged or asked, head-to-head over all
+        twins, and Share@10 where there are none. Of groups that are no sources ExposureRatio leads, where it is asked.
     card : bool, optional
         Ask the other questions too: who fills the page, which twin stands higher and by how much (`Audit.card`).
     depth : int, optional
@@ -109,9 +115,10 @@ def audit(
     test : {"permutation", "t"}, optional
         Paired test over queries for twins; groups that are not twins are tested against shuffled labels.
     correction : {"holm", "bonferroni"}, optional
-        Over the family of every p in the table (run × measure × pair).
-    level : float, optional
-        Half-width, in percent, of what a verdict calls level.
+        Of every p on the primary question (run × pair) together, and of every other p of a table.
+    level : float or str, optional
+        Half-width of what a verdict calls level, in points of percent; where the primary question has another unit, a
+        text that names it: ``"0.5 ranks"``.
     resamples : int, optional
         Bootstrap resamples and sign flips.
     seed : int, optional
@@ -132,38 +139,45 @@ def audit(
     """
     if not isinstance(collection, Collection):
         raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
-    asked = _estimands(measures, judged=collection.qrels.height > 0)
-    found = [one for one in asked if isinstance(one, Measure)]
-    others = [one for one in asked if not isinstance(one, Measure)]
+    judged = collection.qrels.height > 0
+    asked = _estimands(measures, primary, judged=judged)
     runs = [runs] if isinstance(runs, Run | str) else list(runs)
     options = {"missing": missing, "ties": ties, "rounding": rounding, "test": test, "correction": correction}
     check_choices(**options)
     _check(asked, runs)
     collection, fitted = without_fitted(collection, runs)
-    _check_numbers(resamples, level, depth)
+    level = read_margin(level)
+    _check_numbers(resamples, depth)
+    others = [one for one in asked if not isinstance(one, Measure)]
     if by is None and (card or others or pairs is not None):
         what = "the card needs" if card else f"{others[0]!r} needs" if others else "pairs of groups need"
         raise UserError(f"{what} a column to group by; leave --by none out")
     groups, chosen = grouped_pairs(collection, by, pairs)
     judgments = Judgments.of(collection, groups)
+    if not asked and by is not None:  # nothing is judged
+        asked = [HeadToHead if any(len(twin_rows(collection, groups, pair)) for pair in chosen) else estimand(SHARE)]
+    leading = usual_primary(asked, by) if primary is None else estimand(primary)
+    if leading is not None and level != LEVEL:
+        require_unit(RelativeDelta(of=leading) if isinstance(leading, Measure) else leading, level, "a margin of")
+    found = [one for one in asked if isinstance(one, Measure)]
+    others = [one for one in asked if not isinstance(one, Measure)]
     _refuse_unanswerable(others, runs, groups, judged=len(judgments.grade) > 0)
     if found:
         _refuse_unjudged(judgments, groups, chosen, collection)
-    elif not card and not others:
-        raise UserError(
-            "no judgments, so no measure can be computed; the card asks what needs none (--card, card=True)"
-        )
+    elif not others:
+        raise UserError("no judgments, so no measure can be computed, and no groups to ask about: name them (--by)")
     how = InferenceOptions(resamples, seed, test, correction, rounding)
     standard = card_estimands(depth, judged=len(judgments.grade) > 0) if card else ()
     questions = [*standard, *(one for one in others if one not in standard)]
     work = _AuditPlan(
-        collection, groups, chosen, judgments, measures=found, questions=questions, runs=len(runs), ties=ties, how=how
-    )
+        collection, groups, chosen, judgments, measures=found, questions=questions, primary=leading, runs=len(runs),
+        ties=ties, how=how,
+    )  # fmt: skip
     aligned = [Aligned.of(run, collection, judgments) for run in runs]
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
     for one, numbers in zip(aligned, values, strict=True):
         numbers[:, :, one.left_out(missing)] = np.nan
-    found_tilts = effects(work.samples(aligned, values), how)
+    found_tilts = effects(work.samples(aligned, values), how, primary=leading)
     noise = work.noise(aligned, values, found_tilts)
     counts, answers = [pl.DataFrame(schema=PAIR_COUNTS)], list[tuple[Place, Sample]]()
     for number, one in enumerate(aligned):
@@ -171,8 +185,10 @@ def audit(
         counts += work.pair_counts(one.run.name, lists)
         answers += work.asked.of_twins(number, one, lists)
     estimates, kept = work.card(aligned, answers, found_tilts if card else ())
-    primary = {"primary": repr(asked[0])} if others and asked[0] is others[0] else {}
-    spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed, **primary}
+    if chosen and leading is not None:
+        _require_answered(leading, (*found_tilts, *estimates))
+    spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed}
+    spec |= {} if leading is None else {"primary": repr(leading)}
     return Audit(
         {**spec, **audit_provenance(collection, [run.spec for run in runs])},
         tuple(r.name for r in runs),
@@ -182,7 +198,11 @@ def audit(
         values,
         found_tilts,
         pl.concat(counts),
-        (*fitted, *work.notes(aligned, values, found_tilts, missing), *hanging(noise, found_tilts, level)),
+        (
+            *fitted,
+            *work.notes(aligned, values, found_tilts, missing),
+            *hanging(noise, found_tilts, level if isinstance(level, float) else LEVEL),
+        ),
         estimates,
         work.confounds(collection, runs) if confounds and by == "source" else (),
         repeated={one.run.name: one.repeated for one in aligned if one.repeated},
@@ -192,7 +212,9 @@ def audit(
     )
 
 
-def _estimands(given: str | Estimand | Iterable[str | Estimand] | None, *, judged: bool) -> list[Estimand]:
+def _estimands(
+    given: str | Estimand | Iterable[str | Estimand] | None, primary: str | Estimand | None, *, judged: bool
+) -> list[Estimand]:
     if given is None:
         given = DEFAULT_MEASURES if judged else ()
     elif isinstance(given, str | Estimand):
@@ -202,23 +224,33 @@ def _estimands(given: str | Estimand | Iterable[str | Estimand] | None, *, judge
         if not given:
             raise UserError("an audit needs at least one measure, such as nDCG@3")
     found = [estimand(one) for one in given]
+    if primary is not None:
+        leading = estimand(primary)
+        if leading.descriptive:
+            raise UserError(f"{leading!r} only describes, and gives no verdict; name another primary question")
+        found += [leading] if leading not in found else []
     choosy = next((one for one in found if one.kind == "choices"), None)
     if choosy is not None:
         raise UserError(f"{choosy!r} is about choices between two documents: ranktilt pairwise")
     needy = next((one for one in found if isinstance(one, Measure)), None)
     if needy is not None and not judged:
         raise UserError(
-            f"{needy!r} needs judgments, and there are none: name them (--qrels FILE), or leave the measure out and "
-            "ask the card (--card)"
+            f"{needy!r} needs judgments, and there are none: name them (--qrels FILE), or ask what needs none, such as "
+            f"{SHARE}, or HeadToHead of twins"
         )
     return found
 
 
-def _check_numbers(resamples: int, level: float, depth: int) -> None:
+def _require_answered(primary: Estimand, found: Sequence[Effect]) -> None:
+    """Refuse a primary question that these data cannot answer, and say which they can."""
+    if not any(e.measure == repr(primary) for e in found):
+        can = list(dict.fromkeys(e.measure for e in found if not e.estimand.descriptive)) or [SHARE]
+        raise UserError(f"{primary!r} cannot be answered: there are no twins; {join_words(can, 'or')} can")
+
+
+def _check_numbers(resamples: int, depth: int) -> None:
     """Refuse numbers out of range."""
     check_resamples(resamples)
-    if not level >= 0:
-        raise UserError(f"expected a level of at least 0, got {level:g}")
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
 
@@ -281,10 +313,13 @@ class _AuditPlan:
 
     def __init__(
         self, collection: Collection, groups: Groups, pairs: Sequence[Pair], judgments: Judgments,
-        *, measures: Sequence[Measure], questions: Sequence[Estimand], runs: int, ties: str, how: InferenceOptions,
+        *, measures: Sequence[Measure], questions: Sequence[Estimand], primary: Estimand | None, runs: int, ties: str,
+        how: InferenceOptions,
     ) -> None:  # fmt: skip
         self.collection, self.groups, self.judgments = collection, groups, judgments
-        self.measures, self.ties, self.how = measures, ties, how
+        self.measures, self.primary, self.ties, self.how = measures, primary, ties, how
+        leading = primary if isinstance(primary, Measure) else usual_primary(measures)
+        self.place = measures.index(leading) if isinstance(leading, Measure) else 0
         held = judgments.held(groups)
         self.pairs = [p for p in pairs if set(p) <= held]
         self.left_out = [p for p in pairs if measures and not set(p) <= held]
@@ -336,8 +371,9 @@ class _AuditPlan:
         """How far Relative Δ on the primary measure moves within the resolution of each run's scores."""
         found = list[NumericalNoise]()
         for one, of_run in zip(aligned, values, strict=True) if self.measures else ():
-            first = [t for t in tilts if (t.run, t.measure) == (one.run.name, repr(self.measures[0]))]
-            found += numerical_noise(one, self.measures[0], self.groups, first, of_run[0], seed=self.how.seed)
+            leading = self.measures[self.place]
+            first = [t for t in tilts if (t.run, t.measure) == (one.run.name, repr(leading))]
+            found += numerical_noise(one, leading, self.groups, first, of_run[self.place], seed=self.how.seed)
         return tuple(found)
 
     def _among(
@@ -373,10 +409,10 @@ class _AuditPlan:
             return (), ()
         ordered = sorted([*found, *self.asked.of_groups(aligned)], key=itemgetter(0))
         samples = [sample for _, sample in ordered]
-        first = [e for e in tilts if e.measure == repr(self.measures[0])]
+        first = [e for e in tilts if e.measure == repr(self.measures[self.place])]
         kept = [s for s in samples if isinstance(s.estimand, GroupEstimand)]
         answers = (QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in kept)
-        return effects(samples, self.how, beside=first), tuple(answers)
+        return effects(samples, self.how, beside=first, primary=self.primary), tuple(answers)
 
     def notes(
         self, aligned: Sequence[Aligned], values: np.ndarray, tilts: Sequence[Effect], missing: str

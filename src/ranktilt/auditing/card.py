@@ -168,7 +168,8 @@ class Card:
                     row[draw] = of.value(*of.columns(one.ranking, found == a, found == b))
                 report(f"random lists of {one.run.name}", draw + 1, self.shuffles.count)
             for number, (twins, (a, b)) in enumerate(zip(self.twins.values(), numbers, strict=True)):
-                answers = Answers(*of.columns(one.ranking, code == a, code == b))
+                sides = one.ranking, code == a, code == b
+                answers = Answers(*of.columns(*sides), of.composition(*sides))
                 added = None
                 if self.shuffles.count and not paired[number]:
                     added = listed_labels(one, of, code == a, code == b, self.origins)

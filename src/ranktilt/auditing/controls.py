@@ -117,7 +117,7 @@ def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
     every = [*first, *found]
     # What a control did not change is its raw value once more, and no further test.
     tested = list({id(t): t for one in every for t in one.tilts}.values())
-    again = corrected(tested, str(raw.spec["correction"]))
+    again = corrected(tested, str(raw.spec["correction"]), raw.primary)
     found_again = dict(zip(map(id, tested), again, strict=True))
     return tuple(replace(one, tilts=tuple(found_again[id(t)] for t in one.tilts)) for one in every)
 

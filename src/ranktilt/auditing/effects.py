@@ -13,11 +13,11 @@ from ranktilt.auditing.groups import ALL
 from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import LEVEL, Margin, half_width
 from ranktilt.statistics.correction import detectable_effect
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-LEVEL = 5.0
 ALPHA = 0.05
 FEW_QUERIES = 30
 TABLE_COLUMNS = (
@@ -31,7 +31,7 @@ CARD_COLUMNS = (
 )  # fmt: skip
 """Columns of the card; the counts behind each answer follow them."""
 _TURNED = {"wins": "losses", "losses": "wins", "whole_wins": "whole_losses", "whole_losses": "whole_wins",
-           "mean_a": "mean_b", "mean_b": "mean_a"}  # fmt: skip
+           "mean_a": "mean_b", "mean_b": "mean_a", "even_a": "even_b", "even_b": "even_a"}  # fmt: skip
 _BESIDE = {
     "ties": ("pairs", "wins", "losses", "ties"), "absent": ("pairs",), "raw": ("pairs",),
     "whole": ("pairs", "whole", "whole_wins", "whole_losses"),
@@ -169,9 +169,17 @@ class Effect:
 
     @property
     def favours(self) -> Literal["a", "b", ""]:
-        """The side that it leans to, where p is below .05 too and rests on enough; none where it only describes."""
-        tested = self.significant and not self.estimand.descriptive
-        return self.leans if tested and self.estimand.sided else ""
+        """The side that it leans to, where that is shown."""
+        return self.leans if self.shown and self.estimand.sided else ""
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is shown not to be level: corrected p < .05, and the interval excludes level.
+
+        Of all groups at once: the value lies outside the random band. What only describes shows nothing.
+        """
+        beyond = bool(self.leans) if self.estimand.sided else self.place != "inside"
+        return beyond and self.significant and not self.estimand.descriptive
 
     @property
     def significant(self) -> bool:
@@ -185,17 +193,24 @@ class Effect:
             return "below"
         return "above" if self.value > self.band_high else "inside"
 
-    def verdict(self, level: float = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
-        """Say which side is favoured: corrected p < .05 and the interval excludes the level value.
+    def extent(self, margin: Margin = LEVEL) -> Literal["within", "beyond", "across"]:
+        """Where its interval lies beside ±`margin` around the level value, ends included; ``across`` if undefined."""
+        half = half_width(self.estimand, margin)
+        low, high = self.level - half, self.level + half
+        if not self.testable or not half >= 0 or np.isnan(self.value):
+            return "across"
+        if low <= self.low and self.high <= high:
+            return "within"
+        return "beyond" if self.low > high or self.high < low else "across"
 
-        ``level`` where the whole interval lies within ±`level`, in the estimand's unit, of the level value; neither
-        where there are too few queries for any test (`testable`).
+    def verdict(self, margin: Margin = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
+        """Give the one verdict of every command: the side that is shown to be favoured, however slightly.
+
+        ``level`` where none is and the whole interval lies within ±`margin` of the level value.
         """
         if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"
-        if self.favours:
-            return self.favours
-        return "level" if self.level - level <= self.low and self.high <= self.level + level else "inconclusive"
+        return self.favours or ("level" if not self.shown and self.extent(margin) == "within" else "inconclusive")
 
     def side(self, which: str) -> str:
         """Name of the group `a` or `b`; empty for neither."""
@@ -279,7 +294,7 @@ class Change(Effect):
     @property
     def shown(self) -> bool:
         """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
-        return self.p_corrected < ALPHA and bool(self.leans)
+        return self.significant and bool(self.leans)
 
     @property
     def growth_detectable(self) -> float:

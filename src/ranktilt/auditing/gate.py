@@ -1,4 +1,4 @@
-"""A gate for continuous integration: level, tilted or inconclusive, one outcome a comparison and one for all."""
+"""A gate for continuous integration: within a limit, tilted or inconclusive, by comparison and in all."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.auditing.comparison.match import Match, change_tasks, match
+from ranktilt.auditing.comparison.match import Match, change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
-from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.inference import contrast_changes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.verdict import bounds, too_few
+from ranktilt.auditing.verdict import probability, too_few
 from ranktilt.datasets.group_names import name_among
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.printing import digits_apart, signed
+from ranktilt.measures.margin import Margin, half_width, margin_words, read_margin, require_unit
+from ranktilt.measures.printing import digits_apart
 from ranktilt.statistics.bootstrap import RESAMPLES
 
-Outcome = Literal["level", "tilted", "inconclusive"]
+Outcome = Literal["level", "within", "tilted", "inconclusive"]
 MAX_TILT = 15.0
 MOST = 200.0
 """The most Relative Δ can be, either way: no interval lies beyond such a limit."""
 POLICIES = ("fail", "pass")
-EXIT: dict[Outcome, int] = {"level": 0, "tilted": 1, "inconclusive": 3}
+EXIT: dict[Outcome, int] = {"level": 0, "within": 0, "tilted": 1, "inconclusive": 3}
 _COST = {"level": "within", "tilted": "beyond"}
-_WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "level")
+_WORDS = {"within": "within the limit"}
+_WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "within", "level")
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,9 @@ class LimitCheck:
 
     name: Literal["tilt", "growth", "cost"]
     outcome: Outcome
+    """``within``: a side is shown to be favoured, but within the limit."""
     value: float
-    """Relative Δ in percent, the growth of its distance from level in points, or the change of effectiveness."""
+    """The answer, the growth of its distance from level, or the change of effectiveness; in points or its own unit."""
     low: float
     high: float
     """95 % bootstrap interval."""
@@ -54,7 +57,7 @@ class LimitCheck:
     @property
     def word(self) -> str:
         """The outcome in a word: a cost is within its limit, or beyond it."""
-        return _COST.get(self.outcome, self.outcome) if self.name == "cost" else self.outcome
+        return (_COST if self.name == "cost" else _WORDS).get(self.outcome, self.outcome)
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class GateRow:
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of its checks: tilted before inconclusive before level."""
+        """The worst of its checks: tilted before inconclusive before within the limit before level."""
         return worst(c.outcome for c in self.checks)
 
     @property
@@ -113,12 +116,12 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of all rows: tilted before inconclusive before level."""
+        """The worst of all rows: tilted before inconclusive before within the limit before level."""
         return worst(r.outcome for r in self.rows)
 
     @property
     def exit_code(self) -> int:
-        """0 level, 1 tilted, 3 inconclusive (0 where inconclusive passes)."""
+        """0 level or within the limit, 1 tilted, 3 inconclusive (0 where inconclusive passes)."""
         code = EXIT[self.outcome]
         return 0 if code == EXIT["inconclusive"] and self.passes_inconclusive else code
 
@@ -133,7 +136,7 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
         hit = sum(r.outcome == self.outcome for r in self.rows)
         share = f": {hit} of {len(self.rows)} comparisons" if len(self.rows) > 1 else ""
         passed = "; passes by --inconclusive pass" if self.outcome == "inconclusive" and not self.exit_code else ""
-        return f"{self.outcome}{share} (asked: {' and '.join(self.questions)}{passed})"
+        return f"{_WORDS.get(self.outcome, self.outcome)}{share} (asked: {' and '.join(self.questions)}{passed})"
 
     @property
     def questions(self) -> list[str]:
@@ -141,21 +144,27 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
         limit, least = self.spec["max_tilt"], self.spec["min_effect"]
         if "budget" in self.spec:
             loss = f"{points(self.spec['budget'])} of {self.spec['effectiveness']}"
-            return [f"an intervention within ±{limit:g} points of level", f"a loss of at most {loss}"]
-        asked = [] if limit is None else [f"tilt within ±{limit:g} points of level"]
+            return [f"an intervention within {margin_words(limit)} of level", f"a loss of at most {loss}"]
+        asked = [] if limit is None else [f"tilt within {margin_words(limit)} of level"]
         grown = "no growth" if least == 0 else f"growth of at most {least:g} points"
         return [*asked, f"{grown} since the baseline"] if self.spec["baseline"] else asked
 
     def derived(self) -> dict[str, Any]:
         """The outcome, for those who read the file."""
-        return {"outcome": self.outcome, "exit_code": self.exit_code, "headline": self.headline}
+        verdicts = [
+            {"run": row.run, "kind": row.outcome, "side": None, "sentence": row.reason, "primary": row.measure,
+             "margin": self.spec["max_tilt"], "a": row.a, "b": row.b}
+            for row in self.rows
+        ]  # fmt: skip
+        answer = {"verdicts": verdicts, "next_steps": (), "effects": ()}
+        return {"outcome": self.outcome, "exit_code": self.exit_code, "headline": self.headline, **answer}
 
 
 def gate(
     audit: Audit,
     *,
-    max_tilt: float | None = None,
-    measures: Iterable[str | Measure] | None = None,
+    max_tilt: Margin | None = None,
+    measures: Iterable[str | Estimand] | None = None,
     runs: Iterable[str] | None = None,
     pairs: Iterable[Pair] | None = None,
     baseline: Audit | None = None,
@@ -164,11 +173,11 @@ def gate(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Gate:
-    """Judge an audit by fixed limits; every comparison by its own 95 % interval, without correction for their number.
+    """Judge an audit by fixed limits, and by the rule of its own verdicts.
 
-    The tilt, against `max_tilt`: *level* if the interval of Relative Δ lies inside ±`max_tilt` around its level value
-    (0 for twins, the median of random labels otherwise), ends included; *tilted* if it lies wholly beyond either
-    limit; else *inconclusive*.
+    The answer, against `max_tilt`: where its 95 % interval lies inside ±`max_tilt` around its level value, ends
+    included, it is *level*, or *within* the limit if a side is shown to be favoured all the same; *tilted* if a side
+    is, and the interval lies wholly beyond either limit; else *inconclusive*.
 
     The growth |Δnew| − |Δold| since `baseline` (distances from the level values), resampled on the same queries,
     against `min_effect`: *tilted* if the interval lies wholly above it, so that a growth beyond it is shown; *level*
@@ -181,10 +190,12 @@ def gate(
     ----------
     audit : Audit
         With groups.
-    max_tilt : float or None, optional
-        Limit in percent, at least 0 and below 200. None: 15, or no limit where a baseline is given.
+    max_tilt : float, str or None, optional
+        Limit in points of percent, at least 0 and below 200, or with the unit of another estimand (``"2 ranks"``).
+        None: 15 points, or no limit where a baseline is given.
     measures, runs, pairs : iterable, optional
-        What must pass; by default the primary measure, every run and every pair of groups.
+        What must pass: measures (by their Relative Δ) and other estimands of the audit; by default its primary
+        question, every run and every pair of groups.
     baseline : Audit or None, optional
         An earlier audit over the same queries that holds the same runs (or one run, as this one does), measures and
         pairs.
@@ -205,22 +216,29 @@ def gate(
     UserError
         If the audit has no groups, it or the baseline lacks what is asked for, or the two cannot be compared.
     """
+    max_tilt = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
     _check_options(max_tilt, min_effect, baseline is not None, inconclusive)
     check_resamples(resamples)
     limit = MAX_TILT if max_tilt is None and baseline is None else max_tilt
     chosen = _chosen(audit, measures, runs, pairs)
-    changes: list[Change] = []
+    for of in dict.fromkeys(e.estimand for e in chosen):
+        if limit is not None:
+            require_unit(of, limit, "--max-tilt")
+    changes: dict[tuple[str, ...], Change] = {}
     notes: tuple[str, ...] = ()
     if baseline is not None:
         alone = len(audit.runs) == len(baseline.runs) == 1  # before some of several were chosen
-        found = _whole(match(chosen, baseline, alone=alone))
+        found = match(_restricted(audit, chosen), baseline, alone=alone)
         notes = found.notes
-        changes = contrast_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed, test=False)
+        tasks = [*change_tasks(found, found.pairs), *estimand_tasks(found)]
+        grown = contrast_changes(tasks, resamples=resamples, seed=seed, test=False)
+        changes = {(one.run, one.measure, one.a, one.b): one for own in grown for one in (own.swapped(), own)}
+        _refuse_lacking(chosen, changes, found)
     rows = []
-    for index, tilt in enumerate(chosen.tilts):
-        checks = [] if limit is None else [check_tilt(tilt, limit)]
-        checks += [check_growth(changes[index], min_effect)] if changes else []
-        rows.append(GateRow(tilt.run, tilt.measure, tilt.a, tilt.b, tilt.queries, tuple(checks)))
+    for e in chosen:
+        checks = [] if limit is None else [check_tilt(e, limit)]
+        checks += [check_growth(changes[e.run, e.measure, e.a, e.b], min_effect)] if changes else []
+        rows.append(GateRow(e.run, e.measure, e.a, e.b, e.queries, tuple(checks)))
     spec = {
         "max_tilt": limit,
         "baseline": baseline is not None,
@@ -230,7 +248,7 @@ def gate(
         "seed": seed,
         "audit": audit.spec.get("command"),
     }
-    return Gate(spec, tuple(rows), (*notes, *_notes(chosen.tilts)))
+    return Gate(spec, tuple(rows), (*notes, *_notes(chosen, based=bool(changes))))
 
 
 def points(share: float) -> str:
@@ -240,15 +258,18 @@ def points(share: float) -> str:
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return the outcome that counts: tilted before inconclusive before level."""
+    """Return the outcome that counts: tilted before inconclusive before within the limit before level."""
     return min(outcomes, key=_WORST.index)
 
 
-def in_percent(tilt: Effect) -> float:
-    """What makes an effect's numbers percent: 1 for Relative Δ, 100 for shares and ratios; NaN for other units."""
-    if isinstance(tilt.estimand, RelativeDelta):
-        return 1.0
-    return 100.0 if tilt.estimand.scale == 100 or tilt.estimand.level == 1 else math.nan
+def in_percent(e: Effect) -> float:
+    """What makes an effect's numbers points of percent; NaN where it has another unit."""
+    return 1 / e.estimand.point
+
+
+def _printed(e: Effect) -> float:
+    """What makes an effect's numbers those that are printed: points, or its own unit."""
+    return e.estimand.scale if math.isnan(e.estimand.point) else in_percent(e)
 
 
 def tilt_name(tilt: Effect) -> str:
@@ -264,52 +285,63 @@ def tilt_numbers(tilt: Effect, *limits: float) -> str:
     return f"{of.answer(tilt.value)} [{low}, {high}]"
 
 
-def check_tilt(tilt: Effect, limit: float) -> LimitCheck:
-    """Hold the interval of an effect, in percent, against ±`limit` around its level value."""
-    scale = in_percent(tilt)
-    at, low, high = scale * tilt.level, scale * tilt.low, scale * tilt.high
-    floor, ceiling = at - limit, at + limit
-
-    def said(value: float) -> str:
-        return tilt.estimand.amount(value / scale)
-
-    around = "" if tilt.twins else f" around the median of random labels ({said(at)})"
-    found = f"{tilt_name(tilt)} {tilt_numbers(tilt, floor / scale, ceiling / scale)}"
+def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
+    """Hold an effect against ±`limit` around its level value, by the rule of verdicts: see `Effect.extent`."""
+    of, half, scale = tilt.estimand, half_width(tilt.estimand, limit), _printed(tilt)
+    floor, ceiling = tilt.level - half, tilt.level + half
+    around = "" if tilt.twins else f" around the median of random labels ({of.amount(tilt.level)})"
+    numbers = f"{tilt_name(tilt)} {tilt_numbers(tilt, floor, ceiling)}"
+    extent = tilt.extent(limit)
     outcome: Outcome = "inconclusive"
-    if any(math.isnan(v) for v in (tilt.value, low, high, at)):
+    if any(math.isnan(v) for v in (tilt.value, tilt.low, tilt.high, tilt.level)):
         reason = f"{tilt_name(tilt)} is undefined: {_why(tilt)}"
-    elif few := too_few(replace(tilt, tests=1)):  # each comparison is judged by itself
-        reason = f"{few}; {found}"
-    elif floor <= low and high <= ceiling:
-        outcome, reason = "level", f"{found} lies within ±{limit:g}{around}"
-    elif low > ceiling or high < floor:
-        side, edge = (tilt.a, ceiling) if low > ceiling else (tilt.b, floor)
-        outcome, reason = "tilted", f"toward {side}: {found} lies wholly beyond {said(edge)}{around}"
+    elif few := too_few(tilt):
+        reason = f"{few}; {numbers}"
+    elif extent == "within":
+        outcome = "within" if tilt.shown else "level"
+        all_the_same = f", and favours {tilt.side(tilt.favours)} all the same" if tilt.favours else ""
+        reason = f"{numbers} lies within {margin_words(limit)}{around}{all_the_same}"
+    elif extent == "beyond":
+        side, edge = (tilt.a, ceiling) if tilt.low > ceiling else (tilt.b, floor)
+        toward = f"toward {side}: " if of.sided else ""
+        reason = f"{toward}{numbers} lies wholly beyond {of.amount(edge)}{around}"
+        if tilt.shown:
+            outcome = "tilted"
+        else:
+            reason += f", but corrected p {probability(tilt.p_corrected)}"
     else:
-        edges = dict.fromkeys(said(edge) for edge in (floor, ceiling) if low <= edge <= high)
-        reason = f"{found} reaches across {' and '.join(edges)}{around}: neither within the limit nor wholly beyond"
-    return LimitCheck("tilt", outcome, scale * tilt.value, low, high, floor, ceiling, reason)
+        edges = dict.fromkeys(of.amount(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high)
+        reason = f"{numbers} reaches across {' and '.join(edges)}{around}: neither within the limit nor wholly beyond"
+    return LimitCheck(
+        "tilt", outcome, scale * tilt.value, scale * tilt.low, scale * tilt.high, scale * floor, scale * ceiling, reason
+    )
 
 
 def check_growth(change: Change, least: float) -> LimitCheck:
     """Hold the interval of |Δnew| − |Δold| against the growth that is allowed."""
-    low, high = change.growth_low, change.growth_high
-    found = f"growth {signed(change.growth)} points {bounds(low, high, least)} since the baseline"
-    moved = f"Relative Δ {signed(change.old)} % before, {signed(change.new)} % now"
+    of, low, high = change.estimand, change.growth_low, change.growth_high
+    most = half_width(of, least) if least else 0.0
+    ends = [of.scale * end for end in (low, high)]
+    digits = digits_apart(ends, [of.scale * most], of.digits)
+    shown = ", ".join(of.amount(end, sign=True, digits=digits) for end in (low, high))
+    numbers = f"growth {change.amount(change.growth, sign=True)}{change.unit} [{shown}] since the baseline"
+    moved = f"{tilt_name(change)} {of.answer(change.old)} before, {of.answer(change.new)} now"
     outcome: Outcome = "inconclusive"
     if any(math.isnan(v) for v in (change.growth, low, high)):
         side = "the baseline's" if math.isnan(change.old) else "the new"
-        reason = f"growth since the baseline is undefined: {side} Relative Δ is, or its random band"
+        reason = f"growth since the baseline is undefined: {side} {tilt_name(change)} is, or its random band"
     elif not change.testable:
-        reason = f"{counted(change.votes, 'distinct query is', 'distinct queries are')} too few to test; {found}"
-    elif low > least:
-        outcome, reason = "tilted", f"{found} lies above {least:g}: {moved}"
-    elif high <= least:
-        outcome, reason = "level", f"{found} does not exceed {least:g}: {moved}"
+        reason = f"{counted(change.votes, 'distinct query is', 'distinct queries are')} too few to test; {numbers}"
+    elif low > most:
+        outcome, reason = "tilted", f"{numbers} lies above {least:g}: {moved}"
+    elif high <= most:
+        outcome, reason = "level", f"{numbers} does not exceed {least:g}: {moved}"
     else:
-        could = f"{counted(change.queries, 'query', 'queries')} could detect {change.growth_detectable:.1f} points"
-        reason = f"{found} reaches across {least:g}, neither shown nor excluded; {could}; {moved}"
-    return LimitCheck("growth", outcome, change.growth, low, high, -math.inf, least, reason)
+        size = f"{change.amount(change.growth_detectable, sign=False)}{change.unit}"
+        could = f"{counted(change.queries, 'query', 'queries')} could detect {size}"
+        reason = f"{numbers} reaches across {least:g}, neither shown nor excluded; {could}; {moved}"
+    scale = _printed(change)
+    return LimitCheck("growth", outcome, scale * change.growth, scale * low, scale * high, -math.inf, least, reason)
 
 
 def _why(tilt: Effect) -> str:
@@ -320,11 +352,10 @@ def _why(tilt: Effect) -> str:
     return f"{tilt.measure} is 0 for both {tilt.a} and {tilt.b}"
 
 
-def _check_options(max_tilt: float | None, min_effect: float, based: bool, inconclusive: str) -> None:
-    for name, value in (("--max-tilt", max_tilt), ("--min-effect", min_effect)):
-        if value is not None and not 0 <= value < math.inf:
-            raise UserError(f"{name}: expected a number of points of at least 0, got {value:g}")
-    if max_tilt is not None and max_tilt >= MOST:
+def _check_options(max_tilt: Margin | None, min_effect: float, based: bool, inconclusive: str) -> None:
+    if not 0 <= min_effect < math.inf:
+        raise UserError(f"--min-effect: expected a number of points of at least 0, got {min_effect:g}")
+    if not isinstance(max_tilt, str) and max_tilt is not None and max_tilt >= MOST:
         raise UserError(f"--max-tilt: expected less than {MOST:g}, the most Relative Δ can be; got {max_tilt:g}")
     if min_effect and not based:
         raise UserError("--min-effect is the growth since a baseline that is allowed; name it: --baseline OLD.json")
@@ -333,18 +364,18 @@ def _check_options(max_tilt: float | None, min_effect: float, based: bool, incon
 
 
 def _chosen(
-    audit: Audit, measures: Iterable[str | Measure] | None, runs: Iterable[str] | None, pairs: Iterable[Pair] | None
-) -> Audit:
-    """The part of an audit that must pass, as an audit of its own."""
-    if not audit.measures:
-        raise UserError("nothing to gate: this audit has no measure; without judgments there is no Relative Δ")
-    if not audit.tilts:
-        raise UserError("nothing to gate: this audit has no groups; audit with --by COLUMN")
-    have = [repr(m) for m in audit.measures]
-    wanted = [repr(measure(m)) for m in measures] if measures is not None else have[:1]
+    audit: Audit, measures: Iterable[str | Estimand] | None, runs: Iterable[str] | None, pairs: Iterable[Pair] | None
+) -> list[Effect]:
+    """The answers of an audit that must pass: by run, pair and question."""
+    every = {(e.run, e.measure, e.a, e.b): e for e in (*audit.estimates, *audit.tilts) if not e.estimand.descriptive}
+    if not every:
+        raise UserError("nothing to gate: this audit compares no groups; audit with --by COLUMN")
+    have = list(dict.fromkeys(measure for _, measure, *_ in every))
+    have.sort(key=list(map(repr, audit.measures)).__contains__, reverse=True)
+    wanted = [repr(estimand(m)) for m in measures] if measures is not None else [repr(audit.primary)]
     names = list(runs) if runs is not None else list(audit.runs)
-    held = audit.tilted_pairs
-    sides = list(held)
+    held = list(dict.fromkeys((a, b) for *_, a, b in every))
+    sides = held
     if pairs is not None:  # Asia|Europe is Europe|Asia
         sides = [(name_among(a, audit.groups) or a, name_among(b, audit.groups) or b) for a, b in pairs]
     for noun, given, there in (
@@ -358,49 +389,61 @@ def _chosen(
         if lacked is not None:
             shown = ", ".join(there[::2] if noun == "pair of groups" else there)
             raise UserError(f"the audit has no {noun} {lacked!r}; it has {shown}")
-    return _restricted(audit, list(dict.fromkeys(wanted)), list(dict.fromkeys(names)), list(dict.fromkeys(sides)))
+    every |= {(run, measure, b, a): e.swapped() for (run, measure, a, b), e in every.items() if not e.estimand.directed}
+    order = [(run, m, *pair) for run in names for pair in [*sides, (ALL, ALL)] for m in wanted]
+    found = [every[place] for place in dict.fromkeys(order) if place in every]
+    if not found:
+        raise UserError(
+            f"nothing to gate: {wanted[0]} is a ratio of {' over '.join(held[0])}; name them so: --pair A,B"
+        )
+    return found
 
 
-def _restricted(audit: Audit, measures: Sequence[str], runs: Sequence[str], pairs: Sequence[Pair]) -> Audit:
-    found = {(t.run, t.a, t.b, t.measure): t for one in audit.tilts for t in (one, one.swapped())}
-    rows = [audit.runs.index(r) for r in runs]
-    columns = [[repr(m) for m in audit.measures].index(m) for m in measures]
+def _restricted(audit: Audit, chosen: Sequence[Effect]) -> Audit:
+    """The part of an audit that must pass, as an audit of its own."""
+    runs = list(dict.fromkeys(e.run for e in chosen))
+    names = {e.measure for e in chosen}
+    columns = [place for place, m in enumerate(audit.measures) if repr(m) in names]
+    sides = {frozenset((e.a, e.b)) for e in chosen}
     return replace(
         audit,
         runs=tuple(runs),
         measures=tuple(audit.measures[c] for c in columns),
-        values=audit.values[np.ix_(rows, columns)],
-        tilts=tuple(found[run, a, b, m] for run in runs for a, b in pairs for m in measures),
+        values=audit.values[np.ix_([audit.runs.index(r) for r in runs], columns)],
+        tilts=tuple(e for e in chosen if isinstance(e.estimand, RelativeDelta)),
+        estimates=tuple(e for e in audit.estimates if e.measure in names and e.run in runs),
+        query_answers=tuple(
+            q for q in audit.query_answers if repr(q.estimand) in names and q.run in runs and {q.a, q.b} in sides
+        ),
     )
 
 
-def _whole(found: Match) -> Match:
-    """Refuse a baseline that lacks something of the audit."""
-    audits = (found.new, found.old)
-    measures, pairs = (
-        [[repr(m) for m in a.measures] for a in audits],
-        [[",".join(p) for p in a.tilted_pairs] for a in audits],
-    )
-    for noun, (wanted, there), kept in (
-        ("run", (found.new.runs, found.old.runs), [r.new for r in found.runs]),
-        ("measure", measures, found.measures),
-        ("pair of groups", pairs, [",".join(p) for p in found.pairs]),
+def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], Change], found: Match) -> None:
+    """Refuse a baseline that lacks something of the audit, and what neither keeps query by query."""
+    lacked = next((e for e in chosen if (e.run, e.measure, e.a, e.b) not in changes), None)
+    if lacked is None:
+        return
+    old = found.old
+    for noun, name, there in (
+        ("run", lacked.run, [r.new for r in found.runs]),
+        ("measure", lacked.measure, [e.measure for e in (*old.tilts, *old.estimates)]),
+        ("pair of groups", f"{lacked.a},{lacked.b}", [",".join(q) for p in old.pairs for q in (p, p[::-1])]),
     ):
-        lacked = next((w for w in wanted if w not in kept), None)
-        if lacked is not None:
-            raise UserError(f"the baseline has no {noun} {lacked!r}; it has {', '.join(there)}")
-    return found
+        if name not in there:
+            have = old.runs if noun == "run" else dict.fromkeys(there)
+            raise UserError(f"the baseline has no {noun} {name!r}; it has {', '.join(have)}")
+    raise UserError(f"the growth of {lacked.measure} is not known: audits hold no answer of it for each query")
 
 
-def _notes(tilts: Sequence[Effect]) -> Iterator[str]:
-    fewest = min(t.queries for t in tilts)
+def _notes(effects: Sequence[Effect], *, based: bool) -> Iterator[str]:
+    fewest = min(e.queries for e in effects)
     if fewest < FEW_QUERIES:
         yield (
             f"warning: only {counted(fewest, 'query compares', 'queries compare')} the groups; intervals from fewer "
             f"than {FEW_QUERIES} are too narrow to rely on"
         )
-    if len(tilts) > 1:
+    if based and len(effects) > 1:
         yield (
-            f"each of the {len(tilts)} comparisons is judged by its own 95 % interval; the more there are, the more "
-            "likely one of them stands out by chance"
+            f"each growth of the {len(effects)} comparisons is judged by its own 95 % interval; the more there are, "
+            "the more likely one of them stands out by chance"
         )

@@ -201,10 +201,17 @@ class InferenceOptions:
     rounding: str
 
 
-def effects(samples: Sequence[Sample], how: InferenceOptions, *, beside: Iterable[Effect] = ()) -> tuple[Effect, ...]:
+def effects(
+    samples: Sequence[Sample],
+    how: InferenceOptions,
+    *,
+    beside: Iterable[Effect] = (),
+    primary: Estimand | None = None,
+) -> tuple[Effect, ...]:
     """Give every sample of one table its value, interval and corrected p; those over the same queries share resamples.
 
     Effects `beside` are computed already and stand in the same table, each before the first sample of its run and pair.
+    `primary`: see `corrected`.
     """
     made = by_family(samples, lambda members: _family(members, how))
     first = {(e.run, e.a, e.b): e for e in beside}
@@ -212,7 +219,7 @@ def effects(samples: Sequence[Sample], how: InferenceOptions, *, beside: Iterabl
     for effect in made:
         before = first.pop((effect.run, effect.a, effect.b), None)
         ordered += [effect] if before is None else [before, effect]
-    return corrected([*ordered, *first.values()], how.correction)
+    return corrected([*ordered, *first.values()], how.correction, primary)
 
 
 def _family(members: Sequence[Sample], how: InferenceOptions) -> list[Effect]:
@@ -272,16 +279,22 @@ def _two_way(sample: Sample, rows: tuple[Floats, Floats], value: float, resample
     return np.clip(widened(resampled, value, of.residuals(*rows, value / of.per_ratio), beyond), *of.bounds)
 
 
-def corrected(found: Sequence[Row], correction: str) -> tuple[Row, ...]:
-    """Correct the p of all effects of one table together; those that only describe keep their own."""
-    family = [np.nan if e.estimand.descriptive else e.p for e in found]
-    tests = max(sum(p == p for p in family), 1)
-    return tuple(
-        replace(e, p_corrected=e.p, tests=1)
-        if e.estimand.descriptive
-        else replace(e, p_corrected=float(p), tests=tests)
-        for e, p in zip(found, correct(family, correction), strict=True)
-    )
+def corrected(found: Sequence[Row], correction: str, primary: Estimand | None = None) -> tuple[Row, ...]:
+    """Correct the p of all effects of one table together; those that only describe keep their own.
+
+    Answers to the `primary` question, which was chosen before the data were seen, are a family of their own.
+    """
+    rows = [replace(e, p_corrected=e.p, tests=1) for e in found]
+    families: dict[bool, list[int]] = {True: [], False: []}
+    for place, e in enumerate(found):
+        if not e.estimand.descriptive:
+            families[primary is not None and e.measure == repr(primary)].append(place)
+    for places in families.values():
+        family = [found[place].p for place in places]
+        tests = max(sum(p == p for p in family), 1)
+        for place, p in zip(places, correct(family, correction), strict=True):
+            rows[place] = replace(found[place], p_corrected=float(p), tests=tests)
+    return tuple(rows)
 
 
 class ChangeTask(NamedTuple):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.measures.base import Estimand
 from ranktilt.measures.contrast import ROUNDINGS
+from ranktilt.measures.margin import read_margin
 from ranktilt.statistics.correction import CORRECTIONS
 
 CHOICES = {
@@ -19,6 +22,18 @@ FEWEST_RESAMPLES = 100
 _DEEPEST = 20
 """Mixes of mixes."""
 _TEXTS = ("path", "split", "labels", "qrels", "revision", "layout", "docs", "by")
+
+
+def usual_primary(asked: Sequence[Estimand], by: str | None = "source") -> Estimand | None:
+    """Choose the question that verdicts answer, before any data are seen: the deepest nDCG, or else the first asked.
+
+    Of groups that are no sources ExposureRatio leads where it is asked. None where nothing is asked but descriptions.
+    """
+    tested = [one for one in asked if not one.descriptive]
+    exposure = [one for one in tested if one.name == "ExposureRatio" and by != "source"]
+    gains = [one for one in tested if one.name == "nDCG"]
+    deepest = max(gains, key=lambda one: math.inf if one.cutoff is None else one.cutoff, default=None)
+    return next(iter((*exposure, *([deepest] if deepest else []), *tested)), None)
 
 
 def check_choices(**given: str) -> None:
@@ -56,8 +71,7 @@ def require_spec(spec: Mapping[str, Any]) -> None:
         _typed(spec[name], int, name)
         if spec[name] < least:
             raise ValueError(f"{name}: expected at least {least}, got {spec[name]}")
-    if not _typed(spec.get("level", 0.0), float, "level") >= 0:
-        raise ValueError(f"level: expected at least 0, got {shorten(spec['level'])}")
+    read_margin(_typed(spec.get("level", 0.0), float | str, "level"))
     _require_collection(spec.get("collection", {}))
     for run in _typed(spec.get("runs", []), list[dict[str, Any]], "runs"):
         for name in ("ranker", "file", "score_order"):

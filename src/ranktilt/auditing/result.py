@@ -14,16 +14,18 @@ import polars as pl
 
 from ranktilt.auditing.confounds import NAMES as CONFOUNDS
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.effects import CARD_COLUMNS, LEVEL, TABLE_COLUMNS, Effect
+from ranktilt.auditing.effects import CARD_COLUMNS, TABLE_COLUMNS, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.heads import Heads
 from ranktilt.auditing.notes import informative_queries
 from ranktilt.auditing.numerical_noise import NumericalNoise
-from ranktilt.auditing.options import require_spec
-from ranktilt.auditing.verdict import Verdict, judge, judge_card
+from ranktilt.auditing.options import require_spec, usual_primary
+from ranktilt.auditing.verdict import Verdict, effect_row, judge
 from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.io.artifact import Coded, Result, register
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import LEVEL, Margin
 
 _KNOWN = {"run": "runs", "measure": "measures", "confound": "confounds"}
 _ROUNDED = 1e-9
@@ -96,7 +98,7 @@ class Audit(
     runs, groups, queries : tuple of str
         Names along the axes; the first group is ``all`` (no grouping).
     measures : tuple of Measure
-        The first is the primary one, on which verdicts are given.
+        Relevance measures.
     values : ndarray of float64, shape (runs, measures, groups, queries)
         Per-query values in [0, 1]; NaN where the query has no relevant document in the group.
     tilts : tuple of Effect
@@ -171,21 +173,35 @@ class Audit(
 
     @property
     def primary(self) -> Estimand | None:
-        """The question that verdicts answer: the first measure; without one twins head to head, or who fills the page.
+        """The question that verdicts answer, which was chosen before the data were seen; None without any question."""
+        return estimand(str(self.spec["primary"])) if "primary" in self.spec else None
 
-        None where nothing was asked about groups.
-        """
-        if "primary" in self.spec:
-            return estimand(str(self.spec["primary"]))
-        if self.measures:
-            return self.measures[0]
-        asked = dict.fromkeys(e.estimand for e in self.estimates if not e.estimand.descriptive)
-        return next((one for one in asked if repr(one) == "HeadToHead"), next(iter(asked), None))
+    @property
+    def primary_measure(self) -> Measure:
+        """The measure whose Relative Δ is drawn: the primary question, where it is one, or else the deepest nDCG."""
+        found = self.primary if self.primary in self.measures else usual_primary(self.measures)
+        return found if isinstance(found, Measure) else self.measures[0]
+
+    @property
+    def place(self) -> int:
+        """Place of the primary measure among the measures."""
+        return self.measures.index(self.primary_measure)
+
+    @property
+    def margin(self) -> Margin:
+        """Half-width of what counts as level: points, or a number with the unit of the primary question."""
+        given: Margin = self.spec.get("level", LEVEL)
+        return given
 
     @property
     def level(self) -> float:
-        """Half-width, in percent, of what counts as level."""
-        return float(self.spec.get("level", LEVEL))
+        """The same in points, where answers in percent are drawn; the usual one where the margin has another unit."""
+        return LEVEL if isinstance(self.margin, str) else self.margin
+
+    @property
+    def noun(self) -> str:
+        """What groups are of, in sentences."""
+        return "text" if self.spec.get("by") == "source" else "documents"
 
     @property
     def table(self) -> pl.DataFrame:
@@ -314,8 +330,7 @@ class Audit(
         Returns
         -------
         Verdict
-            On the primary measure, with how many measures agree; without judgments on the twins head to head, and
-            without twins on who fills the page.
+            On the primary question, with how many others agree.
         """
         if run not in self.runs:
             raise unknown("run", run, self.runs)
@@ -323,15 +338,29 @@ class Audit(
             raise UserError("nothing to compare: this audit has no groups")
         if a is None or b is None or (self.primary is not None and not self.primary.sided):
             a, b = self.pairs[0]
-        noun = "text" if self.spec.get("by") == "source" else "documents"
-        found = [t for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
-        if "primary" in self.spec or not (found or self.measures):
-            return judge_card(self.estimates_of(run, a, b), noun=noun, primary=self.spec.get("primary"))
-        if not found:
+        if self.primary not in self.measures:
+            found = self.estimates_of(run, a, b)
+            return judge(repr(self.primary), found, self.margin, noun=self.noun)
+        tilts = [t.seen_from(a) for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
+        if not tilts:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
-        sides = (self.values[self.runs.index(run), 0, self.groups.index(name)] for name in (a, b))
-        found = [t.seen_from(a) for t in found]
-        return judge(found, self.level, noun=noun, informative=informative_queries(*sides))
+        sides = (self.values[self.runs.index(run), self.place, self.groups.index(name)] for name in (a, b))
+        return judge(repr(self.primary), tilts, self.margin, noun=self.noun, informative=informative_queries(*sides))
+
+    def verdicts(self) -> list[Verdict]:
+        """Return every verdict: of each run in turn, on each pair of groups."""
+        return [self.verdict(run, *pair) for run in self.runs for pair in self.judged_pairs]
+
+    def derived(self) -> dict[str, Any]:
+        """Verdicts, what to do next, and every effect in a row, for other programs."""
+        from ranktilt.auditing.next_steps import next_steps
+
+        others = [e for e in self.estimates if not isinstance(e.estimand, RelativeDelta)]
+        return {
+            "verdicts": self.verdicts() if self.pairs else [],
+            "next_steps": next_steps(self),
+            "effects": [effect_row(e, self.margin) for e in (*self.tilts, *others)],
+        }
 
     @classmethod
     def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:

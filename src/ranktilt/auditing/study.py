@@ -10,16 +10,17 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.effects import LEVEL, TABLE_COLUMNS, Effect, upgraded
+from ranktilt.auditing.effects import TABLE_COLUMNS, Effect, upgraded
 from ranktilt.auditing.inference import Columns, Trend, TrendTask, corrected, trends
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
-from ranktilt.auditing.verdict import Verdict, bounds, judge
+from ranktilt.auditing.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure
+from ranktilt.measures.margin import LEVEL
 from ranktilt.measures.printing import signed
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
@@ -44,7 +45,7 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
     runs : tuple of str
         Texts of the rankers.
     measures : tuple of str
-        The first is the primary one, on which verdicts are given.
+        Relevance measures.
     sources : tuple of StudySource
         The sources, by series and rising temperature; those without a temperature last in their series.
     tilts : tuple of Effect
@@ -71,6 +72,11 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
         return float(self.spec.get("level", LEVEL))
 
     @property
+    def primary(self) -> str:
+        """The measure on which verdicts are given: see `ranktilt.audit`."""
+        return str(self.spec["primary"])
+
+    @property
     def series(self) -> tuple[str, ...]:
         """Names of the series, in order."""
         return tuple(dict.fromkeys(one.series for one in self.sources))
@@ -90,13 +96,13 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
 
     def verdict(self, run: str, source: str) -> Verdict:
         """Return the verdict on one run and source, on the primary measure, as an audit of the two gives it."""
-        return judge([self.tilt(run, source, measure) for measure in self.measures], self.level)
+        return judge(self.primary, [self.tilt(run, source, measure) for measure in self.measures], self.level)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is said of each trend on the primary measure, run by run and series by series."""
         said = []
-        for first in (t for t in self.trends if t.measure == self.measures[0]):
+        for first in (t for t in self.trends if t.measure == self.primary):
             alike = [t for t in self.trends if (t.run, t.series) == (first.run, first.series)]
             agree = sum(t.kind == first.kind for t in alike)
             said.append(trend_sentence(first, agree=agree, measures=len(alike)))
@@ -118,12 +124,9 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
 
     def derived(self) -> dict[str, Any]:
         """The verdicts and the sentences, for those who read the file."""
-        verdicts = [
-            {"source": one.source, **self.verdict(run, one.source)._asdict()}
-            for run in self.runs
-            for one in self.sources
-        ]
-        return {"verdicts": verdicts, "sentences": self.sentences}
+        verdicts = [self.verdict(run, one.source) for run in self.runs for one in self.sources]
+        effects = [effect_row(tilt, self.level) for tilt in self.tilts]
+        return {"verdicts": verdicts, "next_steps": (), "effects": effects, "sentences": self.sentences}
 
     @classmethod
     def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
@@ -147,6 +150,7 @@ def study(
     rankers: Sequence[Ranker],
     measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
+    primary: str | Measure | None = None,
     reference: str = "human",
     sources: Sequence[str] | None = None,
     temperatures: Mapping[str, float] | None = None,
@@ -169,7 +173,10 @@ def study(
     rankers : sequence of Ranker
         Each ranks once for every source.
     measures : str, Measure or iterable of them, optional
-        The first is the primary measure, on which verdicts are given; by default those of `audit`.
+        By default those of `audit`.
+    primary : str or Measure, optional
+        The measure on which verdicts are given, chosen before the data are seen; by default the deepest nDCG, or else
+        the first.
     reference : str, optional
         The human side, favoured by positive values.
     sources : sequence of str, optional
@@ -182,7 +189,7 @@ def study(
     test : {"permutation", "t"}, optional
         As in `audit`.
     correction : {"holm", "bonferroni"}, optional
-        Over every p of the table: run × source × measure.
+        Of every p on the primary measure (run × source) together, and of all others.
     level : float, optional
         Half-width, in percent, of what a verdict calls level.
     resamples : int, optional
@@ -218,7 +225,7 @@ def study(
         report("auditing sources", number, len(found.sources))
         pair = only(collection, reference, compared.source, found.origins)
         _check_judged(pair, collection)
-        audits.append(_audited(pair, rankers, measures, (reference, compared.source), how))
+        audits.append(_audited(pair, rankers, measures, (reference, compared.source), {**how, "primary": primary}))
     report("auditing sources", len(found.sources), len(found.sources))
     return _study(audits, found, reference, how)
 
@@ -238,10 +245,11 @@ def _audited(
 def _study(audits: Sequence[Audit], found: StudySources, reference: str, how: Mapping[str, Any]) -> Study:
     first = audits[0]
     every = [[t for t in one.tilts if t.run == run] for run in first.runs for one in audits]
-    tilts = corrected([tilt for some in every for tilt in some], how["correction"])
+    tilts = corrected([tilt for some in every for tilt in some], how["correction"], first.primary_measure)
     asked = trends(list(_trend_tasks(audits, found.sources, reference)), resamples=how["resamples"], seed=how["seed"])
     spec = {
         **how,
+        "primary": repr(first.primary_measure),
         "reference": reference,
         "tests": sum(t.p == t.p for t in tilts),
         **{key: first.spec[key] for key in ("ranktilt", "python", "packages", "collection", "inputs")},

@@ -2,93 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Effect
 from ranktilt.errors import counted
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import Margin, margin_words
 from ranktilt.measures.printing import digits_apart
 from ranktilt.measures.printing import signed as signed
 
 
 class Verdict(NamedTuple):
-    """What an audit says about one run."""
+    """What is said of one run and pair of groups; the same in every result that gives verdicts."""
 
     run: str
     kind: Literal["favours", "level", "outside", "inconclusive"]
     """``outside``: outside the random band, on a question about all groups at once, which favours nobody."""
-    favours: str | None
+    side: str | None
     """The favoured group; None unless `kind` is ``favours``."""
     sentence: str
+    primary: str
+    """The question that was answered."""
+    margin: Margin
+    """Half-width of what counts as level."""
+    slight: bool
+    """Whether a side is favoured, but the whole interval lies within the margin."""
     agree: int
-    """Measures with the same verdict, the primary one included."""
+    """Questions with the same verdict, the primary one included."""
     measures: int
+    a: str
+    b: str
+    """The groups that are compared."""
 
 
-def judge(tilts: Sequence[Effect], level: float, *, noun: str = "text", informative: int | None = None) -> Verdict:
-    """Give the verdict on one run and pair from its Relative Δ, the primary measure's first: see `Effect.verdict`.
+def judge(
+    primary: str,
+    effects: Sequence[Effect],
+    margin: Margin,
+    *,
+    noun: str = "text",
+    informative: int | None = None,
+) -> Verdict:
+    """Give the verdict on one run and pair: that of `Effect.verdict` on the primary question.
 
-    `informative`: queries in which either side is above 0 on the primary measure, where this is known.
+    Parameters
+    ----------
+    primary : str
+        Notation of the question, which one of the effects answers.
+    effects : sequence of Effect
+        The run's answers about the pair; the others are secondary.
+    margin : float or str
+        Half-width of what counts as level.
+    noun : str, optional
+        What groups are of.
+    informative : int, optional
+        Queries in which either side is above 0 on the primary measure, where this is known.
     """
-    first = tilts[0]
-    kinds = [t.verdict(level) for t in tilts]
-    agree = kinds.count(kinds[0])
-    agreed = f"agrees on {agree} of {len(tilts)} measures" if len(tilts) > 1 else ""
-    side = {"a": first.a, "b": first.b}.get(kinds[0])
-    delta = f"Relative Δ {signed(first.value)} % on {first.measure}, 95 % interval {bounds(first.low, first.high)}"
-    band = "" if first.twins else f", random band {bounds(first.band_low, first.band_high)}"
-    if side is not None:
-        text = f"{first.run} favours {side} {noun}: {delta}{band}, corrected p {probability(first.p_corrected)}"
-        text = "; ".join(filter(None, (text, agreed)))
-        return Verdict(first.run, "favours", side, text, agree, len(tilts))
-    if kinds[0] == "level":
-        middle = "" if first.twins else f" of the median of random labels ({signed(first.level)} %)"
-        text = f"{first.run} is level between {first.a} and {first.b}: {delta}{band}, within ±{level:g} points{middle}"
-        return Verdict(first.run, "level", None, "; ".join(filter(None, (text, agreed))), agree, len(tilts))
-    text = "; ".join(filter(None, (_inconclusive(first, delta + band, informative), _elsewhere(tilts, kinds))))
-    return Verdict(first.run, "inconclusive", None, text, agree, len(tilts))
-
-
-def judge_card(estimates: Sequence[Effect], *, noun: str = "text", primary: str | None = None) -> Verdict:
-    """Give the verdict on one run and pair that nothing is judged for, from its card.
-
-    On the primary estimand; where none is named, on the twins head to head, or else on who fills the page.
-    """
-    asked = [e for e in estimates if not e.estimand.descriptive or repr(e.estimand) == primary]
-    first = next((e for e in asked if repr(e.estimand) == (primary or "HeadToHead")), asked[0])
+    tested = [e for e in effects if not e.estimand.descriptive]
+    first = next(e for e in tested if e.measure == primary)
     if not first.estimand.sided:
-        return _beside_band(first)
-    side = first.side(first.favours)
-    agree = sum(e.favours == first.favours for e in asked)
-    amount = first.estimand.amount
-    numbers = f"{first.estimand.answer(first.value)}, 95 % interval [{amount(first.low)}, {amount(first.high)}]"
-    if primary and first.banded:
-        numbers += f", random band [{amount(first.band_low)}, {amount(first.band_high)}]"
-    text = f"{first.name} {numbers}, corrected p {probability(first.p_corrected)}"
-    if side:
-        text = "; ".join(
-            filter(None, (f"{first.run} favours {side} {noun}: {text}", _others(agree - 1, len(asked) - 1)))
-        )
-        return Verdict(first.run, "favours", side, text, agree, len(asked))
-    why = across(first.p_corrected, f"level ({amount(first.level)})")
-    if not first.testable:
-        told = counted(first.sample, "distinct query or document is", "distinct queries or documents are")
-        why = f"{told} too few to test"
-    text = "; ".join(filter(None, (text, why)))
-    return Verdict(first.run, "inconclusive", None, f"{first.run}: inconclusive: {text}", agree, len(asked))
+        return _beside_band(first, margin)
+    kinds = {e.measure: e.verdict(margin) for e in tested if e.estimand.sided}
+    kind = kinds[primary]
+    agree = sum(other == kind for other in kinds.values())
+    side, slight = first.side(kind) or None, first.favours != "" and first.extent(margin) == "within"
+    beside = f"agrees on {agree} of {len(kinds)} {_questions(first)}" if len(kinds) > 1 else ""
+    if side is not None:
+        least = f", slightly: within {margin_words(margin)}" if slight else ""
+        text = f"{first.run} favours {side} {noun}{least}: {finding(first, noun)}"
+        word: Literal["favours", "level", "inconclusive"] = "favours"
+    elif kind == "level":
+        word, text = "level", f"{first.run} is level between {first.a} and {first.b}, within {margin_words(margin)}: "
+        text += finding(first, noun)
+    else:
+        word, beside = "inconclusive", _elsewhere(first, tested, kinds)
+        text = _inconclusive(first, noun, informative)
+    sentence = "; ".join(filter(None, (text, beside)))
+    return Verdict(first.run, word, side, sentence, primary, margin, slight, agree, len(kinds), first.a, first.b)
 
 
-def _beside_band(e: Effect) -> Verdict:
+def finding(e: Effect, noun: str) -> str:
+    """Say an answer in plain words, then its number with interval and p, and what is level where that is not 0."""
+    of = e.estimand
+    if e.value != e.value:
+        return f"{e.name} is undefined"
+    digits = digits_apart([of.scale * end for end in (e.low, e.high)], [of.scale * e.level], of.digits)
+    low, high = (of.amount(end, digits=digits) for end in (e.low, e.high))
+    name = f"{of.term} " if isinstance(of, RelativeDelta) else ""
+    level = of.answer(e.level)
+    words = of.finding(e, noun)
+    middle = "" if level == of.answer(0.0) or words.endswith("is level") else f", where {level} is level"
+    return f"{words} ({name}{of.answer(e.value)} [{low}, {high}]{middle}, corrected p {probability(e.p_corrected)})"
+
+
+def _questions(e: Effect) -> str:
+    return "measures" if isinstance(e.estimand, RelativeDelta) else "questions"
+
+
+def _beside_band(e: Effect, margin: Margin) -> Verdict:
     """Say of a question about all groups at once where its answer lies beside the random band."""
     of = e.estimand
     numbers = f"{of.answer(e.value)}, 95 % interval [{of.amount(e.low)}, {of.amount(e.high)}]"
     band = f"random band [{of.amount(e.band_low)}, {of.amount(e.band_high)}]"
-    shown = e.place != "inside" and e.significant
-    said = "indistinguishable from a random ranking"
+    word = "indistinguishable from a random ranking"
     if e.place != "inside":
-        said = of.outside[e.place == "above"] if shown else "not significantly different from random rankings"
-    text = f"{e.run}: {said}: {e.name} {numbers}, {band}, corrected p {probability(e.p_corrected)}"
-    return Verdict(e.run, "outside" if shown else "inconclusive", None, text, 1, 1)
+        word = of.outside[e.place == "above"] if e.shown else "not significantly different from random rankings"
+    text = f"{e.run}: {word}: {e.name} {numbers}, {band}, corrected p {probability(e.p_corrected)}"
+    kind: Literal["outside", "inconclusive"] = "outside" if e.shown else "inconclusive"
+    return Verdict(e.run, kind, None, text, repr(of), margin, False, 1, 1, e.a, e.b)
 
 
 def across(p: float, level: str) -> str:
@@ -107,45 +129,38 @@ def too_few(tilt: Effect) -> str:
     return f"{counted(tilt.queries, 'query is', 'queries are')} too few {of}"
 
 
-def _others(agree: int, others: int) -> str:
-    """How many of the other questions have the same answer."""
-    if not others:
-        return ""
-    which = "the other question" if others == 1 else f"the other {others} questions"
-    if agree == others:
-        return f"{which} {'agrees' if others == 1 else 'agree'}"
-    if not agree:
-        return f"{which} {'does' if others == 1 else 'do'} not show it"
-    return f"{agree} of {which} {'agrees' if agree == 1 else 'agree'}"
+def _elsewhere(first: Effect, others: Sequence[Effect], kinds: Mapping[str, str]) -> str:
+    """What secondary questions find where the primary one finds nothing."""
+    sides = {"a": f"{first.a} favoured", "b": f"{first.b} favoured", "level": "level"}
+    names = {e.measure: e.measure if isinstance(e.estimand, RelativeDelta) else e.name for e in others}
+    told = {kind: [names[of] for of, other in kinds.items() if other == kind] for kind in sides}
+    parts = [f"{sides[kind]} on {', '.join(on)}" for kind, on in told.items() if on]
+    return f"but {'; '.join(parts)}" if parts else ""
 
 
-def _elsewhere(tilts: Sequence[Effect], kinds: Sequence[str]) -> str:
-    """What other measures find where the primary one finds nothing."""
-    sides = {"a": f"{tilts[0].a} favoured", "b": f"{tilts[0].b} favoured", "level": "level"}
-    found = {kind: [t.measure for t, k in zip(tilts, kinds, strict=True) if k == kind] for kind in sides}
-    said = [f"{sides[kind]} on {', '.join(names)}" for kind, names in found.items() if names]
-    return f"but {'; '.join(said)}" if said else ""
+def could_detect(e: Effect) -> str:
+    """Say what these queries could show: ``a tilt of 24 % or more``."""
+    of, most = e.estimand, e.estimand.bounds[1] - e.estimand.level
+    if not e.detectable <= most:
+        return "this query set could not detect any tilt"
+    size = of.amount(e.detectable, sign=False, digits=0 if of.scale == 100 or of.suffix == " %" else None)
+    return f"this query set could only detect a tilt of {size}{of.suffix} or more"
 
 
-def _inconclusive(tilt: Effect, delta: str, informative: int | None) -> str:
-    if tilt.queries == 0:
-        return f"{tilt.run}: inconclusive: no query has a relevant document of both {tilt.a} and {tilt.b}"
-    if tilt.value != tilt.value:
-        return f"{tilt.run}: inconclusive: {tilt.measure} is 0 for both {tilt.a} and {tilt.b}"
-    could = f"this query set could only detect a tilt of {tilt.detectable:.0f} % or more"
-    if not tilt.twins:
-        could = (
-            f"this query set could only detect {tilt.detectable:.0f} points or more from the median of random labels"
-        )
-    if tilt.detectable > 200:
-        could = "this query set could not detect any tilt"
-    elif tilt.error == 0 and informative is not None and informative < min(tilt.queries, FEW_QUERIES):
-        could = f"only {counted(informative, 'query', 'queries')} retrieved a relevant document of either side"
-    elif tilt.error == 0:
-        could = "every resample says the same"
-        could += f": too few queries ({tilt.queries}) to test" if tilt.queries < FEW_QUERIES else ""
-    could = too_few(tilt) or across(tilt.p_corrected, f"level ({signed(tilt.level)} %)") or could
-    return f"{tilt.run}: inconclusive: {could}; {delta}, corrected p {probability(tilt.p_corrected)}"
+def _inconclusive(e: Effect, noun: str, informative: int | None) -> str:
+    front = f"{e.run}: inconclusive"
+    if e.queries == 0:
+        return f"{front}: no query has a relevant document of both {e.a} and {e.b}"
+    if e.value != e.value:
+        return f"{front}: {e.measure} is 0 for both {e.a} and {e.b}"
+    why = could_detect(e)
+    if e.error == 0 and informative is not None and informative < min(e.queries, FEW_QUERIES):
+        why = f"only {counted(informative, 'query', 'queries')} retrieved a relevant document of either side"
+    elif e.error == 0:
+        why = "every resample says the same"
+        why += f": too few queries ({e.queries}) to test" if e.queries < FEW_QUERIES else ""
+    why = too_few(e) or across(e.p_corrected, f"level ({e.estimand.answer(e.level)})") or why
+    return f"{front}: {why}; {finding(e, noun)}"
 
 
 def bounds(low: float, high: float, *limits: float) -> str:
@@ -159,3 +174,13 @@ def probability(p: float) -> str:
     if p != p:
         return "undefined"
     return "< .001" if p < 0.001 else f"= {p:.3f}".replace("0.", ".", 1)
+
+
+def effect_row(e: Effect, margin: Margin) -> dict[str, Any]:
+    """Return an effect as results list it for other programs: numbers as printed, with their unit and verdict."""
+    of, kind = e.estimand, e.verdict(margin)
+    numbers = {name: of.scale * getattr(e, name) for name in ("value", "low", "high", "level")}
+    unit = of.suffix.strip() or "ratio" if of.level == 1 else of.suffix.strip()
+    front = {"run": e.run, "question": e.measure, "a": e.a, "b": e.b, **numbers, "unit": unit}
+    word = "favours" if e.side(kind) else kind
+    return {**front, "p": e.p_corrected, "queries": e.queries, "kind": word, "side": e.side(kind) or None}

@@ -407,7 +407,7 @@ def audit(
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
     sequential.check(
         card=card, controls=controls, depth=depth, near_identical=near_identical, qrels=inputs.qrels,
-        per_query=output.per_query, save=output.save, mixed=inputs.mixed,
+        per_query=output.per_query, save=output.save, mixed=inputs.mixed, primary=statistics.primary,
     )  # fmt: skip
     if sequential.until is not None:
         output.check(*inputs.files, *([sequential.queries] if sequential.queries else []))

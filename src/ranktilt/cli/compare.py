@@ -66,10 +66,10 @@ def gate(
     ],
     *,
     max_tilt: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            "--max-tilt", min=0, metavar="X",
-            help="Most Relative Δ in %, either way (default: 15, or no limit where a baseline is given).",
+            "--max-tilt", metavar="X",
+            help="Most tilt, either way: points, or such as '2 ranks' (default: 15, or no limit with a baseline).",
         ),
     ] = None,
     baseline: Annotated[
@@ -81,7 +81,7 @@ def gate(
     ] = 0.0,
     measure: Annotated[
         list[str] | None,
-        typer.Option("--measure", "-m", metavar="MEASURE", help="A measure of the audit (default: its first one)."),
+        typer.Option("--measure", "-m", metavar="MEASURE", help="A question of the audit (default: its primary one)."),
     ] = None,
     run: Annotated[
         list[str] | None, typer.Option("--run", metavar="NAME", help="A run of the audit (default: all).")
@@ -110,11 +110,12 @@ def gate(
     ] = None,
     output: Output,
 ) -> int:  # fmt: skip
-    """Pass or fail an audit: exit 0 level, 1 tilted, 3 inconclusive (2 is an error).
+    """Pass or fail an audit: exit 0 level or within the limit, 1 tilted, 3 inconclusive (2 is an error).
 
-    Level: the 95 % interval lies inside the limit. Tilted: it lies wholly beyond. Inconclusive: anything else. With
-    --baseline, of the growth of the tilt on the same queries: tilted if its interval lies above --min-effect, level if
-    no part of it does. The worst of all comparisons counts, 1 before 3 before 0.
+    Level: the 95 % interval lies inside the limit, and no side is favoured; within: one is, however slightly. Tilted:
+    one is favoured, and the interval lies wholly beyond. Inconclusive: anything else. With --baseline, of the growth of
+    the tilt on the same queries: tilted if its interval lies above --min-effect, level if no part of it does. The worst
+    of all comparisons counts, 1 before 3 before 0.
 
     A bench is level where one intervention is, at a loss of effectiveness within the --budget; tilted where each of
     them is excluded.
@@ -122,12 +123,14 @@ def gate(
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
+    from ranktilt.measures.margin import read_margin
     from ranktilt.mitigation.bench_gate import gate_bench
     from ranktilt.mitigation.result import Bench
     from ranktilt.reporting.report import read_result
 
     paths = {"--junit": junit, "--markdown": markdown, "--json": output.json}
     check_paths(paths, stdout=("--markdown", "--json"), inputs=[audit] if baseline is None else [audit, baseline])
+    limit = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
     given = read_result(audit, (Audit, Bench))
     before = None if baseline is None else Audit.load(baseline)
     for one in filter(None, (given, before)):
@@ -136,10 +139,10 @@ def gate(
               "--run": run or None, "--pair": pair or None}  # fmt: skip
     _refuse_misplaced(audit, {"--budget": budget} if isinstance(given, Audit) else audits, isinstance(given, Audit))
     if isinstance(given, Bench):
-        found = gate_bench(given, max_tilt=max_tilt, budget=budget, inconclusive=inconclusive)
+        found = gate_bench(given, max_tilt=limit, budget=budget, inconclusive=inconclusive)
     else:
         found = gate_audit(
-            given, max_tilt=max_tilt, measures=measure or None, runs=run or None, pairs=pairs, baseline=before,
+            given, max_tilt=limit, measures=measure or None, runs=run or None, pairs=pairs, baseline=before,
             min_effect=min_effect, inconclusive=inconclusive, resamples=resamples, seed=seed,
         )  # fmt: skip
     return _deliver_gate(with_command(found), output, junit, markdown)

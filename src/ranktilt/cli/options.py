@@ -52,7 +52,7 @@ Measures = Annotated[
         "--measure",
         "-m",
         metavar="MEASURE",
-        help="A measure, such as nDCG@3; the first one gives the verdict.",
+        help="A measure, such as nDCG@3; several may be given.",
     ),
 ]
 Card = Annotated[bool, typer.Option("--card", help="The estimand card: five questions side by side.")]
@@ -208,17 +208,38 @@ class StatisticsOptions(OptionGroup):
     )
     test: Annotated[TiltTest, typer.Option("--test", help="The test of twins.")] = TiltTest.permutation
     correction: Correction = Corrections.holm
+    primary: Annotated[
+        str | None,
+        typer.Option(
+            "--primary",
+            metavar="MEASURE",
+            help="The question that verdicts answer (default: the deepest nDCG, or else the first -m; without "
+            "judgments HeadToHead of twins, or Share@10).",
+        ),
+    ] = None
     level_margin: Annotated[
-        float, typer.Option("--level-margin", min=0, metavar="X", help="Half-width of what counts as level, in %.")
-    ] = 5.0
+        str,
+        typer.Option(
+            "--level-margin", metavar="X", help="Half-width of what counts as level: points, or such as '0.5 ranks'."
+        ),
+    ] = "5"
     resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and sign flips.")] = 10_000
     seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no margin before anything is read."""
+        if self.level_margin != "5":
+            from ranktilt.measures.margin import read_margin
+
+            read_margin(self.level_margin, "--level-margin")
 
     @property
     def keywords(self) -> dict[str, Any]:
         """As the functions take them."""
         given = {f.name: getattr(self, f.name) for f in fields(self)}
-        level = given.pop("level_margin")
+        from ranktilt.measures.margin import read_margin
+
+        level = read_margin(given.pop("level_margin"), "--level-margin")
         return {**given, "level": level}
 
 

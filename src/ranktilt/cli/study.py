@@ -135,7 +135,7 @@ def study(
     if of == Subjects.training:
         asked = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
         named = [option for option, value in {**asked, "--ignore-unknown": ignore_unknown}.items() if value]
-        unused = {"--test", "--correction", "--level-margin"}.intersection(statistics.changed())
+        unused = {"--test", "--correction", "--level-margin", "--primary"}.intersection(statistics.changed())
         _refuse("temperature", [*named, *sorted(unused)])
         _study_training(folder, trainings, statistics, search, output, reference=reference, test=split or "test")
         return

@@ -60,6 +60,10 @@ class Answered(Protocol):
         """The second group."""
 
     @property
+    def value(self) -> float:
+        """The answer."""
+
+    @property
     def queries(self) -> int:
         """Queries that say something."""
 
@@ -206,6 +210,15 @@ class Estimand:
     def basis(self, effect: Answered) -> str:
         """Say what an effect rests on: queries, pairs, what was counted."""
         return counted(effect.queries, "query", "queries")
+
+    def finding(self, effect: Answered, noun: str) -> str:
+        """Say the answer in plain words; `noun` is what groups are of: ``text`` or ``documents``."""
+        return self.title
+
+    @property
+    def point(self) -> float:
+        """One point, of which margins are made, in the estimand's own values; NaN where it has no percent."""
+        return 1 / self.scale if self.suffix in (" %", " points") else 0.01 if self.level == 1 else float("nan")
 
     def counts(self, one: Floats, two: Floats) -> Bools:
         """Queries that say something, from their total and weight (see `ranktilt.measures.twins.Answers`)."""
@@ -371,6 +384,10 @@ class GroupEstimand(Estimand):
     def label_effects(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats] | None:
         """What each entry's label adds to its query's total beyond a mean one, and its weight; None where not known."""
         return None
+
+    def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
+        """What the lists are made of, to be told beside the answer; parameters as for `contrast`."""
+        return {}
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
         """Answer it for each query.

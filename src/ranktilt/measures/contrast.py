@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import unknown
-from ranktilt.measures.base import Bools, Estimand, Measure
+from ranktilt.measures.base import Answered, Bools, Estimand, Measure
 
 Floats = npt.NDArray[np.float64]
 Rounding = Literal["none", "paper"]
@@ -110,6 +110,10 @@ class RelativeDelta(Estimand):
         both = self.counts(one, two)
         a, b = (float(np.mean(side[both])) if both.any() else np.nan for side in (one, two))
         return {"mean_a": a, "mean_b": b}
+
+    def finding(self, effect: Answered, noun: str) -> str:
+        a, b = (f"{100 * effect.parts.get(side, np.nan):.1f} %" for side in ("mean_a", "mean_b"))
+        return f"{self.of!r} is {a} for {effect.a} {noun} and {b} for {effect.b} {noun}"
 
     @property
     def key(self) -> str:

@@ -125,6 +125,10 @@ class ExposureRatioOfGroups(GroupEstimand):
         # Divided by the whole list's sum, before the cut: in a ratio of means it does not cancel.
         return odds / whole[ranking.query] * first_ranks(ranking, self.cutoff)
 
+    def finding(self, effect: Answered, noun: str) -> str:
+        gets, much = "gets" if noun == "text" else "get", self.amount(effect.value)
+        return f"{effect.a} {noun} {gets} {much} of the attention of {effect.b} {noun}, document for document"
+
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")
         return f"{effect.a} / {effect.b}; {queries}; level {self.amount(effect.level)}, the median of random labels"

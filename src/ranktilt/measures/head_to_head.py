@@ -111,6 +111,12 @@ class HeadToHeadTwins(TwinEstimand):
         parts = {"pairs": float(total.sum()), **{name: sums[name] for name in ("wins", "losses", "ties")}, **whole}
         return Answers((counts.wins - counts.losses).astype(np.float64), total.astype(np.float64), parts, clusters)
 
+    def finding(self, effect: Answered, noun: str) -> str:
+        pairs = effect.parts["pairs"] or np.nan
+        a, b = (f"{100 * effect.parts[side] / pairs:.1f} %" for side in ("wins", "losses"))
+        which = "" if self.pairs == "all" else f"{self.pairs} "
+        return f"of {which}twins the {effect.a} one stands above in {a}, the {effect.b} one in {b}"
+
     def basis(self, effect: Answered) -> str:
         wins, losses, ties = (f"{int(effect.parts[k]):,}" for k in ("wins", "losses", "ties"))
         pairs = counted(int(effect.parts["pairs"]), "pair", "pairs")

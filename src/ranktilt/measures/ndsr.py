@@ -34,16 +34,17 @@ class PageShare(GroupEstimand):
     heading = "fills the page"
     method = (
         "each rank weighs 1 / log2(1 + rank); a group's share is the weight of the ranks that it holds, "
-        "relevant or not, of all that are filled. The difference of two groups' shares, −1 to 1, is averaged over "
+        "relevant or not, of all that are filled. The difference of two groups' shares, in points, is averaged over "
         "queries."
     )
     bounds = (-1.0, 1.0)
-    digits = 3
+    scale = 100.0
+    suffix = " points"
     term = "ΔNDSR"
     definition = (
         "Who fills the page: the first side's share of the first results less the second side's, where the top counts "
-        "most; −1 to +1. It does not ask whether a result is relevant. The number behind @ says how many results make "
-        "the page."
+        "most; in points, −100 to +100. It does not ask whether a result is relevant. The number behind @ says how "
+        "many results make the page."
     )
     pattern = r"Δ?NDSR(?:@(?:\d+|k))?"
     page = "ndsr"
@@ -59,6 +60,11 @@ class PageShare(GroupEstimand):
 
     def weights(self, ranking: Ranking) -> Floats:
         return page_shares(ranking, self.cutoff or 1)
+
+    def finding(self, effect: Answered, noun: str) -> str:
+        much = f"{self.amount(abs(effect.value), sign=False)} points {'more' if effect.value > 0 else 'less'}"
+        fills = "fills" if noun == "text" else "fill"
+        return f"{effect.a} {noun} {fills} {much} of the first {self.cutoff} ranks than {effect.b} {noun}"
 
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")

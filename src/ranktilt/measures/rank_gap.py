@@ -72,6 +72,10 @@ class PairRankGap(TwinEstimand):
         parts = {"pairs": float(len(pair)), "absent": absent / (2 * len(pair)) if len(pair) else np.nan}
         return Answers(total, weight, parts, Clusters(query, lists.pairs[pair, 0], b - a, np.ones(len(query))))
 
+    def finding(self, effect: Answered, noun: str) -> str:
+        many, where = self.amount(abs(effect.value), sign=False), "above" if effect.value > 0 else "below"
+        return f"the {effect.a} twin stands {many} ranks {where} the {effect.b} twin"
+
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")
         if "absent" not in effect.parts or not effect.queries:

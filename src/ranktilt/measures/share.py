@@ -73,6 +73,18 @@ class ShareOfFirstRanks(GroupEstimand):
         sign = first.astype(np.float64) - second
         return np.where(known, sign * (share - even) / 2, 0.0), np.where(known, share, 0.0)
 
+    def composition(self, ranking: Ranking, first: Bools, second: Bools) -> dict[str, float]:
+        known = ~np.isnan(self.contrast(ranking, first, second))
+        sizes = [np.bincount(ranking.query, weights=group, minlength=len(known))[known] for group in (first, second)]
+        share = float(np.mean(sizes[0] / (sizes[0] + sizes[1]))) if known.any() else np.nan
+        return {"even_a": share, "even_b": 1 - share}
+
+    def finding(self, effect: Answered, noun: str) -> str:
+        even = effect.parts.get("even_a", np.nan)
+        held, level = (f"{100 * (even + lead):.1f} %" for lead in (effect.value, effect.level))
+        fills = "fills" if noun == "text" else "fill"
+        return f"{effect.a} {noun} {fills} {held} of the first {self.cutoff} ranks where {level} is level"
+
     def basis(self, effect: Answered) -> str:
         return f"{effect.a} on the first {self.cutoff} less in the list; {counted(effect.queries, 'query', 'queries')}"
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
-from ranktilt.auditing.effects import LEVEL, Change, Effect
+from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.gate import in_percent
 from ranktilt.auditing.groups import ALL, Pair, grouping
 from ranktilt.auditing.inference import (
@@ -23,10 +23,12 @@ from ranktilt.auditing.inference import (
     mean_changes,
     mean_sample,
 )
+from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
+from ranktilt.measures.margin import LEVEL
 from ranktilt.mitigation.result import BUDGET, Bench, Intervention, OtherGroups, check_limits
 from ranktilt.probes.equivalence import alone
 from ranktilt.run import Run, collection_rows
@@ -58,6 +60,7 @@ def bench(
     trials: Iterable[Trial],
     measures: Iterable[str | Estimand] = DEFAULT_MEASURES,
     *,
+    primary: str | Estimand | None = None,
     effectiveness: str | Measure = EFFECTIVENESS,
     budget: float = BUDGET,
     reference: str = "human",
@@ -82,8 +85,9 @@ def bench(
         The baseline, whose method is empty, and one intervention at least; each with its run of `mixed`, and either
         all or none with one of the reference's documents alone.
     measures : iterable of str or Estimand, optional
-        Measures whose Relative Δ is taken, and other estimands of two groups, such as ``Share@10``. Level is judged on
-        the first, which must be one in percent, such as a share or a ratio.
+        Measures whose Relative Δ is taken, and other estimands of two groups, such as ``Share@10``.
+    primary : str or Estimand, optional
+        The question that level is judged on, in percent such as a share or a ratio; by default the one of `audit`.
     effectiveness : str or Measure, optional
         On which the cost is judged, where anything is judged relevant.
     budget : float, optional
@@ -99,7 +103,7 @@ def bench(
     selected : iterable of str, optional
         Names of interventions that were chosen on other queries; level is then judged of them alone.
     ties, test, correction, level, resamples, seed
-        As in `audit`; p of the changes are corrected over all changes of the bench.
+        As in `audit`, of each intervention by itself; p of the changes are corrected over all changes of the bench.
 
     Returns
     -------
@@ -114,7 +118,9 @@ def bench(
     """
     check_limits(level, budget)
     trials = _ordered([Trial(*one) for one in trials])
-    asked, valued = _questions(measures, measure(effectiveness), judged=mixed.qrels.height > 0)
+    asked, valued = _questions(measures, primary, measure(effectiveness), by, judged=mixed.qrels.height > 0)
+    if isinstance(level, str):
+        raise UserError(f"level is judged in points of percent here, got {level!r}")
     if pairs is None:
         names = grouping(mixed, by).names
         if reference not in names:
@@ -123,7 +129,8 @@ def bench(
     how: dict[str, Any] = {"ties": ties, "test": test, "correction": correction, "resamples": resamples, "seed": seed}
     runs = [_renamed(one.mixed, one.intervention) for one in trials]
     _refuse_other_queries(runs)
-    audited = [audit(mixed, runs, asked, by=by, pairs=pairs, level=level, confounds=False, heads=0, **how)]
+    shared: dict[str, Any] = {"confounds": False, "heads": 0, **how}
+    audited = [audit(mixed, runs, asked, primary=asked[0], by=by, pairs=pairs, level=level, **shared)]
     if valued and (lists := _alone(mixed, trials, reference, by)):
         measured = [one for one in asked if isinstance(one, Measure)]
         audited.append(audit(reference_alone(mixed, reference, by), lists, measured, by=None, heads=0, **how))
@@ -137,19 +144,23 @@ def bench(
     beyond = [_other_groups(mixed, beside, asked, column, how) for column in others]
     notes = tuple(dict.fromkeys(note for one in audited for note in one.notes))
     notes += tuple(found for found in beyond if isinstance(found, str))
+    tilts = _tilts(audited[0], asked, correction)
     return Bench(
         spec, tuple(one.intervention for one in trials), tuple(map(repr, audited[0].measures)),
-        _tilts(audited[0], asked), tuple(chain(*means)), changes,
+        tilts, tuple(chain(*means)), changes,
         (*notes, *_notes(trials, reference if valued and by == "source" else "", selected=len(kept))), kept,
         tuple(found for found in beyond if not isinstance(found, str)),
+        before=tuple(t for t in tilts if (t.run, t.measure) == (runs[0].name, repr(asked[0]))),
     )  # fmt: skip
 
 
 def _questions(
-    measures: Iterable[str | Estimand], valued: Measure, *, judged: bool
+    measures: Iterable[str | Estimand], primary: str | Estimand | None, valued: Measure, by: str, *, judged: bool
 ) -> tuple[list[Estimand], Measure | None]:
     """What is asked, the primary question first, and the measure of effectiveness; None where nothing is judged."""
     asked = [estimand(one).complete() for one in measures]
+    leading = usual_primary(asked, by) if primary is None else estimand(primary)
+    asked = [*([leading] if leading else []), *(one for one in asked if one != leading)]
     strange = next((one for one in asked if not one.sided), None)
     if strange is not None:
         raise UserError(f"{strange!r} favours none of two groups; a bench levels what does, such as Share@10")
@@ -160,8 +171,11 @@ def _questions(
     return list(dict.fromkeys([*asked, valued])), valued
 
 
-def _tilts(audited: Audit, asked: Sequence[Estimand]) -> tuple[Effect, ...]:
-    """Answers of two groups, by run and pair in the order of the questions; the primary one must be in percent."""
+def _tilts(audited: Audit, asked: Sequence[Estimand], correction: str) -> tuple[Effect, ...]:
+    """Answers of two groups, by run and pair in the order of the questions; the primary one must be in percent.
+
+    On it each run is judged by itself, as an audit of it alone would judge it.
+    """
     place = {repr(one): number for number, one in enumerate(asked)}
     runs = {name: number for number, name in enumerate(audited.runs)}
     found = sorted((*audited.tilts, *audited.estimates), key=lambda t: (runs[t.run], t.a, t.b, place[t.measure]))
@@ -169,7 +183,13 @@ def _tilts(audited: Audit, asked: Sequence[Estimand]) -> tuple[Effect, ...]:
         raise UserError(f"{asked[0]!r} says nothing of these groups: they have no twins, or nothing relevant")
     if in_percent(found[0]) != in_percent(found[0]):
         raise UserError(f"level is judged in percent, and {asked[0]!r} has another unit; ask for Share@10 first")
-    return tuple(found)
+    alone = [
+        effect
+        for run in audited.runs
+        for effect in corrected([t for t in found if (t.run, t.measure) == (run, repr(asked[0]))], correction)
+    ]
+    judged = {(t.run, t.a, t.b): t for t in alone}
+    return tuple(judged[t.run, t.a, t.b] if t.measure == repr(asked[0]) else t for t in found)
 
 
 def _other_groups(

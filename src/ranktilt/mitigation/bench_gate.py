@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ranktilt.auditing.gate import POLICIES, Gate
-from ranktilt.errors import unknown
+from ranktilt.errors import UserError, unknown
+from ranktilt.measures.margin import Margin
 from ranktilt.mitigation.result import Bench
 
 
 def gate_bench(
-    bench: Bench, *, max_tilt: float | None = None, budget: float | None = None, inconclusive: str = "fail"
+    bench: Bench, *, max_tilt: Margin | None = None, budget: float | None = None, inconclusive: str = "fail"
 ) -> Gate:
     """Pass or fail a bench by its choice: `Bench.choose`.
 
@@ -35,6 +36,8 @@ def gate_bench(
     """
     if inconclusive not in POLICIES:
         raise unknown("policy for inconclusive", inconclusive, POLICIES)
+    if isinstance(max_tilt, str):
+        raise UserError(f"--max-tilt {max_tilt}: a bench is judged in points of percent")
     choice = bench.choose(level=max_tilt, budget=budget)
     spec = {
         "max_tilt": choice.level,

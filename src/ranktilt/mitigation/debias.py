@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ranktilt.auditing.effects import LEVEL
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.measures.margin import LEVEL
 from ranktilt.mitigation.bench import Trial, bench, reference_alone
 from ranktilt.mitigation.result import BUDGET, Bench, Intervention, check_limits
 from ranktilt.rankers.base import Ranker

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.audit import DEFAULT_MEASURES
-from ranktilt.auditing.effects import LEVEL
+from ranktilt.auditing.audit import DEFAULT_MEASURES, SHARE, audit
 from ranktilt.auditing.gate import in_percent
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
-from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand, Measure, estimand
+from ranktilt.measures.margin import LEVEL
 from ranktilt.mitigation.bench import EFFECTIVENESS, Trial, bench, reference_alone
 from ranktilt.mitigation.corrections.base import Correction
 from ranktilt.mitigation.corrections.fair_rerank import FairReRank
@@ -110,6 +110,7 @@ def level(
     measures: Sequence[str | Estimand] | None = None,
     *,
     folder: str | Path,
+    primary: str | Estimand | None = None,
     options: Levelling | None = None,
     effectiveness: str | Measure = EFFECTIVENESS,
     budget: float = BUDGET,
@@ -122,7 +123,7 @@ def level(
     Each method learns from the queries to fit on. Of its strengths the smallest is chosen whose tilt on the queries to
     select by lies within half of `level`, at a loss within the budget; where none does, the one nearest to level. On
     the test queries the chosen ones are judged, and all strengths are shown. A method that cannot be tried is told with
-    the reason (`Bench.refused`).
+    the reason (`Bench.refused`). None is recommended where the ranker, over all queries, is not shown to be tilted.
 
     Parameters
     ----------
@@ -131,10 +132,11 @@ def level(
     ranker : Ranker or Run
         What is levelled; of an engine that cannot be changed, its run.
     measures : sequence of str or Estimand, optional
-        The first is what is levelled: a measure's Relative Δ, or a question of two groups in percent, such as
-        ``Share@10``, which is the usual one where nothing is judged relevant.
+        Measures whose Relative Δ is told, and questions of two groups, such as ``Share@10``.
     folder : str or Path
         Where fits go.
+    primary : str or Estimand, optional
+        What is levelled, in percent: by default as in `audit`, Share@10 where nothing is judged relevant.
     options : Levelling, optional
         Methods, strengths, groups.
     effectiveness, budget, level, resamples, **how
@@ -155,7 +157,12 @@ def level(
     check_resamples(resamples)
     pair = _pair(split.test, options)
     judged = split.test.qrels.height > 0
-    asked = [estimand(one) for one in measures or (DEFAULT_MEASURES if judged else ("Share@10", "ExposureRatio"))]
+    asked = [estimand(one) for one in measures or (DEFAULT_MEASURES if judged else (SHARE, "ExposureRatio"))]
+    if primary is None:
+        leading = usual_primary(asked, options.by) if measures or judged else asked[0]
+    else:
+        leading = estimand(primary)
+    asked = [*([leading] if leading else []), *(one for one in asked if one != leading)]
     stage = _Stage.of(ranker, options.depth)
     fitting = Fitting(
         collection=split.fit, run=stage.rank(split.fit), ranker=stage.ranker, pair=pair,
@@ -172,9 +179,9 @@ def level(
             refused[method] = error
     if not rankers:
         raise next(iter(refused.values()))
-    given = {
-        "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by, "pairs": [pair],
-        "reference": pair[0], **how, "seed": options.seed,
+    given: dict[str, Any] = {
+        "primary": asked[0], "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by,
+        "pairs": [pair], "reference": pair[0], **how, "seed": options.seed,
     }  # fmt: skip
     tried = bench(split.select, stage.trials(split.select, rankers, options), asked[:1], resamples=FEW, **given)
     selected = choose_strengths(tried)
@@ -185,10 +192,17 @@ def level(
     )  # fmt: skip
     sides = {"fit": split.fit, "select": split.select, "test": split.test}
     queries = {name: len(side.judged) for name, side in sides.items()}
+    before = found.before
+    if split.drawn_from is not None:
+        whole = stage.rank(split.drawn_from)
+        whole = replace(whole, spec={**whole.spec, "ranker": found.baseline.name})
+        keywords = {name: value for name, value in given.items() if name in ("primary", "by", "pairs", "seed", *how)}
+        audited = audit(split.drawn_from, whole, asked[:1], confounds=False, heads=0, resamples=resamples, **keywords)
+        before = tuple(e for e in (*audited.tilts, *audited.estimates) if e.measure == found.primary)
     notes = (*fitting.sentences, *split.notes, *split.recurring(), _QUERIES_ALONE, *found.notes)
     reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())
     spec = {**found.spec, "queries": queries, "levelling": asdict(options)}
-    return replace(found, notes=notes, refused=reasons, spec=spec)
+    return replace(found, notes=notes, refused=reasons, spec=spec, before=before)
 
 
 def choose_strengths(tried: Bench) -> list[str]:

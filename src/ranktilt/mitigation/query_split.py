@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ class QuerySplit:
     select: Collection
     test: Collection
     notes: tuple[str, ...] = ()
+    drawn_from: Collection | None = None
+    """All queries, where the sides were drawn from them."""
 
     @property
     def held_out(self) -> set[str]:
@@ -117,9 +119,8 @@ def split_queries(collection: Collection, shares: Sequence[float] = SHARES, *, s
     if len(set(side.tolist())) < len(SIDES):  # two large sets: each query stands for itself
         side = _drawn(np.ones(len(names), dtype=np.int64), np.asarray(shares), seed)
     fit, select, test = (collection.only_queries(names.filter(pl.Series(side == number))) for number in range(3))
-    if not collection.qrels.height:
-        return QuerySplit(fit, select, test)
-    return QuerySplit.of(fit, select, test)
+    split = QuerySplit.of(fit, select, test) if collection.qrels.height else QuerySplit(fit, select, test)
+    return replace(split, drawn_from=collection)
 
 
 def _judged_only(collection: Collection) -> Collection:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from ranktilt.auditing.effects import LEVEL, Change, Effect
+from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.gate import (
     MOST,
     GateRow,
@@ -22,10 +22,11 @@ from ranktilt.auditing.gate import (
     worst,
 )
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.verdict import bounds
+from ranktilt.auditing.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import LEVEL, margin_words
 from ranktilt.measures.printing import digits_apart, signed
 
 BUDGET = 0.01
@@ -126,6 +127,9 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
         What the selected ones did to groups of other columns.
     refused : tuple of RefusedMethod
         Methods that could not be tried, each with the reason.
+    before : tuple of Effect
+        The baseline's answers to the primary question as an audit of it gives them, pair by pair: over all queries
+        where the bench is on some of them. They say whether there is anything to level.
     """
 
     spec: Mapping[str, Any]
@@ -138,6 +142,7 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     selected: tuple[str, ...] = ()
     others: tuple[OtherGroups, ...] = ()
     refused: tuple[RefusedMethod, ...] = ()
+    before: tuple[Effect, ...] = ()
 
     @property
     def baseline(self) -> Intervention:
@@ -250,13 +255,18 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
         """The choice, for those who read the file."""
         found = self.choose()
         chosen = None if found.chosen is None else found.chosen.name
-        said = {"headline": found.headline, "sentences": found.sentences}
-        return {"outcome": found.outcome, "chosen": chosen, **said}
+        said = {"headline": found.headline, "sentences": found.sentences, "verdicts": found.verdicts}
+        effects = [effect_row(tilt, self.level) for tilt in (*self.before, *self.tilts) if tilt.measure == self.primary]
+        return {"outcome": found.outcome, "chosen": chosen, **said, "next_steps": (), "effects": effects}
 
     def require_whole(self) -> None:
         """Refuse a file that lacks a number that its tables and sentences rest on."""
         if len(self.interventions) < 2 or self.baseline.method or not self.pairs:
             raise ValueError("expected a baseline, an intervention, a measure and a pair of groups at least")
+        if [(e.run, e.a, e.b, e.measure) for e in self.before] != [
+            (self.baseline.name, *pair, self.primary) for pair in self.pairs
+        ]:
+            raise ValueError("before: expected the baseline's answer for each pair of groups")
         if bool(self.measures) != bool(self.over):
             raise ValueError("expected effectiveness where there are measures")
         if type(self.spec.get("level", 0)) not in (int, float) or type(self.spec.get("budget", 0)) not in (int, float):
@@ -293,12 +303,13 @@ def _found(rows: Mapping[Place, _Row], place: Place) -> _Row:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which interventions of a bench reach level within a budget.
+    """Which interventions of a bench reach level within a budget; none where the baseline is not shown to be tilted.
 
     An intervention is *level* where the whole interval of every tilt on the primary question lies within ±`level`
-    percent, and no loss of effectiveness beyond the budget is left in its paired interval; *tilted* where one of these
-    lies wholly beyond its limit, so that it is excluded; *inconclusive* otherwise. Where some were selected on other
-    queries, only these are judged, so that the more strengths are tried, the likelier none becomes level by chance.
+    points (*within* where it favours a side all the same), and no loss of effectiveness beyond the budget is left in
+    its paired interval; *tilted* where one of these lies wholly beyond its limit, so that it is excluded;
+    *inconclusive* otherwise. Where some were selected on other queries, only these are judged, so that the more
+    strengths are tried, the likelier none becomes level by chance.
     """
 
     bench: Bench
@@ -311,9 +322,9 @@ class Choice:
         return {one.name: (*self._tilts(one.name), *self._costs(one.name)) for one in self.bench.interventions}
 
     def _tilts(self, name: str) -> Iterator[GateRow]:
-        for pair in self.bench.pairs:
-            tilt = self.bench.tilt(name, pair)
-            yield GateRow(name, tilt.measure, *pair, tilt.queries, (check_tilt(tilt, self.level),))
+        baseline = name == self.bench.baseline.name
+        for tilt in self.bench.before if baseline else [self.bench.tilt(name, pair) for pair in self.bench.pairs]:
+            yield GateRow(name, tilt.measure, tilt.a, tilt.b, tilt.queries, (check_tilt(tilt, self.level),))
 
     def _costs(self, name: str) -> Iterator[GateRow]:
         for over in self.bench.over:
@@ -323,15 +334,26 @@ class Choice:
                 yield GateRow(name, change.measure, over, over, change.queries, (check,))
 
     def outcome_of(self, name: str) -> Outcome:
-        """Return the worst of what was asked of an intervention: tilted before inconclusive before level."""
+        """Return the worst of what was asked of an intervention: see `worst`."""
         return worst(row.outcome for row in self.rows[name])
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What an audit says of the baseline, pair by pair."""
+        noun = "text" if self.bench.spec.get("by") == "source" else "documents"
+        return tuple(judge(self.bench.primary, [e], self.level, noun=noun) for e in self.bench.before)
+
+    @property
+    def tilted(self) -> bool:
+        """Whether there is something to level: the baseline is shown to favour a side, and more than slightly."""
+        return any(one.kind == "favours" and not one.slight for one in self.verdicts)
 
     @property
     def passing(self) -> tuple[Intervention, ...]:
-        """The baseline where it is level; otherwise the smallest of each method that is, the least costly first."""
-        if self.outcome_of(self.bench.baseline.name) == "level":
-            return (self.bench.baseline,)
-        level = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == "level"]
+        """The smallest of each method that is within the margin, the least costly first; none with nothing to level."""
+        if not self.tilted:
+            return ()
+        level = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) in ("level", "within")]
         smallest = {one.method: one for one in reversed(level)}  # in the order of rising strength
         return tuple(
             sorted(smallest.values(), key=lambda one: max((-c.value for c in self.costs(one.name)), default=0))
@@ -344,17 +366,17 @@ class Choice:
 
     @property
     def outcome(self) -> Outcome:
-        """Level where one is chosen, tilted where every intervention is excluded, else inconclusive."""
-        if self.chosen is not None:
-            return "level"
+        """That of the baseline where nothing is to be levelled, or of the chosen one; tilted where each is excluded."""
+        if self.chosen is not None or not self.tilted:
+            return self.outcome_of((self.chosen or self.bench.baseline).name)
         open_ones = any(self.outcome_of(one.name) == "inconclusive" for one in self.bench.judged)
         return "inconclusive" if open_ones else "tilted"
 
     @property
     def decisive(self) -> tuple[GateRow, ...]:
         """Rows behind the outcome: those of the chosen intervention, of the open ones, or of all."""
-        if self.chosen is not None:
-            return self.rows[self.chosen.name]
+        if self.chosen is not None or not self.tilted:
+            return self.rows[(self.chosen or self.bench.baseline).name]
         names = [one.name for one in self.bench.judged if self.outcome_of(one.name) == self.outcome]
         return tuple(row for name in names for row in self.rows[name])
 
@@ -369,7 +391,7 @@ class Choice:
         for pair in self.bench.pairs:
             before, now = self.bench.tilt(self.bench.baseline.name, pair), self.bench.tilt(name, pair)
             turned = (before.value - before.level) * (now.value - now.level) < 0
-            if turned and now.leans and check_tilt(now, self.level).outcome != "level":
+            if turned and now.leans and now.extent(self.level) != "within":
                 found.append(now)
         return found
 
@@ -377,16 +399,17 @@ class Choice:
     def limits(self) -> str:
         """What is asked, in words."""
         cost = f" at a loss of at most {points(self.budget)} of {self.bench.valued}" if self.bench.over else ""
-        return f"within ±{self.level:g} points{cost}"
+        return f"within {margin_words(self.level)}{cost}"
 
     @property
     def headline(self) -> str:
         """The choice in one sentence."""
-        baseline, chosen = self.bench.baseline, self.chosen
-        if chosen is baseline:
-            return f"{baseline.name}, the baseline, is level already: within ±{self.level:g} points"
-        if chosen is not None:
-            return self._reached(chosen)
+        if not self.tilted:
+            several = len(self.verdicts) > 1
+            told = [f"{one.a} | {one.b}: " * several + one.sentence for one in self.verdicts]
+            return f"Nothing to level: {'; '.join(told)}"
+        if self.chosen is not None:
+            return self._reached(self.chosen)
         chosen_before = ", of those chosen on other queries," if self.bench.selected else ""
         if self.outcome == "tilted":
             return f"No intervention{chosen_before} is level {self.limits}: each is excluded"
@@ -396,7 +419,8 @@ class Choice:
     def sentences(self) -> tuple[str, ...]:
         """What is said below the headline: the numbers behind it, the choices of other methods, and over-correction."""
         others = (f"{self._reached(one)}; {self._tilt_words(one.name)}" for one in self.passing[1:])
-        return (self._detail(), *others, *self._beyond(), *self._other_groups())
+        detail = [self._detail()] if self.tilted else []
+        return (*detail, *others, *self._beyond(), *self._other_groups())
 
     def _other_groups(self) -> Iterator[str]:
         """What the chosen intervention did to the groups of other columns, on the first question that was asked."""
@@ -415,8 +439,7 @@ class Choice:
     def _detail(self) -> str:
         baseline, chosen = self.bench.baseline.name, self.chosen
         if chosen is not None:
-            against = "" if chosen.name == baseline else f", against {self._tilt_words(baseline)} of {baseline}"
-            return f"{chosen.name}: {self._tilt_words(chosen.name)}{against}"
+            return f"{chosen.name}: {self._tilt_words(chosen.name)}, against {self._tilt_words(baseline)} of {baseline}"
         nearest = self._nearest()
         reasons = [r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)]
         within = self._margin(nearest.name)
@@ -427,10 +450,13 @@ class Choice:
     def _reached(self, one: Intervention) -> str:
         costs = [cost_words(change, self.budget) for change in self.costs(one.name)]
         paid = f": {join_words(costs)}" if costs else ""
+        tilts = [self.bench.tilt(one.name, pair) for pair in self.bench.pairs]
+        sides = list(dict.fromkeys(t.side(t.favours) for t in tilts if t.favours))
+        is_level = f"favours {join_words(sides)} no more than slightly," if sides else "is level"
         if self.bench.selected:
-            return f"{one.name}, chosen on other queries, is level {self.limits}{paid}"
+            return f"{one.name}, chosen on other queries, {is_level} {self.limits}{paid}"
         several = f" of {one.method}" if len(self.bench.methods) > 1 else ""
-        return f"{one.name} is the smallest intervention{several} that is level {self.limits}{paid}"
+        return f"{one.name} is the smallest intervention{several} that {is_level} {self.limits}{paid}"
 
     def _tilt_words(self, name: str) -> str:
         tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]

@@ -10,14 +10,15 @@ import numpy as np
 
 from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.audit import audit_provenance
-from ranktilt.auditing.effects import FEW_QUERIES
-from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.inference import Columns
+from ranktilt.auditing.effects import FEW_QUERIES, Effect
+from ranktilt.auditing.groups import Pair, grouping
+from ranktilt.auditing.inference import Columns, corrected
 from ranktilt.auditing.options import check_resamples
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.base import measure
+from ranktilt.measures.base import Estimand, measure
 from ranktilt.measures.ranking import first_ranks
+from ranktilt.measures.share import Share
 from ranktilt.mitigation.bench import EFFECTIVENESS
 from ranktilt.mitigation.corrections.base import Correction
 from ranktilt.mitigation.growth import Bools, Entering, Floats, Growth, Ints
@@ -207,6 +208,16 @@ class _Resampled:
         spread = interval(self._samples[column])
         return QueryMean(self._means[column] + 0.0, spread.low + 0.0, spread.high + 0.0)
 
+    def effect(self, column: int, run: str, of: Estimand, pair: Pair) -> Effect:
+        """Return the mean of a column, which 0 favours nobody in, with a test by sign flips."""
+        spread, sums = interval(self._samples[column]), self.columns.sums[column]
+        p = sign_flip_ps([sums], **self._how)[0]
+        queries, votes = self.columns.queries, int(np.count_nonzero(sums))
+        return Effect(
+            run, of, *pair, self._means[column] + 0.0, spread.low, spread.high, spread.error, p, np.nan, queries,
+            votes=votes,
+        )  # fmt: skip
+
     def difference(self, new: int, old: int) -> tuple[QueryMean, float]:
         """Return by how much one column exceeds another, and its p."""
         spread, sums = interval(self._samples[new] - self._samples[old]), self.columns.sums
@@ -242,9 +253,14 @@ def _spiral(
     ]  # fmt: skip
     ps = correct([one.p for one in tested], options["correction"])
     differences = (replace(one, p_corrected=float(p), tests=len(tested)) for one, p in zip(tested, ps, strict=True))
+    of, pair = Share @ options["page"], (options["reference"], "rewrites")
+    leads = [shares.effect(2 * len(pages) + last * width + place, name, of, pair) for place, name in enumerate(names)]
     spec = {**options, **audit_provenance(growth.collection, [one.spec for one in pages[-width:]])}
     notes = (*growth.notes, *_notes(shares.columns, means.columns, int(fitted.sum())))
-    return Spiral(spec, options["reference"], names, rounds, tuple(differences), shares.columns.queries, notes)
+    return Spiral(
+        spec, options["reference"], names, rounds, tuple(differences), corrected(leads, options["correction"]),
+        shares.columns.queries, notes,
+    )  # fmt: skip
 
 
 def _fitted(pages: Sequence[_FirstPages]) -> Bools:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.verdict import bounds
+from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.auditing.verdict import Verdict, bounds, effect_row, probability
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.io.artifact import Result
+from ranktilt.measures.margin import LEVEL
 from ranktilt.measures.printing import rounded, signed
 
 
@@ -106,6 +107,8 @@ class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", comma
         Of every ranker in turn, round 0 to the last.
     differences : tuple of SpiralDifference
         Of every ranker but the first, in the last round.
+    leads : tuple of Effect
+        Of every ranker in turn, its lead in the last round, tested by sign flips over queries; Holm over the rankers.
     queries : int
         Queries that count in every round, with every ranker.
     notes : tuple of str
@@ -117,6 +120,7 @@ class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", comma
     runs: tuple[str, ...]
     rounds: tuple[SpiralRound, ...]
     differences: tuple[SpiralDifference, ...]
+    leads: tuple[Effect, ...]
     queries: int
     notes: tuple[str, ...]
 
@@ -151,24 +155,38 @@ class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", comma
     @property
     def sentences(self) -> tuple[str, ...]:
         """Say of each ranker which side it leaves more of the last page to, and what differs from the first one."""
-        said = []
-        for run in self.runs:
-            one = self.of(run)[-1]
-            than = f"than it leaves rewrites where these were first ({one.mirrored.text})"
-            front = "leaves" if one.lead.low > 0 or one.lead.high < 0 else "is not shown to leave"
-            much = "more" if one.lead.low > 0 else "less" if one.lead.high < 0 else "more or less"
-            said.append(
-                f"{run} {front} {self.reference} documents {much} of the page {than}: {one.lead.points} from the middle"
-            )
+        said = [one.sentence for one in self.verdicts()]
         for d in self.differences:
             what = f"share of {self.reference} documents" if d.measure == SHARE else d.measure
             more = "" if d.shown else ", no difference shown"
             said.append(f"{d.run} less {d.old_run}, {what}: {d.change.points}{more}")
         return tuple(said)
 
+    def verdicts(self) -> list[Verdict]:
+        """Return which side each ranker leaves more of the last page to, by the rule of all verdicts."""
+        found = []
+        for e in self.leads:
+            last, kind = self.of(e.run)[-1], e.verdict()
+            words = {
+                "a": ("leaves", "more"), "b": ("leaves", "less"), "level": ("leaves", "as much, within ±5 points,"),
+                "inconclusive": ("is not shown to leave", "more or less"),
+            }[kind]  # fmt: skip
+            slight = e.favours != "" and e.extent() == "within"
+            much = f"slightly {words[1]}" if slight else words[1]
+            than = f"than it leaves rewrites where these were first ({last.mirrored.text})"
+            text = (
+                f"{e.run} {words[0]} {self.reference} documents {much} of the page {than}: {last.lead.points} from the "
+                f"middle, corrected p {probability(e.p_corrected)}"
+            )
+            side = e.side(kind) or None
+            word: Any = "favours" if side else kind
+            found.append(Verdict(e.run, word, side, text, e.measure, LEVEL, slight, 1, 1, e.a, e.b))
+        return found
+
     def derived(self) -> dict[str, Any]:
-        """The sentences, for those who read the file."""
-        return {"headline": self.headline, "sentences": self.sentences}
+        """The verdicts and sentences, for those who read the file."""
+        answer = {"verdicts": self.verdicts(), "next_steps": (), "effects": [effect_row(e, LEVEL) for e in self.leads]}
+        return {"headline": self.headline, **answer, "sentences": self.sentences}
 
     def require_whole(self) -> None:
         """Refuse a file that lacks a round, or what its sentences are made of."""
@@ -179,5 +197,7 @@ class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", comma
             raise ValueError("expected the same rounds of every ranker, from 0")
         if any(not 0 <= one.rewrites < one.documents for one in self.rounds):
             raise ValueError("rounds: expected fewer rewrites than documents")
+        if tuple(e.run for e in self.leads) != self.runs:
+            raise ValueError("leads: expected one for each ranker")
         if {d.run for d in self.differences} - set(self.runs):
             raise UserError("differences: expected rankers of the rounds")

@@ -350,15 +350,19 @@ def _sentence(one: Attribution) -> str:
         )
     favoured = one.source if gap > 0 else one.reference
     lead = f"{one.ranker} scores {favoured} higher than its twins: of a mean gap of {_interval(fit.mean)} over {over},"
-    steady = min(abs(low), abs(high)) >= abs(gap) / 2 and np.abs(fit.parts[:, 0]).max() <= 2 * abs(gap)
-
-    def amount(part: float) -> str:
-        return f"{100 * part / gap:.0f} %".replace("-", "−") if steady else _sd(part)
 
     remains, *parts = fit.parts.tolist()
     ordered = sorted(zip(parts, one.properties, strict=True), key=lambda part: -abs(part[0][0]))
-    said = [f"{amount(part)} goes with {name}" for (part, low, high), name in ordered if not low <= 0 <= high]
+    clear = [(part, name) for (part, low, high), name in ordered if not low <= 0 <= high]
     rest = [(part, name) for (part, low, high), name in ordered if low <= 0 <= high]
+    # Parts are shares of a whole only where none points the other way and none is more than all of it.
+    shares = [part / gap for part in (*(part for part, _ in clear), sum(part for part, _ in rest), remains[0])]
+    steady = min(abs(low), abs(high)) >= abs(gap) / 2 and all(-0.005 <= share <= 1.005 for share in shares)
+
+    def amount(part: float) -> str:
+        return f"{abs(100 * part / gap):.0f} %" if steady else _sd(part)
+
+    said = [f"{amount(part)} goes with {name}" for part, name in clear]
     if rest:
         others = f"the {'other ' if said else ''}{len(rest)} properties, none of which is shown to have a part"
         said.append(f"{amount(sum(part for part, _ in rest))} goes with {others if len(rest) > 1 else rest[0][1]}")

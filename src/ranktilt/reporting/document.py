@@ -12,6 +12,8 @@ from ranktilt.optional import need
 if TYPE_CHECKING:
     import polars as pl
 
+    from ranktilt.auditing.next_steps import NextStep
+
 Medium = Literal["terminal", "markdown", "latex", "html"]
 PAGE: tuple[Medium, ...] = ("html",)
 TEXT: tuple[Medium, ...] = ("terminal", "markdown", "latex")
@@ -358,6 +360,8 @@ class Document:
     sections: tuple[Section, ...]
     sentences: tuple[Sentence, ...] = ()
     """The answer in detail, a sentence each; what is quiet is a note."""
+    next_steps: tuple[NextStep, ...] = ()
+    """What to do next, each with its command."""
     legend: tuple[str, ...] = ()
     """How the tables are read, in text."""
     notes: tuple[str, ...] = ()

@@ -70,7 +70,7 @@ PAPER_RESULTS: tuple[type[Result], ...] = (
     TrainingStudy,
 )
 """Those whose tables and figures papers print."""
-_LONGEST = 160
+_LONGEST = 330
 """Characters of a headline that says what each result says."""
 
 
@@ -233,7 +233,8 @@ def _joined(results: Sequence[Opened | Result], pages: Sequence[Document]) -> Do
     sections, verdicts = list[Section](), list[Sentence]()
     for number, (one, title, page) in enumerate(zip(results, titles, pages, strict=True), start=1):
         sections += [replace(part, name=f"part{number}-{part.name}", part=title) for part in page.sections]
-        said = [*([Sentence(page.headline)] if isinstance(one, Explanation) else []), *page.lines("html")]
+        alone = page.headline.removesuffix(".") in {line.text for line in page.lines("terminal")}
+        said = [*([Sentence(page.headline)] if isinstance(one, Explanation) or alone else []), *page.lines("html")]
         verdicts += [replace(line, text=f"{title}: {line.text}") for line in said]
     how_many = Counter(Audit if isinstance(one, Opened) else type(one) for one in results)
     held = join_words([counted(how_many[kind], *nouns) for kind, nouns in RESULTS.items() if how_many[kind]])

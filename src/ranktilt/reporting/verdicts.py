@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import Pair
+from ranktilt.errors import counted
 from ranktilt.reporting.document import Column, Tone
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.figures.tilts import Side
@@ -34,6 +37,18 @@ def tone_of(tilt: Effect, level: float) -> Tone:
     """Return the colour of the side that a comparison favours; none where no side is."""
     kind = tilt.verdict(level)
     return TONES[side_of(kind)] if kind in ("a", "b") else ""
+
+
+def families(correction: str, effects: Iterable[Effect], primary: str) -> str:
+    """Name what p are corrected over: the primary question's tests, and all others."""
+    first, others = 0, 0
+    for e in effects:
+        if e.p == e.p and not e.estimand.descriptive:
+            first, others = first + (e.measure == primary), others + (e.measure != primary)
+    parts = [f"{counted(first, 'test', 'tests')} of {primary}"] if first else []
+    if others:
+        parts.append(f"over the other {others:,}" if first else counted(others, "test", "tests"))
+    return f"{correction.capitalize()} over {', and '.join(parts)}"
 
 
 def could_detect(tilt: Effect) -> list[str]:

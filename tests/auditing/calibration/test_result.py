@@ -111,7 +111,7 @@ class TestNull:
         assert all(is_null(t) for t in found.tilts)
         assert {t.p for t in found.tilts if not np.isnan(t.value)} <= {1.0}
         assert all(np.isnan(t.p) for t in found.tilts if np.isnan(t.value))
-        assert found.verdict("r").favours is None
+        assert found.verdict("r").side is None
 
     @given(worlds(same=True), st.integers(1, 9), st.sampled_from(list(IDS.values())))
     @exact
@@ -126,7 +126,7 @@ class TestNull:
             assert len(kept) <= cut + 1
         found = audited(collection, run)
         assert all(is_null(t) for t in found.tilts)
-        assert found.verdict("r").favours is None
+        assert found.verdict("r").side is None
 
     @pytest.mark.parametrize("text", ["bm25@5", "tfidf@5", "bm25(analyzer=whitespace)@1", "tfidf@1000"])
     @pytest.mark.parametrize("ids", [IDS["copy wins by id"], IDS["human wins by id"]])
@@ -249,4 +249,4 @@ class TestKnownTilt:
         far = [audited(collection, world.run(collection, cut=3, tilt=step)) for step in (-99.0, 99.0)]
         assert [t.value for t in far[0].tilts if t.mean_b] == [-200.0] * len(MEASURES)
         assert [t.value for t in far[1].tilts if t.mean_a] == [200.0] * len(MEASURES)
-        assert [f.verdict("r").favours for f in far] == ["llm", "human"]
+        assert [f.verdict("r").side for f in far] == ["llm", "human"]

@@ -53,7 +53,7 @@ def test_the_audit_finds_what_the_judge_favours(
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         run = ranker("listwise:openai:tiny(window=12,step=6)").rank(collection, first)
     found = audit(collection, [run], ["nDCG@3"], resamples=1_000)
-    assert found.verdict(found.runs[0]).favours == verdict
+    assert found.verdict(found.runs[0]).side == verdict
     notes = " ".join(found.notes)
     kind = "off-format" if judge.prose else "ok"
     assert f"180 answers: 180 {kind}; " in notes

@@ -41,7 +41,7 @@ def pdf() -> dict[str, bytes]:
 
 def of_folder(path: str | None) -> Result:
     found = toy_study()
-    return replace(found, spec={"level": 5.0} if path is None else {**found.spec, "path": path})
+    return replace(found, spec={"level": 5.0, "primary": "nDCG@3"} if path is None else {**found.spec, "path": path})
 
 
 def same_slug() -> Result:

@@ -231,7 +231,7 @@ class _Checks:
                 level = one.estimand.level
                 good = one.value == one.low == one.high == level and one.error == 0 and one.p == 1 and not one.favours
                 counter.add(name, good, one.value - level, f"{where}: {_said(one)}")
-        favours = found.verdict(run.name).favours
+        favours = found.verdict(run.name).side
         counter.add(VERDICT, favours is None, 0.0, f"{where}: favours {favours}")
 
     def _chunk_sizes(self, ranker: Ranker) -> Iterator[CheckOutcome]:

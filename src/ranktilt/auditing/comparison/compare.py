@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ranktilt.auditing.comparison.choices import choice_changes, choice_notes, match_choices
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match
@@ -12,11 +12,13 @@ from ranktilt.auditing.comparison.sentences import contrast_sentence, mean_sente
 from ranktilt.auditing.effects import FEW_QUERIES, Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.inference import contrast_changes, corrected, mean_changes
-from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.verdict import effect_row
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
+from ranktilt.measures.base import estimand
 from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.statistics.correction import CORRECTIONS
 
@@ -26,9 +28,19 @@ class ChangeVerdict(NamedTuple):
 
     run: str
     old_run: str
-    shown: bool
-    """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
+    kind: Literal["differs", "identical", "inconclusive"]
+    side: str | None
+    """The group that the new run lies further toward, where a difference of a tilt is shown."""
     sentence: str
+    primary: str
+    """What is compared."""
+    margin: float | None = None
+    """None: a difference is held against 0."""
+
+    @property
+    def shown(self) -> bool:
+        """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
+        return self.kind == "differs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +54,7 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
     runs : tuple of RunPair
         New run and old run, pair by pair.
     measures : tuple of str
-        Measures of both audits; the first is the primary one, on which verdicts are given.
+        Measures of both audits; verdicts are given on the new one's primary measure.
     pairs : tuple of (str, str)
         Pairs of groups; empty where the audits have no groups.
     tilts : tuple of Change
@@ -75,13 +87,16 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
             if all(c.value == c.error == 0 for c in said) and all(t.growth == 0 for t in primary):
                 what = "the two audits" if self.spec.get("to") is None else f"this run and {runs.old}"
                 names = ", ".join(dict.fromkeys(c.measure for c in said))
-                found.append(ChangeVerdict(*runs, False, f"{runs.new}: {what} are identical on {names}"))
+                text = f"{runs.new}: {what} are identical on {names}"
+                found.append(ChangeVerdict(*runs, "identical", None, text, names))
                 continue
             for one in said:
                 several = one.a != ALL and len({(c.a, c.b) for c in said if c.a != ALL}) > 1
                 sentence = (mean_sentence if one in self.means else contrast_sentence)(one)
                 front = f"{one.a} | {one.b}: " if several else ""
-                found.append(ChangeVerdict(*runs, one.shown, front + sentence))
+                side = one.side(one.leans) if one.shown and one.a != one.b and one.estimand.sided else ""
+                kind: Literal["differs", "inconclusive"] = "differs" if one.shown else "inconclusive"
+                found.append(ChangeVerdict(*runs, kind, side or None, front + sentence, one.measure))
         return found
 
     def of_estimands(self, runs: RunPair) -> list[Change]:
@@ -90,7 +105,7 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
 
     def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
         """Changes of one run on the primary measure."""
-        return [c for c in changes if (c.run, c.old_run, c.measure) == (*runs, *self.measures[:1])]
+        return [c for c in changes if (c.run, c.old_run, c.measure) == (*runs, self.spec.get("primary"))]
 
     @classmethod
     def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +115,8 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
 
     def derived(self) -> dict[str, Any]:
         """The verdicts, for those who read the file."""
-        return {"verdicts": self.verdicts()}
+        effects = [effect_row(change, 0.0) for change in (*self.tilts, *self.means, *self.estimates)]
+        return {"verdicts": self.verdicts(), "next_steps": (), "effects": effects}
 
 
 def compare(
@@ -171,6 +187,7 @@ def compare(
         "new": _origin(new),
         "old": _origin(old),
         "to": to,
+        "primary": _primary(new, found.measures),
     }
     notes = (*found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
     return Comparison(spec, found.runs, found.measures, found.pairs, tilts, means, notes, estimates)
@@ -192,6 +209,13 @@ def _compare_choices(
     }  # fmt: skip
     notes = (*choice_notes(new, old), *change_notes(rows, (), resamples))
     return Comparison(spec, (RunPair(new.model, old.model),), (), (), (), (), notes, rows)
+
+
+def _primary(new: Audit, measures: Sequence[str]) -> str | None:
+    """The measure that verdicts speak of: the new audit's, where both hold it."""
+    usual = usual_primary(list(map(estimand, measures)))
+    own = repr(new.primary_measure) if new.measures else ""
+    return own if own in measures else None if usual is None else repr(usual)
 
 
 def _origin(audit: Audit | PairwiseAudit) -> dict[str, Any]:

@@ -238,7 +238,7 @@ def ranking_verdicts(audit: Audit, sides: TwoGroups) -> Iterator[RankingVerdict]
     other = next(name for name in pair if name != sides.protected)
     for run in audit.runs:
         found = audit.verdict(run, sides.protected, other)
-        favours = found.favours and (sides.protected if found.favours == sides.protected else sides.unprotected)
+        favours = found.side and (sides.protected if found.side == sides.protected else sides.unprotected)
         yield RankingVerdict(run, found.kind, favours, found.sentence)
 
 

@@ -8,17 +8,20 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ranktilt.auditing.effects import ALPHA
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.pairwise.pairs import Kind
-from ranktilt.auditing.verdict import across, probability
+from ranktilt.auditing.verdict import Verdict, across, effect_row, probability
 from ranktilt.errors import counted, join_words
 from ranktilt.io.artifact import Result
+from ranktilt.measures.margin import margin_words
+from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.statistics.correction import detectable_effect
 
 EVEN = 0.5
 """The share of what was decided that favours nobody; and of answers naming the first document without position bias."""
 COUNTS = ("both-agree", "each")
 Outcome = Literal["favours", "level", "inconclusive"]
+"""Kinds of verdicts that say something of two groups."""
 
 
 @dataclass(frozen=True)
@@ -85,23 +88,6 @@ class PairOutcome:
     def detectable(self) -> float:
         """The smallest distance of the preference from .5 that such queries and documents detect with 80 % power."""
         return detectable_effect(self.error, self.tests, min(self.votes, self.documents))
-
-    @property
-    def testable(self) -> bool:
-        """Whether so many queries and documents could give a corrected p below .05 at all."""
-        return 2.0 ** (1 - min(self.votes, self.documents)) * self.tests < ALPHA
-
-    def verdict(self, level: float) -> Outcome:
-        """Say whether a side is favoured (corrected p < .05, the interval excludes .5), or the interval is in ±`level`.
-
-        `level` is a share, such as .05.
-        """
-        if np.isnan(self.preference.value) or not self.testable:
-            return "inconclusive"
-        if self.p_corrected < ALPHA and self.preference.uneven:
-            return "favours"
-        within = EVEN - level <= self.preference.low and self.preference.high <= EVEN + level
-        return "level" if within else "inconclusive"
 
     def derived(self) -> dict[str, Any]:
         """What a file tells besides its fields."""
@@ -174,28 +160,50 @@ class PairwiseAudit(
 
     @property
     def level(self) -> float:
-        """Half-width of what counts as level, a share."""
-        return float(self.spec["level"]) / 100
+        """Half-width of what counts as level, in points."""
+        return float(self.spec["level"])
 
     def require_whole(self) -> None:
         """Refuse a file without what sentences are made of."""
-        if not 0 <= self.level <= 1 or self.spec["count"] not in COUNTS:
+        if not 0 <= self.level <= 100 or self.spec["count"] not in COUNTS:
             raise ValueError(f"spec: expected a level of 0 to 100 and count as one of {', '.join(COUNTS)}")
         if type(self.spec["resamples"]) is not int or type(self.spec["correction"]) is not str:
             raise ValueError("spec: expected resamples as a whole number and correction as text")
 
     def favours(self, one: PairOutcome) -> str | None:
         """Return the side that is favoured on a kind of pairs; None where none is."""
-        if one.verdict(self.level) != "favours":
-            return None
-        return self.protected if one.preference.value > EVEN else self.unprotected
+        effect = self.effect(one)
+        return effect.side(effect.verdict(self.level)) or None
+
+    def effect(self, one: PairOutcome) -> Effect:
+        """Return the preference on a kind of pairs as an effect, whose level is 0."""
+        low, value, high = (share - EVEN for share in (one.preference.low, one.preference.value, one.preference.high))
+        return Effect(
+            self.model, PreferenceOfPairs(pairs=one.kind), self.protected, self.unprotected, value, low, high,
+            one.error, one.p, one.p_corrected, one.queries, tests=one.tests, votes=min(one.votes, one.documents),
+        )  # fmt: skip
+
+    def kind(self, one: PairOutcome) -> Outcome:
+        """Say whether a side is favoured on a kind of pairs, by the rule of all verdicts."""
+        found = self.effect(one).verdict(self.level)
+        return found if found in ("level", "inconclusive") else "favours"
+
+    def verdict(self, one: PairOutcome) -> Verdict:
+        """Return the verdict on a kind of pairs."""
+        effect = self.effect(one)
+        slight = effect.favours != "" and effect.extent(self.level) == "within"
+        sides = self.protected, self.unprotected
+        return Verdict(
+            self.model, self.kind(one), self.favours(one), self.sentence(one), effect.measure, self.level, slight, 1, 1,
+            *sides,
+        )  # fmt: skip
 
     def summary(self, outcomes: Iterable[PairOutcome]) -> str:
         """Say the verdicts in short: ``favours male documents on relevant and irrelevant pairs``."""
         words = {"level": "is level", "inconclusive": "is inconclusive"}
         kinds: dict[str, list[str]] = {}
         for one in outcomes:
-            said = words.get(one.verdict(self.level), f"favours {self.favours(one)} documents")
+            said = words.get(self.kind(one), f"favours {self.favours(one)} documents")
             kinds.setdefault(said, []).append(one.kind)
         return join_words([f"{said} on {join_words(on)} pairs" for said, on in kinds.items()])
 
@@ -208,11 +216,12 @@ class PairwiseAudit(
             f"{self.protected} is chosen in {value} of the {one.decided:,} {of}, 95 % interval [{low}, {high}] "
             f"(ratio {ratio.value:.2f}), corrected p {probability(one.p_corrected)}"
         )
-        outcome, where = one.verdict(self.level), f"{one.kind} pairs"
+        outcome, where, effect = self.kind(one), f"{one.kind} pairs", self.effect(one)
         if outcome == "favours":
-            return f"{self.model} favours {self.favours(one)} documents on {where}: {numbers}"
+            slightly = f", slightly: within {margin_words(self.level)}" * (effect.extent(self.level) == "within")
+            return f"{self.model} favours {self.favours(one)} documents on {where}{slightly}: {numbers}"
         if outcome == "level":
-            margin = f"within {50 - 100 * self.level:g} to {50 + 100 * self.level:g} %"
+            margin = f"within {50 - self.level:g} to {50 + self.level:g} %"
             return (
                 f"{self.model} is level between {self.protected} and {self.unprotected} on {where}: {numbers}, {margin}"
             )
@@ -223,7 +232,7 @@ class PairwiseAudit(
         if one.detectable > EVEN:
             could = "these pairs could not detect any preference"
         could = across(one.p_corrected, "50 %") or could
-        if not one.testable:
+        if not effect.testable:
             could = f"{counted(one.votes, 'query with a decision is', 'queries with a decision are')} too few to test"
             if one.documents < one.votes:
                 told = counted(one.documents, "document", "documents")
@@ -240,7 +249,7 @@ class PairwiseAudit(
                 one
                 for one in self.outcomes
                 if self.favours(one) != ranking.favours
-                and (one.verdict(self.level) == "favours" if one_sided else one.verdict(self.level) != "inconclusive")
+                and (self.kind(one) == "favours" if one_sided else self.kind(one) != "inconclusive")
             ]
             if not other or ranking.outcome not in get_args(Outcome):
                 continue
@@ -255,10 +264,8 @@ class PairwiseAudit(
     def derived(self) -> dict[str, Any]:
         """The verdicts, for those who read the file."""
         return {
-            "verdicts": [
-                {"kind": one.kind, "verdict": one.verdict(self.level), "favours": self.favours(one),
-                 "sentence": self.sentence(one)}
-                for one in self.outcomes
-            ],
+            "verdicts": [self.verdict(one) for one in self.outcomes],
+            "next_steps": (),
+            "effects": [effect_row(self.effect(one), self.level) for one in self.outcomes],
             "disagreements": self.disagreements,
         }  # fmt: skip

@@ -43,13 +43,13 @@ class Numbers:
             tilt[:, number] = parts(values[:, :, a], values[:, :, b])
         return cls(pairs, values, tilt, _heads(audit, runs, pairs))
 
-    def order(self) -> Ints:
-        """Queries by what they bring to the tilt, the most first."""
+    def order(self, place: int = 0) -> Ints:
+        """Queries by what they bring to the tilt on the measure at a place, the most first."""
         margins = np.abs(self.heads[..., 0] - self.heads[..., 1]).astype(np.float64)[:, :, None]
         pulls = np.abs(np.nan_to_num(self.tilt)) if self.tilt.shape[2] else margins
         total = pulls.sum(axis=-1, keepdims=True)
         shares = np.divide(pulls, total, out=np.zeros_like(pulls), where=total > 0)
-        first, every = (part.max(axis=(0, 1, 2), initial=0.0) for part in (shares[:, :1, :1], shares))
+        first, every = (part.max(axis=(0, 1, 2), initial=0.0) for part in (shares[:, :1, place : place + 1], shares))
         return np.lexsort((-every, -first))
 
 

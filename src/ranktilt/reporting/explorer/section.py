@@ -49,7 +49,9 @@ def explorer(opened: Opened, *, budget: int = BUDGET, depth: int = DEPTH) -> Exp
         raise UserError("this is not the collection that was audited: its queries or groups differ")
     names = tuple(run.name for run in runs)
     numbers = Numbers.of(audit, names)
-    order = _candidates(collection, runs, audit.queries, numbers.order(), budget=budget, depth=depth)
+    order = _candidates(
+        collection, runs, audit.queries, numbers.order(audit.place if audit.measures else 0), budget=budget, depth=depth
+    )
     ties = str(audit.spec.get("ties", "expected"))
     found = lists(collection, groups, judgments, runs, queries=order, depth=depth, ties=ties)
     material = Material(audit, collection, groups, judgments, names, order, numbers, found, depth)
@@ -108,7 +110,7 @@ def _why(material: Material) -> str:
         return "the first ones"
     a, b = numbers.pairs[0]
     if audit.measures:
-        return f"those that contribute most to some ranker's Relative Δ ({audit.measures[0]!r}, {a} against {b})"
+        return f"those that contribute most to some ranker's Relative Δ ({audit.primary_measure!r}, {a} against {b})"
     return f"those in which the twins of {a} and {b} differ most"
 
 
@@ -164,7 +166,7 @@ def _columns(material: Material, pair: Pair | None, names: tuple[str, ...]) -> t
         a, b = pair if pair is not None else ("", "")
         sides = ((a, f"twins in which {a} stands higher"), (b, f"twins in which {b} stands higher"))
         return tuple(Column(name, hint=hint) for name, hint in (*sides, ("tied", "twins with equal scores")))
-    primary = repr(material.audit.measures[0])
+    primary = repr(material.audit.primary_measure)
     if pair is None:
         return (Column(primary, hint=f"{primary} of all relevant documents, in %"),)
     part = Column("part of Relative Δ", hint=f"points of Relative Δ that the query brings; positive for {pair[0]}")
@@ -188,10 +190,10 @@ def _row(material: Material, query: int, pair: Pair | None, names: tuple[str, ..
 
 def _measured(material: Material, run: int, query: int, pair: Pair | None, names: tuple[str, ...]) -> list[Cell]:
     """What a run has of a query on the primary measure."""
-    values = material.numbers.values[run, 0, :, query]
+    values = material.numbers.values[run, material.audit.place, :, query]
     shown = [float(values[material.audit.groups.index(name)]) for name in (names if pair is not None else (ALL,))]
     cells = [Cell(percent(value), value) for value in shown]
-    return cells if pair is None else [_part(float(material.numbers.tilt[run, 0, 0, query])), *cells]
+    return cells if pair is None else [_part(float(material.numbers.tilt[run, 0, material.audit.place, query])), *cells]
 
 
 def _part(value: float) -> Cell:
@@ -211,16 +213,15 @@ def _which(material: Material, pair: Pair | None) -> str:
     if pair is None:
         return ""
     if material.audit.measures:
-        return (
-            f", those first that contribute most to Relative Δ ({material.audit.measures[0]!r}, {pair[0]} − {pair[1]})"
-        )
+        question = f"{material.audit.primary_measure!r}, {pair[0]} − {pair[1]}"
+        return f", those first that contribute most to Relative Δ ({question})"
     return f", those first in which the twins of {pair[0]} and {pair[1]} differ most"
 
 
 def _note(material: Material, pair: Pair | None, sides: tuple[str, ...]) -> str:
     if not material.audit.measures:
         return "Of twins with at least one side retrieved: how often each stands higher."
-    primary = repr(material.audit.measures[0])
+    primary = repr(material.audit.primary_measure)
     if pair is None:
         return f"{primary} in %."
     beside = f" Beside them {primary} of each group in %." if sides else ""

@@ -37,7 +37,7 @@ def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
     clear = dict.fromkeys(pairs, -1.0)
     for tilt in audit.tilts:
         size = abs(tilt.value - tilt.level)
-        if tilt.measure == repr(audit.measures[0]) and size > 0:
+        if tilt.measure == repr(audit.primary_measure) and size > 0:
             pair = tilt.a, tilt.b
             clear[pair] = max(clear[pair], size / tilt.error if tilt.error else np.inf)
     chosen = set(sorted(pairs, key=lambda pair: -clear[pair])[:MOST_PAIRS])
@@ -47,7 +47,7 @@ def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
 def tilt_figure(audit: Audit, pair: Pair) -> Figure:
     """Draw Relative Δ of every ranker and measure between two groups."""
     every = len(audit.runs) * (len(audit.measures) + 1) <= MOST_ROWS
-    measures = [repr(one) for one in (audit.measures if every else audit.measures[:1])]
+    measures = [repr(one) for one in (audit.measures if every else [audit.primary_measure])]
     found = {run: [t for t in _tilts(audit, run, pair) if t.measure in measures] for run in audit.runs}
     marks = {run: [tilt_mark(t, audit.level) for t in some] for run, some in found.items()}
     one = measures[0] if len(measures) == 1 else ""
@@ -114,7 +114,7 @@ def card_figure(audit: Audit, pair: Pair) -> Figure | None:
 
 def effectiveness(audit: Audit) -> dict[str, tuple[float, Interval]]:
     """Give each ranker's mean on the primary measure over all documents, with its interval."""
-    found = {run: audit.values[place, 0, audit.groups.index(ALL)] for place, run in enumerate(audit.runs)}
+    found = {run: audit.values[place, audit.place, audit.groups.index(ALL)] for place, run in enumerate(audit.runs)}
     families: dict[bytes, list[str]] = defaultdict(list)
     for run, values in found.items():
         distinct = audit.distinct(run)
@@ -134,8 +134,8 @@ def effectiveness(audit: Audit) -> dict[str, tuple[float, Interval]]:
 
 def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]]) -> Figure:
     """Draw Relative Δ beside effectiveness, both on the primary measure."""
-    name = repr(audit.measures[0])
-    tilt = {run: _tilts(audit, run, pair)[0] for run in audit.runs}
+    name = repr(audit.primary_measure)
+    tilt = {run: _tilts(audit, run, pair)[audit.place] for run in audit.runs}
     points = []
     for run, (mean, spread) in found.items():
         shown = tilt_mark(tilt[run], audit.level, run)
@@ -163,17 +163,17 @@ def control_figure(audit: Audit, pair: Pair) -> Figure:
     """Draw Relative Δ on the primary measure raw and under each control."""
     marks = {
         run: [
-            tilt_mark(one.tilts[0], audit.level, one.control)
+            tilt_mark(one.tilts[audit.place], audit.level, one.control)
             for one in audit.controls
             if one.run == run and (one.a, one.b) == pair and one.tilts
         ]
         for run in audit.runs
     }
-    name = repr(audit.measures[0])
+    name = repr(audit.primary_measure)
     said = []
     for run in audit.runs:
         rows = [one for one in audit.controls if (one.run, one.a, one.b) == (run, *pair) and one.tilts]
-        said.append(f"{run}: " + ", ".join(f"{one.control} {_marked(one.tilts[0])}" for one in rows) + ".")
+        said.append(f"{run}: " + ", ".join(f"{one.control} {_marked(one.tilts[audit.place])}" for one in rows) + ".")
     twins = all(t.twins for t in audit.tilts if (t.a, t.b) == pair)
     return Figure(
         f"Relative Δ of {name}, raw and controlled, {pair[0]} against {pair[1]}",
@@ -202,7 +202,8 @@ def _said(audit: Audit, pair: Pair) -> str:
     kinds: dict[Side, list[str]] = {side: [] for side in named_as}
     said = []
     for run in audit.runs:
-        first, *rest = _tilts(audit, run, pair)
+        rest = _tilts(audit, run, pair)
+        first = rest.pop(audit.place)
         kind = first.verdict(audit.level)
         kinds[side_of(kind)].append(run)
         same = 1 + sum(t.verdict(audit.level) == kind for t in rest)
@@ -212,7 +213,7 @@ def _said(audit: Audit, pair: Pair) -> str:
     if len(audit.runs) <= _MOST_SAID:
         return " ".join(said)
     counts = [f"{len(runs)} {named_as[side].replace('favours', 'favour')}" for side, runs in kinds.items() if runs]
-    return f"Of {len(audit.runs)} rankers on {audit.measures[0]!r}: {', '.join(counts)}."
+    return f"Of {len(audit.runs)} rankers on {audit.primary_measure!r}: {', '.join(counts)}."
 
 
 def _numbers(audit: Audit, pair: Pair) -> Table:
@@ -290,7 +291,7 @@ def _best(audit: Audit, found: dict[str, tuple[float, Interval]], tilt: dict[str
 
 
 def _beside(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]], tilt: dict[str, Effect]) -> Table:
-    name = repr(audit.measures[0])
+    name = repr(audit.primary_measure)
     columns = (
         named("ranker"), Column(f"{name}, %"), Column("its 95 % interval"), Column("Relative Δ, %"),
         Column("95 % interval"),

@@ -161,7 +161,7 @@ def _by_temperature(study: Study, series: str, name: str) -> PaperFigure:
         figure,
         f"Relative Δ by temperature, {study.reference} against {series}",
         f"Above 0 a ranker puts {study.reference} text higher, below 0 the rewrites. Bars: 95 % intervals over "
-        f"queries.{band} {study.measures[0]}: {_tilts_by_temperature(study, series)}.",
+        f"queries.{band} {study.primary}: {_tilts_by_temperature(study, series)}.",
     )
 
 
@@ -170,7 +170,7 @@ def _tilts_by_temperature(study: Study, series: str) -> str:
     for run in study.runs:
         tilts = [
             f"{signed(tilt.value) if np.isfinite(tilt.value) else 'undefined'} at {source.temperature:g}"
-            for source, tilt in study.points(run, study.measures[0], series)
+            for source, tilt in study.points(run, study.primary, series)
         ]
         lines.append(f"{run} {', '.join(tilts)}")
     return "; ".join(lines)

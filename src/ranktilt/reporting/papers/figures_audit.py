@@ -56,7 +56,7 @@ def audit_figures(opened: Opened) -> Iterator[PaperFigure]:
         tilts = [t for t in audit.tilts if (t.a, t.b) == pair]
         if any(np.isfinite(t.value) for t in tilts):
             yield from _forests(audit, tilts, f"tilt{end}")
-        first = [t for t in tilts if t.measure == repr(audit.measures[0])]
+        first = [t for t in tilts if t.measure == repr(audit.primary_measure)]
         if any(np.isfinite(t.value) for t in first):
             yield _scatter(audit, first, f"effectiveness{end}")
     if opened.collection is not None and opened.runs and len(audit.groups) > 1:

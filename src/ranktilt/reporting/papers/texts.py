@@ -57,7 +57,7 @@ class _Rewrites:
     @cached_property
     def points(self) -> dict[str, float]:
         """Each query's part of Relative Δ, added up over the rankers; one ranker's parts sum to its Relative Δ."""
-        measure = self.audit.measures[0]
+        measure = self.audit.primary_measure
         found = np.stack([contributions(self.audit, run, measure, self.a, self.b) for run in self.audit.runs])
         total = found[~np.isnan(found).all(axis=1)].sum(axis=0)  # a ranker that finds nothing relevant has none
         return {query: value for query, value in zip(self.audit.queries, total.tolist(), strict=True) if value == value}
@@ -211,7 +211,7 @@ def _notes(sides: _AllRewrites, wanted: Sequence[str], *, named: bool) -> Iterat
         )
         yield (
             f"Chosen: of {counted(len(audit.queries), 'query', 'queries')} the {len(wanted)} that contribute most to "
-            f"Relative Δ of {audit.measures[0]!r}, {over} added up; of each the relevant pair {which}."
+            f"Relative Δ of {audit.primary_measure!r}, {over} added up; of each the relevant pair {which}."
         )
     parts = [f"{query} {signed(sides.points[query])}" for query in wanted if query in sides.points]
     if parts:

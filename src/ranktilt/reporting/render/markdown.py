@@ -23,8 +23,9 @@ def markdown_document(document: Document, *, notes: bool = True) -> str:
             parts += [[f"### {escaped(section.title)}"], [escaped(" ".join(section.lead))]]
         for block in section.shown("markdown"):
             parts += _block(block, notes=notes)
-    said += [*document.legend, *document.notes] if notes else []
-    parts.append([f"- {escaped(text)}" for text in said])
+    steps = [f"- Next: {escaped(step.text)}: {code(step.command)}" for step in document.next_steps]
+    beside = [*document.legend, *document.notes] if notes else []
+    parts.append([*(f"- {escaped(text)}" for text in said), *steps, *(f"- {escaped(text)}" for text in beside)])
     if document.commands:
         parts.append([f"Make it again: {', then '.join(map(code, document.commands))}"])
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"

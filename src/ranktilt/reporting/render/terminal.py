@@ -65,6 +65,8 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
                     console.print(part, soft_wrap=wrapped or isinstance(block, Points | Pairs))
         for line in document.lines("terminal", notes=notes):
             console.print(Text(line.text, style=_EMPHASIS[line.emphasis]), soft_wrap=plain)
+        for step in document.next_steps:
+            console.print(Text(f"Next: {step.text}: {step.command}"), soft_wrap=True)
         for note in (*document.legend, *document.notes) if notes else ():
             console.print(Text(note, style="dim"), soft_wrap=plain)
         if document.outcome:

@@ -10,6 +10,7 @@ import polars as pl
 
 from ranktilt.auditing.effects import TABLE_COLUMNS
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.next_steps import next_steps
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
 from ranktilt.errors import counted, join_words
@@ -48,6 +49,7 @@ def view(result: Audit | Opened, *, texts: bool = True) -> Document:
         headline=audit_headline(audit),
         sections=tuple(sections),
         sentences=audit_sentences(audit),
+        next_steps=next_steps(audit),
         legend=tuple(legend(audit)),
         notes=audit.notes,
         method=audit_notes(audit),
@@ -60,10 +62,10 @@ def audit_headline(audit: Audit) -> str:
     pairs = audit.judged_pairs
     if not pairs:
         return _ungrouped(audit)
-    asked = _question_title(audit)
-    where = f"On {asked}, " if asked else ""
+    if len(pairs) == len(audit.runs) == 1:
+        return f"{audit.verdict(audit.runs[0]).sentence}."
     said = _summed(audit, pairs[0]) if len(pairs) == 1 else _all_pairs(audit, pairs)
-    return f"{where}{said}."
+    return f"{said} (by {'' if audit.primary is None else audit.primary.title})."
 
 
 def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
@@ -73,7 +75,10 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     """
     pairs = audit.judged_pairs
     tones = [_tone(audit.verdict(run, *pair), pair) for run in audit.runs for pair in pairs]
-    lines = [Sentence(text, tone, "strong") for text, tone in zip(verdict_sentences(audit), tones, strict=True)]
+    only = TEXT if len(tones) == 1 else ()  # on a page it is the headline
+    lines = [
+        Sentence(text, tone, "strong", only=only) for text, tone in zip(verdict_sentences(audit), tones, strict=True)
+    ]
     told = [Sentence(text, "unsure", "strong") for text in (*conflict_sentences(audit), *control_sentences(audit))]
     if len(lines) <= _MOST_AT_ONCE:
         return (*lines, *told)
@@ -85,14 +90,9 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     return (*(replace(line, only=TEXT) for line in lines), *on_page, *told)
 
 
-def _question_title(audit: Audit) -> str:
-    """What verdicts rest on: the primary measure, or the card's question where nothing is judged."""
-    return "" if audit.primary is None else audit.primary.title
-
-
 def _tone(found: Judged, pair: Pair) -> Tone:
     if found.kind == "favours":
-        return "first" if found.favours == pair[0] else "second"
+        return "first" if found.side == pair[0] else "second"
     return "good" if found.kind == "level" else "unsure"
 
 
@@ -114,7 +114,7 @@ def _summed(audit: Audit, pair: Pair) -> str:
 
 
 def _of(found: dict[str, Judged], kind: str, favours: str | None = None) -> list[str]:
-    return [run for run, one in found.items() if one.kind == kind and one.favours == favours]
+    return [run for run, one in found.items() if one.kind == kind and one.side == favours]
 
 
 def _who(members: Sequence[str], runs: Sequence[str]) -> str:
@@ -146,7 +146,7 @@ def _verdict_counts(kinds: Counter[str], pairs: int) -> str:
 
 
 def _ungrouped(audit: Audit) -> str:
-    name = repr(audit.measures[0])
+    name = repr(audit.primary_measure)
     means = audit.by_group().filter(group=ALL, measure=name)["mean"].to_list()
     if len(means) == 1:
         return f"{audit.runs[0]}: {name} {percent(means[0])} %; no groups were compared."

@@ -8,8 +8,10 @@ from ranktilt.auditing.confounds import confound_sentence
 from ranktilt.auditing.effects import FEW_QUERIES, Effect, conflicts
 from ranktilt.auditing.numerical_noise import ROUNDOFF, precision
 from ranktilt.auditing.result import RAW, Audit
-from ranktilt.errors import counted, join_words
+from ranktilt.errors import join_words
+from ranktilt.measures.margin import margin_words
 from ranktilt.reporting.numbers import signed
+from ranktilt.reporting.verdicts import families
 from ranktilt.statistics.correction import detectable_effect
 
 _HEADS_TEST = "the larger p of a sign test over queries and of labels exchanged within origins, in all queries at once."
@@ -65,16 +67,17 @@ def conflict_sentences(audit: Audit) -> list[str]:
 def control_sentences(audit: Audit) -> list[str]:
     """Say for each run which control changes the verdict on the primary measure."""
     said = []
-    raws = {(one.run, one.a, one.b): one.tilts[0] for one in audit.controls if one.control == RAW and one.tilts}
+    place = audit.place if audit.measures else 0
+    raws = {(one.run, one.a, one.b): one.tilts[place] for one in audit.controls if one.control == RAW and one.tilts}
     for one in audit.controls:
         raw = raws.get((one.run, one.a, one.b))
-        if raw is None or not one.moves or not one.moves[0].shown:
+        if raw is None or not one.moves or not one.moves[place].shown:
             continue
-        before, after = raw.verdict(audit.level), one.tilts[0].verdict(audit.level)
+        before, after = raw.verdict(audit.level), one.tilts[place].verdict(audit.level)
         if before != after:
             said.append(
                 f"{one.run}, control {one.control}: Relative Δ on {raw.measure} moves from {signed(raw.value)} to "
-                f"{signed(one.tilts[0].value)} %; the verdict from {_kind(raw, before)} to {_kind(raw, after)}"
+                f"{signed(one.tilts[place].value)} %; the verdict from {_kind(raw, before)} to {_kind(raw, after)}"
             )
     return said
 
@@ -101,12 +104,11 @@ def table_legend(audit: Audit) -> list[str]:
         names = [twin_test(spec["test"])] if True in kinds else []
         names += ["test against shuffled labels"] if False in kinds else []
         test = f"for twins {names[0]}, for other groups {names[1]}" if len(names) == 2 else names[0]
-        tests = counted(len(audit.tilts), "test", "tests")
+        over = families(str(spec["correction"]), audit.tilts, repr(audit.primary))
         lines = [
-            f"Means and Relative Δ in %: {sides}{more}. * corrected p < .05 ({str(spec['correction']).capitalize()} "
-            f"over {tests}; {test}).",
-            f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what documents "
-            "add. "
+            f"Means and Relative Δ in %: {sides}{more}. * corrected p < .05 ({over}; {test}).",
+            f"95 % intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what "
+            "documents add. "
             + ("Ties: expected value over all orders." if spec["ties"] == "expected" else "Ties: trec_eval's, by id.")
             + (" Means rounded to 0.1 % as in the papers." if spec["rounding"] == "paper" else ""),
         ]
@@ -115,7 +117,7 @@ def table_legend(audit: Audit) -> list[str]:
             lines.append(f"{which}: level is the median of random labels (shuffled within each query), not 0.")
     elif audit.estimates:
         wide = ", widened by what documents add" if any(e.estimand.sided for e in audit.estimates) else ""
-        lines.append(f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples{wide}. Ties: averaged.")
+        lines.append(f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples{wide}. Ties: averaged.")
     return [*lines, *noise_legend(audit)]
 
 
@@ -126,7 +128,7 @@ def noise_legend(audit: Audit) -> list[str]:
         f"{one.run}{f' ({one.a} | {one.b})' if many else ''} ±{one.points:.1f} points ({one.resolution})"
         for one in audit.noise
     ]
-    lines = [f"Numerical noise of Relative Δ {audit.measures[0]!r}: {', '.join(said)}."] if said else []
+    lines = [f"Numerical noise of Relative Δ {audit.primary_measure!r}: {', '.join(said)}."] if said else []
     others = {str(spec.get("ranker")): precision(spec) for spec in audit.spec.get("runs", ())}
     for one in audit.noise:
         others.pop(one.run, None)
@@ -155,8 +157,7 @@ def card_legend(audit: Audit) -> list[str]:
             "Head-to-head: pairs that the first side wins minus those it loses, in % of pairs with a side retrieved; "
             + _HEADS_TEST
         )
-    tests = sum(e.p == e.p and not e.estimand.descriptive for e in audit.estimates)
-    corrected = f"{str(audit.spec['correction']).capitalize()} over the card's {counted(tests, 'test', 'tests')}"
+    corrected = families(str(audit.spec["correction"]), audit.estimates, repr(audit.primary))
     described = dict.fromkeys(e.name for e in audit.estimates if e.estimand.descriptive)
     gap = "".join(f", without the {name}, which only describes" for name in described)
     said.append(f"{'Other p' if heads else 'p'}: {_tests(audit)}; {corrected}{gap}.")
@@ -196,10 +197,11 @@ def control_legend(audit: Audit) -> list[str]:
     if not meanings:  # the rows say why none was applied
         return []
     said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)
-    tests = counted(max(t.tests for c in audit.controls for t in c.tilts), "test", "tests")
+    tilts = {id(t): t for c in audit.controls for t in c.tilts}.values()
+    over = families(str(audit.spec["correction"]), tilts, repr(audit.primary))
     return [
         f"Controls (Relative Δ in %, ranked again where texts changed): {said}. * corrected p < .05 over the raw and "
-        f"controlled values together ({tests}); moved: points, with 95 % paired bootstrap interval."
+        f"controlled values together ({over}); moved: points, with 95 % paired bootstrap interval."
     ]
 
 
@@ -252,11 +254,12 @@ def _compared(audit: Audit) -> Iterator[str]:
     )
     yield " ".join(_test_sentences(audit))
     yield (
-        "“Favours” is said on the primary measure, the first one, where the corrected p is below .05 and the 95 % "
-        f"interval excludes the level value; “level” where the whole interval lies within ±{audit.level:g} points of "
-        "it; “inconclusive” otherwise, which is not the same as level."
+        f"“Favours” is said on the primary question, {audit.primary!r}, which does not depend on the data: where the "
+        "corrected p is below .05 and the 95 % interval excludes the level value, “slightly” where all of the interval "
+        f"lies within {margin_words(audit.margin)} of it; “level” where it does and no side is favoured; "
+        "“inconclusive” otherwise, which is not the same as level."
     )
-    tests = max(t.tests for t in audit.tilts)
+    tests = max(t.tests for t in audit.tilts if t.measure == repr(audit.primary_measure))
     level = "one test at 5 %" if tests == 1 else f"the first step of a correction over {tests} tests"
     yield (
         f"What could be detected is some {detectable_effect(1.0, tests):.1f} standard errors of the resamples, more of "
@@ -288,8 +291,8 @@ def _test_sentences(audit: Audit) -> Iterator[str]:
             "others, as far apart as one label a document puts them. The random band holds 95 % of what that gives; "
             "the median is the level value."
         )
-    named = str(spec["correction"]).capitalize()
-    yield f"p is corrected ({named}) over {counted(len(audit.tilts), 'test', 'tests')}: every ranker, measure and pair."
+    over = families(str(spec["correction"]), audit.tilts, repr(audit.primary))
+    yield f"p is corrected: {over}: every ranker and pair of the primary question, and of all other measures."
 
 
 def _card_methods(audit: Audit) -> Iterator[str]:

@@ -196,7 +196,7 @@ def control_table(audit: Audit) -> Table:
     columns = (
         Column("control", number=False, header=True, label="", width=_CHANGED),
         *(Column(name, spread=True) for name in measures),
-        Column(f"moved on {measures[0]}", part="last"),
+        Column(f"moved on {measures[audit.place]}", part="last"),
         Column("changed", number=False, beneath=True),
     )
     rows = tuple(
@@ -217,8 +217,8 @@ def control_table(audit: Audit) -> Table:
 def _control_row(audit: Audit, one: Controlled, pair: Pair) -> Row:
     cells = [_delta(t, audit.level) for t in one.tilts] or [Cell("")] * len(audit.measures)
     moved = Cell("")
-    if one.moves and one.moves[0].value == one.moves[0].value:
-        first = one.moves[0]
+    first = one.moves[audit.place] if one.moves else None
+    if first is not None and first.value == first.value:
         moved = Cell(f"{signed(first.value)} {interval(first.low, first.high)}", first.value, emphasis="quiet")
     row = (Cell(one.control), *cells, moved, Cell(one.changed))
     return Row(row, *_group(audit, one.run, pair, "raw and controlled"))

@@ -62,7 +62,7 @@ def view(found: Explanation) -> Document:
 
 
 def _headline(found: Explanation, effects: Sequence[EffectSize]) -> str:
-    """What differs most; without effect sizes, what was found, or how many there are where that is too long."""
+    """What differs most; without effect sizes, what was found, of which the first where that is too long."""
     shown = next((e for e in effects if e.shown), None)
     if shown is not None:
         side, g = "higher" if shown.g > 0 else "lower", f"{always_signed(shown.g)} {_interval(shown)}"
@@ -76,8 +76,8 @@ def _headline(found: Explanation, effects: Sequence[EffectSize]) -> str:
     said = " ".join(one.summary for one in found.results) or "Nothing was measured."
     if len(said) <= _LONGEST:
         return said
-    probes = counted(len(found.results), "question", "questions")
-    return f"{probes} about the texts of {join_words(found.sources)}, held against {found.reference}."
+    first = next(one.summary for one in found.results if one.summary)
+    return first if len(first) <= _LONGEST else f"{first.partition(': ')[0]}."
 
 
 def _others(effects: Sequence[EffectSize]) -> list[str]:

@@ -10,8 +10,8 @@ from ranktilt.auditing.gate import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, Tone, printed
 from ranktilt.reporting.numbers import ends, signed
 
-_SIGNS: dict[Outcome, str] = {"level": "✓", "tilted": "✗", "inconclusive": "?"}
-_TONES: dict[Outcome, Tone] = {"level": "good", "tilted": "bad", "inconclusive": "unsure"}
+_SIGNS: dict[Outcome, str] = {"level": "✓", "within": "✓", "tilted": "✗", "inconclusive": "?"}
+_TONES: dict[Outcome, Tone] = {"level": "good", "within": "good", "tilted": "bad", "inconclusive": "unsure"}
 _LABEL = 26
 
 

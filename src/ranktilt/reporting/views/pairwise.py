@@ -78,16 +78,16 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
     rows = []
     for one in decided:
         value, low, high = (100 * (share - EVEN) for share in astuple(one.preference))
-        rows.append(ForestRow(f"{one.kind} pairs", value, low, high, tone=_TONES[one.verdict(found.level)]))
+        rows.append(ForestRow(f"{one.kind} pairs", value, low, high, tone=_TONES[found.kind(one)]))
     says = "; ".join(f"{one.kind} pairs: {percent(one.preference.value)} %" for one in decided)
     drawing = forest(rows, x=f"share of {found.protected} among what is decided, less 50 %, in points",
-                     margin=100 * found.level)  # fmt: skip
+                     margin=found.level)  # fmt: skip
     yield Figure(f"How often {found.protected} documents are chosen", f"{says}; 50 % is level.", drawing)
 
 
 def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
     for one in found.outcomes:
-        yield Sentence(found.sentence(one), _TONES[one.verdict(found.level)], "strong")
+        yield Sentence(found.sentence(one), _TONES[found.kind(one)], "strong")
     said = [
         f"{percent(one.first.value)} % of the answers on {one.kind} pairs [{percent(one.first.low)}, "
         f"{percent(one.first.high)}]"
@@ -123,7 +123,7 @@ def legend(found: PairwiseAudit) -> Iterator[str]:
     yield (
         f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; the larger p of sign flips "
         "over queries and of a t test over documents) and the interval excludes 50 %; level: within "
-        f"{50 - 100 * found.level:g} to {50 + 100 * found.level:g} %. Intervals: bootstrap over queries, "
+        f"{50 - found.level:g} to {50 + found.level:g} %. Intervals: bootstrap over queries, "
         f"{spec['resamples']:,} resamples, widened by what documents add."
     )
 
@@ -141,5 +141,5 @@ def _record(found: PairwiseAudit, one: PairOutcome) -> dict[str, object]:
     return {
         "model": found.model, "kind": one.kind, "queries": one.queries, "pairs": one.pairs, "decided": one.decided,
         **shares, "p": one.p, "p_corrected": one.p_corrected, "tests": one.tests,
-        "verdict": one.verdict(found.level), "favours": found.favours(one),
+        "verdict": found.kind(one), "favours": found.favours(one),
     }  # fmt: skip

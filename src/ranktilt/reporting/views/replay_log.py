@@ -65,8 +65,8 @@ def sentences(replayed: ReplayedLog) -> Iterator[str]:
         )
     else:
         yield (
-            f"{answers}: {total - failed - echoed:,} with a ranking of the model's own, {echoed:,} with the order in "
-            f"which the passages were shown, {failed:,} without a ranking."
+            f"{total - failed - echoed:,} of {answers} hold a ranking of the model's own, {echoed:,} repeat the order "
+            f"in which the passages were shown, {failed:,} hold none."
         )
     taken = sum(one.moved for one in replayed.answers if one.kind not in READABLE)
     if taken:

@@ -11,7 +11,7 @@ from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.inference import Trend
 from ranktilt.auditing.study import Study
 from ranktilt.auditing.study_sources import StudySource
-from ranktilt.errors import counted, join_words
+from ranktilt.errors import join_words
 from ranktilt.reporting.document import (
     PAGE,
     TEXT,
@@ -28,7 +28,7 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import DASH, always_signed, count, ends, interval, p_value, percent, signed
-from ranktilt.reporting.verdicts import mark
+from ranktilt.reporting.verdicts import families, mark
 from ranktilt.reporting.views.audit_legend import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
@@ -40,7 +40,7 @@ _METHOD = (
     "Each source is mixed with the reference alone, every ranker ranks that mixture once, and Relative Δ compares the "
     "two sides on it. Intervals are a paired bootstrap over queries, both sides of a query drawn together, widened by "
     "what documents add.",
-    "“Favours” is said where the p-value, corrected over all tests of the study, is below .05 and the 95 % interval "
+    "“Favours” is said where the corrected p-value on the primary measure is below .05 and the 95 % interval "
     "excludes 0; “level” where the whole interval lies within the shaded band; “inconclusive” otherwise, which is not "
     "the same as level.",
     "A trend asks whether Relative Δ rises or falls with temperature, by a rank correlation that is computed anew in "
@@ -74,7 +74,7 @@ def headline(study: Study) -> str:
 
 
 def _summary(run: str, study: Study) -> str:
-    first = study.measures[0]
+    first = study.primary
     kinds = [study.tilt(run, arm.source, first).verdict(study.level) for arm in study.sources]
     parts: list[str] = []
     for kind, words in (
@@ -106,7 +106,7 @@ def _sentences(study: Study) -> Iterator[Sentence]:
         for run in study.runs:
             for arm in study.sources:
                 found = study.verdict(run, arm.source)
-                where = "" if found.favours == arm.source else f"{arm.source}: "
+                where = "" if found.side == arm.source else f"{arm.source}: "
                 yield Sentence(f"{where}{found.sentence}", _TONES[found.kind], only=PAGE)
 
 
@@ -115,14 +115,14 @@ def legend(study: Study) -> list[str]:
     spec = study.spec
     test = twin_test(spec["test"])
     ties = "expected value over all orders" if spec["ties"] == "expected" else "trec_eval's, by id"
-    tests = counted(int(spec["tests"]), "test", "tests")
-    verdict = f"Verdict on {study.measures[0]}; " if len(study.measures) > 1 else ""
+    over = families(str(spec["correction"]), study.tilts, study.primary)
+    verdict = f"Verdict on {study.primary}; " if len(study.measures) > 1 else ""
     said = [
         f"Relative Δ in %, each source against {study.reference} in a collection of these two: + favours "
         f"{study.reference}, − favours the rewrites. {verdict}* corrected "
-        f"p < .05 ({str(spec['correction']).capitalize()} over {tests}; {test}).",
-        f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what documents add. "
-        f"Ties: {ties}.",
+        f"p < .05 ({over}; {test}).",
+        f"95 % intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what documents "
+        f"add. Ties: {ties}.",
     ]
     if study.trends:
         said.append(
@@ -221,7 +221,7 @@ def _figures(study: Study) -> Section | None:
         f"Above 0 the ranker puts {study.reference} text higher, below 0 the rewrites. An interval that crosses 0 does "
         "not show a tilt.",
     )
-    more = () if every else (f"Drawn for {study.measures[0]}; the table holds every measure.",)
+    more = () if every else (f"Drawn for {study.primary}; the table holds every measure.",)
     return Section("figures", "Relative Δ by temperature", lead + more, tuple(drawn))
 
 

@@ -35,6 +35,7 @@
     async load() {
       if (!("DecompressionStream" in window)) throw new Error("this browser is older than 2023");
       const data = await parsed(`${this.host.id}-lists`);
+      this.state.measure = data.primary;
       this.places = new Map(data.queries.map((query, place) => [query.id, place]));
       this.folded = data.queries.map((query) => fold(`${query.text} ${query.id}`));
       this.order = data.queries.map((_, place) => place);

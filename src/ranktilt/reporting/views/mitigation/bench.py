@@ -32,7 +32,7 @@ from ranktilt.reporting.views.audit_legend import twin_test
 from ranktilt.reporting.views.mitigation.bench_figures import by_strength, over_name, planes, primary, side_name
 from ranktilt.reporting.views.provenance import folder, provenance
 
-_TONES: dict[Outcome, Tone] = {"level": "good", "tilted": "bad", "inconclusive": "unsure"}
+_TONES: dict[Outcome, Tone] = {"level": "good", "within": "good", "tilted": "bad", "inconclusive": "unsure"}
 _LABEL = 24
 
 
@@ -232,7 +232,8 @@ def legend(bench: Bench) -> Iterator[str]:
     ) if bench.over else ""  # fmt: skip
     yield (
         f"{primary(bench)}{unit}: {above} favours {reference}. Tilt: level where its whole interval lies within "
-        f"±{bench.level:g} points, tilted where it lies wholly beyond.{cost}"
+        f"±{bench.level:g} points (within, where a side is favoured all the same), tilted where one is and it lies "
+        f"wholly beyond.{cost}"
     )
     if bench.selected:
         many = dict(bench.spec.get("queries") or {}).get("select")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.gate import check_tilt, in_percent, tilt_name, tilt_numbers
+from ranktilt.auditing.gate import in_percent, tilt_name, tilt_numbers
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta
@@ -182,6 +182,6 @@ def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def _side(tilt: Effect, level: float) -> Side:
-    if check_tilt(tilt, level).outcome == "level":
+    if tilt.extent(level) == "within":
         return "level"
     return side_of(tilt.leans or "inconclusive")

@@ -1,0 +1,130 @@
+"""What to do after an audit: two or three steps, by rule from the verdicts, the design and what else differs."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.result import RAW, Audit
+from ranktilt.measures.contrast import RelativeDelta
+
+SHOWN = 10.0
+"""Points of tilt that queries should be able to show."""
+_UNFAIR = {
+    "identical": 0.05,
+    "near-identical": 0.05,
+    "cut-off endings": 0.05,
+    "boilerplate openings": 0.05,
+    "truncated": 0.05,
+}
+"""Shares of pairs that are too alike, and differences between the sides, from which texts should be checked first."""
+_PAIRED = ("identical", "near-identical")
+
+
+class NextStep(NamedTuple):
+    """One thing to do next."""
+
+    text: str
+    command: str
+
+
+def next_steps(audit: Audit) -> tuple[NextStep, ...]:
+    """Say what to do next; nothing where it is not known what was read."""
+    verdicts = audit.verdicts() if audit.pairs else []
+    inputs = _inputs(audit)
+    if not verdicts or not inputs:
+        return ()
+    first = [_check(audit)] if _unfair(audit) else []
+    tilted = [one for one in verdicts if one.kind == "favours"]
+    if tilted:
+        return (*filter(None, first), *_favoured(audit, max(tilted, key=lambda one: not one.slight).run))
+    if any(one.kind == "inconclusive" for one in verdicts):
+        run = next(one for one in verdicts if one.kind == "inconclusive").run
+        return (*filter(None, first), *_more_power(audit, run))
+    return (*filter(None, first), _gate(audit))
+
+
+def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit") -> list[str]:
+    """The words of a command that read the same collection or labels, and one run or all; none if they are unknown."""
+    collection = audit.spec.get("collection", {})
+    folder, labels = collection.get("path"), collection.get("labels")
+    if not folder and not labels:
+        return []
+    words = ["ranktilt", verb, *([str(folder)] if folder else [])]
+    for name, spec in zip(audit.runs, audit.spec.get("runs", ()), strict=False):
+        if run is None or name == run:
+            saved = str(spec.get("ranker", name)).startswith("replay:") and "file" in spec
+            words += (
+                ["--run", str(spec["file"])] if saved and verb != "explain" else ["-r", str(spec.get("ranker", name))]
+            )
+    words += ["--groups", str(labels)] if labels else []
+    by = audit.spec.get("by")
+    return words + (["--by", str(by)] if by not in ("source", None) else [])
+
+
+def _step(text: str, words: list[str], *more: str) -> NextStep:
+    return NextStep(text, shlex.join([*words, *more]))
+
+
+def _unfair(audit: Audit) -> bool:
+    """Whether the sides of a collection cannot be compared as they are: missing twins, cut or repeated texts."""
+    if audit.spec.get("by") != "source" or not audit.confounds:
+        return False
+    if any(not e.twins for e in (*audit.tilts, *audit.estimates) if e.estimand.sided):
+        return True
+    return any(
+        (one.value_a if one.name in _PAIRED else abs(one.value_a - one.value_b)) >= _UNFAIR.get(one.name, math.inf)
+        for one in audit.confounds
+    )
+
+
+def _check(audit: Audit) -> NextStep | None:
+    folder = audit.spec.get("collection", {}).get("path")
+    return _step("Is it a fair comparison at all", ["ranktilt", "check", str(folder)]) if folder else None
+
+
+def _favoured(audit: Audit, run: str) -> Iterator[NextStep]:
+    if audit.confounds and audit.spec.get("by") == "source":
+        moved = [
+            one
+            for one in audit.controls
+            if one.run == run and one.control != RAW and one.moves and one.moves[audit.place].shown
+        ]
+        text = f"What goes with it, after control {moved[0].control}" if moved else "What goes with it"
+        yield _step(text, _inputs(audit, run, verb="explain"), "--attribute")
+    else:
+        yield _step("In which queries", _inputs(audit, run), "-o", "report.html")
+    yield _step("Level it", _inputs(audit, run, verb="level"), "-o", "level.html")
+    yield _gate(audit, "Fail a build on it in CI")
+
+
+def _gate(audit: Audit, text: str = "Keep it so in CI") -> NextStep:
+    make = shlex.join([*_inputs(audit), "--json", "audit.json"])
+    return NextStep(text, f"{make} && ranktilt gate audit.json --max-tilt {SHOWN:g}")
+
+
+def _more_power(audit: Audit, run: str) -> Iterator[NextStep]:
+    """How many queries would show a tilt, and which question can show more with these."""
+    own = [e for e in (*audit.tilts, *audit.estimates) if e.run == run and not e.estimand.descriptive]
+    primary = next((e for e in own if e.measure == repr(audit.primary)), None)
+    points = math.nan if primary is None else _points(primary)
+    if primary is not None and SHOWN < points < math.inf:
+        needed = math.ceil(primary.queries * (points / SHOWN) ** 2)
+        text = f"Some {needed:,} queries like these {primary.queries:,} would show ±{SHOWN:g} points"
+        yield _step(text, _inputs(audit), "--qrels", "MORE.qrels")
+    better = min((e for e in own if _points(e) < points / 2), key=_points, default=None)
+    if better is not None:
+        name = better.estimand.title if isinstance(better.estimand, RelativeDelta) else better.measure
+        text = f"With so many queries {name} could show {_points(better):.0f} points; ask it of new ones"
+        yield _step(text, _inputs(audit), "--primary", better.measure)
+    elif not audit.estimates and audit.spec.get("by") == "source" and any(e.twins for e in own):
+        yield _step("Other questions, some with more power", _inputs(audit), "--card")
+
+
+def _points(e: Effect) -> float:
+    """The detectable effect in points; infinite where it has another unit, or nothing was resampled."""
+    points = e.detectable / e.estimand.point
+    return points if points > 0 else math.inf
