@@ -10,6 +10,7 @@ from ranktilt.auditing.verdict import Verdict as Judged
 from ranktilt.reporting.document import Sentence
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit import view as audit_contents
 from ranktilt.reporting.views.audit_tables import group_table
@@ -29,8 +30,8 @@ from tests.reporting.openings import (
     unjudged,
     with_spec,
 )
+from tests.reporting.results import beside, temperatures, torn
 from tests.reporting.results import controlled as made
-from tests.reporting.results import torn
 
 HUMAN, LLM, LEVEL, OPEN = ("favours", "human"), ("favours", "llm"), ("level", None), ("inconclusive", None)
 
@@ -150,8 +151,18 @@ def test_tone_follows_the_pair_and_not_the_name() -> None:
     assert verdict.text.startswith("a favours human text")
 
 
+def test_every_view_gives_the_protected_side_and_the_other_one_tone_each() -> None:
+    men = [line.tone for line in view(beside()).sentences if "favours male documents" in line.text]
+    assert men == ["second", "warning"]
+    found = replace(beside(), protected="male", unprotected="female")
+    assert view(found).sentences[0].text.startswith("stored favours female documents")
+    assert view(found).sentences[0].tone == "second"
+    study = {line.text.split(":")[0]: line.tone for line in view(temperatures()).lines("html")[1:]}
+    assert list(study.values()) == ["second", "unsure", "first"]
+
+
 def test_conflicts_and_controls_follow_the_verdicts() -> None:
-    assert [verdict.tone for verdict in audit_verdicts(torn())][-1] == "unsure"
+    assert [verdict.tone for verdict in audit_verdicts(torn())][-1] == "warning"
     assert audit_verdicts(made())[-1].text.startswith("longest, control length: ")
 
 

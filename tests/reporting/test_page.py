@@ -27,10 +27,10 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    Tone,
 )
 from ranktilt.reporting.figures.charts import histogram
 from ranktilt.reporting.render.html import digest, html_document, policy, safe_json
+from ranktilt.reporting.tones import Tone
 from tests.reporting.markup import Markup
 
 HOSTILE = "</script><script>alert(1)</script>{{7*7}}{% raw %}\u202egpj.exe\x00<img src=x onerror=alert(1)>&amp;\"'"
@@ -42,7 +42,7 @@ def table(*rows: tuple[Cell, ...], caption: str = "Numbers") -> Table:
 
 
 def page(*blocks: object, **how: object) -> Document:
-    parts = {"title": "A page", "kind": "Test", "headline": "All is well.", "sentences": (Sentence("Fine.", "good"),)}
+    parts = {"title": "A page", "kind": "Test", "headline": "All is well.", "sentences": (Sentence("Fine."),)}
     section = Section("one", "First", ("A lead.",), blocks)  # type: ignore[arg-type]
     return Document(**{**parts, "sections": (section,), **how})  # type: ignore[arg-type]
 
@@ -213,6 +213,16 @@ def test_render_gives_the_same_bytes_every_time() -> None:
 def test_side_that_a_number_favours_is_said_by_a_sign_too(tone: Tone, sign: str) -> None:
     text = html_document(page(table((Cell("a"), Cell("+1.0", 1.0, tone)))))
     assert f'<td class="number {tone}" data-value="1.0"><span class="sign" aria-hidden="true">{sign}</span>' in text
+
+
+def test_signs_of_verdicts_are_explained_once_by_the_names_of_the_sides() -> None:
+    some = (Sentence("X.", "second"), Sentence("Y.", "second"), Sentence("Z.", "unsure"), Sentence("No sign."))
+    shown = html_document(page(sentences=some, sides=("{a}", "b <i>")))
+    (legend,) = re.findall(r'<p class="note signs">(.*?)</p>', shown)
+    assert [text for text in re.sub("<[^>]*>", "|", legend).split("|") if text] == [
+        "▼ ", "favours", " b &lt;i&gt;", "○ ", "inconclusive"
+    ]  # fmt: skip
+    assert 'class="note signs"' not in html_document(page())
 
 
 def test_note_of_a_cell_is_its_second_line() -> None:

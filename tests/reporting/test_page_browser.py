@@ -130,18 +130,18 @@ def test_theme_follows_the_system(browser: Browser, pages: dict[str, Path], dark
     ground = browser.run("getComputedStyle(document.body).backgroundColor")
     assert ground == ("rgb(16, 18, 22)" if dark else "rgb(245, 246, 248)")
     line = browser.run("document.querySelector('.plot').data[0].line.color")
-    assert line == ("#56b4e9" if dark else "#0072b2")
+    assert line == ("#e193bd" if dark else "#b8578f")
 
 
 def test_theme_is_switched_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["study"])
     browser.run("document.getElementById('theme').focus()")
     browser.press("Enter", 13)
-    browser.until("document.querySelector('.plot').data[0].line.color === '#56b4e9'")
+    browser.until("document.querySelector('.plot').data[0].line.color === '#e193bd'")
     assert browser.run("document.documentElement.dataset.theme") == "dark"
     assert browser.run("document.getElementById('theme').getAttribute('aria-pressed')") == "true"
     browser.press("Enter", 13)
-    browser.until("document.querySelector('.plot').data[0].line.color === '#0072b2'")
+    browser.until("document.querySelector('.plot').data[0].line.color === '#b8578f'")
     assert browser.complaints == []
 
 
@@ -197,9 +197,9 @@ def test_page_reads_without_scripts(browser: Browser, pages: dict[str, Path]) ->
 def test_page_prints_in_light_colours(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["study"], dark=True)
     browser.run("dispatchEvent(new Event('beforeprint'))")
-    assert browser.run("document.querySelector('.plot').data[0].line.color") == "#0072b2"
+    assert browser.run("document.querySelector('.plot').data[0].line.color") == "#b8578f"
     browser.run("dispatchEvent(new Event('afterprint'))")
-    browser.until("document.querySelector('.plot').data[0].line.color === '#56b4e9'")
+    browser.until("document.querySelector('.plot').data[0].line.color === '#e193bd'")
     assert browser.run("'theme' in document.documentElement.dataset") is False
     assert len(browser.call("Page.printToPDF")["data"]) > 10_000
 

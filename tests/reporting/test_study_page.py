@@ -74,8 +74,8 @@ def test_table_holds_every_tilt(shown: Markup) -> None:
 
 def test_verdict_is_said_with_a_sign(shown: Markup) -> None:
     assert shown.grid("human against").column("verdict") == [
-        "! favours human", "! favours human", "? inconclusive",
-        "! favours the rewrite", "! favours the rewrite", "! favours the rewrite",
+        "▲ favours human", "▲ favours human", "○ inconclusive",
+        "▼ favours the rewrite", "▼ favours the rewrite", "▼ favours the rewrite",
     ]  # fmt: skip
 
 

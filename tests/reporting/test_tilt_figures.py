@@ -9,15 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.reporting.figures.charts import curves
-from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, Side, scatter, tilts
+from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter, tilts
+from ranktilt.reporting.tones import Tone
 
 NAN = float("nan")
 HOSTILE = '<b>&amp;</b><a href="javascript:x">\u202e%{x}'
-NAMES: dict[Side, str] = {"first": "favours a", "second": "favours b", "level": "level", "unsure": "inconclusive"}
+NAMES: dict[Tone, str] = {"first": "favours a", "second": "favours b", "good": "level", "unsure": "inconclusive"}
 
 
-def mark(value: float = 10.0, side: Side = "first", **more: Any) -> Mark:
-    return Mark("nDCG@1", value, more.pop("low", value - 5), more.pop("high", value + 5), side, **more)
+def mark(value: float = 10.0, tone: Tone = "first", **more: Any) -> Mark:
+    return Mark("nDCG@1", value, more.pop("low", value - 5), more.pop("high", value + 5), tone, **more)
 
 
 def drawn(groups: dict[str, Sequence[Mark]], margin: float = 5.0) -> dict[str, Any]:
@@ -32,8 +33,8 @@ def texts(drawing: dict[str, Any]) -> list[str]:
     return [note["text"] for note in drawing["layout"]["annotations"]]
 
 
-def point(x: float, value: float, label: str = "run", side: Side = "unsure") -> ScatterPoint:
-    return ScatterPoint(Mark(label, value, value - 5, value + 5, side, hover=(label,)), x, x - 2, x + 2)
+def point(x: float, value: float, label: str = "run", tone: Tone = "unsure") -> ScatterPoint:
+    return ScatterPoint(Mark(label, value, value - 5, value + 5, tone, hover=(label,)), x, x - 2, x + 2)
 
 
 def beside(*points: ScatterPoint) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def beside(*points: ScatterPoint) -> dict[str, Any]:
 
 FIGURES = [
     drawn({"run": [mark(NAN, "unsure", detectable=NAN)]}),
-    drawn({"run": [mark()], "other": [mark(), mark(side="level")]}),
+    drawn({"run": [mark()], "other": [mark(), mark(tone="good")]}),
     drawn({}),
     beside(point(NAN, 1), point(1, NAN)),
     beside(point(1, 1)),
@@ -104,8 +105,8 @@ def test_intervals_reach_from_end_to_end() -> None:
 
 
 def test_sides_differ_in_colour_and_shape_and_are_named_in_the_legend() -> None:
-    sides: list[Side] = ["first", "second", "level", "unsure"]
-    found = traces(drawn({"run": [mark(side=side) for side in sides]}))
+    tones: list[Tone] = ["first", "second", "good", "unsure"]
+    found = traces(drawn({"run": [mark(tone=tone) for tone in tones]}))
     assert list(found) == list(NAMES.values())
     assert len({trace["marker"]["color"] for trace in found.values()}) == 4
     assert len({trace["marker"]["symbol"] for trace in found.values()}) == 4
@@ -169,7 +170,7 @@ def test_axis_is_symmetric_and_holds_every_interval(found: list[tuple[float, flo
 
 
 def test_scatter_draws_points_with_both_intervals() -> None:
-    drawing = beside(point(40, -12), point(43, 84, side="first"))
+    drawing = beside(point(40, -12), point(43, 84, tone="first"))
     found = traces(drawing)
     assert (found["inconclusive"]["x"], found["inconclusive"]["y"]) == ([40], [-12])
     assert (found["favours a"]["x"], found["favours a"]["y"]) == ([43], [84])

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ranktilt.optional import need
+from ranktilt.reporting.tones import LOOKS, Tone
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,12 +21,9 @@ TEXT: tuple[Medium, ...] = ("terminal", "markdown", "latex")
 TERMINAL: tuple[Medium, ...] = ("terminal",)
 ELSEWHERE: tuple[Medium, ...] = ("markdown", "latex", "html")
 """Everywhere but in a terminal."""
-Tone = Literal["", "good", "bad", "unsure", "first", "second"]
-"""How a text is to be taken; ``first`` and ``second`` say which side of a comparison a number favours."""
-SIGNS: dict[Tone, str] = {"": "", "good": "✓", "bad": "!", "unsure": "?", "first": "▲", "second": "▼"}
-"""What stands beside a colour, for those who do not see it."""
 Emphasis = Literal["", "strong", "quiet", "alarm"]
 INTERVAL = "95 % interval"
+SIDES = ("the first group of a pair", "the second")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Shown:
     @property
     def sign(self) -> str:
         """The sign of its tone; empty for none."""
-        return SIGNS[self.tone]
+        return LOOKS[self.tone].sign
 
     @property
     def exact(self) -> str:
@@ -90,7 +88,7 @@ class Sentence:
     @property
     def sign(self) -> str:
         """The sign of its tone."""
-        return SIGNS[self.tone]
+        return LOOKS[self.tone].sign
 
 
 @dataclass(frozen=True)
@@ -370,10 +368,20 @@ class Document:
     """How the numbers were reached, on a page; the definitions of the terms follow by themselves."""
     outcome: Tone = ""
     """Set where the headline is the outcome of a test: text ends, and Markdown begins, with it."""
+    sides: tuple[str, str] = SIDES
+    """What is compared, in the page's legend."""
     commands: tuple[str, ...] = ()
     """What makes the result again, for Markdown."""
     data: pl.DataFrame | None = field(default=None, compare=False)
     """Every number, unrounded: what CSV holds."""
+
+    @property
+    def signs(self) -> list[tuple[str, str]]:
+        """What the signs before its sentences mean on a page, each once."""
+        tones = {line.tone for line in self.lines("html")}
+        groups = dict(zip(("first", "second"), self.sides, strict=True))
+        looks = {tone: look for tone, look in LOOKS.items() if tone in tones and tone}
+        return [(look.sign, look.meaning.format(groups.get(tone))) for tone, look in looks.items()]
 
     @property
     def parts(self) -> tuple[tuple[str, tuple[Section, ...]], ...]:

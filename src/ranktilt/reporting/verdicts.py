@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.errors import counted
-from ranktilt.reporting.document import Column, Tone
+from ranktilt.reporting.document import Column
 from ranktilt.reporting.figures.drawing import known_size
-from ranktilt.reporting.figures.tilts import Side
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
-_SIDES: dict[str, Side] = {"a": "first", "b": "second", "level": "level", "inconclusive": "unsure"}
 VERDICT_WORDS = {
     "favours": ("favours one side", "favour one side"),
     "level": ("is level", "are level"),
@@ -19,8 +18,6 @@ VERDICT_WORDS = {
     "inconclusive": ("is inconclusive", "are inconclusive"),
 }
 """What is said of one verdict of each kind, and of several."""
-TONES: dict[Side, Tone] = {"first": "first", "second": "second", "level": "good", "unsure": "unsure"}
-"""How a side is to be taken where it stands in a table."""
 
 
 def mark(tilt: Effect) -> str:
@@ -28,15 +25,10 @@ def mark(tilt: Effect) -> str:
     return "*" if tilt.p_corrected < ALPHA else ""
 
 
-def side_of(kind: str) -> Side:
-    """Turn what a verdict's rule says, ``a``, ``b``, ``level`` or ``inconclusive``, into a side of a figure."""
-    return _SIDES[kind]
-
-
 def tone_of(tilt: Effect, level: float) -> Tone:
     """Return the colour of the side that a comparison favours; none where no side is."""
     kind = tilt.verdict(level)
-    return TONES[side_of(kind)] if kind in ("a", "b") else ""
+    return VERDICT_TONES[kind] if kind in ("a", "b") else ""
 
 
 def families(correction: str, effects: Iterable[Effect], primary: str) -> str:
@@ -59,12 +51,12 @@ def could_detect(tilt: Effect) -> list[str]:
     return ["could not detect any tilt" if tilt.detectable > 200 else some]
 
 
-def sides_named(pair: Pair) -> dict[Side, str]:
-    """Say in words what each side means for two groups."""
+def sides_named(pair: Pair) -> dict[Tone, str]:
+    """Say in words what each tone means for two groups."""
     return {
         "first": f"favours {pair[0]}",
         "second": f"favours {pair[1]}",
-        "level": "level",
+        "good": "level",
         "unsure": "inconclusive",
     }
 

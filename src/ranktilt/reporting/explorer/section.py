@@ -14,12 +14,13 @@ from ranktilt.auditing.notes import only_labels
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.printing import signed
-from ranktilt.reporting.document import Cell, Column, Explorer, Row, Table, Tone
+from ranktilt.reporting.document import Cell, Column, Explorer, Row, Table
 from ranktilt.reporting.explorer.lists import FURTHER, first_rows, lists
 from ranktilt.reporting.explorer.numbers import Numbers
 from ranktilt.reporting.explorer.pack import LONGEST, Material, Packed
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.tones import Tone
 from ranktilt.run import Run
 
 Ints = npt.NDArray[np.int64]

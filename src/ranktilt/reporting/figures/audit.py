@@ -14,10 +14,11 @@ from ranktilt.auditing.verdict import probability
 from ranktilt.errors import counted
 from ranktilt.reporting.document import Cell, Column, Figure, Row, Table
 from ranktilt.reporting.figures.drawing import known_size
-from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, Side, scatter, tilts
+from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter, tilts
 from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.numbers import p_value, percent, signed
-from ranktilt.reporting.verdicts import TONES, could_detect, mark, named, side_of, sides_named, tone_of
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
+from ranktilt.reporting.verdicts import could_detect, mark, named, sides_named, tone_of
 from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
 
 MOST_ROWS = 42
@@ -72,7 +73,7 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
     if not tilt.twins:
         lines.append(f"random labels {interval_text(*band)}")
     return Mark(
-        label or tilt.measure, tilt.value, tilt.low, tilt.high, side_of(tilt.verdict(level)),
+        label or tilt.measure, tilt.value, tilt.low, tilt.high, VERDICT_TONES[tilt.verdict(level)],
         detectable=tilt.detectable, level=tilt.level, band=band, hover=tuple(lines),
     )  # fmt: skip
 
@@ -84,14 +85,14 @@ def card_figure(audit: Audit, pair: Pair) -> Figure | None:
         return None
     first = next(iter(rows.values()))
     said = " ".join(
-        f"{run}: {e.estimand.answer(e.value)} {_range(e)}, {sides_named(pair)[side_of(e.favours or 'inconclusive')]}."
+        f"{run}: {e.estimand.answer(e.value)} {_range(e)}, {sides_named(pair)[_answer_tone(e)]}."
         for run, e in rows.items()
     )
     columns = (named("ranker"), Column(first.name), Column("95 % interval"), Column("corrected p"), Column("queries"))
     table = tuple(
         _row(
             Cell(run),
-            Cell(e.estimand.answer(e.value), e.value, TONES[side_of(e.favours or "inconclusive")]),
+            Cell(e.estimand.answer(e.value), e.value, _answer_tone(e)),
             Cell(_range(e)),
             Cell(p_value(e.p_corrected), e.p_corrected),
             Cell(f"{e.queries:,}", e.queries),
@@ -140,7 +141,7 @@ def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float,
     for run, (mean, spread) in found.items():
         shown = tilt_mark(tilt[run], audit.level, run)
         lines = (run, f"{name} {percent(mean / 100)} % {_plain(spread)}", *shown.hover[1:])
-        marked = Mark(run, shown.value, shown.low, shown.high, shown.side, hover=lines)
+        marked = Mark(run, shown.value, shown.low, shown.high, shown.tone, hover=lines)
         points.append(ScatterPoint(marked, mean, spread.low, spread.high))
     twins = all(t.twins for t in tilt.values())
     return Figure(
@@ -199,20 +200,20 @@ def _tilts(audit: Audit, run: str, pair: Pair) -> list[Effect]:
 def _said(audit: Audit, pair: Pair) -> str:
     """What each ranker does, in few words; of many rankers, how many do what."""
     named_as = sides_named(pair)
-    kinds: dict[Side, list[str]] = {side: [] for side in named_as}
+    kinds: dict[Tone, list[str]] = {tone: [] for tone in named_as}
     said = []
     for run in audit.runs:
         rest = _tilts(audit, run, pair)
         first = rest.pop(audit.place)
         kind = first.verdict(audit.level)
-        kinds[side_of(kind)].append(run)
+        kinds[VERDICT_TONES[kind]].append(run)
         same = 1 + sum(t.verdict(audit.level) == kind for t in rest)
         also = f"; the same on {same} of {len(rest) + 1} measures" if rest else ""
         value = "undefined" if first.value != first.value else f"{signed(first.value)} %"
-        said.append(f"{run}: {value} on {first.measure}, {named_as[side_of(kind)]}{also}.")
+        said.append(f"{run}: {value} on {first.measure}, {named_as[VERDICT_TONES[kind]]}{also}.")
     if len(audit.runs) <= _MOST_SAID:
         return " ".join(said)
-    counts = [f"{len(runs)} {named_as[side].replace('favours', 'favour')}" for side, runs in kinds.items() if runs]
+    counts = [f"{len(runs)} {named_as[tone].replace('favours', 'favour')}" for tone, runs in kinds.items() if runs]
     return f"Of {len(audit.runs)} rankers on {audit.primary_measure!r}: {', '.join(counts)}."
 
 
@@ -227,12 +228,12 @@ def _numbers(audit: Audit, pair: Pair) -> Table:
     rows = []
     before = None
     for t in found:
-        side = side_of(t.verdict(audit.level))
+        tone = VERDICT_TONES[t.verdict(audit.level)]
         rows.append(
             _row(
                 Cell(t.run),
                 Cell(t.measure),
-                Cell(sides_named(pair)[side], tone=TONES[side]),
+                Cell(sides_named(pair)[tone], tone=tone),
                 Cell(percent(t.mean_a), t.mean_a),
                 Cell(percent(t.mean_b), t.mean_b),
                 Cell(_marked(t), t.value),
@@ -257,9 +258,13 @@ def _answered(e: Effect) -> Mark:
     hover = (e.run, f"{e.name} {e.estimand.answer(e.value)} {_range(e)}", f"corrected p {probability(e.p_corrected)}")
     band = (100 * e.band_low, 100 * e.band_high) if e.banded else (0.0, 0.0)
     return Mark(
-        e.name, value, low, high, side_of(e.favours or "inconclusive"), detectable=detectable, level=level,
+        e.name, value, low, high, _answer_tone(e), detectable=detectable, level=level,
         band=band, hover=hover,
     )  # fmt: skip
+
+
+def _answer_tone(e: Effect) -> Tone:
+    return VERDICT_TONES[e.favours or "inconclusive"]
 
 
 def _range(e: Effect) -> str:

@@ -25,8 +25,9 @@ from ranktilt.reporting.figures.drawing import (
     strip,
     whiskers,
 )
+from ranktilt.reporting.tones import LOOKS, Tone
 
-GROUP_COLOURS = ("var(--first)", "var(--second)", *COLOURS[2:])
+GROUP_COLOURS = (LOOKS["first"].colour, LOOKS["second"].colour, *COLOURS[:6])
 """Of groups in the order of a comparison: those of both sides first."""
 _CURVES, _NAME = 290, 24
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -34,11 +35,6 @@ PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
 _ROW = 58
 _FEW = 500
 _ROOM = 0.08
-_MARKS = {
-    "good": ("var(--good)", "circle"),
-    "bad": ("var(--bad)", "diamond"),
-    "unsure": ("var(--unsure)", "circle-open"),
-}
 
 
 @dataclass(frozen=True)
@@ -51,8 +47,8 @@ class ForestRow:
     high: float
     inner: float = float("nan")
     """Half-width of a second interval around the value, drawn thick; NaN for none."""
-    tone: str = ""
-    """``good``, ``bad`` or ``unsure``: colour and shape of the mark."""
+    tone: Tone = ""
+    """Colour and shape of its mark."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +145,7 @@ def forest(
     places = [-float(number) for number in range(len(rows))]
     data = []
     for row, place in zip(rows, places, strict=True):
-        colour, symbol = _MARKS.get(row.tone, (INK, "circle"))
+        _, colour, symbol, _ = LOOKS[row.tone]
         thick = replace(row, low=row.value - row.inner, high=row.value + row.inner)
         for interval, thickness in ((row, 2), (thick, 6)):
             data.append(

@@ -14,9 +14,10 @@ Floats = NDArray[np.float64]
 Drawing = dict[str, Any]
 """``data`` and ``layout`` as plotly.js reads them; colours are names that the page's style sheet resolves."""
 
-COLOURS = tuple(f"var(--{letter})" for letter in "abcdefgh")
-"""Told apart by the colour-blind (after Okabe and Ito), in a light and a dark tone each."""
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
+COLOURS = tuple(f"var(--{letter})" for letter in "dhfegcab")
+"""Told apart by the colour-blind (after Okabe and Ito), in a light and a dark tone each; last those that look like a
+side's or a verdict's. Triangles are for sides."""
+SYMBOLS = ("circle", "diamond", "square", "cross", "x", "star", "hexagon", "pentagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
 LEAST = 0.05
 """Percent or points below which a difference is printed as 0.0."""

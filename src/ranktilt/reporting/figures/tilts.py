@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -22,14 +21,8 @@ from ranktilt.reporting.figures.drawing import (
     strip,
     whiskers,
 )
+from ranktilt.reporting.tones import LOOKS, Tone, ToneLook
 
-Side = Literal["first", "second", "level", "unsure"]
-_LOOKS: dict[Side, tuple[str, str]] = {
-    "first": ("var(--first)", "triangle-up"),
-    "second": ("var(--second)", "triangle-down"),
-    "level": ("var(--good)", "circle"),
-    "unsure": ("var(--unsure)", "circle-open"),
-}
 _LINE_HEIGHT = 25
 _HEADING, _ALONE = 1.25, 0.5
 _GAP = 0.35
@@ -49,7 +42,7 @@ class Mark:
     value: float
     low: float
     high: float
-    side: Side
+    tone: Tone
     """What is said of it; colour and shape of its mark."""
     detectable: float = float("nan")
     """Smallest difference from `level` that could have been seen; NaN or 0 for none."""
@@ -79,7 +72,7 @@ class _Bar:
 
 
 def tilts(
-    groups: Mapping[str, Sequence[Mark]], *, x: str, sides: tuple[str, str], margin: float, names: Mapping[Side, str]
+    groups: Mapping[str, Sequence[Mark]], *, x: str, sides: tuple[str, str], margin: float, names: Mapping[Tone, str]
 ) -> Drawing:
     """Draw values with intervals below each other, in groups under a heading, over what could have been detected."""
     placed = list(_placed(groups))
@@ -103,21 +96,20 @@ def tilts(
     return {"data": data, "layout": drawing}
 
 
-def scatter(points: Sequence[ScatterPoint], *, x: str, y: str, margin: float, names: Mapping[Side, str]) -> Drawing:
+def scatter(points: Sequence[ScatterPoint], *, x: str, y: str, margin: float, names: Mapping[Tone, str]) -> Drawing:
     """Draw marks in the plane with intervals along both axes; names stand beside them where there are few."""
     drawn = [point for point in points if point.x == point.x and point.mark.value == point.mark.value]
     data = []
-    for side in _LOOKS:
-        of = [point for point in drawn if point.mark.side == side]
+    for tone, look in LOOKS.items():
+        of = [point for point in drawn if point.mark.tone == tone]
         if of:
-            colour, symbol = _LOOKS[side]
-            along = whiskers([_Bar(point.x, point.low, point.high) for point in of], colour, horizontal=True)
+            along = whiskers([_Bar(point.x, point.low, point.high) for point in of], look.colour, horizontal=True)
             data.append(
                 {
-                    **_dots([point.mark for point in of], names[side], colour, symbol),
+                    **_dots([point.mark for point in of], names[tone], look),
                     "x": numbers([point.x for point in of]),
                     "y": numbers([point.mark.value for point in of]),
-                    "error_y": whiskers([point.mark for point in of], colour, horizontal=False) | {"width": 0},
+                    "error_y": whiskers([point.mark for point in of], look.colour, horizontal=False) | {"width": 0},
                     "error_x": along | {"thickness": 1},
                 }
             )
@@ -151,27 +143,27 @@ def _room(some: Sequence[Mark]) -> float:
     return _HEADING if len(some) > 1 else _ALONE
 
 
-def _kinds(placed: Sequence[tuple[Mark, float]], names: Mapping[Side, str]) -> Iterator[Drawing]:
-    """One trace a side: marks with their intervals."""
-    for side, (colour, symbol) in _LOOKS.items():
-        of = [(mark, place) for mark, place in placed if mark.side == side]
+def _kinds(placed: Sequence[tuple[Mark, float]], names: Mapping[Tone, str]) -> Iterator[Drawing]:
+    """One trace a tone: marks with their intervals."""
+    for tone, look in LOOKS.items():
+        of = [(mark, place) for mark, place in placed if mark.tone == tone]
         if of:
             marks = [mark for mark, _ in of]
             yield {
-                **_dots(marks, names[side], colour, symbol),
+                **_dots(marks, names[tone], look),
                 "x": numbers([mark.value for mark in marks]),
                 "y": numbers([place for _, place in of]),
-                "error_x": whiskers(marks, colour, horizontal=True) | {"thickness": 2},
+                "error_x": whiskers(marks, look.colour, horizontal=True) | {"thickness": 2},
             }
 
 
-def _dots(marks: Sequence[Mark], name: str, colour: str, symbol: str) -> Drawing:
+def _dots(marks: Sequence[Mark], name: str, look: ToneLook) -> Drawing:
     return {
         "type": "scatter",
         "mode": "markers",
         "name": plain(name),
         "text": ["<br>".join(plain(line) for line in mark.hover) for mark in marks],
-        "marker": {"color": colour, "symbol": symbol, "size": 11, "line": {"color": colour, "width": 2}},
+        "marker": {"color": look.colour, "symbol": look.symbol, "size": 11, "line": {"color": look.colour, "width": 2}},
         "hovertemplate": "%{text}<extra></extra>",
     }
 

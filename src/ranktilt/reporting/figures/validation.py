@@ -13,10 +13,11 @@ from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.equivalence import ALPHA
 from ranktilt.probes.similarity import Map
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import Figure, Table, Tone
+from ranktilt.reporting.document import Figure, Table
 from ranktilt.reporting.figures.charts import ForestRow, clouds, forest, histogram
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.numbers import fixed
+from ranktilt.reporting.tones import Tone
 
 _BINS = 40
 OUTCOMES: dict[Outcome, Tone] = {

@@ -17,7 +17,7 @@ from ranktilt.mitigation.result import Bench
 from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, Tone, printed
+from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.output import table
 from ranktilt.reporting.papers import cells as numbers
@@ -27,6 +27,7 @@ from ranktilt.reporting.papers.results import Result, belongs, cells_of, left_ou
 from ranktilt.reporting.papers.texts import chosen_texts, has_pairs, of_collections
 from ranktilt.reporting.papers.training import BEST, MARKED
 from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.tones import Tone
 
 Source = Opened | Result | CellFile
 FORMATS = ("latex", "markdown", "csv")

@@ -7,8 +7,9 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from ranktilt.errors import visible
-from ranktilt.reporting.document import Block, Document, Lines, Pairs, Panels, Points, Table, Tone, shown_lines
+from ranktilt.reporting.document import Block, Document, Lines, Pairs, Panels, Points, Table, shown_lines
 from ranktilt.reporting.render.grid import grid
+from ranktilt.reporting.tones import Tone
 
 _OUTCOMES: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")

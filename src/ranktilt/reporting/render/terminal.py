@@ -27,15 +27,14 @@ from ranktilt.reporting.document import (
     Points,
     Row,
     Table,
-    Tone,
     shown_lines,
 )
+from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
 # Blue and orange stay apart for every common kind of colour blindness.
 _DIRECTIONS = {"+": "dodger_blue2", "−": "dark_orange"}
-_TONES: dict[Tone, str] = {"good": "green", "bad": "bold red", "unsure": "yellow"}
+_TONES: dict[Tone, str] = {"good": "green", "bad": "bold red", "warning": "yellow", "unsure": "yellow"}
 _EMPHASIS = {"": "", "strong": "bold", "quiet": "dim", "alarm": "bold red"}
-_OUTCOMES: dict[Tone, str] = {"good": "✓", "bad": "✗", "unsure": "?"}
 _WIDE = 400
 
 
@@ -71,7 +70,7 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
             console.print(Text(note, style="dim"), soft_wrap=plain)
         if document.outcome:
             style = f"bold {_TONES[document.outcome].removeprefix('bold ')}"
-            console.print(Text(f"{_OUTCOMES[document.outcome]} {document.headline}", style=style), soft_wrap=plain)
+            console.print(Text(f"{TEXT_SIGNS[document.outcome]} {document.headline}", style=style), soft_wrap=plain)
 
 
 @contextmanager
@@ -242,7 +241,7 @@ def style_of(cell: Cell) -> str:
     bold = "bold" if cell.emphasis == "strong" or cell.tone in ("first", "second") else ""
     if cell.signed:
         return f"{bold} {_DIRECTIONS.get(cell.text.strip()[:1], '')}".strip()
-    if cell.tone == "unsure" and bold:
+    if cell.tone in ("warning", "unsure") and bold:
         return "bold dark_orange"
     return _TONES.get(cell.tone, bold)
 

@@ -14,9 +14,10 @@ from ranktilt.auditing.next_steps import next_steps
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
 from ranktilt.errors import counted, join_words
-from ranktilt.reporting.document import PAGE, TERMINAL, TEXT, Document, Lines, Section, Sentence, Tone
+from ranktilt.reporting.document import PAGE, SIDES, TERMINAL, TEXT, Document, Lines, Section, Sentence
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.verdicts import VERDICT_WORDS
 from ranktilt.reporting.views.audit_legend import (
     audit_notes,
@@ -53,6 +54,7 @@ def view(result: Audit | Opened, *, texts: bool = True) -> Document:
         legend=tuple(legend(audit)),
         notes=audit.notes,
         method=audit_notes(audit),
+        sides=audit.judged_pairs[0] if len(audit.judged_pairs) == 1 else SIDES,
         data=_data(audit),
     )
 
@@ -79,7 +81,7 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     lines = [
         Sentence(text, tone, "strong", only=only) for text, tone in zip(verdict_sentences(audit), tones, strict=True)
     ]
-    told = [Sentence(text, "unsure", "strong") for text in (*conflict_sentences(audit), *control_sentences(audit))]
+    told = [Sentence(text, "warning", "strong") for text in (*conflict_sentences(audit), *control_sentences(audit))]
     if len(lines) <= _MOST_AT_ONCE:
         return (*lines, *told)
     shown = sorted(lines, key=lambda line: line.tone not in ("first", "second"))[:_MOST_VERDICTS]
@@ -93,7 +95,7 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
 def _tone(found: Judged, pair: Pair) -> Tone:
     if found.kind == "favours":
         return "first" if found.side == pair[0] else "second"
-    return "good" if found.kind == "level" else "unsure"
+    return VERDICT_TONES[found.kind]
 
 
 def _summed(audit: Audit, pair: Pair) -> str:

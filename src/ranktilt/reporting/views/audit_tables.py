@@ -14,6 +14,7 @@ from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     ELSEWHERE,
     PAGE,
+    SIDES,
     TERMINAL,
     TEXT,
     Cell,
@@ -22,10 +23,10 @@ from ranktilt.reporting.document import (
     Row,
     Sentence,
     Table,
-    Tone,
 )
 from ranktilt.reporting.numbers import DASH, ends, interval, p_value, percent, signed
-from ranktilt.reporting.verdicts import TONES, mark, named, side_of, tone_of
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
+from ranktilt.reporting.verdicts import mark, named, tone_of
 from ranktilt.reporting.views.audit_legend import card_legend, control_legend, table_legend, whole_groups
 
 _LABEL, _CHANGED = 26, 36
@@ -96,7 +97,7 @@ def _signs(audit: Audit) -> list[str]:
     """What the coloured signs mean."""
     if not audit.tilted_pairs:
         return []
-    a, b = audit.tilted_pairs[0] if len(audit.tilted_pairs) == 1 else ("the first group of a pair", "the second")
+    a, b = audit.tilted_pairs[0] if len(audit.tilted_pairs) == 1 else SIDES
     return [f"▲ favours {a}, ▼ favours {b}; without a sign no side is shown to be favoured."]
 
 
@@ -113,7 +114,7 @@ def card_overview(audit: Audit) -> Table:
             rows.append(Row((Cell(run, note=which), *answers), rule=bool(which) and run != before))
             before = run
     columns = tuple(Column(one.heading or one.title, hint=f"{one.title}: {one.question}") for one in asked)
-    first, second = audit.pairs[0] if len(audit.pairs) == 1 else ("the first group of a pair", "the second")
+    first, second = audit.pairs[0] if len(audit.pairs) == 1 else SIDES
     described = "".join(f"; the {one.title} only describes" for one in asked if one.descriptive)
     note = "Below each answer its 95 % interval."
     if any(one.sided for one in asked):
@@ -126,7 +127,7 @@ def card_overview(audit: Audit) -> Table:
 
 
 def _answer(e: Effect, *, noted: bool = False) -> Cell:
-    tone: Tone = TONES[side_of(e.favours)] if e.favours else ""
+    tone: Tone = VERDICT_TONES[e.favours] if e.favours else ""
     note = _interval(e).replace(" random", "\nrandom") if noted else ""
     return Cell(e.estimand.answer(e.value), e.value, tone, note, signed=True)
 

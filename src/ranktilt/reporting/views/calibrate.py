@@ -27,10 +27,10 @@ from ranktilt.reporting.document import (
     Row,
     Sentence,
     Table,
-    Tone,
     printed,
 )
 from ranktilt.reporting.numbers import DASH, listed_numbers
+from ranktilt.reporting.tones import Tone
 
 _CLOSE = (90.0, 99.0)
 """Shares of intervals, in %, outside of which what is accepted as coverage of 95 % is a rough check."""

@@ -18,12 +18,12 @@ from ranktilt.reporting.document import (
     Row,
     Sentence,
     Table,
-    Tone,
     printed,
 )
+from ranktilt.reporting.tones import Tone
 
 _LONGEST_NAME = 12
-TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "unsure", "void": "bad"}
+TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void": "bad"}
 _EMPHASIS: dict[Verdict, Emphasis] = {"ok": "quiet", "warning": "strong", "void": ""}
 
 

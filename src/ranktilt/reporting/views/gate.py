@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import polars as pl
 
-from ranktilt.auditing.gate import Gate, GateRow, LimitCheck, Outcome
-from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, Tone, printed
+from ranktilt.auditing.gate import Gate, GateRow, LimitCheck
+from ranktilt.reporting.document import PAGE, TEXT, Cell, Column, Document, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import ends, signed
+from ranktilt.reporting.tones import TEXT_SIGNS, VERDICT_TONES
 
-_SIGNS: dict[Outcome, str] = {"level": "✓", "within": "✓", "tilted": "✗", "inconclusive": "?"}
-_TONES: dict[Outcome, Tone] = {"level": "good", "within": "good", "tilted": "bad", "inconclusive": "unsure"}
 _LABEL = 26
 
 
@@ -33,19 +33,23 @@ def view(gate: Gate) -> Document:
         kind="Gate on a bench" if "budget" in gate.spec else "Gate on an audit",
         headline=gate.headline,
         sections=printed([Table("Checks", columns, rows, groups=("ranker",), optional=True)]),
-        sentences=tuple(Sentence(_sentence(row), _TONES[row.outcome]) for row in gate.rows),
+        sentences=tuple(sentence for row in gate.rows for sentence in _sentences(row)),
         notes=gate.notes,
-        outcome=_TONES[gate.outcome],
+        outcome=VERDICT_TONES[gate.outcome],
         commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),
         data=_data(gate),
     )
 
 
-def _sentence(row: GateRow) -> str:
-    return f"{_SIGNS[row.outcome]} {row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}"
+def _sentences(row: GateRow) -> Iterator[Sentence]:
+    """In text with a sign; a page sets it."""
+    text, tone = f"{row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}", VERDICT_TONES[row.outcome]
+    yield Sentence(f"{TEXT_SIGNS[tone]} {text}", tone, only=TEXT)
+    yield Sentence(text, tone, only=PAGE)
 
 
 def _row(row: GateRow, check: LimitCheck) -> Row:
+    tone = VERDICT_TONES[check.outcome]
     cells = (
         Cell(row.measure),
         Cell(row.groups),
@@ -54,7 +58,7 @@ def _row(row: GateRow, check: LimitCheck) -> Row:
         Cell(" … ".join(ends(check.low, check.high))),
         Cell(_allowed(check)),
         Cell(str(row.queries), row.queries),
-        Cell(f"{_SIGNS[check.outcome]} {check.word}", None, _TONES[check.outcome]),
+        Cell(f"{TEXT_SIGNS[tone]} {check.word}", None, tone, page=check.word),
     )
     return Row(cells, (row.run,), repeats=0 if check is row.checks[0] else 2)
 

@@ -7,14 +7,14 @@ from dataclasses import astuple
 
 import polars as pl
 
-from ranktilt.auditing.pairwise.result import EVEN, Outcome, PairOutcome, PairwiseAudit
+from ranktilt.auditing.pairwise.result import EVEN, PairOutcome, PairwiseAudit
 from ranktilt.errors import counted, join_words
-from ranktilt.reporting.document import Cell, Column, Document, Figure, Lines, Row, Section, Sentence, Table, Tone
+from ranktilt.reporting.document import Cell, Column, Document, Figure, Lines, Row, Section, Sentence, Table
 from ranktilt.reporting.figures.charts import ForestRow, forest
 from ranktilt.reporting.numbers import count, decimal, percent
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.provenance import provenance
 
-_TONES: dict[Outcome, Tone] = {"favours": "bad", "level": "good", "inconclusive": "unsure"}
 _SHARES = ("unprotected", "protected", "ratio", "inconsistent", "unparsed", "first")
 
 
@@ -32,6 +32,7 @@ def view(found: PairwiseAudit) -> Document:
         sentences=tuple(_sentences(found)),
         legend=tuple(legend(found)),
         notes=found.notes,
+        sides=(found.protected, found.unprotected),
         data=_data(found),
     )
 
@@ -43,7 +44,7 @@ def _trained(found: PairwiseAudit) -> Iterator[Lines]:
             f"{found.model} was trained on {trained} queries asked about, so that its choices say little of others: "
             "--queries takes the adapter's held-out.txt."
         )
-        yield Lines((Sentence(text, "bad", "strong"),), only=())
+        yield Lines((Sentence(text, "warning", "strong"),), only=())
 
 
 def _table(found: PairwiseAudit) -> Table:
@@ -78,16 +79,23 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
     rows = []
     for one in decided:
         value, low, high = (100 * (share - EVEN) for share in astuple(one.preference))
-        rows.append(ForestRow(f"{one.kind} pairs", value, low, high, tone=_TONES[found.kind(one)]))
+        rows.append(ForestRow(f"{one.kind} pairs", value, low, high, tone=_tone(found, one)))
     says = "; ".join(f"{one.kind} pairs: {percent(one.preference.value)} %" for one in decided)
     drawing = forest(rows, x=f"share of {found.protected} among what is decided, less 50 %, in points",
                      margin=found.level)  # fmt: skip
     yield Figure(f"How often {found.protected} documents are chosen", f"{says}; 50 % is level.", drawing)
 
 
+def _tone(found: PairwiseAudit, one: PairOutcome) -> Tone:
+    """Return that of the chosen side, the protected group being the first as in audits, or of the verdict."""
+    if side := found.favours(one):
+        return VERDICT_TONES["a" if side == found.protected else "b"]
+    return VERDICT_TONES[found.kind(one)]
+
+
 def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
     for one in found.outcomes:
-        yield Sentence(found.sentence(one), _TONES[found.kind(one)], "strong")
+        yield Sentence(found.sentence(one), _tone(found, one), "strong")
     said = [
         f"{percent(one.first.value)} % of the answers on {one.kind} pairs [{percent(one.first.low)}, "
         f"{percent(one.first.high)}]"
@@ -103,7 +111,7 @@ def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
     for ranking in found.rankings:
         yield Sentence(f"Rankings: {ranking.sentence}")
     for text in found.disagreements:
-        yield Sentence(text, "bad", "strong")
+        yield Sentence(text, "warning", "strong")
 
 
 def legend(found: PairwiseAudit) -> Iterator[str]:

@@ -19,13 +19,12 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    Tone,
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.provenance import folder, provenance
 
-_TONES: dict[str, Tone] = {"level": "good", "tilted": "bad", "inconclusive": "unsure"}
 _SHOWN = 8
 
 
@@ -42,11 +41,18 @@ def view(found: SequentialAudit) -> Document:
         headline=f"{found.headline}.",
         sections=(Section("looks", "Look by look", lead, blocks), provenance(found.spec)),
         sentences=(
-            Sentence(found.headline, _TONES[found.decision], "strong", only=TEXT), *map(Sentence, found.sentences),
+            Sentence(found.headline, _tone(found), "strong"), *map(Sentence, found.sentences),
         ),
         legend=tuple(_legend(found)),
+        sides=(found.a, found.b),
         data=pl.DataFrame([look._asdict() for look in found.looks]),
     )  # fmt: skip
+
+
+def _tone(found: SequentialAudit) -> Tone:
+    """Return that of the favoured side, as the headline names it, or of the decision."""
+    side = "a" if found.looks[-1].value > 0 else "b"
+    return VERDICT_TONES[side if found.decision == "tilted" else found.decision]
 
 
 def _some(looks: tuple[Look, ...]) -> list[Look]:

@@ -24,16 +24,15 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    Tone,
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import DASH, always_signed, count, ends, interval, p_value, percent, signed
+from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import families, mark
 from ranktilt.reporting.views.audit_legend import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _LABEL = 30
-_TONES: dict[str, Tone] = {"favours": "bad", "level": "good", "inconclusive": "unsure"}
 _MOST_FIGURES, _MOST_VERDICTS = 6, 8
 _DODGE = 0.012
 _METHOD = (
@@ -64,6 +63,7 @@ def view(study: Study) -> Document:
         legend=tuple(legend(study)),
         notes=study.notes,
         method=_METHOD,
+        sides=(study.reference, "the rewrites"),
         data=study.table.with_columns(pl.col(floats).fill_nan(None)),
     )
 
@@ -107,7 +107,8 @@ def _sentences(study: Study) -> Iterator[Sentence]:
             for arm in study.sources:
                 found = study.verdict(run, arm.source)
                 where = "" if found.side == arm.source else f"{arm.source}: "
-                yield Sentence(f"{where}{found.sentence}", _TONES[found.kind], only=PAGE)
+                kind = study.tilt(run, arm.source, study.primary).verdict(study.level)
+                yield Sentence(f"{where}{found.sentence}", VERDICT_TONES[kind], only=PAGE)
 
 
 def legend(study: Study) -> list[str]:
@@ -289,7 +290,7 @@ def _number_row(tilt: Effect, arm: StudySource, study: Study, *, rule: bool) -> 
         Cell(tilt.run),
         Cell(arm.source),
         Cell(_temperature(arm), arm.temperature),
-        Cell(_said(kind, study, rewrites="the rewrite"), tone=_TONES.get(kind, "bad")),
+        Cell(_said(kind, study, rewrites="the rewrite"), tone=VERDICT_TONES[kind]),
         *((Cell(tilt.measure),) if len(study.measures) > 1 else ()),
         Cell(percent(tilt.mean_a), tilt.mean_a),
         Cell(percent(tilt.mean_b), tilt.mean_b),

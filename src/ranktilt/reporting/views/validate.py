@@ -14,8 +14,9 @@ from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.overlap import terms_sentence
 from ranktilt.probes.similarity import ABOVE, Similarity, vectors_sentence
 from ranktilt.probes.validation import Validation, effectiveness_sentences
-from ranktilt.reporting.document import PAGE, TEXT, Document, Sentence, Tone
+from ranktilt.reporting.document import PAGE, TEXT, Document, Sentence
 from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of
+from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.provenance import folder, provenance
 from ranktilt.reporting.views.validate_sections import validation_sections
 
@@ -117,13 +118,13 @@ def _sentences(validation: Validation) -> Iterator[Sentence]:
         yield Sentence(text, emphasis="strong", only=TEXT)
     check, reference = validation.check, validation.reference
     if check is not None:
-        tone: Tone = "bad" if not check.fair else "unsure" if check.of("warning") else "good"
+        tone: Tone = "bad" if not check.fair else "warning" if check.of("warning") else "good"
         yield Sentence(check.sentence, tone, only=PAGE)
     for terms in validation.overlaps:
         yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation), only=PAGE)
     for similar in validation.similarities:
         said = _of(similar.source, vectors_sentence(similar, reference), validation)
-        yield Sentence(said, "good" if _near(similar) >= _NEAR else "unsure", only=PAGE)
+        yield Sentence(said, "good" if _near(similar) >= _NEAR else "warning", only=PAGE)
     for source in validation.sources:
         rows = [row for row in validation.effectiveness if row.source == source and _primary(row, validation)]
         for outcome, tone in OUTCOMES.items():

@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from ranktilt.auditing.effects import ALPHA, Change, Effect
-from ranktilt.auditing.gate import Outcome, points, worst
+from ranktilt.auditing.gate import points, worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.contrast import RelativeDelta
@@ -24,15 +24,14 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
-    Tone,
 )
 from ranktilt.reporting.numbers import ends, percent, signed
+from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark
 from ranktilt.reporting.views.audit_legend import twin_test
 from ranktilt.reporting.views.mitigation.bench_figures import by_strength, over_name, planes, primary, side_name
 from ranktilt.reporting.views.provenance import folder, provenance
 
-_TONES: dict[Outcome, Tone] = {"level": "good", "within": "good", "tilted": "bad", "inconclusive": "unsure"}
 _LABEL = 24
 
 
@@ -41,7 +40,7 @@ def view(bench: Bench) -> Document:
     name = folder(bench.spec)
     title = f"Bench of {join_words(bench.methods)}" + (f" on {name}" if name else "")
     choice = bench.choose()
-    tone = _TONES[choice.outcome]
+    tone = VERDICT_TONES[choice.outcome]
     return Document(
         title=title,
         kind=title,
@@ -90,7 +89,7 @@ def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = 
     rows = [row for one in shown or bench.judged for row in _choice_rows(bench, choice, one)]
     numbers, costs = ([Cell("") for _ in some] for some in ((*bench.pairs, *bench.over), bench.over[:1]))
     for method, reason in bench.refused:
-        cells = (Cell(method, note=reason), *numbers, Cell("refused", None, "unsure"), *costs)
+        cells = (Cell(method, note=reason), *numbers, Cell("refused", None, "warning"), *costs)
         rows.append(Row(cells, groups and (method,)))
     return Table("Effectiveness against tilt", columns, tuple(rows), _changed(bench), intervals="row", groups=groups)
 
@@ -109,9 +108,9 @@ def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Ro
             Cell(one.name, note=chosen, emphasis="strong" if chosen == "chosen" else ""),
             *map(_tilt_cell, tilts),
             *map(_mean_cell, means),
-            Cell(said, None, _TONES[tilt]),
+            Cell(said, None, VERDICT_TONES[tilt]),
             *(
-                [Cell(next(row.word for row in costs if row.outcome == cost), None, _TONES[cost])]
+                [Cell(next(row.word for row in costs if row.outcome == cost), None, VERDICT_TONES[cost])]
                 if costs
                 else [Cell("") for _ in bench.over[:1]]
             ),

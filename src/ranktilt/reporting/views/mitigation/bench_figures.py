@@ -14,9 +14,10 @@ from ranktilt.mitigation.result import Bench, Choice, Intervention
 from ranktilt.reporting.document import Figure, Section
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.figures.drawing import DIM, numbers
-from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, Side, scatter
+from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter
 from ranktilt.reporting.numbers import interval, percent, signed
-from ranktilt.reporting.verdicts import side_of, sides_named
+from ranktilt.reporting.tones import VERDICT_TONES, Tone
+from ranktilt.reporting.verdicts import sides_named
 
 _NO_TWINS = "Groups are not twins: level is the median of what random labels give, not 0."
 _DODGE, _MOST_PLANES = 0.06, 4
@@ -146,7 +147,7 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
             f"{tilt_name(tilt)} {tilt_numbers(tilt)}",
             f"{bench.valued} {percent(mean.value)} % [{percent(mean.low)}, {percent(mean.high)}]",
         )
-        marked = Mark(one.name, *_drawn(tilt), _side(tilt, choice.level), hover=hover)
+        marked = Mark(one.name, *_drawn(tilt), _tone(tilt, choice.level), hover=hover)
         points.append(ScatterPoint(marked, 100 * mean.value, 100 * mean.low, 100 * mean.high))
     tilts = [bench.tilt(one.name, pair) for one in shown]
     front = pareto([(point.x, abs(tilt.value - tilt.level)) for point, tilt in zip(points, tilts, strict=True)])
@@ -181,7 +182,5 @@ def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
     return [n for n, best in zip(ordered, least, strict=False) if points[n][1] < best]
 
 
-def _side(tilt: Effect, level: float) -> Side:
-    if tilt.extent(level) == "within":
-        return "level"
-    return side_of(tilt.leans or "inconclusive")
+def _tone(tilt: Effect, level: float) -> Tone:
+    return VERDICT_TONES["level" if tilt.extent(level) == "within" else tilt.leans or "inconclusive"]

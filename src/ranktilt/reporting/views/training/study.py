@@ -15,6 +15,7 @@ from ranktilt.mitigation.training_result import Evaluation, TrainedRanker, Train
 from ranktilt.reporting.document import PAGE, Cell, Column, Document, Figure, Row, Section, Sentence, Table
 from ranktilt.reporting.figures.charts import ForestRow, Point, forest, lines
 from ranktilt.reporting.numbers import count, decimal, ends, interval, p_value, percent, signed
+from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.verdicts import mark, named
 from ranktilt.reporting.views.provenance import folder, provenance
 from ranktilt.statistics.equivalence import t_interval
@@ -204,8 +205,9 @@ def _less(body: str, new: str, old: str) -> str:
     return f"{body}, {new.removeprefix(front)} less {old.removeprefix(front)}"
 
 
-def _tone(change: Change) -> str:
-    return ("good" if change.value > 0 else "bad") if change.shown else "unsure"
+def _tone(change: Change) -> Tone:
+    """No side's: two rankers are compared, not two groups."""
+    return "" if change.shown else "unsure"
 
 
 def _others(study: TrainingStudy) -> Section:
