@@ -112,19 +112,26 @@ def test_it_says_why_it_is_left_out(notes: tuple[str, ...]) -> None:
     assert section.lead[1:] == (notes or ("The audit was not opened together with its collection and runs.",))
 
 
-def test_bars_show_over_which_ranks_each_group_is_spread() -> None:
-    """Of twenty results all of one group stand on the first ten; few results are not drawn."""
+def test_difference_between_ranks_has_a_band_over_queries() -> None:
+    """Of twenty results all of one group stand on the first ten, for one query of the one, for one of the other."""
     docs = [
         {"id": f"d{n}", "text": "x", "source": "s", "origin": f"d{n}", "kind": "a" if n < 10 else "b"}
         for n in range(20)
     ]
-    collection = collection_of(docs, {"q": "x"}, {"q": {"d0": 1, "d19": 1}})
-    run = run_of(collection, {"q": {f"d{n}": -float(n) for n in range(20)}}, ranker="r")
-    found = audit(collection, run, "nDCG@3", by="kind", resamples=100)
-    (bars,) = [one for one in figures(ranks_section(Opened(found, collection, (run,)))) if "each group's" in one.title]
-    assert {trace["name"]: trace["y"] for trace in bars.drawing["data"]} == {
-        "a": [20, 20, 20, 20, 20, None, None, None, None, None],
-        "b": [None, None, None, None, None, 20, 20, 20, 20, 20],
-    }
-    assert "those on ranks 1 to 2 and 19 to 20: a 20.0 % and 0.0 %, b 0.0 % and 20.0 %." in bars.says
-    assert not [one for one in figures(ranks_section(opened())) if "each group's" in one.title]
+    collection = collection_of(docs, {"q": "x", "p": "y"}, {q: {"d0": 1, "d19": 1} for q in "qp"})
+    best = {"q": {f"d{n}": -float(n) for n in range(20)}, "p": {f"d{n}": float(n) for n in range(20)}}
+
+    def drawn(*queries: str) -> Figure:
+        run = run_of(collection, {q: best[q] for q in queries}, ranker="r")
+        found = audit(collection, run, "nDCG@3", by="kind", resamples=100)
+        return figures(ranks_section(Opened(found, collection, (run,))))[-1]
+
+    band, line = drawn("q").drawing["data"]
+    assert line["x"] == [0, *(rank for rank in range(2, 20, 2) for _ in range(2)), 20]
+    assert line["y"] == [20] * 10 + [-20] * 10
+    assert band["y"] == [*line["y"], *line["y"][::-1]]  # one query has no spread
+    both = drawn("q", "p")  # resamples hold q twice, p twice, or one of each: 20, -20 or 0
+    band, line = both.drawing["data"]
+    assert (line["y"], band["y"]) == ([0] * 20, [-20] * 20 + [20] * 20)
+    assert "less that of b: 0.0 points [−20.0, +20.0] on ranks 1 to 2;" in both.says
+    assert "on which ranks" not in figures(ranks_section(opened()))[-1].title

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -51,23 +51,49 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
     """
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
-    groups = grouping(collection, audit.spec.get("by"), audit.groups)
-    aligned = Aligned.of(run, collection, Judgments.of(collection, groups))
-    if audit.spec.get("ties") == "trec_eval":
-        aligned = aligned.untied()
-    ranking, keep = aligned.ranking.head(depth)
-    spread = _Spread.of(ranking, aligned.judgments.known_query, depth)
+    groups, aligned, spread, keep = _lists(collection, run, audit, depth)
     at, found = np.full((2, len(groups.names), depth), np.nan)
-    row, judgment = aligned.row[keep], aligned.judgment[keep]
-    held = (row >= 0) & (row < len(groups.code))
-    group = np.where(held, groups.code[np.where(held, row, 0)], -1) if len(groups.code) else np.full(len(row), -1)
+    group, judgment = _group_of(aligned.row[keep], groups), aligned.judgment[keep]
     reach = spread.reach
     for number, seen in enumerate(spread.shares(group, len(groups.names))):
         np.divide(seen, reach, out=at[number], where=reach > 0)
     counted = ~aligned.left_out(str(audit.spec.get("missing", "zero")))
     for number in range(len(groups.names)):
         found[number] = _found(aligned.judgments, number, judgment, spread, counted)
-    return RankShares(run.name, groups.names, at, found, _level(groups, group[spread.counts[ranking.query]]), reach)
+    level = _level(groups, group[spread.counts[spread.ranking.query]])
+    return RankShares(run.name, groups.names, at, found, level, reach)
+
+
+def rank_counts(collection: Collection, run: Run, audit: Audit, edges: Ints) -> Floats:
+    """Count each group's documents between ranks in each list, in expectation over ties: (groups, buckets, lists).
+
+    `edges` rise from 0: 0, 10, 20 are the first ten ranks and the next. Queries that repeat each other are one list.
+    """
+    groups, aligned, spread, keep = _lists(collection, run, audit, int(edges[-1]))
+    query = spread.ranking.block_query[spread.owner]
+    lists = query if aligned.distinct is None else aligned.distinct[query]
+    names, lists = np.unique(lists, return_inverse=True)
+    bucket = np.searchsorted(edges, spread.rank, side="right") - 1
+    cells = replace(spread, rank=bucket * len(names) + lists, depth=(len(edges) - 1) * len(names))
+    group, counted = _group_of(aligned.row[keep], groups), np.unique(lists[spread.counts[query]])
+    return np.stack([seen.reshape(-1, len(names))[:, counted] for seen in cells.shares(group, len(groups.names))])
+
+
+def _lists(
+    collection: Collection, run: Run, audit: Audit, depth: int
+) -> tuple[Groups, Aligned, _Spread, npt.NDArray[np.bool_]]:
+    """Bring a run's first ranks to the groups of an audit, with the mask of the entries there."""
+    groups = grouping(collection, audit.spec.get("by"), audit.groups)
+    aligned = Aligned.of(run, collection, Judgments.of(collection, groups))
+    if audit.spec.get("ties") == "trec_eval":
+        aligned = aligned.untied()
+    ranking, keep = aligned.ranking.head(depth)
+    return groups, aligned, _Spread.of(ranking, aligned.judgments.known_query, depth), keep
+
+
+def _group_of(row: Ints, groups: Groups) -> Ints:
+    held = (row >= 0) & (row < len(groups.code))
+    return np.where(held, groups.code[np.where(held, row, 0)], -1) if len(groups.code) else np.full(len(row), -1)
 
 
 @dataclass(frozen=True)

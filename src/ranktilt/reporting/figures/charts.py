@@ -14,6 +14,7 @@ from ranktilt.reporting.figures.drawing import (
     DASHES,
     DIM,
     INK,
+    LINE,
     SYMBOLS,
     Drawing,
     Floats,
@@ -63,20 +64,13 @@ class Point:
     """Shown when pointed at."""
 
 
-def histogram(
-    shares: Mapping[str, ArrayLike],
-    edges: ArrayLike,
-    *,
-    x: str,
-    y: str = "share of pairs, %",
-    colours: Sequence[str] = COLOURS,
-) -> Drawing:
+def histogram(shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: str = "share of pairs, %") -> Drawing:
     """Draw distributions over the same bins, one above the other: filled with a colour and a pattern each."""
     borders = np.asarray(edges, dtype=np.float64)
     middles, widths = (borders[1:] + borders[:-1]) / 2, np.diff(borders)
     data = []
     for number, (name, heights) in enumerate(shares.items()):
-        colour = colours[number % len(colours)]
+        colour = COLOURS[number % len(COLOURS)]
         shape = PATTERNS[number % len(PATTERNS)]
         data.append(
             {
@@ -215,6 +209,30 @@ def lines(
         "tickvals": ticks,
         "ticktext": [(names or {}).get(t, f"{t:g}") for t in ticks],
     }
+    return {"data": data, "layout": layout}
+
+
+def stairs(steps: Sequence[Point], *, x: str, y: str) -> Drawing:
+    """Draw a value over buckets that begin where the one before ends, with its interval as a band, and the zero line.
+
+    A point's x is where its bucket ends; the first begins at 0.
+    """
+    begins = [0.0, *(step.x for step in steps[:-1])]
+    places = [place for begin, step in zip(begins, steps, strict=True) for place in (begin, step.x)]
+    ends = [(step.low, step.value, step.high) for step in steps for _ in range(2)]
+    low, value, high = map(list, zip(*ends, strict=True))
+    look = {"type": "scatter", "mode": "lines"}
+    data = [
+        {**look, "name": "95 % band", "x": numbers([*places, *places[::-1]]), "y": numbers([*low, *high[::-1]]),
+         "fill": "toself", "fillcolor": LINE, "line": {"width": 0}, "hoverinfo": "skip"},
+        {**look, "name": plain(y), "x": numbers(places), "y": numbers(value), "line": {"color": INK, "width": 2.5},
+         "hovertemplate": "%{y:+.2f}<extra></extra>"},
+    ]  # fmt: skip
+    layout = frame(260, x=x, y=y)
+    line = {"color": INK, "width": 1.5, "dash": "dot"}  # as a shape, for the band hides an axis's own line
+    layout["shapes"] = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 0, "line": line}]
+    layout["xaxis"]["range"] = [0.0, places[-1]]
+    layout["yaxis"]["range"] = reach([*low, *high, *value], 0.0)
     return {"data": data, "layout": layout}
 
 

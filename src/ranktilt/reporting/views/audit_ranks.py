@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.breakdown import RankShares, rank_shares
-from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
+from ranktilt.auditing.breakdown import RankShares, rank_counts, rank_shares
 from ranktilt.measures.printing import signed
 from ranktilt.reporting.document import PAGE, Block, Cell, Column, Figure, Row, Section, Table
-from ranktilt.reporting.figures.charts import GROUP_COLOURS, curves, histogram
+from ranktilt.reporting.figures.charts import GROUP_COLOURS, Point, curves, stairs
+from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.verdicts import named
 from ranktilt.run import Run
+from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100
@@ -24,7 +24,7 @@ _MOST_DRAWN = 3
 _RANKS = (1, 3, 5, 10, 20, 50, 100)
 _SAID = 10
 _DEEPEST = 1000
-_BINS, _MOST_OVERLAID = 10, 3
+_BINS = 10
 
 
 def ranks_section(opened: Opened) -> Section:
@@ -48,7 +48,7 @@ def ranks_section(opened: Opened) -> Section:
         for one in found[:_MOST_DRAWN]:
             figures += _by_group(one, order[:_MOST_LINES], judged=judged)
     for run in opened.runs[:_MOST_DRAWN]:
-        figures += _distribution(opened.collection, run, opened.audit, order)
+        figures += _distribution(opened, run, order)
     drawn = _MOST_LINES if len(order) == 2 else _MOST_DRAWN
     more = (f"Drawn for the first {drawn} of {len(found)} rankers; the tables hold all.",) if len(found) > drawn else ()
     tables = [_table([_filled(one) for one in found], found, "Documents of each group down to a rank, in %")]
@@ -129,34 +129,36 @@ def _by_group(one: RankShares, drawn: Sequence[int], *, judged: bool) -> Iterato
         )
 
 
-def _distribution(collection: Collection, run: Run, audit: Audit, order: Sequence[int]) -> Iterator[Figure]:
-    """How the ranks of each group's documents are distributed over one ranker's lists; none of short lists."""
+def _distribution(opened: Opened, run: Run, order: Sequence[int]) -> Iterator[Figure]:
+    """How much larger a share of one group's documents than of another's stands at some ranks; none of short lists."""
     depth = min(int(np.diff(run.offsets).max(initial=0)), _DEEPEST)
-    if depth < _BINS:
+    if opened.collection is None or depth < _BINS:
         return
-    one = rank_shares(collection, run, audit, depth=depth)
-    counts = np.where(one.queries > 0, np.nan_to_num(one.at) * one.queries, 0.0)
+    spec, (first, second) = opened.audit.spec, opened.audit.pairs[0]
     edges = np.linspace(0, depth, _BINS + 1).round().astype(np.int64)
-    binned = np.add.reduceat(counts, edges[:-1], axis=1)
-    total = binned.sum(axis=1, keepdims=True)
-    shares = 100 * np.divide(binned, total, out=np.zeros_like(binned), where=total > 0)
-    drawn = [g for g in order if total[g] > 0][:_MOST_OVERLAID]
-    if not drawn:
+    counts = rank_counts(opened.collection, run, opened.audit, edges)[order[:2]]
+    if not counts.any(axis=(1, 2)).all():
         return
-    said = ", ".join(f"{one.groups[g]} {_percent(shares[g][0])} and {_percent(shares[g][-1])}" for g in drawn)
-    more = f" Drawn for {len(drawn)} of {len(order)} groups." if len(drawn) < len(order) else ""
+    resampling = {"resamples": min(int(spec.get("resamples", RESAMPLES)), RESAMPLES), "seed": int(spec.get("seed", 0))}
+    means = resampled_means([column for side in counts for column in side], **resampling)
+    values, drawn = _less(counts.sum(axis=2)), _less(np.reshape(means, (2, _BINS, -1)))
+    bands = [interval(row) for row in drawn]
+    steps = [Point(float(edge), v, band.low, band.high) for edge, v, band in zip(edges[1:], values, bands, strict=True)]
     yield Figure(
-        f"{one.run}: at which ranks each group's documents stand",
-        f"Of a group's documents in the lists, those on ranks 1 to {edges[1]} and {edges[-2] + 1} to {depth}: {said}. "
-        f"Groups that are treated alike have bars of one height.{more}",
-        histogram(
-            {one.groups[g]: shares[g] for g in drawn},
-            edges + 0.5,
-            x="rank",
-            y="% of the group's documents",
-            colours=GROUP_COLOURS,
-        ),
+        f"{run.name}: on which ranks documents stand, {first} less {second}",
+        f"Share of the listed documents of {first} that stands on some ranks, less that of {second}: "
+        f"{_points(steps[0].value)} points {interval_text(steps[0].low, steps[0].high)} on ranks 1 to {edges[1]}; "
+        "where the shaded 95 % band, a bootstrap over queries, holds 0, no difference is shown.",
+        stairs(steps, x="rank", y="difference, points"),
     )
+
+
+def _less(counts: Floats) -> Floats:
+    """Share of each row's count among all of its side, first side less second, in points."""
+    total = counts.sum(axis=1, keepdims=True)
+    shares = 100 * np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
+    difference: Floats = shares[0] - shares[1]
+    return difference
 
 
 def _table(values: Sequence[Floats], found: Sequence[RankShares], caption: str) -> Table:
