@@ -77,7 +77,7 @@ def test_page_is_one_html_document_with_the_headline_as_its_only_h1() -> None:
 def test_page_without_figures_is_small_and_carries_no_library() -> None:
     text = html_document(page(table((Cell("a"), Cell("1", 1)))))
     assert len(text) < 40_000
-    assert "plotly" not in text
+    assert "plotly.js" not in text
     assert 'id="engine"' not in text
 
 

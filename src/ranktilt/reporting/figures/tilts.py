@@ -24,13 +24,13 @@ from ranktilt.reporting.figures.drawing import (
 from ranktilt.reporting.tones import LOOKS, Tone, ToneLook
 
 _LINE_HEIGHT = 25
-_HEADING, _ALONE = 1.25, 0.5
+_HEADING = 1.25
 _GAP = 0.35
 _LETTER = 8.0
 _LONGEST = 24
 _LABELLED = 12
 _FARTHEST = 205.0
-_WIDE, _HIGH = 400.0, 300.0
+_WIDE, _HIGH = 240.0, 300.0
 """Points of a plane of marks in a small window, where names find their places."""
 
 
@@ -119,7 +119,7 @@ def scatter(points: Sequence[ScatterPoint], *, x: str, y: str, margin: float, na
     drawing["xaxis"]["range"] = across = _padded_range([v for point in drawn for v in (point.x, point.low, point.high)])
     drawing["yaxis"]["range"] = up = _span([point.mark for point in drawn], margin, detectable=False)
     drawing["annotations"] = _beside(drawn, across, up) if len(drawn) <= _LABELLED else []
-    drawing["hovermode"] = "closest"
+    drawing["hovermode"], drawing["meta"] = "closest", "free names"
     return {"data": data, "layout": drawing}
 
 
@@ -127,7 +127,7 @@ def _placed(groups: Mapping[str, Sequence[Mark]]) -> Iterator[tuple[Mark, float]
     """Every mark with its height: a heading, then a line each."""
     at = 0.0
     for some in groups.values():
-        at += _room(some)
+        at += _HEADING
         for mark in some:
             yield mark, -at
             at += 1
@@ -135,12 +135,7 @@ def _placed(groups: Mapping[str, Sequence[Mark]]) -> Iterator[tuple[Mark, float]
 
 
 def _depth(groups: Mapping[str, Sequence[Mark]]) -> float:
-    return sum(_room(some) + len(some) + _GAP for some in groups.values()) - 1
-
-
-def _room(some: Sequence[Mark]) -> float:
-    """Lines above the first mark of a group: a single one stands on the line of its heading."""
-    return _HEADING if len(some) > 1 else _ALONE
+    return sum(_HEADING + len(some) + _GAP for some in groups.values()) - 1
 
 
 def _kinds(placed: Sequence[tuple[Mark, float]], names: Mapping[Tone, str]) -> Iterator[Drawing]:
@@ -191,9 +186,8 @@ def _behind(ends: Sequence[tuple[float, float, float]], name: str, look: Drawing
 def _headings(groups: Mapping[str, Sequence[Mark]], room: int) -> Iterator[Drawing]:
     at = 0.0
     for name, some in groups.items():
-        place = at + (0.3 if len(some) > 1 else _ALONE)
-        yield _text(f"<b>{plain(_cut(name, 40))}</b>", -place, room) | {"bgcolor": PAPER}
-        at += _room(some) + len(some) + _GAP
+        yield _text(f"<b>{plain(_cut(name, 40))}</b>", -at - 0.3, room) | {"bgcolor": PAPER}
+        at += _HEADING + len(some) + _GAP
 
 
 def _labels(placed: Sequence[tuple[Mark, float]], groups: Mapping[str, Sequence[Mark]], room: int) -> Iterator[Drawing]:
@@ -239,10 +233,10 @@ def _padded_range(values: Sequence[float]) -> list[float]:
 
 def _beside(points: Sequence[ScatterPoint], across: Sequence[float], up: Sequence[float]) -> list[Drawing]:
     """Names beside their marks, each in that corner of its cross where it hides the least; long names choose first."""
-    taken = [_place(point, across, up) for point in points]
+    taken = [box for point in points for box in _crosses(point, across, up)]
     notes = []
     for point in sorted(points, key=lambda point: -max(map(len, _rows(point)))):
-        rows, at = _rows(point), _place(point, across, up)
+        rows, at = _rows(point), _crosses(point, across, up)[0]
         wide, high = _LETTER * max(map(len, rows)) / 2, 10.0 * len(rows)
         corners = [(right, above) for above in (1, -1) for right in ((1, -1) if at.x < _WIDE / 2 else (-1, 1))]
         boxes = [_Box(at.x + right * (wide + 10), at.y + above * (high + 4), wide, high) for right, above in corners]
@@ -257,9 +251,15 @@ def _rows(point: ScatterPoint) -> list[str]:
     return [_cut(row) for row in point.mark.label.replace(">>", "\n>>").split("\n")]
 
 
-def _place(point: ScatterPoint, across: Sequence[float], up: Sequence[float]) -> _Box:
-    along, high = (point.x - across[0]) / (across[1] - across[0]), (point.mark.value - up[0]) / (up[1] - up[0])
-    return _Box(_WIDE * along, _HIGH * high, 8, 8)
+def _crosses(point: ScatterPoint, across: Sequence[float], up: Sequence[float]) -> tuple[_Box, ...]:
+    """A mark, and its intervals along both axes where they are known."""
+    places = ((point.x, point.low, point.high), (point.mark.value, point.mark.low, point.mark.high))
+    (x, left, right), (y, low, high) = (
+        [size * (v - start) / (end - start) for v in some]
+        for some, size, (start, end) in zip(places, (_WIDE, _HIGH), (across, up), strict=True)
+    )
+    lines = _Box((left + right) / 2, y, (right - left) / 2, 1), _Box(x, (low + high) / 2, 1, (high - low) / 2)
+    return _Box(x, y, 8, 8), *(box for box in lines if np.isfinite([box.x, box.y]).all())
 
 
 def _note(point: ScatterPoint, rows: Sequence[str], right: int, above: int) -> Drawing:
@@ -267,6 +267,7 @@ def _note(point: ScatterPoint, rows: Sequence[str], right: int, above: int) -> D
         "x": numbers([point.x])[0], "y": numbers([point.mark.value])[0], "showarrow": False, "align": "left",
         "xanchor": "left" if right > 0 else "right", "xshift": 6 * right, "yshift": 4 * above,
         "yanchor": "bottom" if above > 0 else "top", "text": "<br>".join(map(plain, rows)), "font": {"color": INK},
+        "bgcolor": PAPER, "borderpad": 0,
     }  # fmt: skip
 
 

@@ -21,7 +21,20 @@
     return value;
   };
 
-  const draw = (plot) => {
+  // A name that would hide a mark or another name, or does not fit, is left to pointing at its mark.
+  const uncover = (plot) => {
+    const room = plot.getBoundingClientRect();
+    const taken = [...plot.querySelectorAll(".scatterlayer .points path, .ytick text")].map((mark) => mark.getBoundingClientRect());
+    for (const name of plot.querySelectorAll(".annotation")) {
+      const box = name.getBoundingClientRect();
+      const hides = ({ left, right, top, bottom }) => left < box.right && box.left < right && top < box.bottom && box.top < bottom;
+      const free = room.left <= box.left && box.right <= room.right && !taken.some(hides);
+      name.style.visibility = free ? "" : "hidden";
+      if (free) taken.push(box);
+    }
+  };
+
+  const draw = async (plot) => {
     const style = getComputedStyle(root);
     const { data, layout } = coloured(JSON.parse(document.getElementById(plot.dataset.figure).textContent), style);
     const size = (parseFloat(style.fontSize) || 16) * 0.82;
@@ -32,7 +45,11 @@
     const config = { displaylogo: false, responsive: true, displayModeBar: Boolean(layout.dragmode) };
     config.modeBarButtons = [["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]];
     if (layout.dragmode && matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls the page
-    return window.Plotly.react(plot, data, layout, config);
+    await window.Plotly.react(plot, data, layout, config);
+    if (layout.meta !== "free names") return;
+    if (!plot.dataset.watched) plot.on("plotly_afterplot", () => uncover(plot));
+    plot.dataset.watched = "";
+    uncover(plot);
   };
 
   const drawAll = async () => {
