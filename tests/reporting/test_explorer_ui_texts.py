@@ -353,11 +353,12 @@ def test_an_audit_without_judgments_shows_twins(opened: Callable[..., Browser]) 
     content = lists(measures=[], tilt=[[[]], [[]]], values=[[], []])
     content["queries"] = [{**one, "relevant": 0} for one in content["queries"]]
     browser = opened(content)
-    assert rows(browser, ".queries")[1] == ["the river number 1 q01", "1 of 4", "0"]
+    assert rows(browser, ".queries")[1] == ["the river number 1 q01", "1 of 4"]
     open_query(browser)
     assert "3 pairs of twins: human stands higher in 2" in browser.run(
         "document.querySelector('.explorer').textContent"
     )
     assert rows(browser, ".overview") == [["bm25", "0 of 3"], ["dense", "–"]]
     assert len(rows(browser, ".results")) == 6
+    assert ["Further down: twins of those above"] in rows(browser, ".results")
     assert browser.complaints == []

@@ -66,6 +66,7 @@
 
     // ---- what is chosen, as the audit has it ----------------------------------------------------------------------
     get pair() { return (this.data.pairs[this.state.pair] ?? []).map((name) => this.data.groups.indexOf(name)); }
+    get judged() { return this.data.queries.some(({ relevant }) => relevant > 0); }
     get paired() { return this.data.docs.twins.some((twins) => twins.length > 0); }
     get measure() { return this.data.measures[this.state.measure]; }
     get tilts() { return this.part(this.state.run); }

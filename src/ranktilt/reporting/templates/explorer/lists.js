@@ -58,8 +58,9 @@ window.ranktilt.lists = (() => {
     const titles = [["rank"], ["document"], ...(app.paired ? [["twin"]] : []), ["score", true]];
     const top = el("tbody", { role: "rowgroup" });
     const rest = el("tbody", { role: "rowgroup" });
+    const further = [...(app.judged ? ["other relevant documents"] : []), ...(app.paired ? ["twins of those above"] : [])];
     const between = el("tr", { role: "row", class: "between" },
-      el("th", { role: "cell", colspan: titles.length }, `Further down: other relevant documents${app.paired ? ", and twins of those above" : ""}`));
+      el("th", { role: "cell", colspan: titles.length }, `Further down: ${further.join(", and ")}`));
     const fill = (texts) => {
       const kept = top.parentElement?.contains(document.activeElement) ? document.activeElement.dataset.doc : null;
       const lines = (wanted) => list.filter((entry) => entry.top === wanted).map((entry) => row(app, entry, by, { texts, run }));

@@ -37,7 +37,7 @@ window.ranktilt.queries = (() => {
     const sides = tilts ? [part, ...[a, b].map((side) => mean(`side${side}`, 1 + side, data.groups[side],
       `the ${data.groups[side]} texts`))] : [];
     const all = measure === undefined ? [] : [mean("all", 0, "all", "all documents")];
-    return [text, ...sides, ...all, ...(app.paired ? [ties] : []), relevant];
+    return [text, ...sides, ...all, ...(app.paired ? [ties] : []), ...(app.judged ? [relevant] : [])];
   };
 
   // Places of the queries that hold every word, in order; what is undefined stands last both ways.
