@@ -145,6 +145,19 @@ def test_theme_is_switched_by_keyboard(browser: Browser, pages: dict[str, Path])
     assert browser.complaints == []
 
 
+def test_a_cut_table_has_a_shadow_and_its_first_column_stays(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["study"], width=360)
+    name = "document.querySelector('#table tbody th').getBoundingClientRect().left"
+    before = browser.run(name)
+    assert (
+        browser.run("(w => { w.scrollLeft = 200; return w.scrollLeft; })(document.querySelector('#table .wide'))")
+        == 200
+    )
+    assert browser.run(name) == before
+    for scrolled in ("#table .wide", "nav ul"):
+        assert "gradient" in browser.run(f"getComputedStyle(document.querySelector('{scrolled}')).backgroundImage")
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_stands_out_from_its_ground(browser: Browser, pages: dict[str, Path], dark: bool) -> None:
     browser.open(pages["validation"], dark=dark)
