@@ -268,6 +268,8 @@ def test_explorer_carries_its_data_and_the_rows_for_readers_without_scripts() ->
     assert '<script type="application/octet-stream" id="one-1-explorer-texts">dGV4dHM=</script>' in text
     assert '<div class="explorer" id="one-1-explorer" data-caption="All." hidden></div>' in text
     assert Markup(text).grid("Numbers").rows == [["All.", "1"]]
+    assert re.search(r'</h1>\s*<p><a href="#one">See for yourself', text)
+    assert "See for yourself" not in html_document(page(figure()))
 
 
 def test_explorer_brings_one_script_that_the_policy_names() -> None:
