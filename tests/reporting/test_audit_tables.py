@@ -93,14 +93,12 @@ class TestMain:
         assert [(row.group, front(row)) for row in found.rows] == [
             (("people",), "all"), (("machines",), "all"), (("nobody",), "all"),
         ]  # fmt: skip
-        assert "▲" not in found.note
         captions = [group_table(one).caption for one in (ungrouped().audit, opened().audit, uneven())]
         assert captions == ["Means, in %", *["Means and Relative Δ, in %"] * 2]
 
     def test_legend_is_that_of_the_main_table_only(self) -> None:
         assert [line.split()[0] for line in table_legend(controlled())] == ["Means", "95"]
         assert not any(line.startswith("Card") for line in table_legend(opened().audit))
-        assert "▲ favours human, ▼ favours llm" in group_table(opened().audit).note
 
 
 def test_every_row_is_as_long_as_the_header() -> None:

@@ -368,8 +368,8 @@ class Document:
     """How the numbers were reached, on a page; the definitions of the terms follow by themselves."""
     outcome: Tone = ""
     """Set where the headline is the outcome of a test: text ends, and Markdown begins, with it."""
-    sides: tuple[str, str] = SIDES
-    """What is compared, in the page's legend."""
+    sides: tuple[str, ...] = ()
+    """What is compared, in the page's legend: two names, or none."""
     commands: tuple[str, ...] = ()
     """What makes the result again, for Markdown."""
     data: pl.DataFrame | None = field(default=None, compare=False)
@@ -377,11 +377,10 @@ class Document:
 
     @property
     def signs(self) -> list[tuple[str, str]]:
-        """What the signs before its sentences mean on a page, each once."""
-        tones = {line.tone for line in self.lines("html")}
-        groups = dict(zip(("first", "second"), self.sides, strict=True))
-        looks = {tone: look for tone, look in LOOKS.items() if tone in tones and tone}
-        return [(look.sign, look.meaning.format(groups.get(tone))) for tone, look in looks.items()]
+        """What the signs of sides and of its sentences mean on a page, each once."""
+        sides = dict(zip(("first", "second"), self.sides, strict=False))
+        tones = {line.tone for line in self.lines("html")} | {*sides}
+        return [(look.sign, look.meaning.format(sides.get(t, ""))) for t, look in LOOKS.items() if t and t in tones]
 
     @property
     def parts(self) -> tuple[tuple[str, tuple[Section, ...]], ...]:

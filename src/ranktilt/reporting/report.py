@@ -30,7 +30,7 @@ from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.planning.result import CostPlan
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import Document, Explorer, Section, Sentence
+from ranktilt.reporting.document import SIDES, Document, Explorer, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.reload import Opened, reload
 from ranktilt.reporting.render.html import html_document
@@ -247,6 +247,7 @@ def _joined(results: Sequence[Opened | Result], pages: Sequence[Document]) -> Do
         sentences=tuple(verdicts),
         sections=tuple(sections),
         method=tuple(dict.fromkeys(method)),
+        sides=SIDES if any(page.sides for page in pages) else (),
     )
 
 

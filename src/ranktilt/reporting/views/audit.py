@@ -54,9 +54,15 @@ def view(result: Audit | Opened, *, texts: bool = True) -> Document:
         legend=tuple(legend(audit)),
         notes=audit.notes,
         method=audit_notes(audit),
-        sides=audit.judged_pairs[0] if len(audit.judged_pairs) == 1 else SIDES,
+        sides=_sides(audit),
         data=_data(audit),
     )
+
+
+def _sides(audit: Audit) -> tuple[str, ...]:
+    """Name both sides of the pair; of several pairs, which is which; none where no groups are compared."""
+    pairs = audit.judged_pairs
+    return SIDES if len(pairs) > 1 else pairs[0] if pairs else ()
 
 
 def audit_headline(audit: Audit) -> str:

@@ -64,7 +64,7 @@ def group_table(audit: Audit) -> Table:
         for pair in audit.tilted_pairs:
             rows += _tilt_rows(audit, run, pair)
     caption = "Means and Relative Δ, in %" if audit.tilts else "Means, in %"
-    note = " ".join([*_signs(audit), *table_legend(audit)])
+    note = " ".join(table_legend(audit))
     return Table(caption, columns, tuple(rows), note, groups=("ranker",), intervals="row")
 
 
@@ -91,14 +91,6 @@ def _tilt_rows(audit: Audit, run: str, pair: Pair) -> Iterator[Row]:
 def _delta(tilt: Effect, level: float) -> Cell:
     text = signed(tilt.value) + mark(tilt)
     return Cell(text, tilt.value, tone_of(tilt, level), ends=ends(tilt.low, tilt.high), signed=True)
-
-
-def _signs(audit: Audit) -> list[str]:
-    """What the coloured signs mean."""
-    if not audit.tilted_pairs:
-        return []
-    a, b = audit.tilted_pairs[0] if len(audit.tilted_pairs) == 1 else SIDES
-    return [f"▲ favours {a}, ▼ favours {b}; without a sign no side is shown to be favoured."]
 
 
 def card_overview(audit: Audit) -> Table:
@@ -208,7 +200,7 @@ def control_table(audit: Audit) -> Table:
         for one in audit.controls
         if one.run == run and ((one.a, one.b) == pair or not one.tilts)
     )
-    note = " ".join([*control_legend(audit), *_signs(audit)])
+    note = " ".join(control_legend(audit))
     return Table(
         "Relative Δ in %, raw and controlled", columns, rows, note, groups=("ranker",), intervals="page", split=True,
         space=(1, 0), folded=len(rows) > _MOST_OPEN,
