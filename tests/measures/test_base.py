@@ -4,13 +4,15 @@ import pickle
 from dataclasses import replace
 from typing import Any
 
+import ir_measures
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.measures.average_precision import AP
-from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.base import Measure, estimand, measure
+from ranktilt.measures.names import canonical
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.precision import P
 from ranktilt.measures.printing import rounded, signed
@@ -68,6 +70,45 @@ def test_python_and_text_make_the_same(made: Measure, text: str, parts: tuple[st
     assert hash(measure(text)) == hash(made)
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("ndcg@5", "nDCG@5"),
+        ("NDCG_cut_5", "nDCG@5"),
+        ("ndcg_cut.10", "nDCG@10"),
+        ("MAP", "AP"),
+        ("Map(rel=2)@5", "AP(rel=2)@5"),
+        ("map_cut_5", "AP@5"),
+        ("MRR@10", "RR@10"),
+        ("recip_rank", "RR"),
+        ("Recall@10", "R@10"),
+        ("recall_10", "R@10"),
+        ("Precision@3", "P@3"),
+        ("p.5", "P@5"),
+        ("exposureratio@5", "ExposureRatio@5"),
+    ],
+)
+def test_names_from_elsewhere_mean_the_same_measure(text: str, name: str) -> None:
+    assert repr(estimand(text)) == name
+
+
+def test_objects_of_ir_measures_are_read_as_they_print() -> None:
+    named = [
+        ir_measures.nDCG @ 5,
+        ir_measures.AP(rel=2) @ 5,
+        ir_measures.RR,
+        ir_measures.R @ 7,
+        ir_measures.P(rel=2) @ 3,
+    ]
+    assert [estimand(one) for one in named] == [nDCG @ 5, AP(rel=2) @ 5, RR, R @ 7, P(rel=2) @ 3]
+
+
+def test_an_exact_name_comes_before_one_from_elsewhere() -> None:
+    assert canonical("map", "5", {"map": "", "AP": ""}) == ("map", "5")
+    assert canonical("MAP", None, {"map": "", "AP": ""}) == ("map", None)
+    assert canonical("recall_10", None, {"recall_10": "", "R": ""}) == ("recall_10", None)
+
+
 def test_rel_1_is_left_out_of_the_text() -> None:
     assert repr(measure("AP(rel=1)@5")) == "AP@5"
 
@@ -95,9 +136,17 @@ def test_only_ndcg_reads_the_grades_themselves(name: str, binary: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ndcg@3", f"unknown measure 'ndcg'; did you mean 'nDCG@k'? {VALID}"),
         ("nDGC@3", f"unknown measure 'nDGC'; did you mean 'nDCG@k'? {VALID}"),
-        ("MRR@10", f"unknown measure 'MRR'; did you mean 'RR@k'? {VALID}"),
+        ("Rprec", f"unknown measure 'Rprec' {VALID}"),
+        ("success_5", f"unknown measure 'success_5' {VALID}"),
+        ("ndcg_cut_5@3", "measure ndcg_cut_5@3 has two cutoffs; give one of both"),
+        ("recall", "measure R needs a cutoff, such as R@10"),
+        ("P_0", "measure P: expected a cutoff of at least 1, got @0"),
+        (
+            "nDCG(dcg='exp-log2')@5",
+            "measure \"nDCG(dcg='exp-log2')@5\": nDCG takes no option dcg: gains are the grades",
+        ),
+        ("R(judged_only=True)@5", "measure 'R(judged_only=True)@5': R takes no option judged_only: documents without"),
         ("hits@10", f"unknown measure 'hits' {VALID}"),
         ("P", "measure P needs a cutoff, such as P@10"),
         ("R(rel=2)", "measure R needs a cutoff, such as R@10"),

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError, counted, unknown
+from ranktilt.measures.names import OTHER_OPTIONS, canonical, whole_number
 from ranktilt.measures.printing import rounded, signed
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ ESTIMANDS = {
 """Every estimand by the name that is typed for it: where it is defined, looked up when it is first asked for."""
 ENTRY_POINTS = "ranktilt.measures"
 """Entry points of other packages: each names an estimand, such as ``mine:MyMeasure()``'s object."""
-_TEXT = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\(\s*(?P<options>[^()]*)\)\s*)?(?:@\s*(?P<cutoff>-?\w+)\s*)?")
+_TEXT = re.compile(r"\s*(?P<name>[A-Za-z_][\w.]*)\s*(?:\(\s*(?P<options>[^()]*)\)\s*)?(?:@\s*(?P<cutoff>-?\w+)\s*)?")
 _CONTRAST = re.compile(r"(?P<name>RelativeDelta)\((?P<of>[^=]*(?:\(.*\).*)?)\)")
 E_ = TypeVar("E_", bound="Estimand")
 
@@ -407,13 +408,14 @@ class GroupEstimand(Estimand):
         raise NotImplementedError
 
 
-def estimand(text: str | Estimand) -> Estimand:
-    """Read an estimand's text; the inverse of its ``repr``.
+def estimand(text: object) -> Estimand:
+    """Read an estimand's text; the inverse of its ``repr``. Names of trec_eval and ir_measures are understood, too.
 
     Parameters
     ----------
     text : str or Estimand
-        ``name[(option=value)][@cutoff]``, such as ``"nDCG@3"`` or ``"NDSR@20"``. An estimand comes back as it is.
+        ``name[(option=value)][@cutoff]``, such as ``"nDCG@3"`` or ``"NDSR@20"``, or ir_measures' object. An estimand
+        comes back as it is.
 
     Returns
     -------
@@ -427,20 +429,22 @@ def estimand(text: str | Estimand) -> Estimand:
     """
     if isinstance(text, Estimand):
         return text.complete()
+    text = str(text)
     if contrast := _CONTRAST.fullmatch(text):
         return replace(_named(contrast["name"]), of=measure(contrast["of"]))  # type: ignore[call-arg]
     match = _TEXT.fullmatch(text)
     if match is None:
         raise UserError(f"cannot read measure {text!r}: expected name[(rel=grade)][@cutoff], such as nDCG@3")
-    found = _named(match["name"])
+    name, cutoff = canonical(match["name"], match["cutoff"], estimands())
+    found = _named(name)
     options = _options(match["options"] or "", text, found)
     found = replace(found, **options) if options else found
-    if match["cutoff"] is not None:
-        found = found @ _whole(match["cutoff"], f"cutoff of measure {text!r}")
+    if cutoff is not None:
+        found = found @ whole_number(cutoff, f"cutoff of measure {text!r}")
     return found.complete()
 
 
-def measure(text: str | Estimand) -> Measure:
+def measure(text: object) -> Measure:
     """Read a relevance measure's text, such as ``"nDCG@3"``; see `estimand`.
 
     Parameters
@@ -500,16 +504,12 @@ def _options(written: str, text: str, of: Estimand) -> dict[str, Any]:
         name, equals, value = (part.strip() for part in piece.partition("="))
         if not equals:
             raise UserError(f"cannot read measure {text!r}: expected name[(rel=grade)][@cutoff]")
+        if name in OTHER_OPTIONS and name not in valid:
+            raise UserError(f"measure {text!r}: {of.name} takes no option {name}: {OTHER_OPTIONS[name]}")
         if name not in valid:
             raise unknown(f"option of measure {text!r}", name, valid)
         if name in options:
             raise UserError(f"option {name!r} of measure {text!r} is given twice")
         words = name in of.choices or name in of.free
-        options[name] = value if words else _whole(value, f"option {name} of measure {text!r}")
+        options[name] = value if words else whole_number(value, f"option {name} of measure {text!r}")
     return options
-
-
-def _whole(value: str, what: str) -> int:
-    if not re.fullmatch("-?[0-9]+", value):
-        raise UserError(f"{what}: expected a whole number, got {value!r}")
-    return int(value)
