@@ -271,7 +271,7 @@ def test_fields_are_split_on_any_blanks_and_tabs(tmp_path: Path, line: str) -> N
 
 def test_scores_decide_on_the_order_and_ranks_do_not(tmp_path: Path) -> None:
     path = write(tmp_path / "f", "q 0 a 1 0.1 t\nq 0 b 2 0.3 t\nq 0 c 3 0.2 t\n")
-    with pytest.warns(DataWarning, match="the rank column contradicts the scores in 1 of 1 query"):
+    with pytest.warns(DataWarning, match="the ranks contradict the scores in 1 of 1 query"):
         run = Run.load(path)
     assert [e[1:3] for e in entries(run)] == [("b", 1), ("c", 2), ("a", 3)]
 

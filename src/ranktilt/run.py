@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import nth_line, write_files
-from ranktilt.io.runfile import RunFile, read_run_file, read_spec, unwritable
+from ranktilt.io.ranked_lists import RunFile
+from ranktilt.io.runfile import read_run_file, read_spec, unwritable
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -185,17 +186,22 @@ class Run:
         return {path: (text + "\n").encode() if text else b"", sidecar(path): spec.encode()}
 
     @classmethod
-    def load(cls, path: str | Path, *, score_order: str = "score") -> Run:
-        """Read a run: TREC lines of 6 fields, or 5 without the tag, or JSON ``{query: {document: score}}``.
+    def load(cls, path: str | Path, *, score_order: str = "score", queries: Sequence[str] | None = None) -> Run:
+        """Read a run: TREC lines of 6 fields, or 5 without the tag, JSON ``{query: {document: score}}``, or lists.
+
+        Lists are responses to ``_msearch``, JSON ``{query: [document, …]}`` of ids or of records with scores, records
+        that name their queries, CSV and TSV with a header; ``spec["read_as"]`` says what was understood. Without scores
+        they are ordered by rank or place.
 
         Parameters
         ----------
         path : str or Path
-            The file, plain or gzip; ``<path>.json`` beside it, if there, gives the spec. JSON is known by its
-            first character, ``{``.
+            The file, plain or gzip; ``<path>.json`` beside it, if there, gives the spec. Its content tells the format.
         score_order : {"score", "rank"}, optional
             ``"rank"`` goes by the rank column of a TREC file, for engines whose scores do not say the order:
             scores become −rank, equal ranks are ties, and ``spec["score_order"]`` says so.
+        queries : sequence of str, optional
+            Ids of the queries of ``_msearch``, whose responses do not name them, in their order.
 
         Returns
         -------
@@ -215,16 +221,18 @@ class Run:
             If a TREC file's ranks contradict its scores, by which it is read.
         """
         path = Path(path)
-        found = read_run_file(path, score_order=score_order)
+        found = read_run_file(path, score_order=score_order, queries=queries)
         spec: dict[str, Any] = {"ranker": str(path), "file": str(path)}
         spec = {**spec, **read_spec(sidecar(path)), "file": str(path)}
-        if score_order != "score":
-            spec["score_order"] = score_order
+        spec.pop("read_as", None)  # of the file that the sidecar's run was once read from
+        spec |= {"read_as": found.read_as} if found.read_as else {}
+        if found.score_order != "score":
+            spec["score_order"] = found.score_order
         if spec.pop(_ESCAPED, False) is True:
             frame = _with_ids(found.frame, list(_ESCAPES.values()), list(_ESCAPES))
             found = replace(found, frame=frame, queries=frame["query_id"].unique(maintain_order=True))
-        queries = list(dict.fromkeys([*found.queries, *_without(spec.pop(_WITHOUT, []), sidecar(path))]))
-        run = cls.from_frame(found.frame, queries=queries, spec=spec)
+        every = list(dict.fromkeys([*found.queries, *_without(spec.pop(_WITHOUT, []), sidecar(path))]))
+        run = cls.from_frame(found.frame, queries=every, spec=spec)
         _refuse_duplicates(path, run, found)
         return run
 

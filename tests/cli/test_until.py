@@ -56,7 +56,7 @@ def test_a_collection_and_any_ranker_will_do(cli: Cli, engine: tuple[str, ...]) 
     ("arguments", "message"),
     [
         (("--until", "0"), "expected a tilt to be decided above 0, such as 10 (points), got 0"),
-        ((), "--queries is about a sequential audit; say what tilt is to be decided: --until 10"),
+        ((), "--engine is about a sequential audit; say what tilt is to be decided: --until 10"),
         (("--until", "10", "--card"), "--card is not about a sequential audit; leave it or --until out"),
         (("--until", "10", "--qrels", "none"), "--qrels is not about a sequential audit"),
         (("--until", "10", "-r", "bm25"), "a sequential audit asks one ranker or live engine"),

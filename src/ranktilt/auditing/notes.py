@@ -22,6 +22,8 @@ from ranktilt.run import Run, stage_facts
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
     """Say what a run lacks and what it holds beyond a collection's documents."""
     name, spec = one.run.name, one.run.spec
+    if "read_as" in spec:
+        yield f"{spec.get('file', name)}: read as {spec['read_as']}"
     noun = ("judged query", "judged queries") if len(one.judgments.grade) else ("query", "queries")
     failed = int(one.failed.sum())
     if one.missing > failed:

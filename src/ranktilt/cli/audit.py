@@ -42,7 +42,8 @@ class AuditInputs(options.OptionGroup):
     ] = None
     ranker: options.Rankers = None
     run: Annotated[
-        list[Path] | None, typer.Option("--run", metavar="FILE", help="An existing run: TREC or JSON, plain or .gz.")
+        list[Path] | None,
+        typer.Option("--run", metavar="FILE", help="An existing run: TREC, JSON, CSV, plain or .gz."),
     ] = None
     score_order: Annotated[
         options.RunOrder | None,
@@ -55,6 +56,12 @@ class AuditInputs(options.OptionGroup):
     qrels: options.Qrels = None
     split: options.Split = None
     ignore_unknown: options.IgnoreUnknown = False
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries", metavar="FILE", help="Queries of an _msearch run, in its order, or to ask: id, tab, text."
+        ),
+    ] = None
     source: Annotated[
         list[str] | None,
         typer.Option(
@@ -111,7 +118,7 @@ class AuditInputs(options.OptionGroup):
     @property
     def files(self) -> list[Path]:
         """Files that are read."""
-        named = [self.groups, None if self.qrels is None else Path(self.qrels)]
+        named = [self.groups, self.queries, None if self.qrels is None else Path(self.qrels)]
         return [*collection_files(self.folder), *(self.run or ()), *(file for file in named if file is not None)]
 
     def check(self, *, controls: bool, near_identical: float | None, card: bool) -> None:
@@ -133,6 +140,8 @@ class AuditInputs(options.OptionGroup):
             raise UserError("--near-identical is about a control; ask for them: --controls")
         if self.score_order is not None and not self.run and not any("replay:" in spec for spec in rankers):
             raise UserError("--score-order is about a run that exists; name one: --run FILE")
+        if self.queries is not None and not self.run and not any("replay:" in spec for spec in rankers):
+            raise UserError("--queries is about a run that exists (--run FILE), or a sequential audit (--until 10)")
 
     def load(self) -> tuple[Collection, list[Run]]:
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
@@ -163,23 +172,26 @@ class AuditInputs(options.OptionGroup):
     def _labelled(self) -> tuple[Collection, list[Run]]:
         from ranktilt.datasets.labels import labelled
         from ranktilt.datasets.load import NO_QRELS
+        from ranktilt.datasets.queries import read_queries
         from ranktilt.run import Run
 
         if self.split is not None:
             raise UserError("--split names judgments of a collection DIR; name a file instead: --qrels FILE")
         order = self.score_order or "score"
-        runs = [Run.load(path, score_order=order) for path in self.run or ()]
+        names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
+        runs = [Run.load(path, score_order=order, queries=names) for path in self.run or ()]
         for number, (run, path) in enumerate(zip(runs, self.run or (), strict=True)):
-            origin = {"ranker": _replay(path, order), "made_by": run.spec.get("ranker")}
+            origin = {"ranker": _replay(path, order, self.queries), "made_by": run.spec.get("ranker")}
             runs[number] = replace(run, spec={**run.spec, **origin})
         qrels = None if self.qrels == NO_QRELS else self.qrels
         return labelled(self.groups or "", runs, by=self.column or "source", qrels=qrels), runs
 
 
-def _replay(path: Path, score_order: str = "score") -> str:
+def _replay(path: Path, score_order: str = "score", queries: Path | None = None) -> str:
     from ranktilt.rankers.spec import Stage
 
-    return str(Stage("replay", str(path), {} if score_order == "score" else {"score_order": score_order}))
+    options = {} if score_order == "score" else {"score_order": score_order}
+    return str(Stage("replay", str(path), {**options, **({} if queries is None else {"queries": str(queries)})}))
 
 
 @dataclass(frozen=True)
@@ -191,9 +203,6 @@ class UntilOptions(options.OptionGroup):
         typer.Option(
             "--engine", metavar="MODULE:FUNCTION", help="A live engine, as the ranker engine:MODULE:FUNCTION."
         ),
-    ] = None
-    queries: Annotated[
-        Path | None, typer.Option("--queries", metavar="FILE", help="Queries to ask, with --until: id, tab, text.")
     ] = None
     until: Annotated[
         float | None,
@@ -212,7 +221,7 @@ class UntilOptions(options.OptionGroup):
     def check(self, **unread: Any) -> None:
         """Refuse options that nothing would read; `unread` are those of the usual audit."""
         if self.until is None:
-            alone = "--queries" if self.queries else "--most" if self.most else "--engine" if self.engine else ""
+            alone = "--most" if self.most else "--engine" if self.engine else ""
             if alone:
                 raise UserError(f"{alone} is about a sequential audit; say what tilt is to be decided: --until 10")
             return
@@ -246,18 +255,18 @@ class UntilOptions(options.OptionGroup):
         if inputs.folder is not None:
             found = inputs.load()[0]
             found = found.only_sources(inputs.source or found.sources)
-        elif inputs.groups is None or self.queries is None:
+        elif inputs.groups is None or inputs.queries is None:
             raise UserError(
                 "what to ask, and of which group is a document? Name --queries FILE and --groups FILE, or DIR"
             )
         else:
             by = inputs.column or "source"
             found = from_labels(read_labels(inputs.groups, by=by), queries=(), by=by, labels_file=inputs.groups)
-        if self.queries is None:
+        if inputs.queries is None:
             return found
-        read = read_queries(self.queries)
+        read = read_queries(inputs.queries)
         files = [*found.spec.get("files", ()), *read.spec["files"]]
-        spec = {**found.spec, "queries": str(self.queries), "files": files}
+        spec = {**found.spec, "queries": str(inputs.queries), "files": files}
         return Collection(found.docs, read.queries, found.qrels.clear(), spec)
 
 
@@ -410,7 +419,7 @@ def audit(
         per_query=output.per_query, save=output.save, mixed=inputs.mixed, primary=statistics.primary,
     )  # fmt: skip
     if sequential.until is not None:
-        output.check(*inputs.files, *([sequential.queries] if sequential.queries else []))
+        output.check(*inputs.files)
         output.deliver(sequential.audit(inputs, search, measure, statistics.seed))
         return
     inputs.check(controls=controls, near_identical=near_identical, card=card)
@@ -424,7 +433,7 @@ def audit(
     output.check(*inputs.files)
     pairs = inputs.pairs
     measures = [estimand(m) for m in measure] if measure else None
-    rankers = search.rankers(inputs.specs, score_order=inputs.score_order)
+    rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
     collection, runs = inputs.load()
     if depth is not None and not card and collection.qrels.height:
         raise UserError("--depth is about the card; ask for it: --card")

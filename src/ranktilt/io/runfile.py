@@ -1,13 +1,15 @@
-"""Files that hold a run: TREC lines, and JSON as BEIR, Pyserini and ranx write it."""
+"""Files that hold a run: TREC lines, JSON as BEIR, Pyserini and ranx write it, and lists as engines give them."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import re
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ import orjson
 import polars as pl
 
 from ranktilt.errors import DataError, DataWarning, counted, shorten, unknown
+from ranktilt.io import ranked_lists as lists
 from ranktilt.io.files import decode_lines, line_chunks, read_bytes
+from ranktilt.io.ranked_lists import JsonObject, RunFile
 
 _ORDERED = 3
 """Documents from which ranks say something that one score for all of them hides."""
@@ -40,25 +44,14 @@ _KINDS = {
 """Of a sidecar, what is read and not only passed on."""
 
 
-@dataclass(frozen=True)
-class RunFile:
-    """What a file holds, entry by entry in its own order."""
-
-    frame: pl.DataFrame
-    """``query_id``, ``doc_id``, ``score`` (Float64, finite)."""
-    queries: pl.Series
-    """Every query in order of first appearance; in JSON one may have no entry."""
-    has_lines: bool
-    """Whether each entry is a line of its own, as in TREC files."""
-
-
-def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
+def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[str] | None = None) -> RunFile:
     """Read a run's file; its content tells the format, whatever its name. Entries are not sorted yet.
 
     TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id, document-id, rank and score alone;
-    every line has as many fields as the first. JSON: ``{query: {document: score}}``. With the order ``"rank"`` the rank
-    is read in place of the score; scores become −rank. `DataError` names the line, or query and document, of a fault; a
-    `DataWarning` says where a TREC file's ranks contradict its scores.
+    every line has as many fields as the first. JSON: ``{query: {document: score}}``, and what `ranked_lists` reads, of
+    which responses are to `queries`. With the order ``"rank"`` the rank is read in place of the score; scores become
+    −rank. `DataError` names the line, or query and document, of a fault; a `DataWarning` says where ranks contradict
+    scores.
     """
     if score_order not in SCORE_ORDERS:
         raise unknown("score order", score_order, SCORE_ORDERS)
@@ -71,17 +64,23 @@ def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
                 continue
             if start[0] in "{[":  # the whole of it, read on and not once more: a pipe is read once only
                 text = "\n" * (first_line - 1) + "\n".join([text, *(decode_lines(path, *chunk) for chunk in chunks)])
-                if start[0] == "{" and not (_like_trec(start) and not _is_json(text)):
-                    return _read_json(path, text, score_order)
-                if start[0] == "[" and not _like_trec(start) and _is_json(text):
-                    raise DataError(path, f"expected {_SHAPE}, got a list")
+                if (re.match(r'{|\[\s*["{[]', start) and not _like_trec(start)) or _is_json(text):
+                    return _read_json(path, text, score_order, queries)
                 first_line, lines = 1, text.encode().split(b"\n")
+            elif delimiter := "" if _like_trec(start) else lists.delimiter_of(text):
+                texts = chain([text], (decode_lines(path, *chunk) for chunk in chunks))
+                rows = (f"{line}\n" for part in texts for line in part.split("\n"))
+                return _ranks_checked(path, lists.table_lists(path, first_line, rows, delimiter, score_order))
             width = _width(path, first_line, lines)
         frames.append(_parse(path, first_line, lines, width=width, order=score_order))
     frame = pl.concat(frames).rechunk()
-    if score_order == "score":
-        _warn_of_ranks(path, frame)
-    return RunFile(frame.drop("rank"), frame["query_id"].unique(maintain_order=True), True)
+    return _ranks_checked(path, RunFile(frame, frame["query_id"].unique(maintain_order=True), True, score_order))
+
+
+def _ranks_checked(path: Path, run: RunFile) -> RunFile:
+    if run.score_order == "score":
+        _warn_of_ranks(path, run.frame)
+    return replace(run, frame=run.frame.drop("rank"))
 
 
 def _like_trec(text: str) -> bool:
@@ -181,10 +180,10 @@ def _warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
     if len(against):
         queries = counted(frame["query_id"].n_unique(), "query", "queries")
         warnings.warn(
-            f"{path}: the rank column contradicts the scores in {against.n_unique():,} of {queries}; scores decide "
+            f"{path}: the ranks contradict the scores in {against.n_unique():,} of {queries}; scores decide "
             '(--score-order rank, score_order="rank" goes by the ranks)',
             DataWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -198,10 +197,10 @@ def _warn_of_constant_scores(path: Path, ranked: pl.DataFrame) -> None:
     if 2 * flat.height > queries.height:
         warnings.warn(
             f"{path}: all scores are equal in {flat.height:,} of {counted(queries.height, 'query', 'queries')}, though "
-            'the rank column orders them; such documents are tied (--score-order rank, score_order="rank" goes by the '
+            'the ranks order them; such documents are tied (--score-order rank, score_order="rank" goes by the '
             "ranks)",
             DataWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 
@@ -213,74 +212,49 @@ def _falls(frame: pl.DataFrame) -> bool:
     return bool(((query[1:] > query[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] <= score[:-1]))).all())
 
 
-class _Object(list[tuple[str, Any]]):
-    """A JSON object as its pairs, so that a key that comes twice is seen."""
-
-
-def _read_json(path: Path, text: str, order: str) -> RunFile:
-    if order == "rank":
-        raise DataError(path, "JSON holds scores and no ranks; leave --score-order rank (score_order) out")
+def _read_json(path: Path, text: str, order: str, asked: Sequence[str] | None) -> RunFile:
     try:
-        run = json.loads(text, object_pairs_hook=_Object)
+        run = json.loads(text, object_pairs_hook=JsonObject)
     except json.JSONDecodeError as error:
         got = "more behind it" if error.msg == "Extra data" else f"broken JSON ({error.msg}, column {error.colno})"
         raise DataError(path, f"expected one JSON object {_SHAPE}, got {got}", line=error.lineno) from error
     except (RecursionError, ValueError) as error:
         raise DataError(path, f"expected one JSON object {_SHAPE}: {error}") from error
+    if (engine_lists := lists.json_lists(path, run, asked, order)) is not None:
+        return _ranks_checked(path, engine_lists)
+    if order == "rank":
+        raise DataError(path, "JSON holds scores and no ranks; leave --score-order rank (score_order) out")
     if not run:
         raise DataError(path, f"expected {_SHAPE}, got no query")
     seen, docs, scores, lengths = set[str](), list[str](), list[np.ndarray](), list[int]()
     for query, found in run:
         if query in seen:
             raise DataError(path, f"query {query!r} comes twice")
-        if type(found) is not _Object:
-            raise DataError(path, f"query {query!r}: expected {{document: score}}, got {_kind(found)}")
+        if type(found) is not JsonObject:
+            raise DataError(path, f"query {query!r}: expected {{document: score}}, got {lists.kind(found)}")
         seen.add(query)
         docs += (doc for doc, _ in found)
         scores.append(_scores(path, query, found))
         lengths.append(len(found))
-    queries, doc_ids = _ids(path, "query", [query for query, _ in run]), _ids(path, "document", docs)
+    queries, doc_ids = (
+        lists.text_ids(path, "query", [query for query, _ in run]),
+        lists.text_ids(path, "document", docs),
+    )
     entry_queries = queries.gather(np.repeat(np.arange(len(queries)), lengths))
     frame = pl.DataFrame({"query_id": entry_queries, "doc_id": doc_ids, "score": np.concatenate(scores)})
-    return RunFile(frame, queries, False)
+    return RunFile(frame, queries)
 
 
-def _ids(path: Path, noun: str, ids: list[str]) -> pl.Series:
-    try:
-        names = pl.Series(ids, dtype=pl.String)
-    except UnicodeEncodeError as error:  # JSON can name halves of characters
-        raise DataError(path, f"{noun} id {error.object!a} is no Unicode text") from error
-    if (names == "").any():
-        raise DataError(path, f"a {noun} id is empty")
-    return names
-
-
-def _scores(path: Path, query: str, found: _Object) -> np.ndarray:
+def _scores(path: Path, query: str, found: JsonObject) -> np.ndarray:
     seen = set[str]()
     for doc, score in found:
         if doc in seen:
             raise DataError(path, f"document {doc!r} comes twice for query {query!r}")
-        if type(score) not in (int, float) or not _is_finite(score):
-            message = f"query {query!r}, document {doc!r}: expected a finite number as score, got {_kind(score)}"
+        if not lists.is_finite(score):
+            message = f"query {query!r}, document {doc!r}: expected a finite number as score, got {lists.kind(score)}"
             raise DataError(path, message)
         seen.add(doc)
     return np.array([score for _, score in found], dtype=np.float64)
-
-
-def _is_finite(score: float) -> bool:
-    try:
-        return math.isfinite(score)
-    except OverflowError:  # a whole number beyond any float
-        return False
-
-
-def _kind(value: Any) -> str:
-    """What a JSON value is, in JSON's words."""
-    if isinstance(value, list):
-        return "an object" if type(value) is _Object else "a list"
-    text = json.dumps(value, ensure_ascii=False)
-    text = text if len(text) <= 80 else text[:79] + "…"
-    return f"the string {text}" if isinstance(value, str) else text
 
 
 def read_spec(path: Path) -> dict[str, Any]:

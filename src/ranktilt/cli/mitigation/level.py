@@ -104,7 +104,7 @@ def level(
     output.check(*inputs.files)
     from ranktilt.mitigation.level import level as run_level
 
-    rankers = search.rankers(inputs.specs, score_order=inputs.score_order)
+    rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
     split, runs = _read(inputs, statistics.seed)
     levelled: Ranker | Run = rankers[0] if rankers else runs[0]
     name = inputs.folder.resolve().name if inputs.folder else inputs.groups.stem if inputs.groups else "run"
