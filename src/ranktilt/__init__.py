@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ranktilt._version import __version__
 
 if TYPE_CHECKING:
+    from ranktilt.auditing.answer.gate import Gate, gate
     from ranktilt.auditing.audit import audit
     from ranktilt.auditing.calibration.calibrate import calibrate
     from ranktilt.auditing.calibration.result import Calibration
     from ranktilt.auditing.comparison.compare import Comparison, compare
     from ranktilt.auditing.controls import controls
-    from ranktilt.auditing.gate import Gate, gate
     from ranktilt.auditing.llm_log.replay import log_runs, replay_log
     from ranktilt.auditing.llm_log.result import ReplayedLog
     from ranktilt.auditing.pairwise.choices import pairwise
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ranktilt.measures.precision import P
     from ranktilt.measures.recall import R
     from ranktilt.measures.reciprocal_rank import RR
-    from ranktilt.measures.twins import TwinEstimand
+    from ranktilt.measures.twins.base import TwinEstimand
     from ranktilt.mitigation.bench import bench
     from ranktilt.mitigation.level import Levelling, level
     from ranktilt.mitigation.query_split import QuerySplit, split_queries
@@ -78,7 +78,7 @@ _NAMES = {
     "DataError": "errors",
     "Estimand": "measures.base",
     "Explanation": "probes.explain",
-    "Gate": "auditing.gate",
+    "Gate": "auditing.answer.gate",
     "GroupEstimand": "measures.base",
     "Levelling": "mitigation.level",
     "Measure": "measures.base",
@@ -98,7 +98,7 @@ _NAMES = {
     "Study": "auditing.study",
     "TextProbe": "probes.base",
     "TrainingStudy": "mitigation.training_result",
-    "TwinEstimand": "measures.twins",
+    "TwinEstimand": "measures.twins.base",
     "UserError": "errors",
     "Validation": "probes.validation",
     "answer": "generation.answer.answer",
@@ -112,7 +112,7 @@ _NAMES = {
     "controls": "auditing.controls",
     "estimand": "measures.base",
     "explain": "probes.explain",
-    "gate": "auditing.gate",
+    "gate": "auditing.answer.gate",
     "labelled": "datasets.labels",
     "level": "mitigation.level",
     "load": "datasets.load",

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ranktilt.auditing.inference as module
+from ranktilt.auditing.answer.gate import gate
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.gate import gate
 from ranktilt.collection import Collection
 from tests.toy import Table, collection_of, run_of
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ranktilt.auditing.answer.gate import Gate, GateRow, check_growth, check_tilt, gate, worst
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.gate import Gate, GateRow, check_growth, check_tilt, gate, worst
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError
 from ranktilt.measures.base import measure

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ranktilt.auditing.answer.gate import gate
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import compare
-from ranktilt.auditing.gate import gate
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError

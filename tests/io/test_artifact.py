@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ranktilt.auditing.answer.gate import Gate
 from ranktilt.auditing.calibration.result import Calibration
 from ranktilt.auditing.comparison.compare import Comparison
-from ranktilt.auditing.gate import Gate
 from ranktilt.auditing.study import Study
 from ranktilt.datasets.check_result import CheckResult
 from ranktilt.errors import DataError

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.measures import twins
-from ranktilt.measures.head_to_head import HeadToHead, PairCounts, pair_counts
 from ranktilt.measures.ndsr import page_shares
-from ranktilt.measures.rank_gap import RankGap
 from ranktilt.measures.ranking import Ranking
-from ranktilt.measures.score_gap import ScoreGap
-from ranktilt.measures.twins import Answers, TwinLists, mid_ranks
+from ranktilt.measures.twins.base import Answers, TwinLists, mid_ranks
+from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts
+from ranktilt.measures.twins.rank_gap import RankGap
+from ranktilt.measures.twins.score_gap import ScoreGap
 from ranktilt.statistics.two_way import Clusters
 
 Ranked = dict[int, float]

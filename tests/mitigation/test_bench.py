@@ -15,7 +15,8 @@ from ranktilt.auditing.groups import ALL
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError
 from ranktilt.mitigation.bench import Trial, bench, reference_alone
-from ranktilt.mitigation.result import Bench, Intervention, check_cost
+from ranktilt.mitigation.cost import check_cost
+from ranktilt.mitigation.result import Bench, Intervention
 from ranktilt.registry import ranker
 from ranktilt.run import Run
 from tests.mitigation.planted import DIAL, QUERIES, collection, swept, trial

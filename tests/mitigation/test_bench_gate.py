@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ranktilt.auditing.gate import Gate
+from ranktilt.auditing.answer.gate import Gate
 from ranktilt.mitigation.bench_gate import gate_bench
 from ranktilt.reporting.output import table
 from ranktilt.reporting.render.junit import junit

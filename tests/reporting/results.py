@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from ranktilt import Audit, Collection, audit, controls
+from ranktilt.auditing.answer.gate import Gate, gate
 from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.auditing.comparison.compare import Comparison, compare
-from ranktilt.auditing.gate import Gate, gate
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.inference import (
     ChangeTask,

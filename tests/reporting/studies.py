@@ -3,8 +3,8 @@
 import numpy as np
 
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.inference import Trend
 from ranktilt.auditing.study import Study, StudySource
+from ranktilt.auditing.temperature_trends import Trend
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ranktilt import Audit
-from ranktilt.auditing.verdict import Verdict as Judged
+from ranktilt.auditing.answer.verdict import Verdict as Judged
 from ranktilt.reporting.document import Sentence
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import Opened

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.auditing.gate import Gate, gate
+from ranktilt.auditing.answer.gate import Gate, gate
 from ranktilt.reporting.output import table
 from ranktilt.reporting.render.junit import junit
 from tests.auditing.arrays import audit_of

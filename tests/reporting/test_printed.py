@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from ranktilt import MissingExtra, UserError, table
+from ranktilt.auditing.answer.gate import gate
 from ranktilt.auditing.calibration.result import SIMULATED
 from ranktilt.auditing.comparison.compare import compare
-from ranktilt.auditing.gate import gate
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckLimits, CheckResult, CheckRow
 from ranktilt.probes.distribution import Cosines, Distribution

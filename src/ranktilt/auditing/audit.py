@@ -48,9 +48,9 @@ from ranktilt.io.runfile import unwritable
 from ranktilt.measures.attention.base import AttentionEstimand
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.head_to_head import HeadToHead, PairCounts, pair_counts
 from ranktilt.measures.margin import LEVEL, Margin, read_margin, require_unit
-from ranktilt.measures.twins import TwinLists
+from ranktilt.measures.twins.base import TwinLists
+from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -148,24 +148,17 @@ def audit(
     collection, fitted = without_fitted(collection, runs)
     level = read_margin(level)
     _check_numbers(resamples, depth)
-    others = [one for one in asked if not isinstance(one, Measure)]
-    if by is None and (card or others or pairs is not None):
-        what = "the card needs" if card else f"{others[0]!r} needs" if others else "pairs of groups need"
-        raise UserError(f"{what} a column to group by; leave --by none out")
+    _refuse_ungrouped(by, asked, card=card, pairs=pairs)
     groups, chosen = grouped_pairs(collection, by, pairs)
     judgments = Judgments.of(collection, groups)
     if not asked and by is not None:  # nothing is judged
         asked = [HeadToHead if any(len(twin_rows(collection, groups, pair)) for pair in chosen) else estimand(SHARE)]
-    leading = usual_primary(asked, by) if primary is None else estimand(primary)
-    if leading is not None and level != LEVEL:
-        require_unit(RelativeDelta(of=leading) if isinstance(leading, Measure) else leading, level, "a margin of")
+    leading = _leading(asked, primary, by, level)
     found = [one for one in asked if isinstance(one, Measure)]
     others = [one for one in asked if not isinstance(one, Measure)]
     _refuse_unanswerable(others, runs, groups, judged=len(judgments.grade) > 0)
     if found:
         _refuse_unjudged(judgments, groups, chosen, collection)
-    elif not others:
-        raise UserError("no judgments, so no measure can be computed, and no groups to ask about: name them (--by)")
     how = InferenceOptions(resamples, seed, test, correction, rounding)
     standard = card_estimands(depth, judged=len(judgments.grade) > 0) if card else ()
     questions = [*standard, *(one for one in others if one not in standard)]
@@ -187,29 +180,17 @@ def audit(
     estimates, kept = work.card(aligned, answers, found_tilts if card else ())
     if chosen and leading is not None:
         _require_answered(leading, (*found_tilts, *estimates))
-    spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed}
-    spec |= {} if leading is None else {"primary": repr(leading)}
+    named = {} if leading is None else {"primary": repr(leading)}
+    spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed, **named}
+    noted = hanging(noise, found_tilts, level if isinstance(level, float) else LEVEL)
+    notes = (*fitted, *work.notes(aligned, values, found_tilts, missing), *noted)
     return Audit(
-        {**spec, **audit_provenance(collection, [run.spec for run in runs])},
-        tuple(r.name for r in runs),
-        tuple(found),
-        (ALL, *groups.names),
-        judgments.queries,
-        values,
-        found_tilts,
-        pl.concat(counts),
-        (
-            *fitted,
-            *work.notes(aligned, values, found_tilts, missing),
-            *hanging(noise, found_tilts, level if isinstance(level, float) else LEVEL),
-        ),
-        estimates,
+        {**spec, **audit_provenance(collection, [run.spec for run in runs])}, tuple(r.name for r in runs),
+        tuple(found), (ALL, *groups.names), judgments.queries, values, found_tilts, pl.concat(counts), notes, estimates,
         work.confounds(collection, runs) if confounds and by == "source" else (),
         repeated={one.run.name: one.repeated for one in aligned if one.repeated},
-        heads=Heads.of(runs, heads) if heads else None,
-        query_answers=kept,
-        noise=noise,
-    )
+        heads=Heads.of(runs, heads) if heads else None, query_answers=kept, noise=noise,
+    )  # fmt: skip
 
 
 def _estimands(
@@ -246,6 +227,26 @@ def _require_answered(primary: Estimand, found: Sequence[Effect]) -> None:
     if not any(e.measure == repr(primary) for e in found):
         can = list(dict.fromkeys(e.measure for e in found if not e.estimand.descriptive)) or [SHARE]
         raise UserError(f"{primary!r} cannot be answered: there are no twins; {join_words(can, 'or')} can")
+
+
+def _leading(
+    asked: Sequence[Estimand], primary: str | Estimand | None, by: str | None, level: Margin
+) -> Estimand | None:
+    """The primary question; refuses a margin in another unit than its own."""
+    leading = usual_primary(asked, by) if primary is None else estimand(primary)
+    if leading is not None and level != LEVEL:
+        require_unit(RelativeDelta(of=leading) if isinstance(leading, Measure) else leading, level, "a margin of")
+    return leading
+
+
+def _refuse_ungrouped(by: str | None, asked: Sequence[Estimand], *, card: bool, pairs: Iterable[Pair] | None) -> None:
+    """Refuse what asks about groups where there are none, and where nothing else is asked."""
+    others = [one for one in asked if not isinstance(one, Measure)]
+    if by is None and (card or others or pairs is not None):
+        what = "the card needs" if card else f"{others[0]!r} needs" if others else "pairs of groups need"
+        raise UserError(f"{what} a column to group by; leave --by none out")
+    if by is None and not asked:
+        raise UserError("no judgments, so no measure can be computed, and no groups to ask about: name them (--by)")
 
 
 def _check_numbers(resamples: int, depth: int) -> None:

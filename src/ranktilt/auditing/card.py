@@ -17,11 +17,11 @@ from ranktilt.auditing.label_clusters import listed_labels, page_labels
 from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
 from ranktilt.measures.attention.base import AttentionEstimand, GroupLists
 from ranktilt.measures.base import Estimand, GroupEstimand
-from ranktilt.measures.head_to_head import HeadToHead
 from ranktilt.measures.ndsr import NDSR
-from ranktilt.measures.rank_gap import RankGap
-from ranktilt.measures.score_gap import ScoreGap
-from ranktilt.measures.twins import Answers, TwinEstimand, TwinLists
+from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
+from ranktilt.measures.twins.head_to_head import HeadToHead
+from ranktilt.measures.twins.rank_gap import RankGap
+from ranktilt.measures.twins.score_gap import ScoreGap
 from ranktilt.progress import report
 from ranktilt.statistics.permutation import exchanged
 from ranktilt.statistics.two_way import Clusters

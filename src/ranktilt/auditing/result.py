@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.answer.next_steps import next_steps
+from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.confounds import NAMES as CONFOUNDS
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import CARD_COLUMNS, TABLE_COLUMNS, Effect
@@ -20,7 +22,6 @@ from ranktilt.auditing.heads import Heads
 from ranktilt.auditing.notes import informative_queries
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import require_spec, usual_primary
-from ranktilt.auditing.verdict import Verdict, effect_row, judge
 from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.io.artifact import Coded, Result, register
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
@@ -353,8 +354,6 @@ class Audit(
 
     def derived(self) -> dict[str, Any]:
         """Verdicts, what to do next, and every effect in a row, for other programs."""
-        from ranktilt.auditing.next_steps import next_steps
-
         others = [e for e in self.estimates if not isinstance(e.estimand, RelativeDelta)]
         return {
             "verdicts": self.verdicts() if self.pairs else [],

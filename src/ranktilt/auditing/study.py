@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import TABLE_COLUMNS, Effect, upgraded
-from ranktilt.auditing.inference import Columns, Trend, TrendTask, corrected, trends
+from ranktilt.auditing.inference import Columns, corrected
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
-from ranktilt.auditing.verdict import Verdict, bounds, effect_row, judge
+from ranktilt.auditing.temperature_trends import Trend, TrendTask, trends
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.io.artifact import Result

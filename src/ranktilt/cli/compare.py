@@ -14,7 +14,7 @@ from ranktilt.cli.output import Output, check_paths, text_of, with_command
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.auditing.gate import Gate
+    from ranktilt.auditing.answer.gate import Gate
 
 
 @options.verb
@@ -121,7 +121,7 @@ def gate(
     them is excluded.
     """
     pairs = options.read_pairs(pair)
-    from ranktilt.auditing.gate import gate as gate_audit
+    from ranktilt.auditing.answer.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
     from ranktilt.measures.margin import read_margin
     from ranktilt.mitigation.bench_gate import gate_bench

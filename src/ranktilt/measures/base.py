@@ -8,12 +8,13 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError, counted, unknown
+from ranktilt.measures.answered import Answered
 from ranktilt.measures.names import OTHER_OPTIONS, canonical, whole_number
 from ranktilt.measures.printing import rounded, signed
 
@@ -30,9 +31,9 @@ ESTIMANDS = {
     "R": "recall:R",
     "RR": "reciprocal_rank:RR",
     "NDSR": "ndsr:NDSR",
-    "HeadToHead": "head_to_head:HeadToHead",
-    "RankGap": "rank_gap:RankGap",
-    "ScoreGap": "score_gap:ScoreGap",
+    "HeadToHead": "twins.head_to_head:HeadToHead",
+    "RankGap": "twins.rank_gap:RankGap",
+    "ScoreGap": "twins.score_gap:ScoreGap",
     "ExposureRatio": "exposure_ratio:ExposureRatio",
     "Share": "share:Share",
     "AWRF": "attention.awrf:AWRF",
@@ -47,42 +48,6 @@ ENTRY_POINTS = "ranktilt.measures"
 _TEXT = re.compile(r"\s*(?P<name>[A-Za-z_][\w.]*)\s*(?:\(\s*(?P<options>[^()]*)\)\s*)?(?:@\s*(?P<cutoff>-?\w+)\s*)?")
 _CONTRAST = re.compile(r"(?P<name>RelativeDelta)\((?P<of>[^=]*(?:\(.*\).*)?)\)")
 E_ = TypeVar("E_", bound="Estimand")
-
-
-class Answered(Protocol):
-    """What an estimand needs of an effect to say in words what it rests on."""
-
-    @property
-    def a(self) -> str:
-        """The first group."""
-
-    @property
-    def b(self) -> str:
-        """The second group."""
-
-    @property
-    def value(self) -> float:
-        """The answer."""
-
-    @property
-    def queries(self) -> int:
-        """Queries that say something."""
-
-    @property
-    def level(self) -> float:
-        """The value that favours nobody."""
-
-    @property
-    def parts(self) -> Mapping[str, float]:
-        """Counts and means behind it."""
-
-    @property
-    def place(self) -> str:
-        """Where it lies beside the random band: ``inside``, ``below`` or ``above``."""
-
-    @property
-    def significant(self) -> bool:
-        """Whether it is significant after correction."""
 
 
 @dataclass(frozen=True, repr=False)

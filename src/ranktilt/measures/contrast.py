@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import unknown
-from ranktilt.measures.base import Answered, Bools, Estimand, Measure
+from ranktilt.measures.answered import Answered
+from ranktilt.measures.base import Bools, Estimand, Measure
 
 Floats = npt.NDArray[np.float64]
 Rounding = Literal["none", "paper"]

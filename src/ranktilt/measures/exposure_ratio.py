@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import counted
-from ranktilt.measures.base import Answered, Bools, GroupEstimand
+from ranktilt.measures.answered import Answered
+from ranktilt.measures.base import Bools, GroupEstimand
 from ranktilt.measures.ranking import Ranking, discount_spans, first_ranks
 
 Floats = npt.NDArray[np.float64]

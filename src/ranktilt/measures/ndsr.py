@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import counted
-from ranktilt.measures.base import Answered, GroupEstimand
+from ranktilt.measures.answered import Answered
+from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Ranking, discount_spans, discounts
 
 Floats = npt.NDArray[np.float64]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ranktilt.errors import counted
-from ranktilt.measures.base import Answered, Estimand
+from ranktilt.measures.answered import Answered
+from ranktilt.measures.base import Estimand
 
 
 @dataclass(frozen=True, repr=False)

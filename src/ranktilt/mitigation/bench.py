@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from ranktilt.auditing.answer.gate import in_percent
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.gate import in_percent
 from ranktilt.auditing.groups import ALL, Pair, grouping
 from ranktilt.auditing.inference import (
     InferenceOptions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ranktilt.auditing.gate import POLICIES, Gate
+from ranktilt.auditing.answer.gate import POLICIES, Gate
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.margin import Margin
 from ranktilt.mitigation.result import Bench

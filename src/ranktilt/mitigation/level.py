@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ranktilt.auditing.answer.gate import in_percent
 from ranktilt.auditing.audit import DEFAULT_MEASURES, SHARE, audit
-from ranktilt.auditing.gate import in_percent
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.collection import Collection

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.gate import (
+from ranktilt.auditing.answer.gate import (
     MOST,
     GateRow,
-    LimitCheck,
     Outcome,
     check_tilt,
     in_percent,
@@ -21,13 +19,15 @@ from ranktilt.auditing.gate import (
     tilt_numbers,
     worst,
 )
+from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
+from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.verdict import Verdict, bounds, effect_row, judge
-from ranktilt.errors import UserError, counted, join_words, unknown
+from ranktilt.errors import UserError, join_words, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, margin_words
-from ranktilt.measures.printing import digits_apart, signed
+from ranktilt.measures.printing import digits_apart
+from ranktilt.mitigation.cost import check_cost, cost_words
 
 BUDGET = 0.01
 Place = tuple[str, str, str, str]
@@ -254,10 +254,11 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     def derived(self) -> dict[str, Any]:
         """The choice, for those who read the file."""
         found = self.choose()
-        chosen = None if found.chosen is None else found.chosen.name
-        said = {"headline": found.headline, "sentences": found.sentences, "verdicts": found.verdicts}
         effects = [effect_row(tilt, self.level) for tilt in (*self.before, *self.tilts) if tilt.measure == self.primary]
-        return {"outcome": found.outcome, "chosen": chosen, **said, "next_steps": (), "effects": effects}
+        return {
+            "outcome": found.outcome, "chosen": found.chosen.name if found.chosen else None, "effects": effects,
+            "headline": found.headline, "sentences": found.sentences, "verdicts": found.verdicts, "next_steps": (),
+        }  # fmt: skip
 
     def require_whole(self) -> None:
         """Refuse a file that lacks a number that its tables and sentences rest on."""
@@ -355,9 +356,8 @@ class Choice:
             return ()
         level = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) in ("level", "within")]
         smallest = {one.method: one for one in reversed(level)}  # in the order of rising strength
-        return tuple(
-            sorted(smallest.values(), key=lambda one: max((-c.value for c in self.costs(one.name)), default=0))
-        )
+        costs = {one: max((-c.value for c in self.costs(one.name)), default=0) for one in smallest.values()}
+        return tuple(sorted(costs, key=costs.__getitem__))
 
     @property
     def chosen(self) -> Intervention | None:
@@ -398,8 +398,8 @@ class Choice:
     @property
     def limits(self) -> str:
         """What is asked, in words."""
-        cost = f" at a loss of at most {points(self.budget)} of {self.bench.valued}" if self.bench.over else ""
-        return f"within {margin_words(self.level)}{cost}"
+        cost = f" at a loss of at most {points(self.budget)} of {self.bench.valued}"
+        return f"within {margin_words(self.level)}{cost * bool(self.bench.over)}"
 
     @property
     def headline(self) -> str:
@@ -460,8 +460,7 @@ class Choice:
 
     def _tilt_words(self, name: str) -> str:
         tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
-        several = len(tilts) > 1
-        said = [tilt_numbers(t) + (f" between {t.a} and {t.b}" if several else "") for t in tilts]
+        said = [tilt_numbers(t) + f" between {t.a} and {t.b}" * (len(tilts) > 1) for t in tilts]
         return f"{_question_name(tilts[0])} {join_words(said)}"
 
     def _nearest(self) -> Intervention:
@@ -499,28 +498,3 @@ class Choice:
 def _question_name(tilt: Effect) -> str:
     """Name a question with its measure: ``Relative Δ(nDCG@5)``, ``Share@10``."""
     return f"{tilt_name(tilt)}({tilt.measure})" if isinstance(tilt.estimand, RelativeDelta) else tilt.measure
-
-
-def check_cost(change: Change, budget: float) -> LimitCheck:
-    """Hold the interval of a change of effectiveness against the loss that is allowed."""
-    floor = -100 * budget
-    found = cost_words(change, budget)
-    outcome: Outcome = "inconclusive"
-    loss = f"a loss of more than {points(budget)}"
-    if any(math.isnan(v) for v in (change.value, change.low, change.high)):
-        reason = f"no query has a value of {change.measure} under both rankers"
-    elif not replace(change, tests=1).testable:
-        reason = f"{counted(change.sample, 'distinct query is', 'distinct queries are')} too few to test; {found}"
-    elif change.low >= floor:
-        outcome, reason = "level", f"{change.measure} {found}: {loss} is excluded"
-    elif change.high < floor:
-        outcome, reason = "tilted", f"{change.measure} {found}: {loss} is shown"
-    else:
-        reason = f"{change.measure} {found}: {loss} is neither shown nor excluded"
-    return LimitCheck("cost", outcome, change.value, change.low, change.high, floor, math.inf, reason)
-
-
-def cost_words(change: Change, budget: float) -> str:
-    """Print a change of effectiveness with its interval beside the loss that is allowed, and over which documents."""
-    over = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
-    return f"{signed(change.value)} points {bounds(change.low, change.high, -100 * budget)} {over}"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, probability
 from ranktilt.auditing.effects import ALPHA, Effect
-from ranktilt.auditing.verdict import Verdict, bounds, effect_row, probability
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.io.artifact import Result
 from ranktilt.measures.margin import LEVEL

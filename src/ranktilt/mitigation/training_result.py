@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ranktilt.auditing.answer.verdict import bounds
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.verdict import bounds
 from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.printing import signed

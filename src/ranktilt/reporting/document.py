@@ -13,7 +13,7 @@ from ranktilt.reporting.tones import LOOKS, Tone
 if TYPE_CHECKING:
     import polars as pl
 
-    from ranktilt.auditing.next_steps import NextStep
+    from ranktilt.auditing.answer.next_steps import NextStep
 
 Medium = Literal["terminal", "markdown", "latex", "html"]
 PAGE: tuple[Medium, ...] = ("html",)

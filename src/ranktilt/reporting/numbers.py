@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from ranktilt.auditing.verdict import probability
-from ranktilt.auditing.verdict import signed as with_sign
+from ranktilt.auditing.answer.verdict import probability
+from ranktilt.auditing.answer.verdict import signed as with_sign
 from ranktilt.errors import counted
 from ranktilt.measures.printing import rounded
 

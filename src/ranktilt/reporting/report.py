@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
+from ranktilt.auditing.answer.gate import Gate
 from ranktilt.auditing.calibration.result import Calibration
 from ranktilt.auditing.comparison.compare import Comparison
-from ranktilt.auditing.gate import Gate
 from ranktilt.auditing.llm_log.result import ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit

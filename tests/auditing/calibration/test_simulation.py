@@ -11,7 +11,7 @@ from ranktilt.auditing.inference import InferenceOptions, Sample
 from ranktilt.collection import Collection
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ndcg import nDCG
-from ranktilt.measures.rank_gap import RankGap
+from ranktilt.measures.twins.rank_gap import RankGap
 from ranktilt.run import Run
 from ranktilt.statistics.two_way import Clusters
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from ranktilt.auditing.answer.verdict import effect_row
 from ranktilt.auditing.comparison.choices import choice_changes, choice_notes, match_choices
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match
 from ranktilt.auditing.comparison.sentences import contrast_sentence, mean_sentence
@@ -15,7 +16,6 @@ from ranktilt.auditing.inference import contrast_changes, corrected, mean_change
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.verdict import effect_row
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import estimand

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ranktilt.auditing.answer.verdict import across, probability
 from ranktilt.auditing.effects import ALPHA, Change
-from ranktilt.auditing.verdict import across, probability
 from ranktilt.errors import counted
 from ranktilt.measures.base import Measure
 

@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ranktilt.auditing.answer.verdict import Verdict, across, effect_row, probability
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.pairwise.pairs import Kind
-from ranktilt.auditing.verdict import Verdict, across, effect_row, probability
 from ranktilt.errors import counted, join_words
 from ranktilt.io.artifact import Result
 from ranktilt.measures.margin import margin_words

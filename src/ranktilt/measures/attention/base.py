@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.base import Answered, GroupEstimand
+from ranktilt.measures.answered import Answered
+from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.ranking import Ranking, rank_weights
 
 Floats = npt.NDArray[np.float64]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ranktilt.auditing.answer.verdict import probability
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.verdict import probability
 from ranktilt.errors import counted
 from ranktilt.reporting.document import Cell, Column, Figure, Row, Table
 from ranktilt.reporting.figures.drawing import known_size

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ranktilt.auditing.answer.verdict import bounds, signed
 from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.verdict import bounds, signed
 from ranktilt.errors import counted
 from ranktilt.reporting.figures.audit import effectiveness
 from ranktilt.reporting.papers import style

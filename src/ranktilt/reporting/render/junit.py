@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from ranktilt._version import __version__
-from ranktilt.auditing.gate import Gate
+from ranktilt.auditing.answer.gate import Gate
 
 # What XML 1.0 has no way to write: control characters, lone surrogates and the two non-characters.
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import polars as pl
 
+from ranktilt.auditing.answer.next_steps import next_steps
+from ranktilt.auditing.answer.verdict import Verdict as Judged
 from ranktilt.auditing.effects import TABLE_COLUMNS
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.next_steps import next_steps
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.verdict import Verdict as Judged
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import PAGE, SIDES, TERMINAL, TEXT, Document, Lines, Section, Sentence
 from ranktilt.reporting.numbers import percent
@@ -54,12 +54,12 @@ def view(result: Audit | Opened, *, texts: bool = True) -> Document:
         legend=tuple(legend(audit)),
         notes=audit.notes,
         method=audit_notes(audit),
-        sides=_sides(audit),
+        sides=_compared_groups(audit),
         data=_data(audit),
     )
 
 
-def _sides(audit: Audit) -> tuple[str, ...]:
+def _compared_groups(audit: Audit) -> tuple[str, ...]:
     """Name both sides of the pair; of several pairs, which is which; none where no groups are compared."""
     pairs = audit.judged_pairs
     return SIDES if len(pairs) > 1 else pairs[0] if pairs else ()

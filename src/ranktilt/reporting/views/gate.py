@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ranktilt.auditing.gate import Gate, GateRow, LimitCheck
+from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck
 from ranktilt.reporting.document import PAGE, TEXT, Cell, Column, Document, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import ends, signed
 from ranktilt.reporting.tones import TEXT_SIGNS, VERDICT_TONES

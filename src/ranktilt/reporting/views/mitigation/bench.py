@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import polars as pl
 
+from ranktilt.auditing.answer.gate import points, worst
 from ranktilt.auditing.effects import ALPHA, Change, Effect
-from ranktilt.auditing.gate import points, worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
 from ranktilt.measures.contrast import RelativeDelta

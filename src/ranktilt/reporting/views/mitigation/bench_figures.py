@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
+from ranktilt.auditing.answer.gate import in_percent, tilt_name, tilt_numbers
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.gate import in_percent, tilt_name, tilt_numbers
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.measures.contrast import RelativeDelta

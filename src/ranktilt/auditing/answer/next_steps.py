@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.result import RAW, Audit
 from ranktilt.measures.contrast import RelativeDelta
 
+Audit = Any
+"""A `ranktilt.auditing.result.Audit`, whose JSON lists what to do next."""
 SHOWN = 10.0
 """Points of tilt that queries should be able to show."""
 _UNFAIR = {
@@ -88,11 +89,7 @@ def _check(audit: Audit) -> NextStep | None:
 
 def _favoured(audit: Audit, run: str) -> Iterator[NextStep]:
     if audit.confounds and audit.spec.get("by") == "source":
-        moved = [
-            one
-            for one in audit.controls
-            if one.run == run and one.control != RAW and one.moves and one.moves[audit.place].shown
-        ]
+        moved = [one for one in audit.controls if one.run == run and one.moves and one.moves[audit.place].shown]
         text = f"What goes with it, after control {moved[0].control}" if moved else "What goes with it"
         yield _step(text, _inputs(audit, run, verb="explain"), "--attribute")
     else:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import counted
-from ranktilt.measures.base import Answered
+from ranktilt.measures.answered import Answered
 from ranktilt.measures.ranking import Ranking
-from ranktilt.measures.twins import Answers, TwinEstimand, TwinLists
+from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
 
 Floats = npt.NDArray[np.float64]

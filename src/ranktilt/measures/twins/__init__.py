@@ -1,0 +1,1 @@
+"""Questions about twins: which stands higher, by how many ranks, and by how much score."""
