@@ -511,7 +511,14 @@ def test_a_file_of_ids_says_nothing_of_sources(cli: Cli, engine: Path, tmp_path:
          "unknown score order 'tag' (valid: score, rank)"),
         (["{toy}", "-r", "bm25", "--groups", "gone.tsv"], "gone.tsv: cannot be read: No such file or directory"),
         (["--run", "{run}", "--groups", "{run}"],
-         "{run}: expected a label file that ends in .tsv, .tsv.gz, .csv, .csv.gz, .parquet"),
+         "{run}: expected a label file that ends in .tsv, .tsv.gz, .csv, .csv.gz, .jsonl, .jsonl.gz, .json, .json.gz, "
+         ".parquet; of a bare list of ids say what all others are: --rest LABEL"),
+        (["{toy}", "-r", "bm25", "--rest", "human"], "--rest is about labels; name their file: --groups FILE"),
+        (["{toy}", "-r", "bm25", "--name", "1=ai"], "--name is about labels; name their file: --groups FILE"),
+        (["--run", "{run}", "--groups", "{labels}", "--name", "1"],
+         "--name expects a value and its name, such as 1=ai; got 1"),
+        (["--run", "{run}", "--groups", "{labels}", "--reference", "man"],
+         "unknown source 'man'; did you mean 'human'? (valid: human, llm)"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_audited(
@@ -536,11 +543,12 @@ def test_what_cannot_be_audited(
          "{}: nothing to compare: only source 'human'; expected two sources"),
         ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd9-llm\tllm\n",
          "nothing to compare: no document of source 'llm' is judged relevant"),
-        ("labels.tsv", "doc_id\tsource\nz\thuman\ny\tllm\n", "nothing to compare: no document of source 'human'"),
+        ("labels.tsv", "doc_id\tsource\nd1-human\thuman\n", "{}: nothing to compare: only source 'human'; expected two "
+         "sources or more, such as human and llm; what are all others? --rest LABEL"),
         ("engine.trec", "q1 Q0 d1-human 1 NaN x\n", "{}:1: expected a finite number as score, got 'NaN'"),
         ("engine.json", '{{"q1": {{"d1-human": NaN}}}}', "{}: "),
         ("engine.trec", "7 Q0 d1-human 1 2 x\n", "{}: no overlap: none of its 1 query has a judgment (first: '7')"),
-        ("engine.trec", "q1 Q0 web-1 1 2 x\n", "{}: no overlap: "),
+        ("engine.trec", "q1 Q0 web-1 1 2 x\n", "{}: no overlap: none of its 1 document is in "),
         ("judgments.tsv", "q1\td1-human\tgood\n", "{}:1: expected a number as score, got 'good'"),
         ("judgments.tsv", "q1\td1-human\t0\n", "no document is judged relevant to any query"),
     ],

@@ -95,10 +95,10 @@ def test_tilts_are_split_where_there_are_sources(here: Path, cli: Cli) -> None:
     )
     code, out, _ = cli(
         "replay-log", "llm.json", "--candidates", "texts.json", "--groups", "labels.tsv", "--by", "length",
-        "-m", "NDSR@3", "-m", "ExposureRatio", "--pair", "short,long", "--resamples", 100,
+        "-m", "NDSR@3", "-m", "ExposureRatio", "--pair", "short,long", "--reference", "long", "--resamples", 100,
     )  # fmt: skip
     assert code == 0
-    assert "ExposureRatio, short | long" in out
+    assert "ExposureRatio, long | short" in out
 
 
 @pytest.mark.parametrize(

@@ -144,15 +144,16 @@ def test_what_is_written_is_read_back(
 OTHER = "choose the column of labels with --by (by=)"
 NO_SOURCE = "unknown column 'source'"
 NAMES = "a label file begins with its columns' names"
+IDS, LIST = "; name that of ids: FILE:id=COLUMN", "; of a bare list of ids say what all others are: --rest LABEL"
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "l.tsv: the file is empty"),
-        ("docid\tsource\na\th\n", f"l.tsv:1: expected a column doc_id, got docid, source; {NAMES}"),
-        ("\n\nid\tsource\nb\tllm\n", f"l.tsv:3: expected a column doc_id, got id, source; {NAMES}"),
-        ("doc\t" + "x" * 90 + "\n", f"l.tsv:1: expected a column doc_id, got doc, {'x' * 74}…; {NAMES}"),
+        ("docid\tsource\na\th\n", f"l.tsv:1: expected a column doc_id, got docid, source; {NAMES}{IDS}"),
+        ("\n\nid\tsource\nb\tllm\n", f"l.tsv:3: expected a column doc_id, got id, source; {NAMES}{IDS}"),
+        ("doc\t" + "x" * 90 + "\n", f"l.tsv:1: expected a column doc_id, got doc, {'x' * 74}…; {NAMES}{IDS}"),
         ("human\thuman\nb\tllm\n", f"l.tsv:1: column 'human' is named twice; {NAMES}"),
         ("doc_id\tsuorce\tx\na\th\ten\n", f"l.tsv: {NO_SOURCE}; did you mean 'suorce'? (valid: suorce, x); {OTHER}"),
         ("doc_id\torigin\na\th\n", f"l.tsv: {NO_SOURCE} (valid: none); {OTHER}"),
@@ -200,10 +201,11 @@ def test_faults_in_parquet_have_no_line(tmp_path: Path) -> None:
     assert fault(path).startswith("l.parquet: cannot be read as Parquet: ")
 
 
-@pytest.mark.parametrize("name", ["labels", "labels.txt", "labels.json", "labels.parquet.gz", "tsv"])
+@pytest.mark.parametrize("name", ["labels", "labels.txt", "labels.parquet.gz", "tsv"])
 def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
     assert fault(write(tmp_path / name, "doc_id\tsource\n")) == (
-        f"{name}: expected a label file that ends in .tsv, .tsv.gz, .csv, .csv.gz, .parquet"
+        f"{name}: expected a label file that ends in .tsv, .tsv.gz, .csv, .csv.gz, .jsonl, .jsonl.gz, .json, .json.gz, "
+        f".parquet{LIST}"
     )
 
 
@@ -236,7 +238,7 @@ def test_a_column_called_length_can_be_parted(tmp_path: Path) -> None:
         ("l.tsv", "doc_id,source", "got 'doc_id,source'; {} (separated by commas? then name it .csv)"),
         ("l.csv", "doc_id\tsource", r"got 'doc_id\tsource'; {} (separated by tabs? then name it .tsv)"),
         ("l.tsv", "d1,human", "got 'd1,human'; {} (separated by commas? then name it .csv)"),
-        ("l.csv", "doc id", "got doc id; {}"),
+        ("l.csv", "doc id", f"got doc id; {{}}{LIST}"),
     ],
 )
 def test_another_separator_than_the_name_says(tmp_path: Path, name: str, line: str, message: str) -> None:
@@ -246,7 +248,7 @@ def test_another_separator_than_the_name_says(tmp_path: Path, name: str, line: s
 
 def test_parquet_without_the_column_has_no_line(tmp_path: Path) -> None:
     pl.DataFrame({"id": ["a"], "source": ["h"]}).write_parquet(tmp_path / "l.parquet")
-    assert fault(tmp_path / "l.parquet") == f"l.parquet: expected a column doc_id, got id, source; {NAMES}"
+    assert fault(tmp_path / "l.parquet") == f"l.parquet: expected a column doc_id, got id, source; {NAMES}{IDS}"
 
 
 # Nothing in common with a run

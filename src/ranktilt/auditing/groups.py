@@ -122,7 +122,8 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
     if len(names) < 2:
         file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
         came = f"only {by} {names[0]!r}" if names else f"no {by}"
-        raise UserError(f"{file}nothing to compare: {came}; expected {_expected(by)}")
+        rest = "; what are all others? --rest LABEL" if file and "label_rest" not in collection.spec else ""
+        raise UserError(f"{file}nothing to compare: {came}; expected {_expected(by)}{rest}")
     keep = list(keep)
     sides = read_sides([one for one in keep if by != "source" or one in (*names, REST)], names, by)
     side = {name: sides.of_group.get(name, name) for name in names}

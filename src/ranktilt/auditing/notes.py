@@ -44,7 +44,9 @@ def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> It
 
 
 def source_notes(collection: Collection, by: str | None) -> Iterator[str]:
-    """Say which sources were ranked together, where there is a choice."""
+    """Say how labels were read, and which sources were ranked together, where there is a choice."""
+    if "labels_read" in collection.spec:
+        yield f"labels: {collection.spec['labels_read']}"
     left, ranked = collection.spec.get("without_sources", ()), collection.sources
     if left:
         yield f"sources ranked together: {', '.join(ranked)}; without {', '.join(left)}"

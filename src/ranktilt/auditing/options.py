@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ranktilt.datasets.label_file import LabelFile
 from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.contrast import ROUNDINGS
@@ -87,6 +88,7 @@ def _require_collection(spec: Any, depth: int = 0) -> None:
         raise ValueError(f"collection: expected mixes at most {_DEEPEST} deep")
     for name in _TEXTS:
         _typed(found.get(name), str | None, name)
+    _typed(found.get("label_file"), LabelFile | None, "label_file")
     for part in _typed(found.get("mix", []), list[Any], "mix"):
         _require_collection(part, depth + 1)
 

@@ -31,7 +31,7 @@ AUDIT, TABLE, RUNS = "audit.json", "table.parquet", "runs"
 
 
 @dataclass(frozen=True)
-class AuditInputs(options.OptionGroup):
+class AuditInputs(options.LabelOptions):
     """What an audit reads: a collection or labels, and what is ranked or was."""
 
     folder: Annotated[
@@ -48,10 +48,6 @@ class AuditInputs(options.OptionGroup):
     score_order: Annotated[
         options.RunOrder | None,
         typer.Option("--score-order", help="What orders a run: its scores (the default), or its ranks."),
-    ] = None
-    groups: Annotated[
-        Path | None,
-        typer.Option("--groups", metavar="FILE", help="Labels: a TSV, CSV or Parquet table doc_id, source[, origin]."),
     ] = None
     qrels: options.Qrels = None
     split: options.Split = None
@@ -118,15 +114,15 @@ class AuditInputs(options.OptionGroup):
     @property
     def files(self) -> list[Path]:
         """Files that are read."""
-        named = [self.groups, self.queries, None if self.qrels is None else Path(self.qrels)]
-        return [*collection_files(self.folder), *(self.run or ()), *(file for file in named if file is not None)]
+        named = [self.labels.path if self.labels else None, self.queries, self.qrels]
+        return [*collection_files(self.folder), *(self.run or ()), *(Path(file) for file in named if file is not None)]
 
     def check(self, *, controls: bool, near_identical: float | None, card: bool) -> None:
         """Refuse what cannot be audited together, and options that nothing would read, before anything is read."""
         rankers = self.ranker or ()
         if not rankers and not self.run:
             raise UserError("nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE")
-        if self.folder is None and self.groups is None:
+        if self.folder is None and self.labels is None:
             raise UserError("which document is of which source? Name a collection DIR, or a label file: --groups FILE")
         if self.folder is None and rankers:
             raise UserError(f"ranker {rankers[0]!r} needs texts: name a collection DIR")
@@ -151,8 +147,8 @@ class AuditInputs(options.OptionGroup):
         from ranktilt.datasets.load import load
 
         collection = load(self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown)
-        if self.groups is not None:
-            collection = with_labels(collection, self.groups, by=self.column or "source")
+        if self.labels is not None:
+            collection = with_labels(collection, self.labels, by=self.column or "source")
         return collection, []
 
     def collections(self, collection: Collection, rankers: Sequence[Ranker]) -> list[Collection]:
@@ -184,7 +180,7 @@ class AuditInputs(options.OptionGroup):
             origin = {"ranker": _replay(path, order, self.queries), "made_by": run.spec.get("ranker")}
             runs[number] = replace(run, spec={**run.spec, **origin})
         qrels = None if self.qrels == NO_QRELS else self.qrels
-        return labelled(self.groups or "", runs, by=self.column or "source", qrels=qrels), runs
+        return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
 
 
 def _replay(path: Path, score_order: str = "score", queries: Path | None = None) -> str:
@@ -239,7 +235,8 @@ class UntilOptions(options.OptionGroup):
         if len(measure or ()) > 1 or len(inputs.pairs or ()) > 1:
             raise UserError("a sequential audit decides one measure of one pair of groups")
         collection = self._collection(inputs)
-        pair = next(iter(inputs.pairs or ()), None)
+        pairs = inputs.reference_first(collection, inputs.column, inputs.pairs) if inputs.reference else inputs.pairs
+        pair = pairs[0] if pairs and len(pairs) == 1 else None
         asked = measure[0] if measure else USUAL
         (ranker,) = search.rankers(specs)
         return audit_until(
@@ -260,8 +257,10 @@ class UntilOptions(options.OptionGroup):
                 "what to ask, and of which group is a document? Name --queries FILE and --groups FILE, or DIR"
             )
         else:
-            by = inputs.column or "source"
-            found = from_labels(read_labels(inputs.groups, by=by), queries=(), by=by, labels_file=inputs.groups)
+            by, labels = inputs.column or "source", inputs.labels or ""
+            if inputs.rest is not None:
+                raise UserError("--rest needs to know all documents, and an engine's are not; name a collection DIR")
+            found = from_labels(read_labels(labels, by=by), queries=(), by=by, labels_file=labels)
         if inputs.queries is None:
             return found
         read = read_queries(inputs.queries)
@@ -426,7 +425,6 @@ def audit(
     from ranktilt.auditing.audit import audit as run_audit
     from ranktilt.auditing.card import DEPTH
     from ranktilt.auditing.controls import controls as with_controls
-    from ranktilt.auditing.groups import grouped_pairs
     from ranktilt.measures.base import estimand
     from ranktilt.text.quality import NEAR_IDENTICAL
 
@@ -440,10 +438,11 @@ def audit(
     parts = inputs.collections(collection, rankers)
     names = _apart(parts)
     output.check_several(names, inputs.files)
-    for part in parts if not runs else ():
-        grouped_pairs(part, inputs.column, pairs)  # what cannot be compared need not be ranked
+    # What cannot be compared need not be ranked.
+    turn = inputs.reference or not runs
+    chosen = [inputs.reference_first(part, inputs.column, pairs) if turn else pairs for part in parts]
     audits = []
-    for part in parts:
+    for part, pairs in zip(parts, chosen, strict=True):
         found = runs or options.rank_with(rankers, part)
         search.require_answers(found)
         result = run_audit(

@@ -19,6 +19,7 @@ from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
+    from ranktilt.datasets.label_file import LabelFile
     from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
 
@@ -37,6 +38,7 @@ OnInconclusive = StrEnum("OnInconclusive", {"fail_": "fail", "pass_": "pass"})
 Titles = StrEnum("Titles", ["text", "field"])
 Precisions = StrEnum("Precisions", ["float32", "bfloat16"])
 
+Pairs = list[tuple[str, str]]
 Rankers = Annotated[
     list[str] | None,
     typer.Option(
@@ -61,7 +63,7 @@ Controls = Annotated[
 ]
 Reference = Annotated[
     str | None,
-    typer.Option("--reference", metavar="SOURCE", help="The source that others are compared with (default: human)."),
+    typer.Option("--reference", metavar="GROUP", help="The group that others are compared with (default: human)."),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")]
 AnyCollection = Annotated[
@@ -241,6 +243,51 @@ class StatisticsOptions(OptionGroup):
 
         level = read_margin(given.pop("level_margin"), "--level-margin")
         return {**given, "level": level}
+
+
+@dataclass(frozen=True)
+class LabelOptions(OptionGroup):
+    """Labels of documents, how their file is read, and which group comes first."""
+
+    groups: Annotated[
+        str | None,
+        typer.Option("--groups", metavar="FILE", help="Labels: doc_id, source[, origin], or FILE:id=url,source=is_ai."),
+    ] = None
+    rest: Annotated[
+        str | None,
+        typer.Option(
+            "--rest", metavar="LABEL", help="Label of all documents that --groups, or its list of ids, lacks."
+        ),
+    ] = None
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", metavar="VALUE=NAME", help="What a value of the labels is called, such as 1=ai."),
+    ] = None
+    reference: Reference = None
+
+    @property
+    def labels(self) -> LabelFile | None:
+        """The label file; refuses what is about one where there is none."""
+        from ranktilt.datasets.label_file import LabelFile
+
+        if self.groups is None:
+            if alone := [option for option in ("rest", "name") if getattr(self, option)]:
+                raise UserError(f"--{alone[0]} is about labels; name their file: --groups FILE")
+            return None
+        names = {value.strip(): name.strip() for value, _, name in (text.partition("=") for text in self.name or ())}
+        if not all(names) or not all(names.values()) or len(names) < len(self.name or ()):
+            raise UserError(f"--name expects a value and its name, such as 1=ai; got {', '.join(self.name or ())}")
+        return replace(LabelFile.of(self.groups), names=names, rest=self.rest)
+
+    def reference_first(self, collection: Collection, by: str | None, pairs: Pairs | None) -> Pairs | None:
+        """Pairs to compare, the reference group first in each; refuses those that cannot be compared."""
+        from ranktilt.auditing.groups import grouped_pairs
+
+        groups, chosen = grouped_pairs(collection, by, pairs)
+        if self.reference is None:
+            return pairs
+        name = groups.names[groups.number(self.reference)]
+        return [(b, a) if b == name else (a, b) for a, b in chosen]
 
 
 def verb(function: Callable[..., int | None]) -> Callable[..., None]:

@@ -227,9 +227,6 @@ def replay_log(
     ] = None,
     qrels: options.Qrels = None,
     split: options.Split = None,
-    groups: Annotated[
-        Path | None, typer.Option("--groups", metavar="FILE", help="Labels: a table doc_id, source[, origin].")
-    ] = None,
     by: Annotated[
         str | None,
         typer.Option("--by", metavar="COLUMN", help="Split the tilt between groups too; none for no groups."),
@@ -249,6 +246,7 @@ def replay_log(
     correction: options.Correction = options.Corrections.holm,
     resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples, sign flips.")] = 10_000,
     seed: options.Seed = 0,
+    labels: options.LabelOptions,
     output: PageOutput,
 ) -> int:  # fmt: skip
     """Read an LLM ranker's stored answers again, and tell what the model ranked from what the parser did.
@@ -260,7 +258,9 @@ def replay_log(
     from ranktilt.auditing.llm_log.replay import replay_log as replay
     from ranktilt.run import sidecar
 
-    read = [log, candidates, *(Path(one) for one in (groups, qrels) if one is not None), *collection_files(folder)]
+    groups = labels.labels
+    named = (groups.path if groups else None, qrels)
+    read = [log, candidates, *(Path(file) for file in named if file is not None), *collection_files(folder)]
     output.check(*read)
     places = {name: Path(save, f"{name}.trec") for name in SAVED} if save else {}
     both = [file for path in places.values() for file in (path, sidecar(path))]
@@ -273,8 +273,10 @@ def replay_log(
         collection = with_labels(collection, groups, by=by or "source")
     found = log_runs(log, run, collection, seed=seed)
     column = by or ("source" if len(collection.sources) > 1 else None)
+    column = None if column == "none" else column
+    pairs = labels.reference_first(collection, column, pairs) if labels.reference else pairs
     result = replay(
-        found, collection, measure or None, by=None if column == "none" else column, pairs=pairs,
+        found, collection, measure or None, by=column, pairs=pairs,
         max_failures=max_failures, correction=correction, resamples=resamples, seed=seed,
     )  # fmt: skip
     files: dict[Path | str | None, Callable[[], bytes]] = {

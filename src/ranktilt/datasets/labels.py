@@ -9,16 +9,19 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import orjson
 import polars as pl
 
 from ranktilt.collection import DOC_COLUMNS, Collection
+from ranktilt.datasets.label_file import LabelFile
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
-from ranktilt.io.files import decode_lines, line_chunks, open_bytes, require_regular
-from ranktilt.io.parquet import read_table
+from ranktilt.io.files import decode_lines, line_chunks, open_bytes, read_bytes, require_regular
+from ranktilt.io.jsonl import parse_line
+from ranktilt.io.parquet import json_rows, read_table, text_table
 from ranktilt.io.qrels import read_qrels
 from ranktilt.run import Run
 
-ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".parquet")
+ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".json", ".json.gz", ".parquet")
 NO_SOURCE = "unknown"
 """Source of labelled documents whose file does not say who wrote them."""
 
@@ -34,12 +37,16 @@ LINE = "line of the file"
 """Column of a table that was read, beside its own."""
 _TAKEN = ("id", "text", "title", LINE)
 _BEGINS = "a label file begins with its columns' names"
+_COLUMN, _LIST = "; name that of ids: FILE:id=COLUMN", "; of a bare list of ids say what all others are: --rest LABEL"
+_IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
+"""First lines of a list of ids that are the name of its column."""
 _OTHER = {"\t": (",", "commas", ".csv"), ",": ("\t", "tabs", ".tsv")}
 
 
-def read_labels(path: str | Path, *, by: str = "source") -> pl.DataFrame:
-    """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), each plain or .gz, or Parquet.
+def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
+    """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON, each plain or .gz, or Parquet.
 
+    JSON is lines or a list of objects, or one object of ids and labels. The `rest` of a `LabelFile` is not given here.
     Columns: ``doc_id``, the one named by `by` (``COLUMN:N``, the notation of bins, names COLUMN), optionally ``origin``
     (the document that it is a version of), and any others; those without a name or called id, text or title, and
     Parquet's nested ones, are passed over. Returns ``doc_id`` (unique), the label column, ``origin`` where given, then
@@ -48,17 +55,16 @@ def read_labels(path: str | Path, *, by: str = "source") -> pl.DataFrame:
 
     `DataError` names the place of a fault; `UserError` says that no label file can have the column.
     """
-    path = Path(path)
-    form = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if not path.name.lower().endswith(ENDINGS):
-        raise DataError(path, f"expected a label file that ends in {', '.join(ENDINGS)}")
-    frame = _read_parquet(path) if form == "parquet" else read_delimited(path, "\t" if form == "tsv" else ",")
+    given = LabelFile.of(labels)
+    path, frame = Path(given.path), _read_table(given, label_column(by, ()))
     label = _label_column(path, frame.columns, by)
     if not frame.height:
         raise DataError(path, "expected labels, got column names only")
     frame = _without_blanks(frame, strings=["doc_id", *(["origin"] if "origin" in frame.columns else [])])
     if label == by:
-        frame = frame.with_columns(pl.col(label).cast(pl.String))
+        frame = frame.with_columns(given.named(frame[label].cast(pl.String)))
+    elif given.names or given.rest:
+        raise UserError(f"{by} makes parts of numbers, which no --name and no --rest can label")
     if frame["doc_id"].null_count():
         row = frame["doc_id"].is_null().arg_max() or 0
         where = {"line": frame[LINE][row]} if LINE in frame.columns else {}
@@ -71,28 +77,69 @@ def read_labels(path: str | Path, *, by: str = "source") -> pl.DataFrame:
     return frame.with_columns(numbers).select(*kept, pl.exclude(*kept, LINE))
 
 
+def _read_table(given: LabelFile, label: str) -> pl.DataFrame:
+    """The file's columns; of a bare list of ids, with the label of what is listed."""
+    path, name = Path(given.path), given.path.lower()
+    form = name.removesuffix(".gz").rpartition(".")[2] if name.endswith(ENDINGS) else ""
+    if not form and given.rest is None:
+        raise DataError(path, f"expected a label file that ends in {', '.join(ENDINGS)}{_LIST}")
+    if form == "parquet":
+        require_regular(path)
+        with open_bytes(path):  # says what is wrong with the path itself
+            pass
+        frame = _plain_columns(given, read_table(path))
+    elif form in ("json", "jsonl"):
+        frame = _plain_columns(given, json_rows(path)[0] if form == "jsonl" else _read_json(path, label))
+    else:
+        frame = read_delimited(path, {"tsv": "\t", "csv": ","}.get(form, "\n"), given)
+    alone = (set(given.columns) or set(frame.columns) - {LINE}) == {"doc_id"} and label not in frame.columns
+    return frame.with_columns(pl.lit("listed").alias(label)) if alone and given.rest else frame
+
+
+def _read_json(path: Path, label: str) -> pl.DataFrame:
+    """A list of objects or of ids, or one object of ids and labels."""
+    try:
+        content = parse_line(read_bytes(path))
+        if isinstance(content, dict):
+            content = [{"doc_id": name, label: value} for name, value in content.items()]
+        if not isinstance(content, list) or not content:
+            raise DataError(path, "expected a JSON list of objects, or an object of ids and labels")
+        return text_table([row if isinstance(row, dict) else {"doc_id": row} for row in content])
+    except (orjson.JSONDecodeError, TypeError) as error:
+        raise DataError(path, f"cannot be read as JSON: {error}; JSON lines end in .jsonl") from error
+
+
 def from_labels(
     labels: pl.DataFrame,
     *,
     queries: Iterable[str],
     qrels: pl.DataFrame | None = None,
     by: str = "source",
-    labels_file: str | Path | None = None,
+    labels_file: str | Path | LabelFile | None = None,
     qrels_file: str | Path | None = None,
+    documents: Iterable[str] = (),
 ) -> Collection:
     """Make a collection without texts from labels, for auditing runs that were made elsewhere.
 
     Queries are those given, each once, and those of the judgments, which may name unknown documents. A document without
     a ``source`` label is left out, because a collection takes one without a source for human; under any other column it
-    stays and is in no group. Its source is ``unknown`` where the file does not say it. The spec holds the paths
-    (``labels``, ``qrels``, ``files``), ``by``, and ``unlabelled``, the number of documents without a label.
+    stays and is in no group. Its source is ``unknown`` where the file does not say it. The `rest` of a `LabelFile` is
+    the label of all `documents`, and those judged, that have none. The spec holds the paths (``labels``, ``qrels``,
+    ``files``), how labels were read, ``by``, and ``unlabelled``, the number of documents without a label.
     """
+    given = None if labels_file is None else LabelFile.of(labels_file)
     column = label_column(by, labels.columns)
     if column not in labels.columns:
         raise unknown("column", column, [name for name in labels.columns if name not in ("doc_id", "origin")])
-    unlabelled = labels[column].null_count()
-    if unlabelled == labels.height:
+    known = labels[column].count()
+    if not known:
         raise UserError(f"no document has a label in column {column!r}")
+    if given is not None and given.rest:
+        every = pl.Series("doc_id", [*documents, *(() if qrels is None else qrels["doc_id"])], dtype=pl.String)
+        more = every.filter(~every.is_in(labels["doc_id"].implode())).unique().sort().to_frame()
+        labels = pl.concat([labels, more], how="diagonal").with_columns(pl.col(column).fill_null(given.rest))
+    told = {} if given is None else given.spec(labels[column], labels[column].count() - known)
+    unlabelled = labels[column].null_count()
     docs = labels.filter(pl.col(column).is_not_null()) if column == "source" else labels
     source = pl.col("source").cast(pl.String).fill_null(NO_SOURCE) if "source" in docs.columns else pl.lit(NO_SOURCE)
     docs = (
@@ -104,9 +151,9 @@ def from_labels(
     qrels = pl.DataFrame(schema=judgments) if qrels is None else qrels
     names = dict.fromkeys([*queries, *qrels["query_id"].unique(maintain_order=True)])
     asked = pl.DataFrame({"id": list(names), "text": ""}, schema={"id": pl.String, "text": pl.String})
-    files = {"labels": labels_file, "qrels": qrels_file}
-    given = {name: str(file) for name, file in files.items() if file is not None}
-    spec = {**given, "files": list(given.values()), "by": by, "unlabelled": unlabelled}
+    files = {"labels": told.get("labels"), "qrels": qrels_file}
+    paths = {name: str(file) for name, file in files.items() if file is not None}
+    spec = {**told, **paths, "files": list(paths.values()), "by": by, "unlabelled": unlabelled}
     return Collection(docs, asked, qrels, spec)
 
 
@@ -133,16 +180,17 @@ def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> 
     return f"no overlap: none of its {counted(len(documents), 'document', 'documents')} is {where}{more}"
 
 
-def _require_names(path: Path, names: list[str], line: int | None, separator: str = "") -> None:
+def _require_names(path: Path, names: list[str], line: int | None, separator: str = "", own: bool = True) -> None:
     """Refuse columns without ``doc_id``, or of one name: mostly those of a file that begins with its rows."""
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
         raise DataError(path, f"column {twice!r} is named twice; {_BEGINS}", line=line)
     if "doc_id" in names:
         return
-    came, hint = ", ".join(filter(None, names)) or "no name", ""
+    came = ", ".join(filter(None, names)) or "no name"
+    hint = (_LIST if len(names) == 1 else _COLUMN) if own else ""
     came = came if len(came) <= _WIDTH else f"{came[: _WIDTH - 1]}…"
-    if len(names) == 1 and separator:
+    if len(names) == 1 and separator in _OTHER:
         other, noun, ending = _OTHER[separator]
         if other in names[0]:
             came, hint = repr(came), f" (separated by {noun}? then name it {ending})"
@@ -164,17 +212,20 @@ def _label_column(path: Path, columns: list[str], by: str) -> str:
     return label
 
 
-def read_delimited(path: Path, separator: str) -> pl.DataFrame:
+def read_delimited(path: Path, separator: str, labels: LabelFile | None = None) -> pl.DataFrame:
     """Read a table of strings with a column ``doc_id``, and the line of each row under `LINE`.
 
-    Columns called id, text or title, and those without a name, are passed over.
+    `labels` may name its columns, or take it for a list of ids. Columns called id, text or title, and those without a
+    name, are passed over.
     """
     frames, names = list[pl.DataFrame](), list[str]()
     for rows in _rows(path, separator):
         if not names:
-            names = [str(name).strip() for name in rows["fields"][0]]
-            _require_names(path, names, rows[LINE][0], separator)
-            rows = rows[1:]
+            first, line = [str(name).strip() for name in rows["fields"][0]], rows[LINE][0]
+            bare = labels is not None and labels.rest and not labels.columns and len(first) == 1
+            names = first if labels is None else ["doc_id"] if bare else labels.renamed(first)
+            _require_names(path, names, line, separator, labels is not None)
+            rows = rows if bare and first[0].lower() not in _IDS else rows[1:]
         wrong = rows.filter(pl.col("fields").list.len() != len(names))
         if wrong.height:
             line, fields = wrong.row(0)
@@ -217,14 +268,13 @@ def _in_lists(values: pl.Series, lengths: pl.Series) -> pl.Series:
     return pl.DataFrame({"n": number, "v": values}).group_by("n", maintain_order=True).agg("v")["v"]
 
 
-def _read_parquet(path: Path) -> pl.DataFrame:
-    require_regular(path)
-    with open_bytes(path):  # says what is wrong with the path itself
-        pass
-    frame = read_table(path)
+def _plain_columns(given: LabelFile, frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns by what they hold, without those that are nested or taken."""
     plain = [s for s in frame.iter_columns() if not s.dtype.is_nested() and s.dtype != pl.Duration]
-    _require_names(path, [s.name for s in plain], None)
-    times = [s.cast(pl.String) if s.dtype.is_temporal() else s for s in plain if s.name and s.name not in _TAKEN]
+    names = given.renamed([s.name for s in plain])
+    _require_names(Path(given.path), names, None)
+    plain = [s.alias(name) for s, name in zip(plain, names, strict=True) if name and name not in _TAKEN]
+    times = [s.cast(pl.String) if s.dtype.is_temporal() else s for s in plain]
     return pl.DataFrame([s.fill_nan(None) if s.dtype.is_float() else s for s in times])
 
 
@@ -267,14 +317,15 @@ def _as_numbers(series: pl.Series) -> pl.Series:
 
 
 def labelled(
-    labels: str | Path, runs: Sequence[Run], *, by: str = "source", qrels: str | Path | None = None
+    labels: str | Path | LabelFile, runs: Sequence[Run], *, by: str = "source", qrels: str | Path | None = None
 ) -> Collection:
     """Make a collection without texts from a label file, for auditing runs that were made elsewhere.
 
     Parameters
     ----------
-    labels : str or Path
-        A table ``doc_id``, the column `by`, and optionally ``origin``; see `ranktilt.datasets.labels.read_labels`.
+    labels : str, Path or LabelFile
+        A table ``doc_id``, the column `by`, and optionally ``origin``. ``FILE:id=url,source=is_ai`` names its columns;
+        a `LabelFile` says what else there is to say.
     runs : sequence of Run
         Their queries are the collection's, beside those of the judgments.
     by : str, optional
@@ -290,7 +341,7 @@ def labelled(
     Raises
     ------
     DataError
-        If a file is not what it should be, or none of a run's queries is judged.
+        If a file is not what it should be, none of a run's queries is judged, or no document of the runs has a label.
     """
     judgments = None if qrels is None else read_qrels(qrels).drop("line")
     if judgments is not None:
@@ -302,33 +353,47 @@ def labelled(
                 raise DataError(run.spec.get("file", run.name), f"{message}{first}")
     table = read_labels(labels, by=by)
     queries = (query for run in runs for query in run.queries)
-    return from_labels(table, queries=queries, qrels=judgments, by=by, labels_file=labels, qrels_file=qrels)
+    documents = pl.concat([pl.Series(dtype=pl.String), *(run.ids for run in runs)])
+    if runs and not documents.is_in(table["doc_id"].implode()).any():
+        bare = from_labels(table, queries=(), by=by, labels_file=LabelFile.of(labels).path)
+        raise DataError(runs[0].spec.get("file", runs[0].name), no_overlap(runs[0].ids, bare))
+    return from_labels(
+        table, queries=queries, qrels=judgments, by=by, labels_file=labels, qrels_file=qrels, documents=documents
+    )
 
 
-def with_labels(collection: Collection, labels: str | Path, *, by: str) -> Collection:
+def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: str) -> Collection:
     """Add a column of labels from a file to a collection's documents, and the file's origins where it has some.
 
-    Labels of documents that are not there are left out; documents without a label are in no group. `DataError` if the
-    file names none of the documents or leaves one without a source; `UserError` if `by` is a column that every
-    collection has, other than ``source``.
+    Labels of documents that are not there are left out; documents without a label are in no group, or have that of the
+    rest. `DataError` if the file names none of the documents, leaves one without a source, or gives one another source
+    than a collection of several sources does; `UserError` if `by` is a column that every collection has, other than
+    ``source``.
     """
     column = label_column(by, collection.docs.columns)
     if column in DOC_COLUMNS and column != "source":
         raise UserError(f"--groups cannot replace the column {column!r} of a collection; call it something else")
-    table = read_labels(labels, by=by).rename({"doc_id": "id"})
+    given = LabelFile.of(labels)
+    table = read_labels(given, by=by).rename({"doc_id": "id"})
     kept = [name for name in ("id", column, "origin") if name in table.columns]
     joined = collection.docs.select("id").join(table.select(kept), on="id", how="left", maintain_order="left")
     missing = joined[column].null_count()
     if missing == joined.height:
-        raise DataError(labels, f"names none of the collection's {joined.height:,} documents")
+        raise DataError(given.path, f"names none of the collection's {joined.height:,} documents")
+    joined = joined if not given.rest else joined.with_columns(pl.col(column).fill_null(given.rest))
+    told = given.spec(joined[column], missing - joined[column].null_count())
+    missing = joined[column].null_count()
     if column == "source" and missing:
         first = joined["id"].filter(joined[column].is_null())[0]
         message = f"no source for {counted(missing, 'document', 'documents')} of the collection (first: {first!r})"
-        raise DataError(labels, f"{message}; label all of them, or name another column with --by")
+        raise DataError(given.path, f"{message}; label all of them, or name another column with --by")
+    other = collection.docs.select("id", "source", new=joined[column]).filter(pl.col("source") != pl.col("new"))
+    if column == "source" and len(collection.sources) > 1 and other.height:
+        name, old, new = other.row(0)
+        message = f"document {name!r} is {new!r} here and {old!r} in the collection, which has sources of its own"
+        raise DataError(given.path, f"{message}: leave --groups out, or call the column otherwise: --by COLUMN")
     docs = collection.docs.with_columns(joined[column])
     if "origin" in kept:
         docs = docs.with_columns(pl.coalesce(joined["origin"], docs["origin"]).alias("origin"))
-    files = [*collection.spec.get("files", ()), str(labels)]
-    return Collection(
-        docs, collection.queries, collection.qrels, {**collection.spec, "labels": str(labels), "files": files}
-    )
+    files = [*collection.spec.get("files", ()), str(given.path)]
+    return Collection(docs, collection.queries, collection.qrels, {**collection.spec, **told, "files": files})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,7 @@ def read_judgments(path: Path) -> pl.DataFrame:
 
     As `ranktilt.io.qrels.read_qrels` gives them; ``line`` is the number of the line or row, from 1.
     """
-    table, lines = _rows(path) if path.suffix != PARQUET else (_rows_of(path), None)
+    table, lines = json_rows(path) if path.suffix != PARQUET else (_rows_of(path), None)
     found = _require(path, table, _JUDGMENT)
     lines = pl.int_range(1, table.height + 1, eager=True) if lines is None else lines
     table = table.select(*(pl.col(column).alias(name) for name, column in found.items()), line=lines)
@@ -177,12 +177,16 @@ def _rows_of(path: Path, *, columns: list[str] | None = None) -> pl.DataFrame:
     return table
 
 
-def _rows(path: Path) -> tuple[pl.DataFrame, pl.Series]:
-    """The objects of JSON lines, each value as text, and the numbers of their lines."""
+def json_rows(path: Path) -> tuple[pl.DataFrame, pl.Series]:
+    """Read the objects of JSON lines, each value as text, and the numbers of their lines."""
     lines, rows = zip(*_objects(path), strict=True)
+    return text_table(rows), pl.Series(lines, dtype=pl.Int64)
+
+
+def text_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Make a table of JSON objects, each value as text."""
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: pl.Series([row.get(name) for row in rows], dtype=pl.String) for name in names}
-    return pl.DataFrame(columns), pl.Series(lines, dtype=pl.Int64)
+    return pl.DataFrame({name: pl.Series([_cell(row.get(name)) for row in rows], dtype=pl.String) for name in names})
 
 
 def _objects(path: Path) -> Iterator[tuple[int, dict[str, str | None]]]:

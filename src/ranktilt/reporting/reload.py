@@ -16,6 +16,7 @@ from ranktilt.auditing.heads import Heads
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
+from ranktilt.datasets.label_file import LabelFile
 from ranktilt.datasets.named import NO_QRELS
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.io.files import sha256
@@ -155,7 +156,12 @@ def _whole(audit: Audit, files: InputFiles) -> Collection:
         return collection
     from ranktilt.datasets.labels import with_labels
 
-    return with_labels(collection, _beside(files, spec["labels"]), by=audit.spec.get("by") or "source")
+    labels = replace(_label_file(spec), path=str(_beside(files, spec["labels"])))
+    return with_labels(collection, labels, by=audit.spec.get("by") or "source")
+
+
+def _label_file(spec: Mapping[str, Any]) -> LabelFile:
+    return LabelFile(**{**spec.get("label_file", {}), "path": spec["labels"]})
 
 
 def _beside(files: InputFiles, name: str) -> Path:
@@ -169,12 +175,14 @@ def _labels_alone(audit: Audit, spec: Mapping[str, Any], files: InputFiles) -> C
     from ranktilt.datasets.labels import from_labels, read_labels
     from ranktilt.io.qrels import read_qrels
 
+    labels = _label_file(spec)
+    ranked = (doc for run in (audit.heads.runs if audit.heads else ()) for doc in run.ids)
     by = str(spec.get("by", "source"))
     qrels = None if "qrels" not in spec else read_qrels(_beside(files, spec["qrels"])).drop("line")
     # In the audit's order: that of the runs, some of which may be gone.
     return from_labels(
-        read_labels(_beside(files, spec["labels"]), by=by), queries=audit.queries, qrels=qrels, by=by,
-        labels_file=spec["labels"], qrels_file=spec.get("qrels"),
+        read_labels(replace(labels, path=str(_beside(files, spec["labels"]))), by=by), queries=audit.queries,
+        qrels=qrels, by=by, labels_file=labels, qrels_file=spec.get("qrels"), documents=ranked,
     )  # fmt: skip
 
 

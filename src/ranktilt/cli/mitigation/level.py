@@ -106,8 +106,10 @@ def level(
 
     rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
     split, runs = _read(inputs, statistics.seed)
+    pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs) if inputs.reference else None
+    chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
     levelled: Ranker | Run = rankers[0] if rankers else runs[0]
-    name = inputs.folder.resolve().name if inputs.folder else inputs.groups.stem if inputs.groups else "run"
+    name = inputs.folder.resolve().name if inputs.folder else Path(inputs.labels.path).stem if inputs.labels else "run"
     work = corrections.work or Path(f"{name}-level")
     found = run_level(
         split, levelled, measure or None, folder=work, options=chosen, effectiveness=effectiveness,
