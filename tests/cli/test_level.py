@@ -25,6 +25,7 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     options = ("--level-margin", "30", "--budget", "0.1", "--seed", "1", "-o", "level.html", "--json", "level.json")
+    options += ("--work", "fits")
     code, out, _ = cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, *options)
     assert code == 0
     assert "is level" in out
@@ -32,7 +33,7 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     assert found.spec["queries"] == {"fit": 87, "select": 43, "test": 86}
     assert (found.level, found.budget, found.spec["levelling"]["seed"]) == (30, 0.1, 1)
     typed = next(one.ranker for one in found.interventions if one.name == "offset 1")
-    assert typed == "bm25@100>>offset(fit=bundled-level/bm25-100-offset.json)"
+    assert typed == "bm25@100>>offset(fit=fits/bm25-100-offset.json)"
     code, out, _ = cli("audit", bundled, "-r", typed, "-m", "nDCG@3", "--resamples", "200", "--json", "-")
     assert code == 0
     assert len(json.loads(out)["queries"]) == 216 - 87
@@ -54,12 +55,28 @@ def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(cli: Cli,
 
 
 def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
+    before = sorted(path.name for path in Path().iterdir())
     arguments = ("--run", "bm25.trec", "--groups", "labels.tsv", "--method", "fair-rerank", "--target", "0")
     code, out, _ = cli("level", *arguments, "--depth", "10", "--resamples", "200", "--strengths", "1")
     assert code == 0
     assert "replay:bm25.trec@10" in out
     assert "Share@10" in out
-    assert not list(Path().glob("*-level")), "fair re-ranking fits nothing"
+    assert sorted(path.name for path in Path().iterdir()) == before
+
+
+def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
+    options = ("--method", "offset", *QUICK[:-1], "1", "--level-margin", "25", "--seed", "1", "--json", "l.json")
+    results = []
+    for _ in range(2):
+        code, out, err = cli("level", bundled, "-r", "bm25", *options)
+        results.append((code, out, err, Path("l.json").read_bytes()))
+        Path("l.json").unlink()
+    assert results[0] == results[1]
+    assert sorted(path.name for path in Path().iterdir()) == ["bm25.trec", "bm25.trec.json", "bundled", "labels.tsv"]
+    assert "Next: the same with --work DIR, which keeps what was fitted; then ranktilt rank bundled -r" in err
+    assert "'bm25@100>>offset(fit=DIR/bm25-100-offset.json)'" in err
+    assert b'"bm25@100>>offset(fit=bm25-100-offset.json)"' in results[0][3]
+    assert b"/tmp" not in results[0][3]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +117,9 @@ def test_mistakes_end_in_one_line(cli: Cli, bundled: Path, arguments: tuple[str,
 
 
 def test_queries_that_a_fit_knows_alone_are_no_test(cli: Cli, bundled: Path) -> None:
-    assert cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK).code == 0
-    fitted = json.loads(Path("bundled-level/bm25-100-offset.json").read_text("utf-8"))["queries"]
+    assert cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, "--work", "fits").code == 0
+    fitted = json.loads(Path("fits/bm25-100-offset.json").read_text("utf-8"))["queries"]
     qrels = pl.read_csv(bundled / "qrels" / "test.tsv", separator="\t")
     qrels.filter(pl.col("query-id").is_in(fitted)).write_csv(bundled / "qrels" / "test.tsv", separator="\t")
-    message = refused(cli, "audit", bundled, "-r", "bm25>>offset(fit=bundled-level/bm25-100-offset.json)")
-    assert "nothing to test on: bundled-level/bm25-100-offset.json learned from all 87 queries" in message
+    message = refused(cli, "audit", bundled, "-r", "bm25>>offset(fit=fits/bm25-100-offset.json)")
+    assert "nothing to test on: fits/bm25-100-offset.json learned from all 87 queries" in message

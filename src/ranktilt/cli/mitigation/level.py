@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -57,7 +60,7 @@ class _Corrections(options.OptionGroup):
     )
     work: Annotated[
         Path | None,
-        typer.Option("--work", metavar="FOLDER", help="Where fits go (default: the collection's name with -level)."),
+        typer.Option("--work", metavar="DIR", help="Keep what was fitted there, to rank with it (default: nowhere)."),
     ] = None
 
     def levelling(self, **more: Any) -> Levelling:
@@ -109,14 +112,21 @@ def level(
     pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs) if inputs.reference else None
     chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
     levelled: Ranker | Run = rankers[0] if rankers else runs[0]
-    name = inputs.folder.resolve().name if inputs.folder else Path(inputs.labels.path).stem if inputs.labels else "run"
-    work = corrections.work or Path(f"{name}-level")
-    found = run_level(
-        split, levelled, measure or None, folder=work, options=chosen, effectiveness=effectiveness,
-        budget=budget, **{name: value for name, value in keywords.items() if name != "seed"},
-    )  # fmt: skip
+    with TemporaryDirectory() if corrections.work is None else nullcontext(corrections.work) as work:
+        found = run_level(
+            split, levelled, measure or None, folder=work, options=chosen, effectiveness=effectiveness,
+            budget=budget, **{name: value for name, value in keywords.items() if name != "seed"},
+        )  # fmt: skip
+        found = found if corrections.work else _without_folder(found, Path(work))
     output.deliver(found)
-    _say_next(inputs, found)
+    _say_next(inputs, found, corrections.work)
+
+
+def _without_folder(found: Bench, folder: Path) -> Bench:
+    """The result with fits called by their files' names alone: the folder goes, and is another one each time."""
+    file = folder / "bench.json"
+    file.write_bytes(found.to_json().replace(f"{folder}/".encode(), b""))
+    return found.load(file)
 
 
 def _read_strengths(text: str) -> tuple[float, ...]:
@@ -157,9 +167,11 @@ def _side(inputs: AuditInputs, test: Collection) -> Collection:
     return Collection(test.docs, found.queries, found.qrels, found.spec)
 
 
-def _say_next(inputs: AuditInputs, found: Bench) -> None:
+def _say_next(inputs: AuditInputs, found: Bench, work: Path | None) -> None:
     """Say how to rank with what was chosen."""
     chosen = found.choose().chosen
     if chosen is not None and chosen.method and inputs.folder is not None:
-        command = ["ranktilt", "rank", str(inputs.folder), "-r", chosen.ranker, "-o", "levelled.trec"]
-        note(f"Next: {shlex.join(command)}")
+        ranker = chosen.ranker if work else re.sub(r"\b(fit|project)=", r"\1=DIR/", chosen.ranker)
+        first = "" if ranker == chosen.ranker else "the same with --work DIR, which keeps what was fitted; then "
+        command = ["ranktilt", "rank", str(inputs.folder), "-r", ranker, "-o", "levelled.trec"]
+        note(f"Next: {first}{shlex.join(command)}")
