@@ -110,6 +110,12 @@ def test_a_ranker_comes_back_as_it_is() -> None:
         ("bm26", f"unknown ranker 'bm26'; did you mean 'bm25'? (valid: {OURS})"),
         ("BM25", f"unknown ranker 'BM25'; did you mean 'bm25'? (valid: {OURS})"),
         ("xyz", f"unknown ranker 'xyz' (valid: {OURS})"),
+        ("json:loads@5", f"unknown ranker 'json' (valid: {OURS}); is it an engine? engine:json:FUNCTION"),
+        (
+            "https://host/find",
+            f"unknown ranker 'https' (valid: {OURS}); an engine with an address is asked by a function "
+            "of yours: engine:MODULE:FUNCTION",
+        ),
         ("bm25>>tfdif", f"unknown ranker 'tfdif'; did you mean 'tfidf'? (valid: {OURS})"),
         (
             "bm25(kl=0.9)",

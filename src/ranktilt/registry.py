@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import MISSING, fields, is_dataclass, replace
 from importlib import import_module
+from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
 
@@ -111,7 +114,7 @@ def _package(one: EntryPoint) -> str:
 def _foreign(name: str) -> type[Ranker]:
     found = [one for one in _announced() if one.name == name]
     if not found:
-        raise unknown("ranker", name, ranker_names())
+        raise UserError(f"{unknown('ranker', name, ranker_names())}{_engine_hint(name)}")
     if len({one.value for one in found}) > 1:
         packages = " and ".join(sorted({_package(one) for one in found}))
         raise UserError(f"ranker {name!r} is announced by {packages}; uninstall all but one")
@@ -126,6 +129,14 @@ def _foreign(name: str) -> type[Ranker]:
         raise UserError(f"{where} {fault}")
     ready: type[Ranker] = loaded
     return ready
+
+
+def _engine_hint(name: str) -> str:
+    """How to name an engine, where a ranker's text begins as an address or a module does; nothing is imported."""
+    if name in ("http", "https"):
+        return "; an engine with an address is asked by a function of yours: engine:MODULE:FUNCTION"
+    module = PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path])
+    return f"; is it an engine? engine:{name}:FUNCTION" if module is not None and module.origin else ""
 
 
 def _fault(found: object, name: str) -> str:

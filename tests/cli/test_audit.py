@@ -468,6 +468,7 @@ def test_a_file_of_ids_says_nothing_of_sources(cli: Cli, engine: Path, tmp_path:
             ["--run", "{run}", "--groups", "{labels}", "--controls"],
             "--controls rank texts again: name a collection DIR and rankers (-r)",
         ),
+        (["{run}", "--groups", "{labels}"], "{run}: expected a collection DIR, this is a file; a run: --run {run}"),
         (["--groups", "{labels}"], "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
         (
             ["--run", "{run}", "--groups", "{labels}", "--split", "dev"],

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -121,6 +122,8 @@ class AuditInputs(options.LabelOptions):
         """Refuse what cannot be audited together, and options that nothing would read, before anything is read."""
         rankers = self.ranker or ()
         if not rankers and not self.run:
+            if self.folder is not None and isfile(self.folder):
+                raise UserError(f"{self.folder}: expected a collection DIR, this is a file; a run: --run {self.folder}")
             raise UserError("nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE")
         if self.folder is None and self.labels is None:
             raise UserError("which document is of which source? Name a collection DIR, or a label file: --groups FILE")
