@@ -152,7 +152,7 @@ def test_it_is_audited_like_any_other(ranktilt: Run, tmp_path: Path, spec: str) 
     ranktilt("audit", "toy", "--run", "run.trec", "-r", "bm25", *QUICK, "--json", "later.json")
     now, later = (json.loads((tmp_path / name).read_text())["tilts"] for name in ("now.json", "later.json"))
     names = {tilt.pop("run") for tilt in now}, {tilt.pop("run") for tilt in later}
-    assert names == ({spec, "bm25"}, {"replay:run.trec", "bm25"})
+    assert names == ({spec, "bm25"}, {"run", "bm25"})
     by_value = [sorted(tilts, key=lambda t: json.dumps(t, sort_keys=True)) for tilts in (now, later)]
     assert by_value[0] == by_value[1]
 

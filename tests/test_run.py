@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io import files
-from ranktilt.run import Run, codes, collection_rows, sidecar
+from ranktilt.run import Run, codes, collection_rows, named_apart, sidecar
 from tests.toy import collection_of, no_room, run_of, toy, write
 
 SIZES = [3, 10**6]
@@ -238,14 +238,36 @@ def test_queries_without_documents_must_be_ids(tmp_path: Path, names: str) -> No
 
 def test_a_run_without_a_spec_is_named_by_its_file(tmp_path: Path) -> None:
     run = Run.load(write(tmp_path / "run.trec", LINE))
-    assert run.spec == {"ranker": str(tmp_path / "run.trec"), "file": str(tmp_path / "run.trec")}
-    assert run.name == str(tmp_path / "run.trec")
+    assert run.spec == {"ranker": str(tmp_path / "run.trec"), "name": "run", "file": str(tmp_path / "run.trec")}
+
+
+@pytest.mark.parametrize(
+    ("file", "tags", "name"),
+    [
+        ("engine.trec.gz", ("ranktilt", "ranktilt"), "engine"),
+        ("engine.run", ("my-engine.v2", "my-engine.v2"), "my-engine.v2"),
+        ("engine.trec", ("a1", "b2"), "engine"),
+        ("engine", ("1.5", "1.5"), "engine"),
+        ("e.v2.json", (), "e.v2"),
+    ],
+)
+def test_a_run_is_called_by_its_tag_or_its_file(tmp_path: Path, file: str, tags: tuple[str, ...], name: str) -> None:
+    lines = "".join(f"q{n} Q0 d {n} 1 {tag}\n" for n, tag in enumerate(tags))
+    path = write(tmp_path / file, lines or '{"q": {"d": 1}}')
+    assert Run.load(path).name == name
+
+
+def test_runs_of_one_name_are_called_by_their_files(tmp_path: Path) -> None:
+    paths = [write(tmp_path / name, "q Q0 d 1 1 engine\n") for name in ("a/x.trec", "b/x.trec", "y.trec", "z.run")]
+    runs = [Run.load(path) for path in paths]
+    assert [run.name for run in named_apart(runs)] == [str(paths[0]), str(paths[1]), "y", "z"]
+    assert [run.name for run in named_apart(runs[:1])] == ["engine"]
 
 
 def test_a_json_run_under_the_spec_s_name_is_no_spec(tmp_path: Path) -> None:
     path = write(tmp_path / "run.trec", LINE)
     write(sidecar(path), '{"q1": {"d1": 2.5}}')
-    assert Run.load(path).spec == {"ranker": str(path), "file": str(path)}
+    assert Run.load(path).spec == {"ranker": str(path), "name": "run", "file": str(path)}
     assert Run.load(sidecar(path)) == Run.load(path)
 
 
@@ -280,7 +302,7 @@ def test_ranks_decide_where_they_are_asked_to(tmp_path: Path) -> None:
     path = write(tmp_path / "f", "q 0 b 2 0.3 t\nq 0 c 3 0.2 t\nr 0 c 9 5 t\nq 0 a 1 0.1 t\n")
     run = Run.load(path, score_order="rank")
     assert entries(run) == [("q", "a", 1, -1.0), ("q", "b", 2, -2.0), ("q", "c", 3, -3.0), ("r", "c", 1, -9.0)]
-    assert run.spec == {"ranker": str(path), "file": str(path), "score_order": "rank"}
+    assert run.spec == {"ranker": str(path), "name": "f", "file": str(path), "score_order": "rank"}
 
 
 def test_what_was_read_by_rank_and_saved_says_so_when_it_comes_back(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def _write_rest(
     return folder
 
 
-def write_run(path: Path, scores: Table, *, tag: str = "toy") -> Path:
+def write_run(path: Path, scores: Table, *, tag: str = "run") -> Path:
     """Write a run in TREC format from literals, in the order given."""
     lines = [
         f"{query} Q0 {doc} {rank} {score!r} {tag}\n"

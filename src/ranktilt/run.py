@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ Float = npt.NDArray[np.float64]
 _WITHOUT = "queries_without_documents"
 _BEND = 0.05
 """How far, of a step, two steps may differ and still be taken for equal: 1/rank is written with few digits."""
+_ENDING = re.compile(r"(\.(trec|run|res|json|txt|tsv))?(\.gz)?$", re.IGNORECASE)
 _ESCAPED = "ids_percent_encoded"
 _ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff": "%EF%BB%BF"}
 """Signs that would end a field of a TREC file, or be taken for the mark that begins one; and what stands for them."""
@@ -84,8 +86,8 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The text that made the run, or the file it came from."""
-        return str(self.spec.get("ranker", "run"))
+        """The text that made the run; of a file its TREC tag, or else its stem."""
+        return str(self.spec.get("name", self.spec.get("ranker", "run")))
 
     @property
     def scored(self) -> bool:
@@ -222,8 +224,9 @@ class Run:
         """
         path = Path(path)
         found = read_run_file(path, score_order=score_order, queries=queries)
-        spec: dict[str, Any] = {"ranker": str(path), "file": str(path)}
-        spec = {**spec, **read_spec(sidecar(path)), "file": str(path)}
+        spec: dict[str, Any] = {"ranker": str(path), "name": found.tag or file_stem(path)}
+        beside = read_spec(sidecar(path))
+        spec = {**({} if "ranker" in beside else spec), **beside, "file": str(path)}
         spec.pop("read_as", None)  # of the file that the sidecar's run was once read from
         spec |= {"read_as": found.read_as} if found.read_as else {}
         if found.score_order != "score":
@@ -282,6 +285,28 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}: {len(self.queries)} queries, {len(self.docs)} entries)"
+
+
+def file_stem(path: str | Path) -> str:
+    """Name a run's file without its folder and the endings of runs."""
+    return _ENDING.sub("", Path(path).name) or str(path)
+
+
+def replayed_name(run: Run) -> str:
+    """What a run that was read from a file is called: by its tag where nothing beside the file says what made it."""
+    file = str(run.spec["file"])
+    return run.name if run.spec.get("ranker") == file else file_stem(file)
+
+
+def named_apart(runs: Iterable[Run]) -> list[Run]:
+    """Call files' runs that share a name by their stems, and where these are one too by the texts that made them."""
+    found = list(runs)
+    for other in (lambda spec: file_stem(spec["file"]), lambda spec: spec["ranker"]):
+        names = [run.name if isinstance(run, Run) else "" for run in found]  # what is no run is refused elsewhere
+        for number, (run, name) in enumerate(zip(found, names, strict=True)):
+            if name and names.count(name) > 1 and {"name", "file"} <= run.spec.keys():
+                found[number] = replace(run, spec={**run.spec, "name": other(run.spec)})
+    return found
 
 
 def _even_steps(scores: Float, inner: npt.NDArray[np.bool_]) -> bool:
@@ -368,6 +393,6 @@ def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:
     while isinstance(spec, Mapping):
         said = spec.get(fact)
         if isinstance(said, Mapping):
-            found.append((str(spec.get("ranker", "run")), said))
+            found.append((str(spec.get("name", spec.get("ranker", "run"))), said))
         spec = spec.get("candidates", ())
     return found

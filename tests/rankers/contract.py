@@ -127,7 +127,7 @@ class RankerContract:
         collection = toy()
         one = make(collection, k=7)
         run = one.rank(collection)
-        assert run.name == repr(one)
+        assert run.name == run.spec.get("name", repr(one))
         assert run.spec["ranker"] == repr(one)
 
     def test_identical_texts_get_identical_scores(self, make: Make) -> None:

@@ -34,7 +34,7 @@ def test_a_saved_run_comes_back_score_for_score(tmp_path: Path) -> None:
     assert gzip.decompress(file.read_bytes()).startswith(b"q1 Q0 ")
     assert entries(run) == entries(made)
     assert run.spec["made_by"] == "bm25(k1=0.9)"
-    assert run.spec["ranker"] == run.name == f"replay:{file}"
+    assert (run.spec["ranker"], run.name) == (f"replay:{file}", "bm25")
     assert run.spec["file"] == str(file)
     assert audit(collection, run).values.tolist() == audit(collection, made).values.tolist()
 
@@ -44,7 +44,7 @@ def test_the_ranks_decide_where_they_are_asked_to(tmp_path: Path) -> None:
     run = ranker(f"replay:{file}(score_order=rank)").rank(toy())
     assert entries(run) == {"q1": [("d1-llm", -1.0), ("d1-human", -2.0)], "q2": [("d2-llm", -1.0)]}
     assert run.spec["score_order"] == "rank"
-    assert run.name == f"replay:{file}(score_order=rank)"
+    assert (run.spec["ranker"], run.name) == (f"replay:{file}(score_order=rank)", "a")
 
 
 def test_another_order_is_refused() -> None:
@@ -99,7 +99,7 @@ def test_a_depth_cuts_each_query(tmp_path: Path) -> None:
     file = write_run(tmp_path / "a.trec", SCORES)
     run = Replay(str(file), k=2).rank(toy())
     assert {query: len(found) for query, found in entries(run).items()} == {"q1": 2, "q2": 2, "q3": 1}
-    assert run.name == f"replay:{file}@2"
+    assert (run.spec["ranker"], run.name) == (f"replay:{file}@2", "a")
 
 
 def test_a_cut_through_a_tie_keeps_twins_together(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, Margin, read_margin, require_unit
 from ranktilt.measures.twins.base import TwinLists
 from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts
-from ranktilt.run import Run
+from ranktilt.run import Run, named_apart
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5")
@@ -141,7 +141,7 @@ def audit(
         raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
     judged = collection.qrels.height > 0
     asked = _estimands(measures, primary, judged=judged)
-    runs = [runs] if isinstance(runs, Run | str) else list(runs)
+    runs = [runs] if isinstance(runs, Run | str) else named_apart(runs)
     options = {"missing": missing, "ties": ties, "rounding": rounding, "test": test, "correction": correction}
     check_choices(**options)
     _check(asked, runs)

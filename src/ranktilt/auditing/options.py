@@ -75,7 +75,7 @@ def require_spec(spec: Mapping[str, Any]) -> None:
     read_margin(_typed(spec.get("level", 0.0), float | str, "level"))
     _require_collection(spec.get("collection", {}))
     for run in _typed(spec.get("runs", []), list[dict[str, Any]], "runs"):
-        for name in ("ranker", "file", "score_order"):
+        for name in ("ranker", "name", "file", "score_order"):
             _typed(run.get(name, ""), str, name)
     for entry in _typed(spec.get("inputs", []), list[dict[str, Any]], "inputs"):
         for name in ("path", "sha256"):

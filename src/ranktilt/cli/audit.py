@@ -172,7 +172,7 @@ class AuditInputs(options.LabelOptions):
         from ranktilt.datasets.labels import labelled
         from ranktilt.datasets.load import NO_QRELS
         from ranktilt.datasets.queries import read_queries
-        from ranktilt.run import Run
+        from ranktilt.run import Run, named_apart, replayed_name
 
         if self.split is not None:
             raise UserError("--split names judgments of a collection DIR; name a file instead: --qrels FILE")
@@ -180,8 +180,12 @@ class AuditInputs(options.LabelOptions):
         names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
         runs = [Run.load(path, score_order=order, queries=names) for path in self.run or ()]
         for number, (run, path) in enumerate(zip(runs, self.run or (), strict=True)):
-            origin = {"ranker": _replay(path, order, self.queries), "made_by": run.spec.get("ranker")}
+            origin = {
+                "ranker": _replay(path, order, self.queries), "name": replayed_name(run),
+                "made_by": run.spec.get("ranker"),
+            }  # fmt: skip
             runs[number] = replace(run, spec={**run.spec, **origin})
+        runs = named_apart(runs)
         qrels = None if self.qrels == NO_QRELS else self.qrels
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
 

@@ -371,10 +371,11 @@ def without_judgments(folder: Path, split: str | None) -> bool:
 def rank_with(rankers: Sequence[Ranker], collection: Collection) -> list[Run]:
     """Rank with each, once all are known to be able to; what one gives that is no run is refused."""
     from ranktilt.rankers.candidates import check_reranked
+    from ranktilt.run import named_apart
 
     for one in rankers:
         one.check()
-    return [check_reranked(one.rank(collection), None, one) for one in rankers]
+    return named_apart(check_reranked(one.rank(collection), None, one) for one in rankers)
 
 
 def stages_of(one: Ranker) -> Sequence[Ranker]:

@@ -44,6 +44,8 @@ class RunFile:
     """``rank`` where scores are −rank."""
     read_as: str = ""
     """What was understood of a file that is neither TREC's nor ``{query: {document: score}}``."""
+    tag: str = ""
+    """What all lines of a TREC file say made them, where that is a name and no placeholder."""
 
 
 class _Record(NamedTuple):

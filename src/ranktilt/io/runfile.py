@@ -29,12 +29,14 @@ SCORE_ORDERS = ("score", "rank")
 _FIELDS = "query-id, Q0, document-id, rank, score"
 _PLACES = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
 """Where query, document, rank and score stand in lines of so many fields."""
+_TAG = re.compile(r"(?!(?:ranktilt|rank|run|runid|standard|tag)$)[a-z][\w.+-]{1,39}", re.IGNORECASE)
 _BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
 _SHAPE = "{query: {document: score}}"
 _LEVELS = 50
 """How deep a spec may lie in what is made of it: an audit of runs that re-ranked what others re-ranked."""
 _KINDS = {
     "ranker": (str, "a text"),
+    "name": (str, "a text"),
     "score_order": (str, "a text"),
     "file": (str, "a text"),
     "own_documents_dropped": (int, "a whole number"),
@@ -73,8 +75,12 @@ def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[s
                 return _ranks_checked(path, lists.table_lists(path, first_line, rows, delimiter, score_order))
             width = _width(path, first_line, lines)
         frames.append(_parse(path, first_line, lines, width=width, order=score_order))
-    frame = pl.concat(frames).rechunk()
-    return _ranks_checked(path, RunFile(frame, frame["query_id"].unique(maintain_order=True), True, score_order))
+    tags = pl.concat([part["tag"].unique() for part in frames]).unique()
+    tag = str(tags[0]) if len(tags) == 1 and _TAG.fullmatch(str(tags[0])) and width == 6 else ""
+    frame = pl.concat([part.drop("tag") for part in frames]).rechunk()
+    return _ranks_checked(
+        path, RunFile(frame, frame["query_id"].unique(maintain_order=True), True, score_order, tag=tag)
+    )
 
 
 def _ranks_checked(path: Path, run: RunFile) -> RunFile:
@@ -115,10 +121,11 @@ def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
 
 
 def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order: str) -> pl.DataFrame:
-    """Table of a chunk: ``query_id``, ``doc_id``, ``rank`` (null where it is no whole number), ``score``."""
+    """Table of a chunk: ``query_id``, ``doc_id``, ``rank`` (null where it is no whole number), ``score``, ``tag``."""
     data = _single_blanks(lines)
     if not data:
-        return pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int32, "score": pl.Float64})
+        texts = dict.fromkeys(("query_id", "doc_id", "tag"), pl.String)
+        return pl.DataFrame(schema={**texts, "rank": pl.Int32, "score": pl.Float64})
     first_blanks, blanks = data.split(b"\n", 1)[0].count(b" "), data.count(b" ")
     if first_blanks != width - 1 or blanks != (width - 1) * (data.count(b"\n") + 1):
         raise _wrong_width(path, first_line, lines, width)
@@ -133,7 +140,7 @@ def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order
     rank = pl.col(ranked).cast(pl.Int32, strict=False)
     score = pl.col(scored).cast(pl.Float64, strict=False)
     score = score if order == "score" else (-rank.cast(pl.Int64)).cast(pl.Float64)
-    found = frame.select(query_id=query_id, doc_id=doc_id, rank=rank, score=score)
+    found = frame.select(query_id=query_id, doc_id=doc_id, rank=rank, score=score, tag=names[-1])
     bad = found["score"].is_null() | ~found["score"].is_finite()
     # Without Q0 the rank is what tells a run from other tables of four columns.
     unranked = found["rank"].is_null() & (width == 4 or order == "rank")

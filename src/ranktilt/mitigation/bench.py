@@ -225,7 +225,7 @@ def _ordered(trials: list[Trial]) -> list[Trial]:
 
 
 def _renamed(run: Run, intervention: Intervention) -> Run:
-    return replace(run, spec={**run.spec, "ranker": intervention.name})
+    return replace(run, spec={**run.spec, "ranker": intervention.name, "name": intervention.name})
 
 
 def _refuse_other_queries(runs: Sequence[Run]) -> None:

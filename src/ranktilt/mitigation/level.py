@@ -245,7 +245,8 @@ class _Stage:
     def of(cls, given: Ranker | Run, depth: int) -> _Stage:
         if isinstance(given, Run):
             longer = np.diff(given.offsets).max(initial=0) > depth
-            return cls(f"{given.name}@{depth}" if longer else given.name, None, given, depth)
+            text = str(given.spec.get("ranker", given.name))
+            return cls(f"{text}@{depth}" if longer else text, None, given, depth)
         ranker = at_depth(given, depth)
         ranker.check()
         return cls(repr(ranker), ranker)
@@ -275,7 +276,7 @@ class _Stage:
         if self.ranker is not None and not self.saved and options.by == "source" and side.qrels.height:
             searched = reference_alone(side, _pair(side, options)[0])
             own = self.ranker.rank(searched)
-        found = [Trial(Intervention(self.text, "", 0.0, self.text), base, own)]
+        found = [Trial(Intervention(base.name, "", 0.0, self.text), base, own)]
         total = len(rankers) * len(options.strengths)
         for method, at in rankers.items():
             for strength in sorted(options.strengths):

@@ -17,7 +17,7 @@ from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.io.runfile import SCORE_ORDERS, read_spec
 from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_depth
 from ranktilt.rankers.self_exclusion import IN_DOUBT, exclusion_spec, self_documents
-from ranktilt.run import Run, collection_rows, sidecar
+from ranktilt.run import Run, collection_rows, replayed_name, sidecar
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ class Replay(Ranker):
             keys = np.append(collection.tie_keys(), np.uint64(0))[rows]
         parts = cut(exclude(found, excluded, rows), keys, self.k)
         kept = {key: value for key, value in loaded.spec.items() if key != IN_DOUBT}
-        spec = {**kept, "ranker": repr(self), "made_by": loaded.spec.get("ranker"), "file": self.file}
+        own = {"ranker": repr(self), "name": replayed_name(loaded), "made_by": loaded.spec.get("ranker")}
+        spec = {**kept, **own, "file": self.file}
         return Run(tuple(names), *parts, loaded.ids, {**spec, **exclusion})
 
     def _excluded(

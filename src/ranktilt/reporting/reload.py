@@ -21,7 +21,7 @@ from ranktilt.datasets.named import NO_QRELS
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.io.files import sha256
 from ranktilt.optional import nothing_fetched
-from ranktilt.run import Run
+from ranktilt.run import Run, named_apart
 
 NO_COLLECTION = "The collection could not be opened again: "
 NO_LISTS = "The ranked lists are left out: the audit keeps none (--heads 0, or an older version)."
@@ -68,7 +68,7 @@ def reload(
             raise
         return Opened(audit, notes=(f"{NO_COLLECTION}{_reason(error)}.",))
     if runs is not None:
-        return ground.with_runs({run.name: run for run in runs})
+        return ground.with_runs({run.name: run for run in named_apart(runs)})
     if audit.heads is None:
         return Opened(audit, collection, notes=(NO_LISTS,))
     cut = () if audit.heads.whole else (f"The audit keeps its lists down to rank {audit.heads.depth:,}.",)

@@ -129,7 +129,7 @@ def noise_legend(audit: Audit) -> list[str]:
         for one in audit.noise
     ]
     lines = [f"Numerical noise of Relative Δ {audit.primary_measure!r}: {', '.join(said)}."] if said else []
-    others = {str(spec.get("ranker")): precision(spec) for spec in audit.spec.get("runs", ())}
+    others = {str(spec.get("name", spec.get("ranker"))): precision(spec) for spec in audit.spec.get("runs", ())}
     for one in audit.noise:
         others.pop(one.run, None)
     computed = [f"{run} in {name}" for run, name in others.items() if name in ROUNDOFF]
