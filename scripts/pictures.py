@@ -8,6 +8,7 @@ anew, so that the pictures show what it is now.
 """
 
 import argparse
+import contextlib
 import shutil
 import sys
 import tempfile
@@ -32,8 +33,9 @@ class Missing(Exception):
 
 def report(folder: Path) -> Path:
     """Audit the bundled collection, and write the report into a folder."""
-    rt.save(rt.bundled(), folder / "bundled")
-    mixed = rt.load(folder / "bundled")
+    with contextlib.chdir(folder):  # commands on the page name the collection as it is typed here
+        rt.save(rt.bundled(), "bundled")
+        mixed = rt.load("bundled")
     runs = [rt.ranker(text).rank(mixed) for text in RANKERS]
     result = rt.audit(mixed, runs, MEASURES, card=True)
     return rt.report(result, folder / "report.html", collection=mixed, runs=runs)

@@ -9,7 +9,7 @@ import ranktilt as rt
 
 README = Path(__file__).parents[1] / "README.md"
 TOUR = README.parent / "docs" / "tour.md"
-MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5")
+MEASURES = ("nDCG@1", "nDCG@5", "nDCG@10")
 
 
 def rows(text: str, ranker: str) -> list[list[str]]:
@@ -64,3 +64,13 @@ def test_the_validation_shown(shared_data: Path) -> None:
     assert len(found.sentences()) == 2
     for sentence in found.sentences():
         assert sentence in shown
+
+
+@pytest.mark.data
+def test_bm25_is_shown_to_favour_rewrites_where_the_noisiest_measure_shows_nothing(shared_data: Path) -> None:
+    collection = rt.load(shared_data / "cocktail-nfcorpus")
+    found = rt.audit(collection, rt.ranker("bm25").rank(collection), heads=0)
+    verdict = found.verdict("bm25")
+    assert (verdict.kind, verdict.side, verdict.primary) == ("favours", "llama-2-7b-chat-tmp0.2", "nDCG@10")
+    noisiest = next(tilt for tilt in found.tilts if tilt.measure == "nDCG@1")
+    assert noisiest.verdict() == "inconclusive"

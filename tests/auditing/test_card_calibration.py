@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.collection import Collection
-from ranktilt.measures import twins
 from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.twins import base as twins
 from ranktilt.measures.twins.head_to_head import pair_counts
 from ranktilt.run import Run
 from tests.auditing.calibration.test_result import IDS, SIDES, SOURCES, STEPS, World, relabelled, worlds

@@ -11,14 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.auditing.answer.gate import Gate, GateRow, check_growth, check_tilt, gate, worst
+from ranktilt.auditing.audit import audit as made
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.measures.base import measure
 from ranktilt.measures.contrast import RelativeDelta
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.effects import tilt
-from tests.reporting.audits import clear
+from tests.reporting.audits import clear, ordered, twins
 
 NAN = np.nan
 
@@ -449,3 +451,57 @@ def test_the_file_holds_everything() -> None:
     assert [c["name"] for c in row["checks"]] == ["tilt", "growth"]
     assert [c["floor"] for c in row["checks"]] == [-60, None]
     assert json.loads(gate(NOTHING).to_json())["rows"][0]["checks"][0]["value"] is None
+
+
+QUESTIONS = ["Share@1", "NDSR@2", "HeadToHead", "RankGap(pairs=all)", "ExposureRatio", "NDKL@2"]
+
+
+def asked(order: tuple[str, str], queries: int = 40) -> Audit:
+    """One run of 40 queries without judgments, with twins in this order."""
+    collection = twins(queries)
+    run = ordered(collection, [order] * queries, "engine")
+    plain = Collection(collection.docs, collection.queries, collection.qrels.clear())
+    return made(plain, run, QUESTIONS, primary="Share@1", resamples=300)
+
+
+class TestAnyQuestion:
+    HUMAN, LLM = asked(("human", "llm")), asked(("llm", "human"))
+
+    @pytest.mark.parametrize(
+        ("question", "limit", "expected", "value"),
+        [
+            (None, None, "tilted", 50.0),  # all of the first ranks where half is level
+            ("Share@1", 60, "within", 50.0),
+            ("NDSR@2", 5, "tilted", 22.6),  # (1 − 1/log2 3) / (1 + 1/log2 3)
+            ("HeadToHead", 15, "tilted", 100.0),
+            ("RankGap(pairs=all)", "0.5 ranks", "tilted", 1.0),
+            ("RankGap(pairs=all)", "1 ranks", "within", 1.0),
+            ("ExposureRatio", 20, "tilted", 158.5),  # log2 3
+        ],
+    )
+    def test_is_held_against_a_limit_in_its_own_unit(
+        self, question: str | None, limit: Any, expected: str, value: float
+    ) -> None:
+        found = gate(self.HUMAN, measures=None if question is None else [question], max_tilt=limit)
+        (check,) = found.rows[0].checks
+        assert (check.outcome, check.value) == (expected, pytest.approx(value, abs=0.05))
+
+    def test_all_groups_at_once_are_held_against_what_random_lists_give(self) -> None:
+        (row,) = gate(self.HUMAN, measures=["NDKL@2"], max_tilt="2 NDKL").rows
+        assert (row.a, row.b, row.outcome) == ("all", "all", "level")
+
+    def test_a_limit_without_the_unit_is_refused(self) -> None:
+        with pytest.raises(UserError, match=r"--max-tilt 15: RankGap\(pairs=all\) is counted in ranks; say how many: "):
+            gate(self.HUMAN, measures=["RankGap(pairs=all)"], max_tilt=15)
+
+    def test_growth_is_known_of_what_is_held_query_by_query(self) -> None:
+        old = asked(("llm", "human"))
+        assert outcome(self.HUMAN, baseline=old, measures=["Share@1"]) == ("level", 0)  # as far as before
+        even = replace(old, query_answers=tuple(replace(q, one=0 * q.one) for q in old.query_answers))
+        assert outcome(self.HUMAN, baseline=even, measures=["Share@1"]) == ("tilted", 1)
+        with pytest.raises(UserError, match="the growth of HeadToHead is not known"):
+            gate(self.HUMAN, baseline=old, measures=["HeadToHead"])
+
+    def test_what_only_describes_is_none_of_them(self) -> None:
+        with pytest.raises(UserError, match="the audit has no measure 'ScoreGap'; it has Share@1"):
+            gate(self.HUMAN, measures=["ScoreGap"])

@@ -85,7 +85,11 @@ class TestGrouping:
                 ["human", "human"],
                 "nothing to compare: only source 'human'; expected two sources or more, such as human and llm",
             ),
-            ("gender", ["f", None], "nothing to compare: only gender 'f'; expected two groups of gender or more"),
+            (
+                "gender",
+                ["f", None],
+                "nothing to compare: only gender 'f'; expected two groups of gender or more",
+            ),
             ("kind", [f"g{i}" for i in range(51)], "column 'kind' makes 51 groups; expected at most 50: name "),
             ("kind", ["all", "some"], "column 'kind' has a group called 'all', the name of the row without grouping"),
             ("kind", [b'{"a": 1}', b"[]"], "column 'kind' holds raw JSON; group by strings, numbers or truth values"),
@@ -106,7 +110,8 @@ class TestGrouping:
         with pytest.raises(UserError) as caught:
             grouping(labelled, "gender")
         assert str(caught.value) == (
-            "labels.tsv: nothing to compare: only gender 'f'; expected two groups of gender or more"
+            "labels.tsv: nothing to compare: only gender 'f'; expected two groups of gender or more; "
+            "what are all others? --rest LABEL"
         )
 
     def test_an_unknown_column(self) -> None:

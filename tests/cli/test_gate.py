@@ -14,7 +14,7 @@ from tests.auditing.arrays import audit_of, noisy, one
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.cli.conftest import Cli, Result, refused
 from tests.mitigation.planted import swept
-from tests.toy import full_device
+from tests.toy import full_device, write
 
 QUICK = ("--resamples", "200")
 
@@ -244,3 +244,8 @@ def test_options_of_audits_and_of_benches_are_kept_apart(cli: Cli, saved: dict[s
     assert refused(cli, "gate", saved["level"], "--budget", "0") == said
     said = "expected a budget of at least 0 and below 1, such as 0.01 (1 point), got"
     assert refused(cli, "gate", bench, "--budget", "nan") == f"{said} nan"
+
+
+def test_what_has_no_effects_is_no_audit(cli: Cli, tmp_path: Path) -> None:
+    other = write(tmp_path / "other.json", '{"format": "ranktilt-llm-log", "version": 1}')
+    assert "expected an audit" in refused(cli, "gate", other)

@@ -116,6 +116,21 @@ def test_mistakes_end_in_one_line(cli: Cli, bundled: Path, arguments: tuple[str,
     assert message in refused(cli, "level", bundled, *arguments)
 
 
+def test_audit_gate_and_level_say_the_same_of_a_run_and_labels(cli: Cli, bundled: Path) -> None:
+    rt.ranker("bm25").rank(rt.bundled()).save("bm25.trec")  # as deep as it goes
+    inputs = ("--run", "bm25.trec", "--groups", "labels.tsv", "--resamples", "1000")
+    assert cli("audit", *inputs, "--json", "audit.json").code == 0
+    (verdict,) = json.loads(Path("audit.json").read_text("utf-8"))["verdicts"]
+    assert (verdict["kind"], verdict["side"], verdict["slight"]) == ("favours", "human", True)
+    out = cli("gate", "audit.json", "--max-tilt", "5").out
+    assert "✓ within the limit (asked: tilt within ±5 points of level)" in out
+    code, out, _ = cli("level", *inputs, "--method", "fair-rerank", "--target", "0", "--json", "level.json")
+    assert code == 0
+    assert "Nothing to level: bm25 favours human text, slightly: within ±5 points: human text fills " in out
+    bench = json.loads(Path("level.json").read_text("utf-8"))
+    assert (bench["outcome"], bench["chosen"], bench["verdicts"][0]["kind"]) == ("within", None, "favours")
+
+
 def test_queries_that_a_fit_knows_alone_are_no_test(cli: Cli, bundled: Path) -> None:
     assert cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, "--work", "fits").code == 0
     fitted = json.loads(Path("fits/bm25-100-offset.json").read_text("utf-8"))["queries"]

@@ -42,7 +42,7 @@ def shell(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess
     """Run a script as a build server does."""
     path = os.pathsep.join([str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
     names = {f"GIT_{who}_{what}": "x@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    environment = {**os.environ, **settings(), "COLLECTION": "toy", **names, **more, "PATH": path}
+    environment = {**os.environ, **settings(), "AUDITED": "toy -r bm25", **names, **more, "PATH": path}
     return subprocess.run(
         ["bash", "-e", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

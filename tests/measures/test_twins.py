@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.measures import twins
 from ranktilt.measures.ndsr import page_shares
 from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.twins import base as twins
 from ranktilt.measures.twins.base import Answers, TwinLists, mid_ranks
 from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts
 from ranktilt.measures.twins.rank_gap import RankGap

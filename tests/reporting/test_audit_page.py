@@ -86,10 +86,14 @@ def test_headline_of_other_groups_speaks_of_documents() -> None:
     assert audit_headline(uneven()).startswith("run favours b documents: nDCG@5 is 57.5 % for a documents and 100.0 % ")
 
 
-def test_headline_of_one_verdict_is_its_sentence() -> None:
+def test_the_words_of_one_verdict_are_the_headline_and_its_numbers_the_line_below() -> None:
     audit = found(HUMAN)
-    assert audit_headline(audit) == f"{audit.verdict('a').sentence}."
-    assert audit_verdicts(audit) == ()  # it is not said twice
+    (line,) = audit_verdicts(audit)
+    head = audit_headline(audit)
+    assert head.startswith("a favours human text: nDCG@1 is ")
+    assert head.endswith(" for llm text.")
+    assert line.text == "Relative Δ +50.0 % [+40.0, +60.0], corrected p = .010"
+    assert line.tone == "first"
 
 
 def test_headline_of_several_pairs_counts_them() -> None:
@@ -134,8 +138,11 @@ def test_headline_without_groups_says_so() -> None:
 )
 def test_verdicts_are_the_sentences_of_the_terminal(audit: Audit) -> None:
     printed = [one.text for one in audit_contents(audit).lines("terminal")]
-    alone = len(audit.runs) == len(audit.judged_pairs) == 1  # its sentence is the headline
-    assert [one.text for one in audit_verdicts(audit)] == printed[alone:]
+    shown = [one.text for one in audit_verdicts(audit)]
+    alone = len(audit.runs) == len(audit.judged_pairs) == 1  # the words are the headline
+    assert shown[alone:] == printed[alone:]
+    if alone:
+        assert f"{audit_headline(audit)[:-1]} ({shown[0]}".replace(")", "") == printed[0].replace(")", "")
 
 
 def test_verdicts_have_the_tone_of_their_side() -> None:

@@ -60,10 +60,11 @@ def test_labels_and_ends_stay_inside_their_figure(browser: Browser, pages: dict[
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_no_name_lies_on_a_mark(browser: Browser, tmp_path: Path, width: int) -> None:
-    marks = [Mark(f"ranker with long name {n}", float(n % 3), n % 3 - 1.0, n % 3 + 1.0, "first") for n in range(12)]
-    points = [ScatterPoint(mark, float(n), n - 0.5, n + 0.5) for n, mark in enumerate(marks)]
-    drawing = scatter(points, x="x", y="y", margin=0.0, names={"first": "favours a"})
-    figure = Figure("A plane", "Many names.", drawing)
+    points = [
+        ScatterPoint(Mark(f"ranker with long name {n}", n % 3, n % 3 - 1, n % 3 + 1, "first"), n, n - 0.5, n + 0.5)
+        for n in range(12)
+    ]
+    figure = Figure("T", "T", scatter(points, x="x", y="y", margin=0.0, names={"first": "favours a"}))
     path = tmp_path / "plane.html"
     path.write_text(html_document(Document("T", "T", "T", (Section("one", "One", (), (figure,)),))), encoding="utf-8")
     browser.open(path, width=width)

@@ -316,7 +316,7 @@ def test_check_has_a_row_each_and_says_what_faults_mean(shown: Markup) -> None:
 
 def test_one_source_has_its_statistics_only() -> None:
     page = Markup(html(toy_validation(("human",))))
-    assert [grid.caption for grid in page.grids] == ["Table 1. Documents by source", "Queries"]
+    assert [grid.caption for grid in page.grids] == ["Table 1. Documents by source", "Queries", "Verdict"]
     assert not [a for a in page.of("div") if "data-figure" in a]
 
 

@@ -182,7 +182,7 @@ def audit(
         _require_answered(leading, (*found_tilts, *estimates))
     named = {} if leading is None else {"primary": repr(leading)}
     spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed, **named}
-    noted = hanging(noise, found_tilts, level if isinstance(level, float) else LEVEL)
+    noted = hanging(noise, work.leading(found_tilts), level if isinstance(level, float) else LEVEL)
     notes = (*fitted, *work.notes(aligned, values, found_tilts, missing), *noted)
     return Audit(
         {**spec, **audit_provenance(collection, [run.spec for run in runs])}, tuple(r.name for r in runs),
@@ -225,7 +225,7 @@ def _estimands(
 def _require_answered(primary: Estimand, found: Sequence[Effect]) -> None:
     """Refuse a primary question that these data cannot answer, and say which they can."""
     if not any(e.measure == repr(primary) for e in found):
-        can = list(dict.fromkeys(e.measure for e in found if not e.estimand.descriptive)) or [SHARE]
+        can = list(dict.fromkeys((*(e.measure for e in found if not e.estimand.descriptive), SHARE)))
         raise UserError(f"{primary!r} cannot be answered: there are no twins; {join_words(can, 'or')} can")
 
 
@@ -366,6 +366,10 @@ class _AuditPlan:
             ]
         return [sample for of_pair in found for sample in of_pair]
 
+    def leading(self, tilts: Iterable[Effect]) -> list[Effect]:
+        """Relative Δ of the primary measure."""
+        return [t for t in tilts if t.measure == repr(self.measures[self.place])]
+
     def noise(
         self, aligned: Sequence[Aligned], values: np.ndarray, tilts: Sequence[Effect]
     ) -> tuple[NumericalNoise, ...]:
@@ -373,7 +377,7 @@ class _AuditPlan:
         found = list[NumericalNoise]()
         for one, of_run in zip(aligned, values, strict=True) if self.measures else ():
             leading = self.measures[self.place]
-            first = [t for t in tilts if (t.run, t.measure) == (one.run.name, repr(leading))]
+            first = [t for t in self.leading(tilts) if t.run == one.run.name]
             found += numerical_noise(one, leading, self.groups, first, of_run[self.place], seed=self.how.seed)
         return tuple(found)
 
@@ -410,7 +414,7 @@ class _AuditPlan:
             return (), ()
         ordered = sorted([*found, *self.asked.of_groups(aligned)], key=itemgetter(0))
         samples = [sample for _, sample in ordered]
-        first = [e for e in tilts if e.measure == repr(self.measures[self.place])]
+        first = self.leading(tilts) if self.measures else []
         kept = [s for s in samples if isinstance(s.estimand, GroupEstimand)]
         answers = (QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in kept)
         return effects(samples, self.how, beside=first, primary=self.primary), tuple(answers)

@@ -186,8 +186,8 @@ def _moved(ranking: Ranking, limit: Resolution, rng: np.random.Generator) -> tup
 
 
 def hanging(noise: Sequence[NumericalNoise], tilts: Sequence[Effect], level: float) -> Iterator[str]:
-    """Name the verdicts that hang on numerical noise; `tilts` begin with those of the primary measure."""
-    first = {(t.run, t.a, t.b): t for t in reversed(tilts)}
+    """Name the verdicts that hang on numerical noise; `tilts` are those of the measure that moves."""
+    first = {(t.run, t.a, t.b): t for t in tilts}
     for one in noise:
         tilt = first[one.run, one.a, one.b]
         moved = [

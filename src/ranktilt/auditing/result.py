@@ -170,9 +170,10 @@ class Audit(
         """Pairs of groups with a verdict of their own: one where it speaks of all groups at once."""
         if self.primary is not None and not self.primary.sided:
             return self.pairs[:1]
-        return self.tilted_pairs if self.measures else self.pairs
+        answers = (e for e in (*self.tilts, *self.estimates) if e.measure == repr(self.primary))
+        return tuple(dict.fromkeys((e.a, e.b) for e in answers))
 
-    @property
+    @cached_property
     def primary(self) -> Estimand | None:
         """The question that verdicts answer, which was chosen before the data were seen; None without any question."""
         return estimand(str(self.spec["primary"])) if "primary" in self.spec else None
@@ -341,6 +342,8 @@ class Audit(
             a, b = self.pairs[0]
         if self.primary not in self.measures:
             found = self.estimates_of(run, a, b)
+            if not any(e.measure == repr(self.primary) for e in found):
+                raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.judged_pairs])
             return judge(repr(self.primary), found, self.margin, noun=self.noun)
         tilts = [t.seen_from(a) for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
         if not tilts:

@@ -20,7 +20,7 @@ from ranktilt.auditing.temperature_trends import Trend, TrendTask, trends
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import Measure
+from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.margin import LEVEL
 from ranktilt.measures.printing import signed
 from ranktilt.progress import report
@@ -220,6 +220,7 @@ def study(
     found = study_sources(collection, reference, sources=sources, temperatures=temperatures or {})
     for one in rankers:
         one.check()
+    primary = None if primary is None else measure(primary)
     how = {"ties": ties, "test": test, "correction": correction, "level": level, "resamples": resamples, "seed": seed}
     audits = []
     for number, compared in enumerate(found.sources):
@@ -278,7 +279,7 @@ def _trend_tasks(audits: Sequence[Audit], sources: Sequence[StudySource], refere
             temperatures = tuple(sources[m].temperature for m in members)
             if len(set(temperatures)) < FEWEST:
                 continue
-            for number, measure in enumerate(audits[0].measures):
+            for number, of in enumerate(audits[0].measures):
                 values = [
                     audits[m].values[run, number, audits[m].groups.index(name), places[m]]
                     for held in ([reference] * len(members), [sources[m].source for m in members])
@@ -287,7 +288,7 @@ def _trend_tasks(audits: Sequence[Audit], sources: Sequence[StudySource], refere
                 numbers = [(audits[m].distinct(audits[m].runs[run]), places[m]) for m in members]
                 distinct = in_all([None if one is None else one[place] for one, place in numbers])
                 columns = Columns(np.array(values), distinct)
-                yield TrendTask(audits[0].runs[run], repr(measure), series, reference, temperatures, columns)
+                yield TrendTask(audits[0].runs[run], repr(of), series, reference, temperatures, columns)
 
 
 def _audit_notes(audits: Sequence[Audit], sources: Sequence[StudySource]) -> Iterator[str]:

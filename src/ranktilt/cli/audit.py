@@ -37,9 +37,7 @@ class AuditInputs(options.LabelOptions):
 
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID. Not needed with --groups."
-        ),
+        typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups."),
     ] = None
     ranker: options.Rankers = None
     run: Annotated[
@@ -85,9 +83,7 @@ class AuditInputs(options.LabelOptions):
     protected: Annotated[
         str | None,
         typer.Option(
-            "--protected",
-            metavar="GROUP",
-            help="Compare this group (or A|B, or non-A) with all others: --pair GROUP,rest.",
+            "--protected", metavar="GROUP", help="Compare this group (A|B, non-A) with all others: --pair GROUP,rest."
         ),
     ] = None
 
@@ -488,12 +484,12 @@ def demo(
     rankers = neural.rankers(ranker or ["tfidf", "bm25", *(["dense:minilm"] if has_encoder else [])])
     collection = bundled()
     spec = collection.spec
-    more = " --card asks more than one question, --controls takes away what else differs."
     note(
         f"Bundled collection: {spec['matched']} of {spec['pairs']} paragraphs of the NumPy {spec['numpy']} and "
         f"SciPy {spec['scipy']} documentation (human), each with a rewrite by a language model (Claude), and "
         f"{collection.judged.height} queries judged by the same model. Small and technical: it shows how an audit "
-        f"reads, not how your ranker behaves on your data.{'' if card or controls else more}"
+        "reads, not how your ranker behaves on your data."
+        + ("" if card or controls else " --card asks more than one question, --controls takes away what else differs.")
     )
     if not ranker and not has_encoder:
         note('For a neural retriever too: pip install "ranktilt[neural,demo]"')

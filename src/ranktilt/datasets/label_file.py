@@ -67,6 +67,14 @@ class LabelFile:
         read = "; ".join(filter(None, (", ".join(columns), ", ".join(names), f"documents: {', '.join(told)}")))
         return {"labels": self.path, "label_file": asdict(self), "labels_read": read}
 
+    @property
+    def words(self) -> list[str]:
+        """The options that name it on the command line."""
+        columns = ",".join(f"{'id' if key == 'doc_id' else key}={column}" for key, column in self.columns.items())
+        found = ["--groups", f"{self.path}:{columns}" if columns else self.path]
+        found += [word for value, name in self.names.items() for word in ("--name", f"{value}={name}")]
+        return found + ([] if self.rest is None else ["--rest", self.rest])
+
     def renamed(self, names: Sequence[str]) -> list[str]:
         """Name columns by what they hold; one whose name another one takes is passed over (empty)."""
         strange = next((column for column in self.columns.values() if column not in names), None)

@@ -47,6 +47,7 @@ def margin_words(margin: Margin) -> str:
 def require_unit(of: Estimand, margin: Margin, option: str) -> None:
     """Refuse a margin in another unit than the estimand's."""
     if half_width(of, margin) != half_width(of, margin):
+        shown = margin if isinstance(margin, str) else f"{margin:g}"
         raise UserError(
-            f"{option} {margin}: {of!r} is counted in {unit_of(of)}; say how many: {option} '0.5 {unit_of(of)}'"
+            f"{option} {shown}: {of!r} is counted in {unit_of(of)}; say how many: {option} '0.5 {unit_of(of)}'"
         )

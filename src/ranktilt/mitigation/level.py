@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ranktilt.auditing.answer.gate import in_percent
 from ranktilt.auditing.audit import DEFAULT_MEASURES, SHARE, audit
@@ -183,7 +184,8 @@ def level(
         "primary": asked[0], "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by,
         "pairs": [pair], "reference": pair[0], **how, "seed": options.seed,
     }  # fmt: skip
-    tried = bench(split.select, stage.trials(split.select, rankers, options), asked[:1], resamples=FEW, **given)
+    tries = stage.trials(split.select, rankers, options)
+    tried = bench(split.select, tries, asked[:1], resamples=FEW, **given)
     selected = choose_strengths(tried)
     trials = stage.trials(split.test, rankers, options)
     found = bench(
@@ -194,8 +196,8 @@ def level(
     queries = {name: len(side.judged) for name, side in sides.items()}
     before = found.before
     if split.drawn_from is not None:
-        whole = stage.rank(split.drawn_from)
-        whole = replace(whole, spec={**whole.spec, "ranker": found.baseline.name})
+        ranked = [fitting.run, tries[0].mixed, trials[0].mixed]
+        whole = stage.over_all(split.drawn_from, ranked, found.baseline.name)
         keywords = {name: value for name, value in given.items() if name in ("primary", "by", "pairs", "seed", *how)}
         audited = audit(split.drawn_from, whole, asked[:1], confounds=False, heads=0, resamples=resamples, **keywords)
         before = tuple(e for e in (*audited.tilts, *audited.estimates) if e.measure == found.primary)
@@ -268,6 +270,14 @@ class _Stage:
         keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(run, collection)]
         parts = cut(entries(run, held), keys, self.depth)
         return Run(tuple(run.queries[number] for number in held), *parts, run.ids, run.spec)
+
+    def over_all(self, whole: Collection, ranked: Sequence[Run], name: str) -> Run:
+        """One run of what was ranked side by side, and of the queries that no side has."""
+        known = {query for run in ranked for query in run.queries}
+        rest = [query for query in whole.judged["id"] if query not in known]
+        every = [*ranked, *([self.rank(whole.only_queries(rest))] if rest else [])]
+        spec = {**ranked[-1].spec, "ranker": name, "name": name}
+        return Run.from_frame(pl.concat([run.frame() for run in every]), spec=spec)
 
     def trials(self, side: Collection, rankers: Mapping[str, At], options: Levelling) -> list[Trial]:
         """The baseline, and every method at every strength."""

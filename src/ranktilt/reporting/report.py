@@ -233,9 +233,11 @@ def _joined(results: Sequence[Opened | Result], pages: Sequence[Document]) -> Do
     sections, verdicts = list[Section](), list[Sentence]()
     for number, (one, title, page) in enumerate(zip(results, titles, pages, strict=True), start=1):
         sections += [replace(part, name=f"part{number}-{part.name}", part=title) for part in page.sections]
-        alone = page.headline.removesuffix(".") in {line.text for line in page.lines("terminal")}
-        said = [*([Sentence(page.headline)] if isinstance(one, Explanation) or alone else []), *page.lines("html")]
-        verdicts += [replace(line, text=f"{title}: {line.text}") for line in said]
+        # The page of a single verdict parts it between headline and first line.
+        whole = isinstance(one, Opened) and len(one.audit.runs) * len(one.audit.judged_pairs) == 1
+        lines = page.lines("terminal" if whole else "html")
+        said = [*([Sentence(page.headline)] if isinstance(one, Explanation) else []), *lines]
+        verdicts += [replace(line, text=f"{title}: {line.text}", only=()) for line in said]
     how_many = Counter(Audit if isinstance(one, Opened) else type(one) for one in results)
     held = join_words([counted(how_many[kind], *nouns) for kind, nouns in RESULTS.items() if how_many[kind]])
     headline = " ".join(f"{title}: {page.headline}" for title, page in zip(titles, pages, strict=True))

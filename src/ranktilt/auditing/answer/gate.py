@@ -227,6 +227,7 @@ def gate(
     changes: dict[tuple[str, ...], Change] = {}
     notes: tuple[str, ...] = ()
     if baseline is not None:
+        _refuse_unkept(audit, chosen)
         alone = len(audit.runs) == len(baseline.runs) == 1  # before some of several were chosen
         found = match(_restricted(audit, chosen), baseline, alone=alone)
         notes = found.notes
@@ -419,7 +420,7 @@ def _restricted(audit: Audit, chosen: Sequence[Effect]) -> Audit:
 
 
 def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], Change], found: Match) -> None:
-    """Refuse a baseline that lacks something of the audit, and what neither keeps query by query."""
+    """Refuse a baseline that lacks something of the audit."""
     lacked = next((e for e in chosen if (e.run, e.measure, e.a, e.b) not in changes), None)
     if lacked is None:
         return
@@ -432,7 +433,14 @@ def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], 
         if name not in there:
             have = old.runs if noun == "run" else dict.fromkeys(there)
             raise UserError(f"the baseline has no {noun} {name!r}; it has {', '.join(have)}")
-    raise UserError(f"the growth of {lacked.measure} is not known: audits hold no answer of it for each query")
+
+
+def _refuse_unkept(audit: Audit, chosen: Sequence[Effect]) -> None:
+    """Refuse the growth of what audits do not hold query by query: questions about twins."""
+    held = {*map(repr, audit.measures), *(repr(q.estimand) for q in audit.query_answers)}
+    lacked = next((e.measure for e in chosen if e.measure not in held), None)
+    if lacked is not None:
+        raise UserError(f"the growth of {lacked} is not known: audits hold no answer of it for each query")
 
 
 def _notes(effects: Sequence[Effect], *, based: bool) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ranktilt.auditing.effects import Effect
+from ranktilt.datasets.label_file import LabelFile
 from ranktilt.measures.contrast import RelativeDelta
 
 Audit = Any
@@ -23,6 +24,7 @@ _UNFAIR = {
 }
 """Shares of pairs that are too alike, and differences between the sides, from which texts should be checked first."""
 _PAIRED = ("identical", "near-identical")
+_MOST = 3
 
 
 class NextStep(NamedTuple):
@@ -38,20 +40,22 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     inputs = _inputs(audit)
     if not verdicts or not inputs:
         return ()
-    first = [_check(audit)] if _unfair(audit) else []
+    steps = list(_check(audit)) if _unfair(audit) else []
     tilted = [one for one in verdicts if one.kind == "favours"]
+    open_ones = [one for one in verdicts if one.kind == "inconclusive"]
     if tilted:
-        return (*filter(None, first), *_favoured(audit, max(tilted, key=lambda one: not one.slight).run))
-    if any(one.kind == "inconclusive" for one in verdicts):
-        run = next(one for one in verdicts if one.kind == "inconclusive").run
-        return (*filter(None, first), *_more_power(audit, run))
-    return (*filter(None, first), _gate(audit))
+        steps += _favoured(audit, max(tilted, key=lambda one: not one.slight).run)
+    elif open_ones:
+        steps += _more_power(audit, open_ones[0].run)
+    else:
+        steps.append(_gate(audit))
+    return tuple(steps[:_MOST])
 
 
-def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit") -> list[str]:
+def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit", primary: bool = True) -> list[str]:
     """The words of a command that read the same collection or labels, and one run or all; none if they are unknown."""
     collection = audit.spec.get("collection", {})
-    folder, labels = collection.get("path"), collection.get("labels")
+    folder, labels = _folder(audit), collection.get("labels")
     if not folder and not labels:
         return []
     words = ["ranktilt", verb, *([str(folder)] if folder else [])]
@@ -61,9 +65,18 @@ def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit") -> lis
             words += (
                 ["--run", str(spec["file"])] if saved and verb != "explain" else ["-r", str(spec.get("ranker", name))]
             )
-    words += ["--groups", str(labels)] if labels else []
-    by = audit.spec.get("by")
-    return words + (["--by", str(by)] if by not in ("source", None) else [])
+    words += LabelFile(**{**collection.get("label_file", {}), "path": str(labels)}).words if labels else []
+    words += ["--qrels", str(collection["qrels"])] if collection.get("qrels") and verb != "explain" else []
+    by, usual = audit.spec.get("by"), ("nDCG@10",) if audit.measures else ("HeadToHead", "Share@10")
+    words += ["--by", str(by)] if by not in ("source", None) else []
+    named = primary and verb != "explain" and repr(audit.primary) not in usual
+    return words + (["--primary", repr(audit.primary)] if named else [])
+
+
+def _folder(audit: Audit) -> str | None:
+    """The collection as it was loaded; None for one that was made in memory, as the bundled one."""
+    collection = audit.spec.get("collection", {})
+    return str(collection["path"]) if collection.get("layout") and collection.get("path") else None
 
 
 def _step(text: str, words: list[str], *more: str) -> NextStep:
@@ -82,9 +95,9 @@ def _unfair(audit: Audit) -> bool:
     )
 
 
-def _check(audit: Audit) -> NextStep | None:
-    folder = audit.spec.get("collection", {}).get("path")
-    return _step("Is it a fair comparison at all", ["ranktilt", "check", str(folder)]) if folder else None
+def _check(audit: Audit) -> Iterator[NextStep]:
+    if folder := _folder(audit):
+        yield _step("Is it a fair comparison at all", ["ranktilt", "check", str(folder)])
 
 
 def _favoured(audit: Audit, run: str) -> Iterator[NextStep]:
@@ -116,7 +129,7 @@ def _more_power(audit: Audit, run: str) -> Iterator[NextStep]:
     if better is not None:
         name = better.estimand.title if isinstance(better.estimand, RelativeDelta) else better.measure
         text = f"With so many queries {name} could show {_points(better):.0f} points; ask it of new ones"
-        yield _step(text, _inputs(audit), "--primary", better.measure)
+        yield _step(text, _inputs(audit, primary=False), "--primary", better.measure)
     elif not audit.estimates and audit.spec.get("by") == "source" and any(e.twins for e in own):
         yield _step("Other questions, some with more power", _inputs(audit), "--card")
 

@@ -149,10 +149,11 @@ def could_detect(e: Effect) -> str:
 
 def _inconclusive(e: Effect, noun: str, informative: int | None) -> str:
     front = f"{e.run}: inconclusive"
+    measured = isinstance(e.estimand, RelativeDelta)
     if e.queries == 0:
-        return f"{front}: no query has a relevant document of both {e.a} and {e.b}"
+        return f"{front}: no query {'has a relevant document' if measured else 'says anything'} of both {e.a} and {e.b}"
     if e.value != e.value:
-        return f"{front}: {e.measure} is 0 for both {e.a} and {e.b}"
+        return f"{front}: {e.measure} is {'0' if measured else 'undefined'} for both {e.a} and {e.b}"
     why = could_detect(e)
     if e.error == 0 and informative is not None and informative < min(e.queries, FEW_QUERIES):
         why = f"only {counted(informative, 'query', 'queries')} retrieved a relevant document of either side"

@@ -115,7 +115,8 @@ def _over_orders(
     rank, chance = before + np.arange(1, seen + 1)[:, None], _chances(size, known, seen)[1:]
     weight = np.where(rank <= depth, 1 / np.log2(1.0 + rank), 0.0)
     terms = (weight * (chance @ divergence)).sum(axis=0)
-    weights = (weight * (1 - chance[:, :1] * alone)).sum(axis=0)
+    silent = chance[:, :1] if known else 1.0  # without a labelled document for sure, and not by rounding
+    weights = (weight * (1 - silent * alone)).sum(axis=0)
     return terms, weights
 
 

@@ -217,8 +217,7 @@ def stairs(steps: Sequence[Point], *, x: str, y: str) -> Drawing:
 
     A point's x is where its bucket ends; the first begins at 0.
     """
-    begins = [0.0, *(step.x for step in steps[:-1])]
-    places = [place for begin, step in zip(begins, steps, strict=True) for place in (begin, step.x)]
+    places = [0.0, *(step.x for step in steps[:-1] for _ in range(2)), steps[-1].x]
     ends = [(step.low, step.value, step.high) for step in steps for _ in range(2)]
     low, value, high = map(list, zip(*ends, strict=True))
     look = {"type": "scatter", "mode": "lines"}

@@ -71,7 +71,7 @@ def audit_headline(audit: Audit) -> str:
     if not pairs:
         return _ungrouped(audit)
     if len(pairs) == len(audit.runs) == 1:
-        return f"{audit.verdict(audit.runs[0]).sentence}."
+        return f"{_parted(audit)[0]}."
     said = _summed(audit, pairs[0]) if len(pairs) == 1 else _all_pairs(audit, pairs)
     return f"{said} (by {'' if audit.primary is None else audit.primary.title})."
 
@@ -83,11 +83,12 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     """
     pairs = audit.judged_pairs
     tones = [_tone(audit.verdict(run, *pair), pair) for run in audit.runs for pair in pairs]
-    only = TEXT if len(tones) == 1 else ()  # on a page it is the headline
-    lines = [
-        Sentence(text, tone, "strong", only=only) for text, tone in zip(verdict_sentences(audit), tones, strict=True)
-    ]
+    lines = [Sentence(text, tone, "strong") for text, tone in zip(verdict_sentences(audit), tones, strict=True)]
     told = [Sentence(text, "warning", "strong") for text in (*conflict_sentences(audit), *control_sentences(audit))]
+    if len(lines) == 1:  # a page begins with its words
+        numbers = _parted(audit)[1]
+        on_page = [Sentence(numbers, tones[0], "strong", only=PAGE)] if numbers else []
+        return (replace(lines[0], only=TEXT), *on_page, *told)
     if len(lines) <= _MOST_AT_ONCE:
         return (*lines, *told)
     shown = sorted(lines, key=lambda line: line.tone not in ("first", "second"))[:_MOST_VERDICTS]
@@ -96,6 +97,13 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
         left = counted(len(lines) - _MOST_VERDICTS, "more verdict", "more verdicts")
         on_page.append(Sentence(f"{left}: see the tables.", aside=True, only=PAGE))
     return (*(replace(line, only=TEXT) for line in lines), *on_page, *told)
+
+
+def _parted(audit: Audit) -> tuple[str, str]:
+    """The words of an audit's only verdict, and its numbers."""
+    sentence = audit.verdict(audit.runs[0]).sentence
+    words, bracket, numbers = sentence.rpartition(" (")
+    return (words, numbers.replace(")", "", 1)) if bracket else (sentence, "")
 
 
 def _tone(found: Judged, pair: Pair) -> Tone:

@@ -14,7 +14,6 @@ from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     ELSEWHERE,
     PAGE,
-    SIDES,
     TERMINAL,
     TEXT,
     Cell,
@@ -106,14 +105,10 @@ def card_overview(audit: Audit) -> Table:
             rows.append(Row((Cell(run, note=which), *answers), rule=bool(which) and run != before))
             before = run
     columns = tuple(Column(one.heading or one.title, hint=f"{one.title}: {one.question}") for one in asked)
-    first, second = audit.pairs[0] if len(audit.pairs) == 1 else SIDES
     described = "".join(f"; the {one.title} only describes" for one in asked if one.descriptive)
     note = "Below each answer its 95 % interval."
     if any(one.sided for one in asked):
-        note = (
-            f"+ and ▲ favour {first}, − and ▼ {second}; below each answer its 95 % interval. Without ▲ or ▼ the answer "
-            f"is not significant{described}."
-        )
+        note += f" Without ▲ or ▼ the answer is not significant{described}."
     note = " ".join([note, *whole_groups(audit)])
     return Table("Every ranker's answers", (named("ranker"), *columns), tuple(rows), note, only=PAGE)
 

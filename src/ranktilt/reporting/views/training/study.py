@@ -15,7 +15,6 @@ from ranktilt.mitigation.training_result import Evaluation, TrainedRanker, Train
 from ranktilt.reporting.document import PAGE, Cell, Column, Document, Figure, Row, Section, Sentence, Table
 from ranktilt.reporting.figures.charts import ForestRow, Point, forest, lines
 from ranktilt.reporting.numbers import count, decimal, ends, interval, p_value, percent, signed
-from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.verdicts import mark, named
 from ranktilt.reporting.views.provenance import folder, provenance
 from ranktilt.statistics.equivalence import t_interval
@@ -184,7 +183,7 @@ def _forest(study: TrainingStudy, one: Evaluation) -> Iterator[Figure]:
     for body, new, old in study.contrasts:
         found = [(group, one.difference(new, old, study.primary, group)) for group in one.groups]
         rows = [
-            ForestRow(group, change.value, change.low, change.high, tone=_tone(change))
+            ForestRow(group, change.value, change.low, change.high, tone="" if change.shown else "unsure")
             for group, change in found
             if change is not None
         ]
@@ -203,11 +202,6 @@ def _less(body: str, new: str, old: str) -> str:
     """Name a difference of two rankers of one body: ``minilm, llm less human``."""
     front = f"{body} trained on "
     return f"{body}, {new.removeprefix(front)} less {old.removeprefix(front)}"
-
-
-def _tone(change: Change) -> Tone:
-    """No side's: two rankers are compared, not two groups."""
-    return "" if change.shown else "unsure"
 
 
 def _others(study: TrainingStudy) -> Section:
