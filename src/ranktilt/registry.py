@@ -132,7 +132,9 @@ def _foreign(name: str) -> type[Ranker]:
 
 
 def _engine_hint(name: str) -> str:
-    """How to name an engine, where a ranker's text begins as an address or a module does; nothing is imported."""
+    """How to name a run or an engine that stands in place of a ranker; nothing is imported."""
+    if os.path.isfile(name) or os.path.splitext(name)[1] in (".trec", ".run", ".csv", ".tsv", ".json", ".gz"):
+        return f"; is it a run? replay:{name}"
     if name in ("http", "https"):
         return "; an engine with an address is asked by a function of yours: engine:MODULE:FUNCTION"
     module = PathFinder.find_spec(name.partition(".")[0], [os.getcwd(), *sys.path])

@@ -394,7 +394,7 @@ def test_the_card_says_what_its_other_questions_answer(others: list[tuple[float,
 def test_a_side_may_be_favoured_no_more_than_slightly() -> None:
     found = verdict_on([tilt(1, 4)])
     assert (found.kind, found.side, found.slight) == ("favours", "human", True)
-    assert found.sentence.startswith("bm25 favours human text, slightly: within ±5 points: ")
+    assert found.sentence.startswith("bm25 favours human text slightly, within ±5 points: ")
     assert not verdict_on([tilt(1, 5.1)]).slight
 
 

@@ -245,7 +245,7 @@ def test_what_is_undefined_is_not_level() -> None:
     assert np.isnan(found.tilt("α = 1", PAIR).value)
     choice = found.choose()
     assert [choice.outcome_of(name) for name in ("α = 0", "α = 1")] == ["tilted", "tilted"]  # it finds nothing at all
-    assert choice.sentences[0].startswith("Nearest is α = 0: ")
+    assert choice.sentences[0].startswith("Nearest is α = 1: ")
     assert json.loads(found.to_json())["outcome"] == "tilted"
 
 

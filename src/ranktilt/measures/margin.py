@@ -48,6 +48,6 @@ def require_unit(of: Estimand, margin: Margin, option: str) -> None:
     """Refuse a margin in another unit than the estimand's."""
     if half_width(of, margin) != half_width(of, margin):
         shown = margin if isinstance(margin, str) else f"{margin:g}"
-        raise UserError(
-            f"{option} {shown}: {of!r} is counted in {unit_of(of)}; say how many: {option} '0.5 {unit_of(of)}'"
-        )
+        unit = unit_of(of)
+        typed = "5" if unit == "points" else f"'0.5 {unit}'"
+        raise UserError(f"{option} {shown}: {of!r} is counted in {unit}; say how many: {option} {typed}")

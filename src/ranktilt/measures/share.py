@@ -87,7 +87,8 @@ class ShareOfFirstRanks(GroupEstimand):
         return f"{effect.a} {noun} {fills} {held} of the first {self.cutoff} ranks where {level} is level"
 
     def basis(self, effect: Answered) -> str:
-        return f"{effect.a} on the first {self.cutoff} less in the list; {counted(effect.queries, 'query', 'queries')}"
+        queries = counted(effect.queries, "query", "queries")
+        return f"share of {effect.a} on the first {self.cutoff} ranks less that in the whole list; {queries}"
 
 
 Share = ShareOfFirstRanks()

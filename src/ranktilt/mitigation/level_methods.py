@@ -85,7 +85,7 @@ class Fitting:
         """Write what was fitted of this ranker, note what it says, and return the file's name."""
         place = self.folder / f"{_file_name(self.run.name)}-{name}"
         save(place)
-        self.sentences.append(f"{place}: {sentence}")
+        self.sentences.append(f"{Path(name).stem}: {sentence}")
         return str(place)
 
 

@@ -369,7 +369,7 @@ class Choice:
         """That of the baseline where nothing is to be levelled, or of the chosen one; tilted where each is excluded."""
         if self.chosen is not None or not self.tilted:
             return self.outcome_of((self.chosen or self.bench.baseline).name)
-        open_ones = any(self.outcome_of(one.name) == "inconclusive" for one in self.bench.judged)
+        open_ones = any(self.outcome_of(one.name) == "inconclusive" for one in self.bench.judged[1:])
         return "inconclusive" if open_ones else "tilted"
 
     @property
@@ -465,8 +465,7 @@ class Choice:
 
     def _nearest(self) -> Intervention:
         """The intervention whose largest tilt is the smallest, among those that are open, where there are any."""
-        every = self.bench.judged
-        left = [one for one in every if self.outcome_of(one.name) == self.outcome]
+        left = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == self.outcome]
         return min(left, key=lambda one: (self._largest(one.name) != self._largest(one.name), self._largest(one.name)))
 
     def _margin(self, name: str) -> float:

@@ -44,7 +44,8 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     tilted = [one for one in verdicts if one.kind == "favours"]
     open_ones = [one for one in verdicts if one.kind == "inconclusive"]
     if tilted:
-        steps += _favoured(audit, max(tilted, key=lambda one: not one.slight).run)
+        worst = max(tilted, key=lambda one: not one.slight)
+        steps += _favoured(audit, worst.run, slight=worst.slight)
     elif open_ones:
         steps += _more_power(audit, open_ones[0].run)
     else:
@@ -100,20 +101,26 @@ def _check(audit: Audit) -> Iterator[NextStep]:
         yield _step("Is it a fair comparison at all", ["ranktilt", "check", str(folder)])
 
 
-def _favoured(audit: Audit, run: str) -> Iterator[NextStep]:
+def _favoured(audit: Audit, run: str, *, slight: bool) -> Iterator[NextStep]:
     if audit.confounds and audit.spec.get("by") == "source":
         moved = [one for one in audit.controls if one.run == run and one.moves and one.moves[audit.place].shown]
         text = f"What goes with it, after control {moved[0].control}" if moved else "What goes with it"
         yield _step(text, _inputs(audit, run, verb="explain"), "--attribute")
     else:
-        yield _step("In which queries", _inputs(audit, run), "-o", "report.html")
-    yield _step("Level it", _inputs(audit, run, verb="level"), "-o", "level.html")
-    yield _gate(audit, "Fail a build on it in CI")
+        more = "--groups LABELS with a column origin" if audit.measures else "--qrels FILE"
+        text = "Which twin stands higher" if audit.measures else "Is it so for right answers, too"
+        yield NextStep(text, f"{shlex.join(_inputs(audit, run))} {more}")
+    if slight:
+        yield _gate(audit)
+    else:
+        yield _step("Level it", _inputs(audit, run, verb="level"), "-o", "level.html")
+        yield _gate(audit, "Fail a build on it in CI")
 
 
 def _gate(audit: Audit, text: str = "Keep it so in CI") -> NextStep:
     make = shlex.join([*_inputs(audit), "--json", "audit.json"])
-    return NextStep(text, f"{make} && ranktilt gate audit.json --max-tilt {SHOWN:g}")
+    limit = audit.margin if isinstance(audit.margin, str) else f"{audit.margin:g}"
+    return NextStep(text, f"{make} && ranktilt gate audit.json --max-tilt {shlex.quote(str(limit))}")
 
 
 def _more_power(audit: Audit, run: str) -> Iterator[NextStep]:

@@ -69,7 +69,7 @@ def judge(
     side, slight = first.side(kind) or None, first.favours != "" and first.extent(margin) == "within"
     beside = f"agrees on {agree} of {len(kinds)} {_questions(first)}" if len(kinds) > 1 else ""
     if side is not None:
-        least = f", slightly: within {margin_words(margin)}" if slight else ""
+        least = f" slightly, within {margin_words(margin)}" if slight else ""
         text = f"{first.run} favours {side} {noun}{least}: {finding(first, noun)}"
         word: Literal["favours", "level", "inconclusive"] = "favours"
     elif kind == "level":

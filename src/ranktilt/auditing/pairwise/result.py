@@ -218,7 +218,7 @@ class PairwiseAudit(
         )
         outcome, where, effect = self.kind(one), f"{one.kind} pairs", self.effect(one)
         if outcome == "favours":
-            slightly = f", slightly: within {margin_words(self.level)}" * (effect.extent(self.level) == "within")
+            slightly = f" slightly, within {margin_words(self.level)}" * (effect.extent(self.level) == "within")
             return f"{self.model} favours {self.favours(one)} documents on {where}{slightly}: {numbers}"
         if outcome == "level":
             margin = f"within {50 - self.level:g} to {50 + self.level:g} %"
