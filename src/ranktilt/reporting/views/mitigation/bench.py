@@ -95,10 +95,13 @@ def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = 
 
 
 def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Row]:
-    tilts = [bench.tilt(one.name, pair) for pair in bench.pairs]
+    baseline = one == bench.baseline
+    tilts = bench.before if baseline else tuple(bench.tilt(one.name, pair) for pair in bench.pairs)
     means = [bench.mean(one.name, over) for over in bench.over]
     group = (one.method or "baseline",) if len(bench.methods) + len(bench.refused) > 1 else ()
     chosen = "chosen" if one == choice.chosen else "selected" if one.name in bench.selected else ""
+    if baseline and tilts[0].queries != bench.tilt(one.name, bench.pairs[0]).queries:
+        chosen = "tilt: over all queries"
     rows = choice.rows[one.name]
     costs = rows[len(tilts) :]
     tilt, cost = (worst(["level", *(row.outcome for row in some)]) for some in (rows[: len(tilts)], costs))
