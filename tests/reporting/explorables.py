@@ -46,7 +46,8 @@ def lists(**other: Any) -> dict[str, Any]:
     gone = [[1, 1, 1, 3.0, 1, 1], [0, None, None, None, 2, 0]]
     content = {
         "version": 1, "by": "source", "groups": ["human", "llm"], "pairs": [["human", "llm"]],
-        "measures": ["nDCG@3", "RR"], "runs": ["bm25", "dense"], "shown": QUERIES, "of": QUERIES, "depth": 4,
+        "measures": ["nDCG@3", "RR"], "primary": 0, "runs": ["bm25", "dense"],
+        "shown": QUERIES, "of": QUERIES, "depth": 4,
         "queries": [
             {"id": f"q{n:02}", "text": f"the river number {n}" if n % 2 else f"bell {n}", "relevant": 3}
             for n in numbers
