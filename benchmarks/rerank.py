@@ -90,7 +90,7 @@ def body(folder: Path) -> str:
 def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     """Write the pairs and the model that all contenders share."""
     import ranktilt as rt
-    from ranktilt.training.model import TrainableModel
+    from ranktilt.training.model import new_cross_encoder, require_encoder
 
     whole = human(collection(folder, "test"))
     run = rt.ranker(f"bm25@{DEPTH}").rank(whole)
@@ -100,7 +100,8 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     queries = run.entry_queries
     pairs = [(asked[run.queries[queries[i]]], texts[run.docs[i]]) for i in entries]
     (folder / "pairs.json").write_text(json.dumps(pairs), encoding="utf-8")
-    TrainableModel.load(body(folder), "cpu", 0).save(folder / "untrained", 512)
+    base, _ = require_encoder(body(folder), 30, 200)
+    new_cross_encoder(base, 512, 0).save_pretrained(str(folder / "untrained"))
     return {"pairs": len(pairs)}
 
 
@@ -150,8 +151,8 @@ def library(folder: Path, precision: str) -> Measured:
 def trained(folder: Path, given: argparse.Namespace) -> Measured:
     """Train on the human documents of the train split; goes on with what is there."""
     from ranktilt.training.cross_encoder import train_cross_encoder
-    from ranktilt.training.directory import RECORD
     from ranktilt.training.options import RerankerTraining
+    from ranktilt.training.trainer import RECORD
 
     few = {"steps": 3, "batch": 4, "negatives_per_positive": 1, "max_document_tokens": 16}
     full = {"minutes": given.minutes, "max_document_tokens": DOCUMENT_TOKENS}

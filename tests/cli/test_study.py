@@ -123,7 +123,7 @@ def test_a_study_of_training_is_printed_and_written(
     answered_folder(tmp_path / "qa")
     few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16", "--depth", "9")
     code, out, err = cli(
-        "study", "qa", "--of", "training", "--from", tiny, *few, "--queries", "3", "--seeds", "2", "--seed", "4",
+        "study", "qa", "--of", "training", "--base-model", tiny, *few, "--queries", "3", "--seeds", "2", "--seed", "4",
         "--disjoint", "--preset", "paper", "--negatives", "random:20", "--positives", "all", "--warmup-steps", "1",
         "--resamples", "100", "-o", "s.html", "--json", "s.json",
     )  # fmt: skip
@@ -147,23 +147,23 @@ def test_a_study_of_training_is_printed_and_written(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "nothing to train: name an encoder to start from, such as --from minilm"),
+        ((), "nothing to train: name an encoder to start from, such as --base-model minilm"),
         (("-r", "bm25"), "-r is for studies of temperature (--of temperature)"),
         (
-            ("--from", "x", "--test", "t"),
+            ("--base-model", "x", "--test", "t"),
             "--test is for studies of temperature (--of temperature)",
         ),
-        (("--from", "x", "--preset", "no"), "unknown preset 'no' (valid: paper, notebook)"),
+        (("--base-model", "x", "--preset", "no"), "unknown preset 'no' (valid: paper, notebook)"),
         (
-            ("--from", "x", "--curve", "human"),
+            ("--base-model", "x", "--curve", "human"),
             "--curve: expected SOURCE=N, each source once, such as human=500,llm=500; got 'human'",
         ),
         (
-            ("--from", "x", "--zero-shot", "a,b"),
+            ("--base-model", "x", "--zero-shot", "a,b"),
             "--zero-shot expects a collection, then qrels=FILE, candidates=FILE or name=NAME; got 'b'",
         ),
         (
-            ("--from", "x", "--zero-shot", ",name=a"),
+            ("--base-model", "x", "--zero-shot", ",name=a"),
             "--zero-shot expects a collection, such as a folder; got ',name=a'",
         ),
     ],
@@ -172,7 +172,7 @@ def test_refused_of_training(cli: Cli, folder: Path, arguments: tuple[str, ...],
     assert refused(cli, "study", folder, "--of", "training", *arguments) == message
 
 
-@pytest.mark.parametrize("given", [("--from", "x"), ("--seeds", "3"), ("--disjoint",), ("--learning-rate", "1")])
+@pytest.mark.parametrize("given", [("--base-model", "x"), ("--seeds", "3"), ("--disjoint",), ("--learning-rate", "1")])
 def test_options_of_training_are_refused_elsewhere(cli: Cli, folder: Path, given: tuple[str, ...]) -> None:
     assert refused(cli, "study", folder, *QUICK, *given) == f"{given[0]} is for studies of training (--of training)"
 

@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_model_is_trained_as_by_the_library(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    code, out, err = cli("train", "cross-encoder", folder, "-o", tmp_path / "model", "--from", tiny, *FEW)
+    code, out, err = cli("train", "cross-encoder", folder, "-o", tmp_path / "model", "--base-model", tiny, *FEW)
     assert (code, out) == (0, "")
     first, following, warned = err.splitlines()
     assert first.startswith(
@@ -55,7 +55,7 @@ def test_a_model_that_learned_from_the_audits_judgments_is_warned_of(
     cli: Cli, folder: Path, tiny: Path, tmp_path: Path, split: str, warned: bool
 ) -> None:
     shutil.copy(folder / "qrels" / "train.tsv", folder / "qrels" / "test.tsv")
-    command = ("train", "cross-encoder", folder, "-o", tmp_path / "model", "--from", tiny, *FEW, "--split", split)
+    command = ("train", "cross-encoder", folder, "-o", tmp_path / "model", "--base-model", tiny, *FEW, "--split", split)
     _, _, err = cli(*command)
     assert (FLATTERED in err.splitlines()) == warned
 
@@ -69,7 +69,11 @@ def test_train_alone_shows_what_can_be_trained(cli: Cli) -> None:
 
 def test_options_are_written_down(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     options = ("--documents", "human", "--seed", "3", "--negatives", "bm25:50", "--text", "text", "--quiet")
-    assert cli("train", "cross-encoder", folder, "-o", tmp_path / "m", "--from", tiny, *FEW, *options) == (0, "", "")
+    assert cli("train", "cross-encoder", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, *options) == (
+        0,
+        "",
+        "",
+    )
     spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]
     assert (spec["sources"], spec["seed"], spec["negatives"], spec["text"]) == (["human"], 3, "bm25:50", "text")
     assert (spec["steps"], spec["batch"], spec["negatives_per_positive"], spec["rate"]) == (6, 8, 3, 3e-3)
@@ -77,7 +81,7 @@ def test_options_are_written_down(cli: Cli, folder: Path, tiny: Path, tmp_path: 
 
 
 def test_the_same_command_again_has_nothing_to_do(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    command = ("train", "cross-encoder", folder, "-o", tmp_path / "model", "--from", tiny, *FEW)
+    command = ("train", "cross-encoder", folder, "-o", tmp_path / "model", "--base-model", tiny, *FEW)
     cli(*command)
     code, _, err = cli(*command)
     assert code == 0
@@ -85,7 +89,7 @@ def test_the_same_command_again_has_nothing_to_do(cli: Cli, folder: Path, tiny: 
 
 
 def test_the_next_command_can_be_typed_for_any_folder(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    _, _, err = cli("train", "cross-encoder", folder, "-o", tmp_path / "my (first)", "--from", tiny, *FEW)
+    _, _, err = cli("train", "cross-encoder", folder, "-o", tmp_path / "my (first)", "--base-model", tiny, *FEW)
     assert err.splitlines()[1].endswith(f"""-r 'bm25@100>>cross-encoder:"{tmp_path / "my (first)"}"'""")
 
 
@@ -94,7 +98,9 @@ def test_the_help_names_the_kinds(cli: Cli) -> None:
     assert code == 0
     assert "cross-encoder" in out
     out = cli("train", "cross-encoder", "--help").out
-    assert all(option in out for option in ("--from", "--documents", "--minutes", "--steps", "--negatives", "--seed"))
+    assert all(
+        option in out for option in ("--base-model", "--documents", "--minutes", "--steps", "--negatives", "--seed")
+    )
 
 
 def mistake(cli: Cli, *arguments: str | Path) -> str:
@@ -103,7 +109,7 @@ def mistake(cli: Cli, *arguments: str | Path) -> str:
 
 def test_a_collection_without_the_split_is_refused(cli: Cli, tiny: Path, tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "toy")
-    said = mistake(cli, folder, "-o", tmp_path / "model", "--from", tiny)
+    said = mistake(cli, folder, "-o", tmp_path / "model", "--base-model", tiny)
     assert "train" in said
     assert "test" in said
     assert str(folder) in said
@@ -111,23 +117,23 @@ def test_a_collection_without_the_split_is_refused(cli: Cli, tiny: Path, tmp_pat
 
 
 def test_an_unknown_source_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    said = mistake(cli, folder, "-o", tmp_path / "model", "--from", tiny, "--documents", "robot")
+    said = mistake(cli, folder, "-o", tmp_path / "model", "--base-model", tiny, "--documents", "robot")
     assert said == "unknown source 'robot' (valid: human, llm)"
 
 
 def test_judgments_without_a_positive_are_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     write(folder / "qrels" / "train.tsv", "query-id\tcorpus-id\tscore\nq-wab\twab0-human\t0\n")
-    said = mistake(cli, folder, "-o", tmp_path / "model", "--from", tiny)
+    said = mistake(cli, folder, "-o", tmp_path / "model", "--base-model", tiny)
     assert said == f"{folder}, split train: no document is judged relevant; there is nothing to learn"
 
 
 def test_a_folder_of_something_else_is_refused(cli: Cli, folder: Path, tiny: Path) -> None:
-    said = mistake(cli, folder, "-o", folder, "--from", tiny)
+    said = mistake(cli, folder, "-o", folder, "--base-model", tiny)
     assert said == f"{folder}: holds files of something else; name a new folder"
 
 
 def test_another_spec_in_the_folder_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    command = (folder, "-o", tmp_path / "model", "--from", tiny, *FEW)
+    command = (folder, "-o", tmp_path / "model", "--base-model", tiny, *FEW)
     cli("train", "cross-encoder", *command)
     said = mistake(cli, *command, "--seed", "1")
     assert said == (
@@ -138,7 +144,7 @@ def test_another_spec_in_the_folder_is_refused(cli: Cli, folder: Path, tiny: Pat
 def test_a_body_without_tokenizer_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     body = shutil.copytree(tiny, tmp_path / "body")
     (body / "tokenizer.json").unlink()
-    said = mistake(cli, folder, "-o", tmp_path / "model", "--from", body)
+    said = mistake(cli, folder, "-o", tmp_path / "model", "--base-model", body)
     assert said.startswith(f"{body}: has no tokenizer (expected tokenizer.json)")
     assert not (tmp_path / "model").exists()
 
@@ -147,13 +153,15 @@ def test_a_body_with_code_of_its_own_is_refused(cli: Cli, folder: Path, tiny: Pa
     body = shutil.copytree(tiny, tmp_path / "body")
     config = json.loads((body / "config.json").read_text())
     write(body / "config.json", json.dumps({**config, "model_type": "mine", "auto_map": {"AutoModel": "mine.Model"}}))
-    assert "code of the model's own, which is never run" in mistake(cli, folder, "-o", tmp_path / "m", "--from", body)
+    assert "code of the model's own, which is never run" in mistake(
+        cli, folder, "-o", tmp_path / "m", "--base-model", body
+    )
 
 
 def test_a_place_that_cannot_be_written_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir()
     with no_permission(tmp_path / "closed"):
-        said = mistake(cli, folder, "-o", tmp_path / "closed" / "model", "--from", tiny)
+        said = mistake(cli, folder, "-o", tmp_path / "closed" / "model", "--base-model", tiny)
     assert "cannot be" in said
 
 
@@ -198,7 +206,7 @@ def spec_of(folder: Path) -> dict[str, Any]:
 
 
 def test_presets_and_what_is_named_beside_them(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    command = ("train", "cross-encoder", folder, "--from", tiny, "--steps", "1", "--precision", "float32")
+    command = ("train", "cross-encoder", folder, "--base-model", tiny, "--steps", "1", "--precision", "float32")
     few = (*command, "--max-document-tokens", "16", "--negatives", "random:50")
     assert cli(*few, "-o", tmp_path / "p", "--preset", "paper").code == 0
     spec = spec_of(tmp_path / "p")
@@ -210,25 +218,25 @@ def test_presets_and_what_is_named_beside_them(cli: Cli, folder: Path, tiny: Pat
     assert [spec_of(tmp_path / "n")[name] for name in ("rate", "epochs", "loss", "dropout")] == [
         2e-5, 1000, "binary", True,
     ]  # fmt: skip
-    said = mistake(cli, folder, "-o", tmp_path / "m", "--from", tiny, "--preset", "paper")
+    said = mistake(cli, folder, "-o", tmp_path / "m", "--base-model", tiny, "--preset", "paper")
     assert said == (
         "training: negatives=random:1000 asks for more documents than there are: 236 of 240 are not relevant to query "
         "'q-wab'"
     )
-    said = mistake(cli, folder, "-o", tmp_path / "m", "--from", tiny, "--preset", "thesis")
+    said = mistake(cli, folder, "-o", tmp_path / "m", "--base-model", tiny, "--preset", "thesis")
     assert said == "unknown preset 'thesis' (valid: paper, notebook)"
 
 
 def test_triples_are_learned_from(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     triples = tmp_path / "triples.tsv"
     write(triples, "".join(f"q-wab\twab0-human\twcd{number}-human\n" for number in range(5)))
-    command = ("train", "cross-encoder", folder, "--from", tiny, *FEW)
+    command = ("train", "cross-encoder", folder, "--base-model", tiny, *FEW)
     code, _, err = cli(*command, "-o", tmp_path / "t", "--triples", triples)
     assert code == 0
     assert "learned from 24 of the pairs that 1 queries allow in 6 steps" in err
     assert " Left out: 39 relevant documents." in err
     write(triples, "q-wab\twab0-human\n")
-    said = mistake(cli, folder, "-o", tmp_path / "u", "--from", tiny, "--triples", triples)
+    said = mistake(cli, folder, "-o", tmp_path / "u", "--base-model", tiny, "--triples", triples)
     assert said.startswith(f"{triples}:1: expected query, positive and negative (3 tab-separated fields), got ")
 
 
@@ -236,7 +244,7 @@ def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp
     qrels = folder / "qrels" / "train.tsv"
     rows = [row for row in qrels.read_text().splitlines() if "-human" in row]
     write(qrels, "\n".join([qrels.read_text().strip(), *(row.replace("-human", "-llm") for row in rows)]) + "\n")
-    command = ("train", "cross-encoder", folder, "--from", tiny, *FEW)
+    command = ("train", "cross-encoder", folder, "--base-model", tiny, *FEW)
     assert cli(*command, "-o", tmp_path / "mix", "--documents", "human=7,llm=3").code == 0
     record = json.loads((tmp_path / "mix" / "training.json").read_text())
     assert record["spec"]["sources"] == ["human", "llm"]
@@ -255,4 +263,4 @@ def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp
             f"{folder}, split train: asked to learn from 41 relevant documents of source 'llm', and there are 40",
         ),
     ):
-        assert mistake(cli, folder, "-o", tmp_path / "no", "--from", tiny, *FEW, "--documents", given) == words
+        assert mistake(cli, folder, "-o", tmp_path / "no", "--base-model", tiny, *FEW, "--documents", given) == words

@@ -27,7 +27,7 @@ def test_the_next_command_asks_about_the_held_out_queries(
         "train",
         "lora",
         lists,
-        "--from",
+        "--base-model",
         model,
         "--by",
         "gender",

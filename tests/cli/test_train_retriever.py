@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_one_model(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     code, out, err = cli(
-        "train", "retriever", folder, "-o", tmp_path / "model", "--from", tiny, *FEW, "--debias", "0.5"
+        "train", "retriever", folder, "-o", tmp_path / "model", "--base-model", tiny, *FEW, "--debias", "0.5"
     )
     assert (code, out) == (0, "")
     first, following = err.splitlines()
@@ -63,8 +63,10 @@ def test_options_reach_the_training(cli: Cli, folder: Path, tiny: Path, tmp_path
         "--patience",
         "3",
     )
-    more = ("--reference", "paper", "--twins", "llm", "--documents", "human", "--seed", "4", "--text", "text")
-    assert cli("train", "retriever", folder, "-o", tmp_path / "m", "--from", tiny, *FEW, *options, *more).code == 0
+    more = ("--variant", "paper", "--twins", "llm", "--documents", "human", "--seed", "4", "--text", "text")
+    assert (
+        cli("train", "retriever", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, *options, *more).code == 0
+    )
     spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]
     names = ("mine", "negatives_per_positive", "loss", "patience", "twins", "seed", "text")
     assert {name: spec[name] for name in names} == {
@@ -76,7 +78,7 @@ def test_options_reach_the_training(cli: Cli, folder: Path, tiny: Path, tmp_path
 
 def test_a_sweep(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     models = tmp_path / "models"
-    command = ("train", "retriever", folder, "-o", models, "--from", tiny, *FEW)
+    command = ("train", "retriever", folder, "-o", models, "--base-model", tiny, *FEW)
     code, out, err = cli(*command, "--debias", "0", "--debias", "paper", "--budget", "0.02")
     assert code == 0
     assert "α of the paper, for ANCE's scores of about 700: 0.0001, 0.0005, 0.001, 0.005, 0.01. " in err
@@ -104,7 +106,7 @@ def test_a_sweep(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     ],
 )
 def test_mistakes(cli: Cli, folder: Path, tiny: Path, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
-    command = ("train", "retriever", folder, "-o", tmp_path / "model", "--from", tiny, *FEW)
+    command = ("train", "retriever", folder, "-o", tmp_path / "model", "--base-model", tiny, *FEW)
     assert said in refused(cli, *command, *options)
     assert not (tmp_path / "model").exists()
 
@@ -112,5 +114,5 @@ def test_mistakes(cli: Cli, folder: Path, tiny: Path, tmp_path: Path, options: t
 def test_no_twins_names_the_command_that_writes_them(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     rows = (folder / "corpus.jsonl").read_text().splitlines()
     write(folder / "corpus.jsonl", "".join(f"{row}\n" for row in rows if json.loads(row)["source"] == "human"))
-    said = refused(cli, "train", "retriever", folder, "-o", tmp_path / "m", "--from", tiny, *FEW, "--debias", "1")
+    said = refused(cli, "train", "retriever", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, "--debias", "1")
     assert f"write them: ranktilt rewrite {folder} --split train --llm MODEL -o NEW" in said

@@ -198,7 +198,7 @@ def test_refusals_before_any_training(
             study(folder, tiny, work, **options)  # type: ignore[arg-type]
     with refused(f"{folder}: expected an encoder's folder, got one without config.json"):
         study(folder, folder, work)
-    with refused("a training study needs an encoder to start from (--from MODEL)"):
+    with refused("a training study needs an encoder to start from (--base-model MODEL)"):
         training_study(folder, [], work)
     with refused(f"model {tiny.name!r} is given twice"):
         training_study(folder, [tiny, tiny], work)

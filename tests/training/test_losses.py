@@ -119,7 +119,7 @@ def test_gradient_of_the_released_code_by_hand(encoder: Any) -> None:
     slopes = [0.1 * sum(table @ one for table, one in zip(tables, documents, strict=True))]
     slopes += [0.1 * table.T @ query for table in tables]
     inner = bi_losses.MultipleNegativesRankingLoss(encoder, scale=0.1, similarity_fct=library.util.dot_score)
-    loss = DebiasedLoss(encoder, inner, alpha=ALPHA, reference="code")(features(encoder), None)
+    loss = DebiasedLoss(encoder, inner, alpha=ALPHA, variant="code")(features(encoder), None)
     assert loss.item() == pytest.approx(value, rel=1e-12)
     found = gradient(encoder, loss)
     vectors = [encoder(one)["sentence_embedding"] for one in features(encoder)]
@@ -153,9 +153,17 @@ def test_gradient_of_the_released_code_by_hand_of_a_cross_encoder(reranker: Any)
     slopes = [(10 * one * (1 - one) * table).ravel() for one, table in zip(chances, tables, strict=True)]
     expected = pulled_back(reranker, every, slopes)
     inner = cross_losses.MultipleNegativesRankingLoss(reranker)
-    found = DebiasedLoss(reranker, inner, alpha=ALPHA, reference="code")(COLUMNS, None)
+    found = DebiasedLoss(reranker, inner, alpha=ALPHA, variant="code")(COLUMNS, None)
     assert found.item() == pytest.approx(value, rel=1e-6)
     torch.testing.assert_close(gradient(reranker, found), expected, rtol=1e-6, atol=1e-8)
+
+
+def test_a_choice_is_made_among_the_groups_own_documents(reranker: Any) -> None:
+    from ranktilt.training.losses import ChoiceLoss
+
+    tables = [logits(reranker, QUERIES, column).detach().numpy() for column in (HUMAN, NEGATIVES, LLM)]
+    value, _ = cross_entropy(np.stack(tables, axis=1), np.zeros(4, dtype=int))
+    assert ChoiceLoss(reranker)([QUERIES, HUMAN, NEGATIVES, LLM]).item() == pytest.approx(value, rel=1e-6)
 
 
 MARGINS = torch.tensor([0.5, 1.0, -0.5, 0.25]).double()
@@ -202,7 +210,7 @@ def test_the_released_code_is_the_same_with_gradient_caching(encoder: Any) -> No
     found = []
     for name, options in (("MultipleNegativesRankingLoss", {}), WRAPPED[1][:2]):
         inner = getattr(bi_losses, name)(encoder, **options)
-        loss = DebiasedLoss(encoder, inner, alpha=ALPHA, reference="code")
+        loss = DebiasedLoss(encoder, inner, alpha=ALPHA, variant="code")
         found.append(gradient(encoder, loss(features(encoder), None)))
     torch.testing.assert_close(*found, rtol=1e-8, atol=1e-9)
 
@@ -253,15 +261,13 @@ def test_a_row_without_a_twin_costs_nothing(encoder: Any, reranker: Any) -> None
 
 def test_a_batch_without_any_twin_has_the_human_half_of_the_released_code(encoder: Any) -> None:
     inner = bi_losses.MultipleNegativesRankingLoss(encoder)
-    found = DebiasedLoss(encoder, inner, alpha=1e6, reference="code")(
-        features(encoder, [QUERIES, HUMAN, [""] * 4]), None
-    )
+    found = DebiasedLoss(encoder, inner, alpha=1e6, variant="code")(features(encoder, [QUERIES, HUMAN, [""] * 4]), None)
     assert found.item() == pytest.approx(inner(features(encoder, [QUERIES, HUMAN]), None).item(), rel=1e-12)
 
 
 def test_what_a_model_card_says(encoder: Any) -> None:
     loss = DebiasedLoss(encoder, bi_losses.TripletLoss(encoder), alpha=0.5)
-    assert loss.get_config_dict() == {"loss": "TripletLoss", "alpha": 0.5, "reference": "paper"}
+    assert loss.get_config_dict() == {"loss": "TripletLoss", "alpha": 0.5, "variant": "paper"}
     assert "Neural Retrievers are Biased" in loss.citation
 
 
@@ -273,13 +279,13 @@ def test_an_alpha_out_of_range_is_refused(encoder: Any, alpha: Any) -> None:
 
 def test_what_does_not_fit_is_refused(encoder: Any, reranker: Any) -> None:
     inner = bi_losses.TripletLoss(encoder)
-    with refused("unknown reference of DebiasedLoss 'papr'; did you mean 'paper'? (valid: paper, code)"):
-        DebiasedLoss(encoder, inner, alpha=1, reference="papr")
+    with refused("unknown variant of DebiasedLoss 'papr'; did you mean 'paper'? (valid: paper, code)"):
+        DebiasedLoss(encoder, inner, alpha=1, variant="papr")
     with refused(
-        "DebiasedLoss: reference='code' is a softmax over the batch: expected MultipleNegativesRankingLoss, "
+        "DebiasedLoss: variant='code' is a softmax over the batch: expected MultipleNegativesRankingLoss, "
         "got TripletLoss"
     ):
-        DebiasedLoss(encoder, inner, alpha=1, reference="code")
+        DebiasedLoss(encoder, inner, alpha=1, variant="code")
     with refused("DebiasedLoss: TripletLoss trains another model; make it of the one given here"):
         DebiasedLoss(reranker, inner, alpha=1)
     message = "DebiasedLoss: expected columns query, human document, its LLM twin (and negatives), got 2"

@@ -1,4 +1,4 @@
-"""Training a retriever: by any loss, the same each time, across kills; and the constraint moves it to human text."""
+"""Training a retriever: by any loss, across kills; and the constraint moves it to human text."""
 
 import itertools
 import json
@@ -23,13 +23,14 @@ from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.progress import listening
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.training import loop
-from ranktilt.training.loop import TrainingLoop
+from ranktilt.training.batches import EpochRows
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.retriever import LOSSES, SCORES, parse_loss, score_scale, train_retriever
+from ranktilt.training.trainer import CHECKPOINTS
+from ranktilt.training.training_set import of_sources
 from tests.house.tree import ROOT
 from tests.refusals import refused
-from tests.toy import collection_of, no_room
+from tests.toy import collection_of
 from tests.training.material import WORDS, marked, marked_folder
 from tests.training.test_mining import Contrary
 
@@ -73,58 +74,44 @@ def test_the_folder_is_a_model_of_sentence_transformers(tiny: Path, tmp_path: Pa
     assert model.encode(["wab zz"]).shape == (1, 32)
     record = json.loads((trained.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(trained.record))
-    names = ("kind", "alpha", "reference", "loss", "mine", "twin_source", "steps")
+    names = ("kind", "alpha", "variant", "loss", "mine", "twin_source", "steps")
     said = {name: record["spec"][name] for name in names}
     assert said == {
-        "kind": "retriever", "alpha": 0.5, "reference": "paper", "loss": "MultipleNegativesRankingLoss",
+        "kind": "retriever", "alpha": 0.5, "variant": "paper", "loss": "MultipleNegativesRankingLoss",
         "mine": "in-batch", "twin_source": "llm", "steps": 5,
     }  # fmt: skip
     assert record["figures"]["twins"] == record["figures"]["positives"] == 2 * len(WORDS)
-    card = (trained.folder / "README.md").read_text()
-    assert "α = 0.5 on the scale of its scores" in card
-    assert "against llm" in card
-    assert not (trained.folder / ".training").exists()
+    assert not (trained.folder / ".checkpoints").exists()
 
 
-@pytest.mark.parametrize(
-    ("reference", "batch", "alpha"), [("paper", 8, 0.25), ("code", 8, 0.25), ("paper", 64, 0.4), ("code", 64, 0.25)]
-)
-def test_a_steps_loss_is_that_of_sentence_transformers(
-    tiny: Path, tmp_path: Path, reference: str, batch: int, alpha: float
-) -> None:
-    """A batch of 64 has 40 rows here, whose sum counts for 64; a mean needs no such thing."""
+@pytest.mark.parametrize("variant", ["paper", "code"])
+def test_the_first_loss_is_that_of_sentence_transformers(tiny: Path, tmp_path: Path, variant: str) -> None:
     pytest.importorskip("torch")
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
     from ranktilt.training import DebiasedLoss
 
-    seen: list[Any] = []
-    keep = TrainingLoop.step
+    asked = replace(BM, steps=1, rate=1e-9, alpha=0.25, variant=variant, loss="MultipleNegativesRankingLoss(scale=7)")
+    columns: list[list[str]] = []
+    keep = EpochRows.columns
 
-    def step(self: TrainingLoop[Any], batch: Any, rate: float) -> float:
-        seen.append((batch, keep(self, batch, rate)))
-        return float(seen[-1][1])
+    def seen(self: EpochRows, batch: dict[str, list[int]]) -> dict[str, list[Any]]:
+        found = keep(self, batch)
+        columns.extend(found.values())
+        return found
 
-    asked = replace(
-        BM, steps=1, rate=1e-9, alpha=0.25, reference=reference, loss="MultipleNegativesRankingLoss(scale=7)",
-        batch=batch,
-    )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TrainingLoop, "step", step)
-        train(tiny, tmp_path / "model", asked)
-    ((made, loss),) = seen
-    model = SentenceTransformer(str(tiny), device="cpu").eval()
-    human = [doc for doc in marked().docs.to_dicts() if doc["source"] == "human"]
+        patch.setattr(EpochRows, "columns", seen)
+        trained = train(tiny, tmp_path / "model", asked)
+    columns = columns[:5]  # query, document, twin and two negatives of the first batch
     twins = {doc["origin"]: doc["text"] for doc in marked().docs.to_dicts() if doc["source"] == "llm"}
-    columns = [
-        [WORDS[q] for q in made.queries], [human[d]["text"] for d in made.documents[:, 0]],
-        [twins[human[d]["origin"]] for d in made.documents[:, 0]],
-        *([human[d]["text"] for d in side] for side in made.documents[:, 1:].T),
-    ]  # fmt: skip
-    theirs = DebiasedLoss(model, MultipleNegativesRankingLoss(model, scale=7), alpha=alpha, reference=reference)
+    origin = {doc["text"]: doc["origin"] for doc in marked().docs.to_dicts()}
+    assert columns[2] == [twins[origin[text]] for text in columns[1]]
+    model = SentenceTransformer(str(tiny), device="cpu").eval()
+    theirs = DebiasedLoss(model, MultipleNegativesRankingLoss(model, scale=7), alpha=0.25, variant=variant)
     expected = theirs([model.preprocess(texts) for texts in columns], None)
-    assert loss == pytest.approx(float(expected.detach()), abs=1e-4)
+    assert trained.figures["loss"] == [pytest.approx(float(expected.detach()), abs=1e-4)]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -156,66 +143,70 @@ def test_the_same_seed_gives_the_same_weights_and_alpha_others(tiny: Path, tmp_p
     assert weights(train(tiny, tmp_path / "four", alpha=1.0).folder) != first
 
 
-class Stopped(Exception):
-    """Stands for whatever ends a training."""
-
-
 def stop_at(step: int, body: Path, folder: Path, options: RetrieverTraining, **more: Any) -> None:
     def listener(label: str, done: int, total: int) -> None:
         if label.endswith(folder.name) and done == step:
-            raise Stopped
+            raise KeyboardInterrupt
 
-    with listening(listener), pytest.raises(Stopped):
+    with listening(listener), pytest.raises(KeyboardInterrupt):
         train(body, folder, options, **more)
 
 
-@pytest.mark.parametrize("step", [1, 7])
-def test_an_interrupted_training_ends_with_the_same_weights(
-    tiny: Path, tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("mine", ["bm25", "ann"])
+def test_an_interrupted_training_goes_on(
+    tiny: Path, tmp_path: Path, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "CHECKPOINT_EVERY", 0.0)
-    asked = replace(BM, mine="ann", alpha=0.5, steps=None, epochs=2)
+    monkeypatch.setattr("ranktilt.training.callbacks.CHECKPOINT_EVERY", 0.0)
+    asked = replace(BM, mine=mine, alpha=0.5, steps=None, epochs=2)
     dev = marked_mix()
-    stop_at(step, tiny, tmp_path / "model", asked, dev=dev)
+    stop_at(8, tiny, tmp_path / "model", asked, dev=dev)
+    said = mistake(lambda: train(tiny, tmp_path / "model", replace(asked, alpha=1.0), dev=dev))
+    assert said.startswith(f"{tmp_path / 'model'}: holds an unfinished training with alpha 0.5, asked is 1.0")
+    full = marked()
+    fewer = Collection(full.docs, full.queries, full.qrels.slice(3))
+    said = mistake(lambda: train(tiny, tmp_path / "model", asked, dev=dev, collection=fewer))
+    assert "holds an unfinished training with data '" in said
     resumed = train(tiny, tmp_path / "model", asked, dev=dev)
-    whole = train(tiny, tmp_path / "whole", asked, dev=dev)
-    assert (resumed.resumed, resumed.figures["steps"]) == (step, 10)
-    assert weights(resumed.folder) == weights(whole.folder)
-    for name in ("loss", "evaluations"):
-        assert resumed.figures[name] == whole.figures[name]
+    assert (resumed.resumed, resumed.figures["steps"]) == (7, 10)
+    assert len(resumed.figures["evaluations"]) == 2
+    if mine == "bm25":  # the other mines the begun epoch again, with the model as it is by then
+        whole = train(tiny, tmp_path / "whole", asked, dev=dev)
+        assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
 
 
 SCRIPT = """
 import sys
 from dataclasses import replace
-from ranktilt.training import loop
+from ranktilt.training import callbacks
 from ranktilt.training.retriever import train_retriever
 from tests.training.material import marked
 from tests.training.test_retriever import BM
-loop.CHECKPOINT_EVERY = 0.0
-options = replace(BM, mine="ann", alpha=0.5, steps=40)
+callbacks.CHECKPOINT_EVERY = 0.0
+options = replace(BM, alpha=0.5, steps=40)
 train_retriever(marked(), sys.argv[1], sys.argv[2], options=options)
 """
 
 
 @pytest.mark.long
-def test_three_kills_change_nothing(tiny: Path, tmp_path: Path) -> None:
-    kills = 0
-    checkpoint = tmp_path / "model" / ".training" / "checkpoint.pt"
+def test_three_kills_lose_nothing(tiny: Path, tmp_path: Path) -> None:
+    """A kill -9 at any moment, also while a checkpoint is written, leaves one from which the next run goes on."""
+    kills, checkpoints = 0, tmp_path / "model" / CHECKPOINTS
     command = [sys.executable, "-c", SCRIPT, str(tiny), str(tmp_path / "model")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     for pause in (0.0, 0.013, 0.037):
-        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        before = {path.name for path in checkpoints.glob("*")}
         process = subprocess.Popen(command, env=environment)
-        while process.poll() is None and (not checkpoint.exists() or checkpoint.stat().st_mtime_ns == before):
+        while process.poll() is None and {path.name for path in checkpoints.glob("*")} <= before:
             time.sleep(0.002)
         time.sleep(pause)
         process.send_signal(signal.SIGKILL)
         kills += process.wait() == -signal.SIGKILL
     assert kills == 3
     subprocess.run(command, env=environment, check=True)
-    train(tiny, tmp_path / "whole", BM, mine="ann", alpha=0.5, steps=40)
-    assert weights(tmp_path / "model") == weights(tmp_path / "whole")
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert record["figures"]["steps"] == 40
+    whole = train(tiny, tmp_path / "whole", BM, alpha=0.5, steps=40)
+    assert record["figures"]["loss"] == pytest.approx(whole.figures["loss"], rel=1e-2)
     names = [{str(p.relative_to(tmp_path / side)) for p in (tmp_path / side).rglob("*")} for side in ("model", "whole")]
     assert names[0] == names[1]
 
@@ -237,58 +228,35 @@ def test_each_epoch_is_audited_and_the_best_one_kept(tiny: Path, tmp_path: Path)
     assert patient.figures["kept_evaluation"] == best + 1
     assert len(found) == best + 3
     assert patient.figures["steps"] == 5 * len(found)
-    shorter = train(tiny, tmp_path / "again", replace(asked, epochs=6), patience=2, dev=marked_mix())
-    assert weights(shorter.folder) == weights(patient.folder)
-    mixed = marked_mix()
-    human = Collection(mixed.docs.filter(mixed.docs["source"] == "human"), mixed.queries, mixed.qrels)
+    human = of_sources(marked_mix(), ["human"])
     run = Dense(str(patient.folder), precision="float32").rank(human)
     kept = float(np.nanmean(audit(human, run, "nDCG@10", by=None).values))
     assert kept == pytest.approx(scores[best], abs=1e-4)
     assert {f"dev_relative_delta_nDCG@10_llm{end}" for end in ("", "_low", "_high")} <= found[0].keys()
 
 
-def short_of_memory(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
-    """Let batches of more rows than `most` fail as torch does; returns the sizes that were tried."""
-    from ranktilt.training.retriever import _Trainable
+def test_a_batch_that_does_not_fit_is_made_smaller(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    tried, keep = list[int](), _Trainable.loss
+    tried, most, keep = list[int](), 5, MultipleNegativesRankingLoss.forward
 
-    def loss(self: _Trainable, batch: Any) -> Any:
-        tried.append(len(batch.queries))
-        if len(batch.queries) > most:
+    def forward(self: Any, features: Any, labels: Any = None) -> Any:
+        features = list(features)
+        tried.append(len(features[0]["input_ids"]))
+        if tried[-1] > most:
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 GB")
-        return keep(self, batch)
+        return keep(self, features, labels)
 
-    monkeypatch.setattr(_Trainable, "loss", loss)
-    return tried
-
-
-def test_a_batch_that_does_not_fit_is_halved_once(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = short_of_memory(monkeypatch, 4)
-    words = "train retriever: a batch does not fit into memory: from here on all are learned from by halves"
-    with pytest.warns(UserWarning, match=words):
-        trained = train(tiny, tmp_path / "model")
-    assert tried == [8, *[4, 4] * 5]
-    assert trained.figures["halved"] is True
-    short_of_memory(monkeypatch, 3)
-    with (
-        pytest.warns(UserWarning, match=words),
-        refused(
-            "train retriever: not even half a batch fits into memory; choose a smaller one (--batch), or cut documents "
-            "earlier (--max-document-tokens)"
-        ),
+    monkeypatch.setattr(MultipleNegativesRankingLoss, "forward", forward)
+    trained = train(tiny, tmp_path / "model", device="cpu")
+    assert tried[0] == 8
+    assert set(tried[-5:]) == {trained.figures["batch"]}
+    assert trained.figures["batch"] <= 5
+    most = 0
+    with refused(
+        "train retriever: not even a batch of one row fits into memory; cut documents earlier (--max-document-tokens)"
     ):
-        train(tiny, tmp_path / "other")
-
-
-def test_halves_weigh_what_the_whole_does(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loss without in-batch negatives is the same by halves, its constraint too."""
-    asked = replace(BM, loss="CosineSimilarityLoss", alpha=0.5, batch=8)
-    whole = train(tiny, tmp_path / "whole", asked)
-    short_of_memory(monkeypatch, 4)
-    with pytest.warns(UserWarning, match="by halves"):
-        halves = train(tiny, tmp_path / "halves", asked)
-    assert halves.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
+        train(tiny, tmp_path / "other", device="cpu")
 
 
 def test_the_scale_of_scores(tiny: Path) -> None:
@@ -345,13 +313,10 @@ def mistake(action: Callable[[], object]) -> str:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"alpha": -0.1}, "training: expected an alpha of at least 0, got -0.1"),
-        ({"alpha": float("nan")}, "training: expected an alpha of at least 0, got nan"),
-        ({"epochs": 0}, "training: expected epochs of at least 1, got 0"),
+        ({"alpha": -0.1}, "training: expected alpha of at least 0, got -0.1"),
         ({"mine": "bm26"}, "unknown mining scheme 'bm26'; did you mean 'bm25'? (valid: in-batch, bm25, ann, cross)"),
-        ({"reference": "thesis"}, "unknown reference of the constraint 'thesis'"),
+        ({"variant": "thesis"}, "unknown variant of the constraint 'thesis'"),
         ({"loss": "MultipleNegativesLoss"}, "unknown loss 'MultipleNegativesLoss'"),
-        ({"loss": "TripletLoss(x"}, "cannot read loss 'TripletLoss(x': expected Name(option=value,…)"),
         ({"loss": "TripletLoss:x"}, "cannot read loss 'TripletLoss:x': expected Name(option=value,…)"),
         ({"loss": "TripletLoss(margn=1)", "mine": "bm25"}, "train retriever: TripletLoss(margn=1): "),
         (
@@ -362,8 +327,7 @@ def mistake(action: Callable[[], object]) -> str:
         ({"loss": "MarginMSELoss", "mine": "bm25"}, "train retriever: MarginMSELoss learns from a teacher's scores;"),
         ({"mine": "cross"}, "train retriever: mine=cross needs a teacher (a cross-encoder, as a ranker), and no other"),
         ({"patience": 2}, "train retriever: patience needs dev queries to judge each epoch by"),
-        ({"twins": "none"}, "unknown source 'none'"),
-        ({"device": "abacus"}, "train retriever: no device 'abacus': "),
+        ({"device": "abacus"}, "training: expected cpu or cuda as device, got 'abacus'"),
     ],
 )
 def test_mistakes_are_refused_before_any_work(tiny: Path, tmp_path: Path, options: dict[str, Any], said: str) -> None:
@@ -382,30 +346,6 @@ def test_models_that_cannot_be_trained(tiny: Path, tmp_path: Path) -> None:
     (pickled / "pytorch_model.bin").write_bytes(b"\\x80\\x04K\\x01.")
     assert "pickled" in mistake(lambda: train(pickled, tmp_path / "model"))
     assert not (tmp_path / "model").exists()
-
-
-def test_a_checkpoint_of_other_options_or_data_is_refused(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "CHECKPOINT_EVERY", 0.0)
-    stop_at(2, tiny, tmp_path / "model", QUICK)
-    said = mistake(lambda: train(tiny, tmp_path / "model", alpha=1.0))
-    assert said.startswith(f"{tmp_path / 'model'}: holds an unfinished training with alpha 0.0, asked is 1.0")
-    full = marked()
-    fewer = Collection(full.docs, full.queries, full.qrels.slice(3))
-    assert "holds an unfinished training with data '" in mistake(
-        lambda: train(tiny, tmp_path / "model", collection=fewer)
-    )
-
-
-def test_a_full_disk_is_an_error_and_the_training_can_go_on(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "CHECKPOINT_EVERY", 0.0)
-    stop_at(2, tiny, tmp_path / "model", QUICK)
-    with no_room(50_000), pytest.raises(UserError, match="cannot be written: File too large"):
-        train(tiny, tmp_path / "model")
-    assert weights(train(tiny, tmp_path / "model").folder) == weights(train(tiny, tmp_path / "whole").folder)
 
 
 def test_a_finished_training_is_not_made_again(tiny: Path, tmp_path: Path) -> None:

@@ -62,13 +62,6 @@ def test_trainings_on_one_collection_share_it() -> None:
     assert shared_set(collection, RetrieverTraining(text="text")) is not first
 
 
-def test_the_hash_is_of_all_that_is_learned_from() -> None:
-    same, other = found(), found(twins="two")
-    assert same.digest() == found().digest() != other.digest()
-    fewer = shared_set(fruit(qrels={"q": {"a": 1}, "r": {"c": 1}}), RetrieverTraining())
-    assert fewer.digest() != same.digest()
-
-
 def test_no_twin_is_refused_only_where_there_is_a_constraint() -> None:
     alone = fruit([one for one in DOCS if one["source"] == "human"])
     assert (shared_set(alone, RetrieverTraining()).twins == np.arange(4)).all()
@@ -77,7 +70,7 @@ def test_no_twin_is_refused_only_where_there_is_a_constraint() -> None:
         shared_set(alone, RetrieverTraining(alpha=0.1))
     unrelated = fruit([*alone.docs.select("id", "text", "source", "origin").to_dicts(), DOCS[5]], {"q": {"b": 1}})
     with refused(f"the collection: no relevant document of source 'human' has a twin of source 'llm', {words}"):
-        shared_set(unrelated, RetrieverTraining(reference="code"))
+        shared_set(unrelated, RetrieverTraining(variant="code"))
 
 
 def test_twins_of_another_source_than_what_is_learned_from() -> None:

@@ -41,9 +41,9 @@ Subjects = StrEnum("Subjects", ["temperature", "training"])
 class _Trainings(options.OptionGroup):
     """What a study of training trains, and on what it is tested."""
 
-    start_from: Annotated[
+    base_model: Annotated[
         list[str] | None,
-        typer.Option("--from", metavar="MODEL", help="Of training: an encoder to start from; several may be given."),
+        typer.Option("--base-model", metavar="MODEL", help="Of training: an encoder to start from; repeatable."),
     ] = None
     work: Annotated[
         Path | None,
@@ -166,8 +166,8 @@ def _study_training(
     folder: Path, trainings: _Trainings, statistics: options.StatisticsOptions, search: options.SearchOptions,
     output: PageOutput, **more: Any,
 ) -> None:  # fmt: skip
-    if not trainings.start_from:
-        raise UserError("nothing to train: name an encoder to start from, such as --from minilm")
+    if not trainings.base_model:
+        raise UserError("nothing to train: name an encoder to start from, such as --base-model minilm")
     output.check(*collection_files(folder))
     text, seed = search.text or "title+text", statistics.seed
     asked = trainings.study_options(text=str(text), device=search.device, seed=seed, **more)
@@ -176,7 +176,7 @@ def _study_training(
     work = trainings.work or Path(f"{folder.resolve().name}-training")
     how = {"ties": statistics.ties, "resamples": statistics.resamples, "seed": seed}
     try:
-        found = training_study(folder, trainings.start_from, work, options=asked, **how)
+        found = training_study(folder, trainings.base_model, work, options=asked, **how)
     except KeyboardInterrupt:
         note(f"{work}: the same command goes on from here")
         raise

@@ -88,9 +88,10 @@ PairsABatch = Annotated[
 RerankerRate = Annotated[
     float | None, typer.Option("--learning-rate", metavar="X", help="Highest learning rate (default: 0.0001).")
 ]
-_Seed = Annotated[int, typer.Option("--seed", help="Random seed: equal seeds, equal weights.")]
+_Seed = Annotated[int, typer.Option("--seed", help="Of first weights and of every draw.")]
 _Encoder = Annotated[
-    str, typer.Option("--from", metavar="MODEL", help="The encoder to start from: minilm, a folder or a hub name.")
+    str,
+    typer.Option("--base-model", metavar="MODEL", help="Encoder to start from: minilm, a folder or a hub name."),
 ]
 
 
@@ -171,8 +172,8 @@ class _RerankerLearning(_Learning):
 class _RetrieverLearning(_Learning):
     """The same for retrievers."""
 
-    reference: Annotated[
-        str, typer.Option("--reference", metavar="paper|code", help="The constraint as written, or as released.")
+    variant: Annotated[
+        str, typer.Option("--variant", metavar="paper|code", help="The constraint as written, or as released.")
     ] = "paper"
     loss: Annotated[
         str, typer.Option("--loss", metavar="LOSS", help="A loss of sentence-transformers, as Name(option=value,…).")
@@ -198,7 +199,7 @@ def cross_encoder(
     collection: options.Folder,
     *,
     output: _Folder,
-    start_from: _Encoder = "minilm",
+    base_model: _Encoder = "minilm",
     split: _Split = "train",
     learning: _RerankerLearning,
     neural: _Reading,
@@ -213,7 +214,7 @@ def cross_encoder(
     chosen = RerankerTraining.of_preset(preset, **given, text=text, device=neural.device)
     loaded = load(collection, split=split, ignore_unknown=True)
     with _interruptible(output):
-        trained = train_cross_encoder(loaded, start_from, output, options=chosen)
+        trained = train_cross_encoder(loaded, base_model, output, options=chosen)
     note(_summary(trained, collection, "bm25@100>>cross-encoder"))
     _warn_of_seen_judgments(collection, split)
 
@@ -224,7 +225,7 @@ def retriever(
     collection: options.Folder,
     *,
     output: _Folder,
-    start_from: _Encoder = "minilm",
+    base_model: _Encoder = "minilm",
     debias: Annotated[
         list[str] | None,
         typer.Option(
@@ -267,11 +268,11 @@ def retriever(
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
     taught = None if teacher is None else ranker(teacher)
-    alphas = _alphas(asked, loaded, start_from, chosen)
+    alphas = _alphas(asked, loaded, base_model, chosen)
     if len(alphas) == 1 and PAPER not in asked:
         with _interruptible(output):
             trained = train_retriever(
-                loaded, start_from, output, options=replace(chosen, alpha=alphas[0]), teacher=taught, dev=judged
+                loaded, base_model, output, options=replace(chosen, alpha=alphas[0]), teacher=taught, dev=judged
             )
         note(_summary(trained, collection, "dense"))
         _warn_of_seen_judgments(collection, split)
@@ -281,7 +282,7 @@ def retriever(
     tested = load(collection, split=test, ignore_unknown=True)
     with _interruptible(output):
         found, _ = debias_sweep(
-            loaded, tested, start_from, output, alphas=alphas, options=chosen, teacher=taught, dev=judged,
+            loaded, tested, base_model, output, alphas=alphas, options=chosen, teacher=taught, dev=judged,
             budget=budget,
         )  # fmt: skip
     found = with_command(found)
@@ -322,12 +323,12 @@ def _alphas(asked: list[str], collection: Collection, model: str, chosen: Retrie
 @contextmanager
 def _interruptible(folder: Path) -> Iterator[None]:
     """Say after Ctrl-C what the same command will do."""
-    from ranktilt.training.directory import CHECKPOINT
+    from ranktilt.training.trainer import CHECKPOINTS
 
     try:
         yield
     except KeyboardInterrupt:
-        kept = any(folder.glob(f"**/{CHECKPOINT}"))
+        kept = any(folder.glob(f"**/{CHECKPOINTS}/*"))
         note(f"{folder}: the same command {'goes on from the last checkpoint' if kept else 'starts anew'}")
         raise
 
@@ -346,8 +347,8 @@ def lora(
     collection: options.Folder,
     *,
     output: _Folder,
-    start_from: Annotated[
-        str, typer.Option("--from", metavar="MODEL", help="The chat model: a folder as transformers saves it.")
+    base_model: Annotated[
+        str, typer.Option("--base-model", metavar="MODEL", help="The chat model: a folder as transformers saves it.")
     ],
     by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="The column of groups.")] = "source",
     protected: Annotated[
@@ -387,7 +388,7 @@ def lora(
         precision=precision, seed=seed, device=neural.device,
     )  # fmt: skip
     loaded = options.load_texts(collection, split)
-    trained = train_lora(loaded, start_from, output, by=by, protected=protected, options=chosen)
+    trained = train_lora(loaded, base_model, output, by=by, protected=protected, options=chosen)
     found = trained.figures
     first, last = found["loss"][0], found["loss"][-1]
     went_on = f", this time from step {trained.resumed + 1:,} on" if 0 < trained.resumed < found["steps"] else ""
@@ -397,7 +398,7 @@ def lora(
         f"{trained.folder / HELD_OUT}"
     )
     groups = {"by": by, "protected": protected, "split": split}
-    note(f"Next: {_next_pairwise(collection, start_from, trained, chosen, **groups)}")
+    note(f"Next: {_next_pairwise(collection, base_model, trained, chosen, **groups)}")
 
 
 def _next_pairwise(collection: Path, model: str, trained: Trained, chosen: LoraTraining, **groups: str | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -22,7 +22,6 @@ from ranktilt.mitigation.bench import reference_alone
 from ranktilt.mitigation.training_result import BASELINE, TrainedRanker, TrainingStudy
 from ranktilt.mitigation.training_study import DOMAIN, Ranked, compare_trainings
 from ranktilt.models.checkpoint import read_json
-from ranktilt.optional import need
 from ranktilt.progress import report
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -30,7 +29,7 @@ from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.cross_encoder import train_cross_encoder
-from ranktilt.training.model import FOR, TrainableModel, find_base_model
+from ranktilt.training.model import find_base_model, require_encoder
 from ranktilt.training.options import RerankerTraining
 from ranktilt.training.training_set import copies_of_text, named_sources, training_set
 
@@ -168,7 +167,7 @@ def training_study(
     mixed = ranking.of("mixed", "supervised", _drawn(tested, options), compared)
     found = compare_trainings(trained, ranked, mixed=mixed, answers=test, reference=options.reference, **given)
     collection = {**found.spec["collection"], "path": str(folder)}
-    asked = {"training": options.training.spec(), **_spec(options), "work": str(work)}
+    asked = {"training": asdict(options.training), **_spec(options), "work": str(work)}
     return replace(found, spec={**found.spec, "collection": collection, **asked})
 
 
@@ -181,7 +180,7 @@ def _spec(options: StudyOptions) -> dict[str, Any]:
 def _bodies(models: Sequence[str | Path]) -> dict[str, str]:
     """The encoders by the name that tables give them."""
     if not models:
-        raise UserError("a training study needs an encoder to start from (--from MODEL)")
+        raise UserError("a training study needs an encoder to start from (--base-model MODEL)")
     names = [PurePath(model).name or str(model) for model in models]
     refuse_twice(names, "model")
     return dict(zip(names, map(str, models), strict=True))
@@ -189,10 +188,8 @@ def _bodies(models: Sequence[str | Path]) -> dict[str, str]:
 
 def _check_bodies(bodies: Mapping[str, str], training: RerankerTraining) -> None:
     """Refuse what is no encoder before any training; the weights are read, for a folder may hold those of another."""
-    torch = need("torch", extra="neural", for_=FOR)
     for model in bodies.values():
-        with torch.random.fork_rng(devices=[]):
-            TrainableModel.load(model, "cpu", 0).limit(training.max_query_tokens, training.max_document_tokens)
+        require_encoder(model, training.max_query_tokens, training.max_document_tokens)
 
 
 def tuned_for(model: str) -> str:

@@ -1,88 +1,143 @@
-"""Which documents are learned from together: a function of seed and step, so that any step can be made again."""
+"""What an epoch shows: rows of a query and documents, drawn anew from the seed, as a trainer's data set and batches."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ranktilt.training.options import RerankerTraining
-from ranktilt.training.training_set import Bools, Ints, TrainingSet
+from ranktilt.optional import need
 
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Negatives = Callable[[np.random.Generator, int, int], tuple[list[int], list[float]]]
+"""Negatives of a query's positive by its place, and what a teacher gives it and them, if there is one."""
 _MEGA = 32  # batches among which lengths are sorted
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Groups of one positive and its negatives, or single pairs, by their places in a `TrainingSet`."""
+class Rows:
+    """Rows of an epoch, by places of texts."""
 
     queries: Ints
     documents: Ints
-    """Shape (n_groups, 1 + negatives), the positive first; or (n_pairs, 1)."""
-    relevant: Bools
-    """Which of the documents are positives."""
+    """Shape (n_rows, n_documents), the relevant one first."""
+    labels: Floats | None = None
+    """What the loss is told of each row: 1 or 0 for a pair, a teacher's scores for all documents."""
+
+    def pairs(self) -> Rows:
+        """Return each document as a row of its own, with 1 or 0 for relevant or not."""
+        count = self.documents.shape[1]
+        labels = (np.arange(self.documents.size) % count == 0).astype(np.float64)
+        return Rows(np.repeat(self.queries, count), self.documents.reshape(-1, 1), labels)
 
 
-@dataclass(frozen=True, eq=False)
-class Batches:
-    """Batches without end: epoch after epoch, each with positives, negatives and order drawn anew from the seed."""
+def draw_rows(
+    rng: np.random.Generator, positives: Sequence[Ints], most: int | None, negatives: Negatives, count: int
+) -> Rows:
+    """Draw an epoch's positives, at most so many of each query, and `count` negatives of each."""
+    queries, documents, scores = list[int](), list[list[int]](), list[list[float]]()
+    for query, rows in enumerate(positives):
+        for place in rng.permutation(len(rows))[:most]:
+            others, given = negatives(rng, query, int(place))
+            queries.append(query)
+            documents.append([int(rows[place]), *others])
+            scores.append(given)
+    shape = (len(queries), 1 + count)
+    labels = np.array(scores) if scores and scores[0] else None
+    return Rows(np.array(queries, dtype=np.int64), np.array(documents, dtype=np.int64).reshape(shape), labels)
 
-    training_set: TrainingSet
-    query_tokens: Ints
-    document_tokens: Ints
-    options: RerankerTraining
-    """Of which count: positives of a query, negatives of a positive, rows of a batch, and the seed."""
 
-    @cached_property
-    def per_epoch(self) -> int:
-        """Batches in an epoch."""
-        rows = sum(len(query.positives[: self.options.positives_per_query]) for query in self.training_set.queries)
-        if self.options.mixed_pairs:
-            rows *= 1 + self.options.negatives_per_positive
-        return -(-rows // self.options.rows)
+@dataclass(eq=False)
+class EpochRows:
+    """The rows of one epoch after another."""
 
-    def epoch(self, number: int) -> list[Batch]:
-        """Return all batches of an epoch: rows of like length share one, and the batches are in random order."""
-        rng = np.random.default_rng([self.options.seed, number])
-        queries, documents, relevant = self._rows(rng)
-        lengths = self.query_tokens[queries] + self.document_tokens[documents].max(axis=1)
-        order, size = rng.permutation(len(queries)), self.options.rows
-        batches = []
+    draw: Callable[[int], Rows]
+    """The rows of an epoch, as many in each."""
+    count: int
+    queries: list[str]
+    documents: list[str]
+    twins: Ints | None
+    """Where each document's twin stands in `documents`, its own place where it has none; None without a constraint."""
+    seed: int
+    barred: Sequence[frozenset[int]] | None = None
+    """Documents that may share no batch with each query, where there is room for that."""
+
+    def __post_init__(self) -> None:
+        self.lengths = np.array([len(text) for text in self.documents], dtype=np.int64)
+        self.of_epoch = lru_cache(maxsize=1)(self.draw)
+        self.epoch = 0
+
+    def dataset(self) -> Any:
+        """Return the rows of the current epoch as a trainer reads them: columns of text, and a label."""
+        datasets = need("datasets", extra="train", for_="training")
+        return datasets.Dataset.from_dict({"row": range(self.count)}).with_transform(self.columns)
+
+    def columns(self, batch: dict[str, list[int]]) -> dict[str, list[Any]]:
+        """Return some rows as the losses take them: query, document, its twin where there is a constraint, negatives.
+
+        A document that is not relevant, or has no twin, has an empty text in its place.
+        """
+        rows, chosen = self.of_epoch(self.epoch), np.array(batch["row"])
+        documents, pairs = rows.documents[chosen], rows.documents.shape[1] == 1
+        labels = None if rows.labels is None else rows.labels[chosen]
+        columns = {"query": [self.queries[q] for q in rows.queries[chosen]]}
+        columns["document"] = [self.documents[d] for d in documents[:, 0]]
+        if self.twins is not None:
+            found = self.twins[documents[:, 0]]
+            has = found != documents[:, 0]
+            has &= (labels == 1) if labels is not None and pairs else True
+            columns["twin"] = [self.documents[d] if one else "" for d, one in zip(found, has, strict=True)]
+        for number, side in enumerate(documents[:, 1:].T, start=1):
+            columns[f"negative{number}"] = [self.documents[d] for d in side]
+        return columns if labels is None else {**columns, "label": labels.tolist()}
+
+
+@dataclass(eq=False)
+class BatchSampler:
+    """Batches in random order; rows of like length share one, and rows that would disturb each other do not."""
+
+    rows: EpochRows
+    sampler: Any
+    """The data set; accelerate reads this and `drop_last`."""
+    batch_size: int
+    drop_last: bool = False
+
+    def __len__(self) -> int:
+        return -(-self.rows.count // self.batch_size)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw the rows of an epoch; the trainer calls it before each."""
+        self.rows.epoch = epoch
+        self.rows.of_epoch(epoch)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        drawn, size = self.rows.of_epoch(self.rows.epoch), self.batch_size
+        rng = np.random.default_rng([self.rows.seed, self.rows.epoch, 1])
+        lengths = self.rows.lengths[drawn.documents].max(axis=1)
+        order = rng.permutation(len(lengths))
         for start in range(0, len(order), size * _MEGA):
             mega = order[start : start + size * _MEGA]
-            mega = mega[np.argsort(-lengths[mega], kind="stable")]
-            parts = [mega[first : first + size] for first in range(0, len(mega), size)]
-            chosen = (parts[i] for i in rng.permutation(len(parts)))
-            batches += [Batch(queries[rows], documents[rows], relevant[rows]) for rows in chosen]
-        return batches
+            parts = self._apart(mega[np.argsort(-lengths[mega], kind="stable")], drawn)
+            yield from (parts[number] for number in rng.permutation(len(parts)))
 
-    def _rows(self, rng: np.random.Generator) -> tuple[Ints, Ints, Bools]:
-        """Queries, documents, and which of these are positives."""
-        queries, documents = self._groups(rng)
-        relevant = np.zeros(documents.shape, dtype=np.bool_)
-        relevant[:, 0] = True
-        if not self.options.mixed_pairs:
-            return queries, documents, relevant
-        return np.repeat(queries, documents.shape[1]), documents.reshape(-1, 1), relevant.reshape(-1, 1)
-
-    def _groups(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        """Negatives are drawn with repeats where a positive has fewer than it is learned against."""
-        queries, documents, count = [], [], self.options.negatives_per_positive
-        for number, query in enumerate(self.training_set.queries):
-            for place in rng.permutation(len(query.positives))[: self.options.positives_per_query]:
-                pool = query.negatives[place]
-                queries.append(number)
-                documents.append([query.positives[place], *rng.choice(pool, count, replace=len(pool) < count)])
-        return np.array(queries, dtype=np.int64), np.array(documents, dtype=np.int64)
-
-    def size(self, batch: Batch) -> int:
-        """Tokens of a batch, padding included."""
-        longest = (self.query_tokens[batch.queries] + self.document_tokens[batch.documents].max(axis=1)).max()
-        return int(longest) * batch.documents.size
-
-    def halves(self, batch: Batch) -> list[Batch]:
-        """Split a batch's groups in two."""
-        middle = -(-len(batch.queries) // 2)
-        parts = (slice(None, middle), slice(middle, None))
-        return [Batch(batch.queries[p], batch.documents[p], batch.relevant[p]) for p in parts if len(batch.queries[p])]
+    def _apart(self, order: Ints, drawn: Rows) -> list[list[int]]:
+        """Share rows out, each to the first batch with room that it does not disturb, else to the emptiest one."""
+        size, every = self.batch_size, self.rows.barred
+        if every is None:
+            return [order[start : start + size].tolist() for start in range(0, len(order), size)]
+        parts = [list[int]() for _ in range(-(-len(order) // size))]
+        held, closed = [set[int]() for _ in parts], [set[int]() for _ in parts]
+        for row in order.tolist():
+            own, barred = set(drawn.documents[row].tolist()), every[drawn.queries[row]]
+            free = [number for number, part in enumerate(parts) if len(part) < size]
+            fits = (n for n in free if own.isdisjoint(closed[n]) and barred.isdisjoint(held[n]))
+            chosen = next(fits, min(free, key=lambda n: len(parts[n])))
+            parts[chosen].append(row)
+            held[chosen] |= own
+            closed[chosen] |= barred
+        return parts

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 import time
 import warnings
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt._version import __version__
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.io.files import cannot_write
+from ranktilt.io.files import write_files
 from ranktilt.llm.base import LLM, Prompt
 from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.models import checkpoint
@@ -31,21 +26,18 @@ from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.base import Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import codes
-from ranktilt.training.directory import TrainingDirectory
-from ranktilt.training.loop import TrainingLoop, device_of
-from ranktilt.training.options import Trained, require_precision, require_schedule
-from ranktilt.training.training_set import origin_of
+from ranktilt.training.model import without_dropout
+from ranktilt.training.options import Schedule, Trained
+from ranktilt.training.trainer import TrainingRun, digest
 
-Ints = npt.NDArray[np.int64]
 FOR = "train lora"
-_PACKAGES = ("torch", "transformers", "tokenizers", "peft")
 _IGNORED = -100
 """What torch's cross-entropy leaves out."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoraTraining:
-    """How an adapter is trained.
+class LoraTraining(Schedule):
+    """How an adapter is trained: as `Schedule` says, and what it learns from.
 
     Pairs, rank, rate, batch and share are those of Wang et al. (NAACL 2024, sec. 5), who adapt the attention alone.
     Ours are alpha (twice the rank), which layers of the attention (all), optimizer and schedule, and what is read of a
@@ -57,22 +49,12 @@ class LoraTraining:
         About how many pairs are learned from in an epoch: as many of relevant documents as of others, for each query.
     rank : int, optional
         Of the matrices that are added to those of the model's attention.
-    rate : float, optional
-        Highest learning rate: it rises over the first tenth of the steps and falls to 0 over the rest.
     batch : int, optional
         Pairs learned from at once.
     share : float, optional
         Of the queries that are learned from, above 0 and below 1; the others are named in ``held-out.txt``.
-    steps : int, optional
-        Batches to learn from; with neither `steps` nor `minutes` it is one epoch.
-    minutes : float, optional
-        About how long the training may take.
     prompt, attribute, text, passage_tokens
         As of the ranker ``pairwise``; ask with the same.
-    seed : int, optional
-        Of the adapter's first weights and of every draw.
-    precision, device
-        As in `ranktilt.training.options.Training`.
 
     Raises
     ------
@@ -85,19 +67,14 @@ class LoraTraining:
     rate: float = 3e-3
     batch: int = 4
     share: float = 0.8
-    steps: int | None = None
-    minutes: float | None = None
     prompt: str = "pairwise-neutral"
     attribute: str | None = None
     text: str = "title+text"
     passage_tokens: int = 300
-    seed: int = 0
-    precision: str = "float32"
-    device: str | None = None
 
     def __post_init__(self) -> None:
-        require_schedule(self, ("pairs", "rank", "batch", "steps"))
-        require_precision(self.precision)
+        super().__post_init__()
+        self.require_at_least(1, "pairs", "rank")
         if not 0 < self.share < 1:
             raise UserError(f"training: expected a share of the queries above 0 and below 1, got {self.share:g}")
 
@@ -172,8 +149,8 @@ def train_lora(
 ) -> Trained:
     """Train a low-rank adapter of a chat model, so that its choice between two documents does not go by their group.
 
-    Only matrices that are added to those of the attention are trained, by AdamW on the answer's tokens. A training that
-    was interrupted, however, goes on from its last checkpoint, and ends with the weights it would have had.
+    Only matrices that peft adds to those of the attention are trained, by transformers' ``Trainer`` on the answer's
+    tokens. An interrupted training goes on from its last checkpoint.
 
     Parameters
     ----------
@@ -205,92 +182,58 @@ def train_lora(
     ----------
     Hu et al., ICLR 2022 (LoRA); Wang et al., NAACL 2024, sec. 5.
     """
-    began, options = time.monotonic(), options or LoraTraining()
-    torch, peft = (need(name, extra=extra, for_=FOR) for name, extra in (("torch", "neural"), ("peft", "train")))
-    directory = TrainingDirectory(Path(folder))
-    device = device_of(options.device, FOR)
+    began, asked = time.monotonic(), options or LoraTraining()
+    library, peft = (
+        need(name, extra=extra, for_=FOR) for name, extra in (("transformers", "neural"), ("peft", "train"))
+    )
     ranker = Pairwise(
-        llm=f"transformers:{model}", prompt=options.prompt, attribute=options.attribute, text=options.text,
-        passage_tokens=options.passage_tokens,
+        llm=f"transformers:{model}", prompt=asked.prompt, attribute=asked.attribute, text=asked.text,
+        passage_tokens=asked.passage_tokens,
     )  # fmt: skip
     ranker.check()
-    chat = Transformers(model, device=device)
+    chat = Transformers(model, device="cpu")
+    found = pair_examples(collection, ranker, by, protected, asked, model=chat)
     spec = {
-        "kind": "lora", **asdict(options), "by": by, "protected": protected, "body": chat.revision,
-        "device": device.partition(":")[0],
-        "packages": {name: version(name) for name in _PACKAGES},
+        "kind": "lora", **asdict(asked), "by": by, "protected": protected, "body": chat.revision,
+        "data": digest(found.prompts, found.answers),
     }  # fmt: skip
-    directory.require_same(spec)
-    found = pair_examples(collection, ranker, by, protected, options, model=chat)
-    whole = hashlib.blake2b("\0".join((*found.prompts, *found.answers)).encode(), digest_size=16)
-    spec["data"] = whole.hexdigest()
-    directory.require_same(spec)
-    if directory.record is not None:
-        directory.clear()
-        return Trained(directory.folder, directory.record, directory.record["figures"]["steps"])
-    tokens = _Examples.of(chat, found, options)
-    adapted = _adapted(torch, peft, chat, options)
-    loop = TrainingLoop(
-        adapted, tokens, lambda batch: _loss(torch, adapted, tokens, batch, options.precision), len, options.rate, FOR
+    run = TrainingRun(FOR, Path(folder), asked, spec, began)
+    if run.finished is not None:
+        return run.finished
+    arguments, examples = run.arguments(library.TrainingArguments, asked.batch), _examples(chat, found)
+    made, tokenizer = _adapted(peft, chat, asked), checkpoint.load_tokenizer(chat.folder, for_=FOR)
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    trainer = library.Trainer(
+        made, arguments, train_dataset=examples, data_collator=library.DataCollatorForSeq2Seq(tokenizer)
     )
-    resumed = loop.complete(directory, spec, options, began)
-    record = {
-        "spec": spec,
-        "ranktilt": __version__,
-        "from": str(model),
-        "collection": origin_of(collection),
-        "figures": {
-            "threads": torch.get_num_threads(), **loop.figures(), "examples": len(found.prompts),
-            "protected_answers": int(found.protected.sum()), "held_out_queries": len(found.held_out),
-        },
+    figures = run.train(trainer, 1)
+    figures |= {
+        "examples": len(found.prompts), "protected_answers": int(found.protected.sum()),
+        "held_out_queries": len(found.held_out),
     }  # fmt: skip
-    _save(adapted, directory.model_folder(), {HELD_OUT: found.held_out, TRAINING_QUERIES: found.queries})
-    directory.finish(record)
-    return Trained(directory.folder, record, resumed)
+    names = {HELD_OUT: found.held_out, TRAINING_QUERIES: found.queries}
+    write_files({run.folder / file: "".join(f"{name}\n" for name in ids).encode() for file, ids in names.items()})
+    return run.finish(made, str(model), collection, figures)
 
 
-@dataclass(frozen=True, eq=False)
-class _Examples:
-    """Prompts and answers as tokens; batches of them, epoch after epoch."""
-
-    tokens: Sequence[Ints]
-    """Of each example, its answer last."""
-    answer: Ints
-    """How many of them are the answer's."""
-    pad: int
-    batch: int
-    seed: int
-
-    @classmethod
-    def of(cls, chat: Transformers, found: PairExamples, options: LoraTraining) -> _Examples:
-        end, pad = chat.end_token, chat.end_token or 0
-        answers = {text: [*chat.tokens_of_answer(text), *([] if end is None else [end])] for text in set(found.answers)}
-        read = [chat.tokens_of(Prompt(text)) for text in found.prompts]
-        rows = [np.array([*one, *answers[text]]) for one, text in zip(read, found.answers, strict=True)]
-        longest = max(map(len, rows))
-        if chat.context is not None and longest > chat.context:
-            raise UserError(
-                f"{chat.folder}: a prompt and its answer take up to {longest:,} tokens, more than the context of "
-                f"{chat.context:,}; cut the passages (passage_tokens)"
-            )
-        return cls(rows, np.array([len(answers[text]) for text in found.answers]), pad, options.batch, options.seed)
-
-    @cached_property
-    def per_epoch(self) -> int:
-        return -(-len(self.tokens) // self.batch)
-
-    def epoch(self, number: int) -> list[Ints]:
-        order = np.random.default_rng([self.seed, number]).permutation(len(self.tokens))
-        return [order[start : start + self.batch] for start in range(0, len(order), self.batch)]
-
-    def size(self, batch: Ints) -> int:
-        return len(batch) * max(len(self.tokens[place]) for place in batch.tolist())
-
-    def halves(self, batch: Ints) -> list[Ints]:
-        return [half for half in np.array_split(batch, 2) if len(half)]
+def _examples(chat: Transformers, found: PairExamples) -> list[dict[str, list[int]]]:
+    """Tokens of each prompt and its answer, of which the answer is learned from."""
+    end = [] if chat.end_token is None else [chat.end_token]
+    answers = {text: [*chat.tokens_of_answer(text), *end] for text in set(found.answers)}
+    examples = []
+    for prompt, text in zip(found.prompts, found.answers, strict=True):
+        read, answer = list(chat.tokens_of(Prompt(prompt))), answers[text]
+        examples.append({"input_ids": read + answer, "labels": [_IGNORED] * len(read) + answer})
+    longest = max(len(one["input_ids"]) for one in examples)
+    if chat.context is not None and longest > chat.context:
+        raise UserError(
+            f"{chat.folder}: a prompt and its answer take up to {longest:,} tokens, more than the context of "
+            f"{chat.context:,}; cut the passages (passage_tokens)"
+        )
+    return examples
 
 
-def _adapted(torch: Any, peft: Any, chat: Transformers, options: LoraTraining) -> Any:
+def _adapted(peft: Any, chat: Transformers, asked: LoraTraining) -> Any:
     """The model with new matrices beside those of its attention; nothing else of it is trained."""
     with checkpoint.loading(f"{chat.folder}: cannot be loaded", for_=FOR):
         model = checkpoint.load(chat.folder, "AutoModelForCausalLM", for_=FOR)
@@ -302,38 +245,12 @@ def _adapted(torch: Any, peft: Any, chat: Transformers, options: LoraTraining) -
     if not names:
         raise UserError(f"{chat.folder}: no layer of it is called attention; there is nothing to adapt")
     config = peft.LoraConfig(
-        r=options.rank, lora_alpha=2 * options.rank, lora_dropout=0.0, target_modules=names, task_type="CAUSAL_LM"
+        r=asked.rank, lora_alpha=2 * asked.rank, lora_dropout=0.0, target_modules=names, task_type="CAUSAL_LM"
     )
+    torch = need("torch", extra="neural", for_=FOR)
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # what peft asks of transformers is to get another name
-        torch.manual_seed(options.seed)
-        return peft.get_peft_model(model, config).to(options.device or device_of(None, FOR)).train()
-
-
-def _loss(torch: Any, model: Any, examples: _Examples, batch: Ints, precision: str) -> Any:
-    """Mean −ln P of the answers' tokens."""
-    rows, width = batch.tolist(), max(len(examples.tokens[place]) for place in batch.tolist())
-    ids = np.full((len(rows), width), examples.pad, dtype=np.int64)
-    mask, labels = np.zeros_like(ids), np.full_like(ids, _IGNORED)
-    for number, place in enumerate(rows):
-        one, answer = examples.tokens[place], int(examples.answer[place])
-        ids[number, : len(one)], mask[number, : len(one)] = one, 1
-        labels[number, len(one) - answer : len(one)] = one[len(one) - answer :]
-    given = {
-        name: torch.from_numpy(values).to(model.device)
-        for name, values in (("input_ids", ids), ("attention_mask", mask))
-    }
-    with torch.autocast(model.device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
-        logits = model(**given).logits
-    wanted = torch.from_numpy(labels).to(model.device)[:, 1:].reshape(-1)
-    return torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, logits.shape[-1]).float(), wanted)
-
-
-def _save(model: Any, folder: Path, queries: Mapping[str, Sequence[str]]) -> None:
-    with checkpoint.loading(f"{folder}: cannot be written", for_=FOR):
-        try:
-            model.save_pretrained(folder)
-            for file, names in queries.items():
-                (folder / file).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-        except OSError as error:
-            raise cannot_write(folder, error) from error
+        torch.manual_seed(asked.seed)
+        adapted = peft.get_peft_model(model, config)
+    without_dropout(adapted)
+    return adapted

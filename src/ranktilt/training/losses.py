@@ -14,7 +14,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.optional import need
 
 _FOR = "DebiasedLoss"
-REFERENCES = ("paper", "code")
+VARIANTS = ("paper", "code")
 
 torch: Any = need("torch", extra="neural", for_=_FOR)
 
@@ -42,7 +42,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         (``similarity_fn_name``; a cosine lies between −1 and 1, ANCE's dot products are in the hundreds, so that the
         paper's values of 1e-4 to 1e-2 are small for a cosine), or a cross-encoder's logit, before any activation. The
         hinges of a batch are summed, so the constraint weighs more in larger batches.
-    reference : {"paper", "code"}, optional
+    variant : {"paper", "code"}, optional
         ``"paper"`` is the formula above. ``"code"`` is what the authors released: the cross-entropy of the human
         document and that of its twin, each against both sources' other documents in the batch, plus α times the mean
         hinge, all on scores as the wrapped loss scales them. The wrapped loss must be ``MultipleNegativesRankingLoss``
@@ -52,7 +52,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
     Raises
     ------
     UserError
-        If `alpha` or `reference` is out of range, or `loss` holds another model.
+        If `alpha` or `variant` is out of range, or `loss` holds another model.
 
     Notes
     -----
@@ -78,22 +78,22 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
     >>> loss = DebiasedLoss(model, MultipleNegativesRankingLoss(model), alpha=0.1)  # doctest: +SKIP
     """
 
-    def __init__(self, model: Any, loss: Any, *, alpha: float, reference: str = "paper") -> None:
+    def __init__(self, model: Any, loss: Any, *, alpha: float, variant: str = "paper") -> None:
         super().__init__()
         library = need("sentence_transformers", extra="neural", for_=_FOR)
         if not isinstance(alpha, int | float) or not 0 <= alpha < inf:
             raise UserError(f"{_FOR}: expected an alpha of at least 0, got {alpha}")
-        if reference not in REFERENCES:
-            raise unknown(f"reference of {_FOR}", reference, REFERENCES)
+        if variant not in VARIANTS:
+            raise unknown(f"variant of {_FOR}", variant, VARIANTS)
         if getattr(loss, "model", model) is not model:
             raise UserError(f"{_FOR}: {type(loss).__name__} trains another model; make it of the one given here")
-        if reference == "code" and not type(loss).__name__.endswith("MultipleNegativesRankingLoss"):
+        if variant == "code" and not type(loss).__name__.endswith("MultipleNegativesRankingLoss"):
             raise UserError(
-                f"{_FOR}: reference='code' is a softmax over the batch: expected MultipleNegativesRankingLoss, "
+                f"{_FOR}: variant='code' is a softmax over the batch: expected MultipleNegativesRankingLoss, "
                 f"got {type(loss).__name__}"
             )
         self.model, self.loss = model, loss
-        self.alpha, self.reference = alpha, reference
+        self.alpha, self.variant = alpha, variant
         self._reads_pairs = isinstance(model, library.CrossEncoder)
         # A trainer may put a wrapper in the place of `model` that has none of these.
         if not self._reads_pairs:
@@ -109,16 +109,16 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
                 f"{_FOR}: expected columns query, human document, its LLM twin (and negatives), got {len(columns)}"
             )
         ranked = [*columns[:2], *columns[3:]]
-        if self.reference == "paper" and not self.alpha:
+        if self.variant == "paper" and not self.alpha:
             return self.loss(ranked, labels, **options)
         if self._reads_pairs:
             return self._pair_loss(columns, ranked, labels, options)
         twins = self._twin_mask(columns[2])
         if hasattr(self.loss, "forward_cached") and self.loss.uses_gradient_cache:
             return self._cached_loss(columns, labels, twins)
-        if self.reference == "code" or hasattr(self.loss, "compute_loss_from_embeddings"):
+        if self.variant == "code" or hasattr(self.loss, "compute_loss_from_embeddings"):
             vectors = [self.model(one)["sentence_embedding"] for one in columns]
-            if self.reference == "code":
+            if self.variant == "code":
                 return self._softmax_loss(vectors, twins)
             rank_loss = self.loss.compute_loss_from_embeddings([*vectors[:2], *vectors[3:]], labels)
             return rank_loss + self._constraint(vectors, twins)
@@ -145,7 +145,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
 
         def calculate_loss(parts: list[Any], labels: Any = None, *, with_backward: bool = False) -> Any:
             vectors = [torch.cat(part) for part in parts]
-            if self.reference == "code":
+            if self.variant == "code":
                 rank_loss, added = 0.0, self._softmax_loss(vectors, twins)
             else:
                 rank_loss = inner([*parts[:2], *parts[3:]], labels, with_backward=with_backward)
@@ -185,7 +185,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         if not all(isinstance(text, str) for text in human):
             raise UserError(f"{_FOR}: expected one human document in a row, got {type(human[0]).__name__}")
         twins = torch.tensor([bool(text) for text in llm])
-        if self.reference == "code":
+        if self.variant == "code":
             documents = [human, [text or "" for text in llm], *columns[3:]]
             return self._code_loss([self._score_table(query, one, options) for one in documents], twins)
         rank_loss = self.loss(ranked, labels, **options)
@@ -193,24 +193,18 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         if not rows:
             return rank_loss
         pairs = [(asked, one) for asked, one, _ in rows] + [(asked, other) for asked, _, other in rows]
-        found = self._logits(pairs, options).view(2, -1)
+        found = _pair_logits(self.model, pairs, options).view(2, -1)
         return rank_loss + self.alpha * torch.relu(found[1] - found[0]).sum()
 
     def _score_table(self, queries: Sequence[str], documents: Sequence[str], options: dict[str, Any]) -> Any:
         """Scores of all queries (rows) with all documents, as the wrapped loss scales them."""
-        found = self._logits([(query, text) for query in queries for text in documents], options)
+        found = _pair_logits(self.model, [(query, text) for query in queries for text in documents], options)
         found = found.view(len(queries), len(documents))
         return (self.loss.activation_fn(found) if self.loss.activation_fn else found) * (self.loss.scale or 1)
 
-    def _logits(self, pairs: Sequence[tuple[str, str]], options: dict[str, Any]) -> Any:
-        features = self.model.preprocess(pairs, **options)
-        device = next(self.model.parameters()).device
-        features = {name: one.to(device) if hasattr(one, "to") else one for name, one in features.items()}
-        return self.model(features)["scores"].view(-1)
-
     def get_config_dict(self) -> dict[str, Any]:
         """Return what a model card says of the loss."""
-        return {"loss": type(self.loss).__name__, "alpha": self.alpha, "reference": self.reference}
+        return {"loss": type(self.loss).__name__, "alpha": self.alpha, "variant": self.variant}
 
     @property
     def citation(self) -> str:
@@ -224,6 +218,30 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
     year={2024}
 }
 """
+
+
+class ChoiceLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: no types
+    """A cross-encoder's cross-entropy of choosing the relevant document among its own negatives.
+
+    The library's ``MultipleNegativesRankingLoss`` adds negatives of other queries, which BM25 never found for this one.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: Sequence[Sequence[str]], labels: Any = None, **options: Any) -> Any:
+        """Return the loss of columns of query, relevant document, and negatives."""
+        queries, *documents = inputs
+        pairs = [pair for column in documents for pair in zip(queries, column, strict=True)]
+        scores = _pair_logits(self.model, pairs, options).view(len(documents), -1).T
+        return _cross_entropy([scores], torch.zeros(len(queries), dtype=torch.long, device=scores.device))
+
+
+def _pair_logits(model: Any, pairs: Sequence[tuple[str, str]], options: dict[str, Any]) -> Any:
+    features, device = model.preprocess(pairs, **options), next(model.parameters()).device
+    features = {name: one.to(device) if hasattr(one, "to") else one for name, one in features.items()}
+    return model(features)["scores"].view(-1)
 
 
 def _hinges(human: Any, llm: Any, twins: Any) -> Any:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from ranktilt.collection import TEXT_CHOICES
 from ranktilt.errors import UserError, unknown
 from ranktilt.models.device import TRAINING_PRECISIONS
 
 MINING = ("in-batch", "bm25", "ann", "cross")
-REFERENCES = ("paper", "code")
+VARIANTS = ("paper", "code")
 RERANKER_LOSSES = ("softmax", "binary")
 NEGATIVES = ("bm25", "random")
 POSITIVES = ("retrieved", "all")
@@ -32,62 +31,80 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 Weight decay 0 makes AdamW the paper's Adam. The notebook's 5 epochs of 1,000 triples a positive, of which each fifth
 shows the positive, are 1,000 of ours. docs/redo/askari.md says line by line what is theirs, ours, and not known."""
-_AT_LEAST_ONE = (
-    "negatives_per_positive",
-    "positives_per_query",
-    "steps",
-    "epochs",
-    "batch",
-    "max_query_tokens",
-    "max_document_tokens",
-)
-
-
-class Schedule(Protocol):
-    """How long a training goes on, and how fast it learns."""
-
-    @property
-    def steps(self) -> int | None:
-        """Batches to learn from."""
-
-    @property
-    def minutes(self) -> float | None:
-        """About how long it may take."""
-
-    @property
-    def rate(self) -> float:
-        """Highest learning rate."""
-
-    @property
-    def seed(self) -> int:
-        """Of every draw."""
-
-
-def require_precision(precision: str) -> None:
-    """Refuse what gradients are not computed in here; float16 would need them scaled."""
-    if precision not in TRAINING_PRECISIONS:
-        raise unknown("precision of training", precision, TRAINING_PRECISIONS)
-
-
-def require_schedule(asked: Schedule, counts: Sequence[str]) -> None:
-    """Refuse options out of their range; those named in `counts` are at least 1, or None."""
-    for name in counts:
-        value = getattr(asked, name)
-        if value is not None and value < 1:
-            raise UserError(f"training: expected {name} of at least 1, got {value}")
-    for name in ("rate", "minutes"):
-        value = getattr(asked, name)
-        if value is not None and not (math.isfinite(value) and value > 0):
-            raise UserError(f"training: expected {name} above 0, got {value}")
-    if asked.seed < 0:
-        raise UserError(f"training: expected a seed of at least 0, got {asked.seed}")
-    if asked.steps is not None and asked.minutes is not None:
-        raise UserError("training: choose a number of steps or of minutes, not both")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
-    """How an encoder is trained; the same options on the same machine and threads give the same weights.
+class Schedule:
+    """How long a training goes on, and how fast it learns: what becomes arguments of a trainer of transformers.
+
+    Parameters
+    ----------
+    epochs : int, optional
+        Where neither `steps` nor `minutes` are given.
+    steps : int, optional
+        Batches to learn from.
+    minutes : float, optional
+        About how long the training may take, loading included; the learning rate goes by the clock then, so that two
+        such trainings differ.
+    batch : int, optional
+        How much is learned from at once; less from the first batch on that does not fit into memory.
+    rate : float, optional
+        Highest learning rate: it rises over the warm-up and falls to 0 over the rest.
+    warmup_steps : int, optional
+        Steps over which it rises; a tenth of them by default.
+    weight_decay : float, optional
+        Of AdamW, on matrices; 0 makes it Adam.
+    seed : int, optional
+        Of first weights and of every draw; at least 0.
+    precision : {"float32", "bfloat16"}, optional
+        Of forward and backward pass. Weights are kept in float32.
+    device : {"cpu", "cuda"}, optional
+        The GPU where there is one, else the processor.
+
+    Raises
+    ------
+    UserError
+        For a value out of its range.
+    """
+
+    steps: int | None = None
+    minutes: float | None = None
+    epochs: int = 1
+    batch: int = 32
+    rate: float = 1e-4
+    warmup_steps: int | None = None
+    weight_decay: float = 0.01
+    seed: int = 0
+    precision: str = "float32"
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        self.require_at_least(1, "steps", "epochs", "batch")
+        self.require_at_least(0, "seed", "warmup_steps", "weight_decay")
+        for name in ("rate", "minutes"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise UserError(f"training: expected {name} above 0, got {value}")
+        if self.steps is not None and self.minutes is not None:
+            raise UserError("training: choose a number of steps or of minutes, not both")
+        if self.precision not in TRAINING_PRECISIONS:  # float16 would need its gradients scaled
+            raise unknown("precision of training", self.precision, TRAINING_PRECISIONS)
+        if self.device not in (None, "cpu", "cuda"):
+            raise UserError(
+                f"training: expected cpu or cuda as device, got {self.device!r}; CUDA_VISIBLE_DEVICES says which GPU"
+            )
+
+    def require_at_least(self, least: int, *names: str) -> None:
+        """Refuse options below a number, or infinite; None is no number."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and not least <= value < math.inf:
+                raise UserError(f"training: expected {name} of at least {least}, got {value}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Schedule):
+    """How an encoder is trained: as `Schedule` says, and what it learns from.
 
     Parameters
     ----------
@@ -102,31 +119,12 @@ class Training:
         Most positives of one query in an epoch, drawn anew in each, so that broad queries do not rule; None for all.
     text : {"title+text", "text", "title"}, optional
         What of a document is read.
-    epochs : int, optional
-        Where neither `steps` nor `minutes` are given.
-    steps : int, optional
-        Batches to learn from.
-    minutes : float, optional
-        About how long the training may take, loading included: a few steps are timed, and as many are made as fit.
-        ``training.json`` says how many they were; the same number as `steps` gives the same weights again.
-    rate : float, optional
-        Highest learning rate: it rises over the warm-up and falls to 0 over the rest.
-    warmup_steps : int, optional
-        Steps over which it rises; a tenth of them by default.
-    weight_decay : float, optional
-        Of AdamW, on matrices; 0 makes it Adam.
-    seed : int, optional
-        Of the head's first weights and of every draw; at least 0.
     max_query_tokens, max_document_tokens : int, optional
         Tokens after which queries and documents are cut.
-    precision : {"float32", "bfloat16"}, optional
-        Of forward and backward pass. Weights are kept in float32.
-    device : str, optional
-        Torch's name of the device; the first GPU where there is one, else the processor.
     alpha : float, optional
         Weight of the debiased constraint, on the scale of the model's own scores: an LLM's version of a relevant
-        document may not score above it (`ranktilt.training.DebiasedLoss`). 0 leaves it out. It is meant for a whole
-        batch; one with fewer rows counts as if it were filled up with rows like its own.
+        document may not score above it (`ranktilt.training.DebiasedLoss`). 0 leaves it out. Summed over a batch: it
+        weighs more in larger ones.
     twins : str, optional
         The source whose versions the constraint holds against the relevant documents; by default the first one that
         has any. Sources that are not named are not learned from.
@@ -141,44 +139,26 @@ class Training:
     negatives_per_positive: int = 4
     positives_per_query: int | None = 8
     text: str = "title+text"
-    steps: int | None = None
-    minutes: float | None = None
-    batch: int = 32
-    rate: float = 1e-4
-    warmup_steps: int | None = None
-    weight_decay: float = 0.01
-    seed: int = 0
     max_query_tokens: int = 30
     max_document_tokens: int = 200
-    precision: str = "float32"
-    device: str | None = None
     alpha: float = 0.0
     twins: str | None = None
     limits: tuple[tuple[str, int], ...] = ()
-    epochs: int = 1
 
     def __post_init__(self) -> None:
-        require_schedule(self, _AT_LEAST_ONE)
-        for name in ("warmup_steps", "weight_decay"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:
-                raise UserError(f"training: expected {name} of at least 0, got {value}")
+        super().__post_init__()
+        counts = ("negatives_per_positive", "positives_per_query", "max_query_tokens", "max_document_tokens")
+        self.require_at_least(1, *counts)
+        self.require_at_least(0, "alpha")
         for name, most in self.limits:
             if most < 1 or name not in (self.sources or ()):
                 raise UserError(
                     f"training: expected at least 1 document of a source that is learned from, got {name}={most}"
                 )
-        if not (math.isfinite(self.alpha) and self.alpha >= 0):
-            raise UserError(f"training: expected an alpha of at least 0, got {self.alpha}")
         if self.sources is not None and not self.sources:
             raise UserError("training: expected at least one source, got none")
         if self.text not in TEXT_CHOICES:
             raise unknown("text choice of training", self.text, TEXT_CHOICES)
-        require_precision(self.precision)
-
-    def spec(self) -> dict[str, Any]:
-        """Return the options as a record keeps them."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +182,7 @@ class RerankerTraining(Training):
         not.
     batch : int, optional
         Pairs of query and document learned from at once. Positives stay with their negatives, one group at least, but
-        for the binary loss without a constraint, whose pairs are mixed.
+        for the binary loss, whose pairs are mixed.
     dropout : bool, optional
         Whether the encoder's own dropout is on.
 
@@ -260,14 +240,9 @@ class RerankerTraining(Training):
         return self.positives != "all" and self.pool[0] == "bm25"
 
     @property
-    def mixed_pairs(self) -> bool:
-        """Whether a batch is made of single pairs, which need not stay with others."""
-        return self.loss == "binary" and not self.alpha
-
-    @property
     def rows(self) -> int:
         """Rows of a batch: pairs, or groups of a positive and its negatives."""
-        return self.batch if self.mixed_pairs else max(self.batch // (1 + self.negatives_per_positive), 1)
+        return self.batch if self.loss == "binary" else max(self.batch // (1 + self.negatives_per_positive), 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +264,7 @@ class RetrieverTraining(Training):
         each epoch (as ANCE does); or BM25's best that a teacher, such as a cross-encoder, scores below the positive.
     loss : str, optional
         A loss of sentence-transformers with its options, such as ``"MultipleNegativesRankingLoss(scale=20)"``.
-    reference : {"paper", "code"}, optional
+    variant : {"paper", "code"}, optional
         The constraint as Dai et al. write it, or as their released code computes it.
     max_query_tokens, max_document_tokens : int, optional
         Special tokens included; the saved model cuts at the larger of the two.
@@ -303,21 +278,21 @@ class RetrieverTraining(Training):
     rate: float = 2e-5
     mine: str = "in-batch"
     loss: str = "MultipleNegativesRankingLoss"
-    reference: str = "paper"
+    variant: str = "paper"
     patience: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_schedule(self, ("patience", "depth"))
+        self.require_at_least(1, "patience", "depth")
         if self.mine not in MINING:
             raise unknown("mining scheme", self.mine, MINING)
-        if self.reference not in REFERENCES:
-            raise unknown("reference of the constraint", self.reference, REFERENCES)
+        if self.variant not in VARIANTS:
+            raise unknown("variant of the constraint", self.variant, VARIANTS)
 
     @property
     def constrained(self) -> bool:
         """Whether twins are learned from."""
-        return self.alpha > 0 or self.reference == "code"
+        return self.alpha > 0 or self.variant == "code"
 
 
 @dataclass(frozen=True)
@@ -336,9 +311,3 @@ class Trained:
         """How much was learned from, how long it took, and how the loss fell."""
         found: dict[str, Any] = self.record["figures"]
         return found
-
-
-def learning_rate(step: int, steps: int, highest: float, warmup: int | None = None) -> float:
-    """Return the learning rate of a step: a straight line up over the warm-up, a tenth by default, then down to 0."""
-    rising = max(steps // 10 if warmup is None else warmup, 1)
-    return highest * min((step + 1) / rising, (steps - step) / (steps - rising) if steps > rising else 1.0)

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
-from dataclasses import asdict, replace
-from importlib.metadata import version
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.cache import Vectors
-from ranktilt.io.files import cannot_write
 from ranktilt.models import checkpoint
-from ranktilt.models.device import set_threads
 from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.optional import need
-from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.spec import parse_stages
-from ranktilt.training.directory import TrainingDirectory
-from ranktilt.training.loop import TrainingLoop, device_of
-from ranktilt.training.mining import Miner, RetrieverBatch, RetrieverBatches, character_lengths
+from ranktilt.training.batches import EpochRows, Rows
+from ranktilt.training.mining import Miner
+from ranktilt.training.model import cut_texts, without_dropout
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.retriever_set import RetrieverSet, shared_set
-from ranktilt.training.training_set import Ints, origin_of
+from ranktilt.training.trainer import TrainingRun, digest, trainer_of
 
 FOR = "train retriever"
 ROWS, SCORES, PAIRS = "rows", "scores", "pairs"
@@ -48,9 +41,8 @@ LOSSES = {
 }
 """sentence-transformers' losses that learn from judgments, and what each is given: a query with its positive and
 negatives; the same with a teacher's scores; or pairs of query and document, each with 1 or 0."""
-_PACKAGES = ("torch", "transformers", "sentence-transformers")
+_KINDS: tuple[Kind, Kind] = ("query", "document")
 _SCORED_ROWS = 256
-_ENCODED_TEXTS = 1024
 
 
 def train_retriever(
@@ -65,8 +57,8 @@ def train_retriever(
     """Fine-tune an encoder as a retriever on a collection's judgments, with or without the debiased constraint.
 
     Each relevant document is a row: a query, this document, its twin where there is a constraint, and mined negatives.
-    The loss is sentence-transformers' own. AdamW; no dropout. A training that was interrupted, however, goes on from
-    its last checkpoint, and ends with the weights it would have had.
+    Loss and trainer are sentence-transformers' own; no dropout. An interrupted training goes on from its last
+    checkpoint.
 
     Parameters
     ----------
@@ -98,69 +90,54 @@ def train_retriever(
     ----------
     Dai et al., KDD 2024, sec. 5.
     """
-    began, options = time.monotonic(), options or RetrieverTraining()
-    torch = need("torch", extra="neural", for_=FOR)
-    _require_fit(options, teacher, dev)
-    directory = TrainingDirectory(Path(folder))
-    device = device_of(options.device, FOR)
-    base, encoder = _starting_model(model, device)
+    began, asked = time.monotonic(), options or RetrieverTraining()
+    library = need("sentence_transformers", extra="train", for_=FOR)
+    _require_fit(asked, teacher, dev)
+    found = shared_set(collection, asked)
+    encoder = _base_encoder(model, asked.device)
     spec = {
-        "kind": "retriever", **asdict(options), "teacher": None if teacher is None else repr(teacher),
-        "body": encoder.fingerprint, "device": device.partition(":")[0],
-        "packages": {name: version(name) for name in _PACKAGES},
+        "kind": "retriever", **asdict(asked), "teacher": None if teacher is None else repr(teacher),
+        "body": encoder.fingerprint, "twin_source": found.twin_source,
+        "data": f"{digest(found.queries, found.texts)} {digest(*found.positives, found.twins)}",
     }  # fmt: skip
-    directory.require_same(spec)
-    found = shared_set(collection, options)
-    spec["data"], spec["twin_source"] = found.digest(), found.twin_source
-    directory.require_same(spec)
-    if directory.record is not None:
-        directory.clear()
-        return Trained(directory.folder, directory.record, directory.record["figures"]["steps"])
-    set_threads()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(options.seed)
-        trainable = _Trainable(base, encoder, found, options)
-        trainable.prepare(directory, teacher)
-    loop = TrainingLoop(
-        trainable.module, trainable.batches, trainable.loss, lambda batch: batch.documents.size, options.rate, FOR,
-        warmup=options.warmup_steps, weight_decay=options.weight_decay, patience=options.patience,
-        evaluate=None if dev is None else trainable.evaluation(dev),
+    run = TrainingRun(FOR, Path(folder), asked, spec, began)
+    if run.finished is not None:
+        return run.finished
+    made = _Trainable(encoder, found, asked)
+    judge, rows = None if dev is None else made.evaluator(dev), made.rows(teacher)
+    best: dict[str, Any] = {} if judge is None else {"eval_strategy": "epoch"}
+    if judge is not None and asked.patience is not None:
+        metric = f"eval_dev_{judge.primary_metric}"
+        best |= {"save_strategy": "epoch", "load_best_model_at_end": True, "metric_for_best_model": metric}
+    arguments = run.arguments(library.SentenceTransformerTrainingArguments, asked.batch, prompts=made.prompts, **best)
+    trainer = trainer_of(
+        library.SentenceTransformerTrainer, made.model, arguments, rows, loss=made.loss(), evaluator=judge,
+        callbacks=_patience(asked.patience),
     )  # fmt: skip
-    steps = options.steps or (None if options.minutes else options.epochs * trainable.batches.per_epoch)
-    scores = trainable.positive_scores()
-    resumed = loop.complete(directory, spec, replace(options, steps=steps), began)
-    record = {
-        "spec": spec,
-        "ranktilt": __version__,
-        "from": str(model),
-        "collection": origin_of(collection),
-        "figures": {
-            "threads": torch.get_num_threads(),
-            "queries": len(found.queries),
-            "positives": sum(map(len, found.positives)),
-            "twins": found.paired,
-            "mean_score_before": scores,
-            **loop.figures(),
-            "skipped_queries": found.skipped,
-        },
-    }
-    trainable.save(directory.model_folder(), record)
-    directory.finish(record)
-    return Trained(directory.folder, record, resumed)
+    score = made.positive_score()
+    figures = run.train(trainer, 1 + made.negatives)
+    figures |= {
+        "queries": len(found.queries), "positives": sum(map(len, found.positives)), "twins": found.paired,
+        "mean_score_before": score, "skipped_queries": found.skipped,
+    }  # fmt: skip
+    return run.finish(made.model, str(model), collection, figures)
 
 
 def score_scale(collection: Collection, model: str | Path, options: RetrieverTraining) -> float:
     """Return the mean absolute score of relevant documents before training: the scale that alpha is on."""
-    device = device_of(options.device, FOR)
-    base, encoder = _starting_model(model, device)
-    return _Trainable(base, encoder, shared_set(collection, options), options).positive_scores()
+    return _Trainable(_base_encoder(model, options.device), shared_set(collection, options), options).positive_score()
 
 
-def _starting_model(model: str | Path, device: str) -> tuple[Dense, Encoder]:
+def _base_encoder(model: str | Path, device: str | None) -> Encoder:
     base = Dense(str(model), device=device)
     if not isinstance(base.encoder, Encoder):
         raise UserError(f"{FOR}: {model} is a server's model; only one on this machine can be trained")
-    return base, base.encoder
+    return base.encoder
+
+
+def _patience(epochs: int | None) -> list[Any]:
+    callbacks = need("transformers.trainer_callback", extra="train", for_=FOR)
+    return [] if epochs is None else [callbacks.EarlyStoppingCallback(epochs)]
 
 
 def _require_fit(asked: RetrieverTraining, teacher: Ranker | None, dev: Collection | None) -> None:
@@ -205,180 +182,94 @@ def _value(text: str) -> Any:
 
 
 class _Trainable:
-    """The encoder, what it learns from, and the loss of a batch."""
+    """The encoder, its texts, and the loss."""
 
-    def __init__(self, base: Dense, encoder: Encoder, found: RetrieverSet, asked: RetrieverTraining) -> None:
-        self.base, self.encoder, self.found, self.asked = base, encoder, found, asked
-        self.low = asked.precision == "bfloat16"
-        self.queries = found.queries
-        # For inference: without dropout, which costs speed. Gradients flow all the same.
-        self.module = encoder.module
-        self.module.similarity_fn_name = "cosine" if base.cosine else "dot"
-        prompts: dict[Kind, str] = {"query": encoder.prefix("query"), "document": encoder.prefix("document")}
-        self.module.prompts = {**(self.module.prompts or {}), **prompts}
-        self.longest = self.module.max_seq_length or 1 << 20
-        self.trained_length = min(self.longest, max(asked.max_query_tokens, asked.max_document_tokens))
+    def __init__(self, encoder: Encoder, found: RetrieverSet, asked: RetrieverTraining) -> None:
+        self.encoder, self.found, self.asked = encoder, found, asked
+        model = self.model = encoder.module
+        without_dropout(model)
+        model.similarity_fn_name = model.similarity_fn_name or "cosine"
+        model.prompts = {**(model.prompts or {}), **{kind: encoder.prefix(kind) for kind in _KINDS}}
+        longest = max(asked.max_query_tokens, asked.max_document_tokens)
+        model.max_seq_length = min(model.max_seq_length or longest, longest)
+        tokenizer: Any = getattr(model, "tokenizer", None)
+        special = tokenizer.num_special_tokens_to_add() if hasattr(tokenizer, "num_special_tokens_to_add") else 0
+        self.queries, self.documents = (
+            cut_texts(tokenizer, texts, max(most - special, 1), f"{FOR}: {name}")
+            for texts, most, name in (
+                (found.queries, asked.max_query_tokens, "queries"),
+                (found.texts, asked.max_document_tokens, "documents"),
+            )
+        )
 
-    def prepare(self, directory: TrainingDirectory, teacher: Ranker | None) -> None:
-        """Make the loss and the batches."""
-        self.name, given = parse_loss(self.asked.loss)
-        self.criterion = self._criterion(given)
-        miner = Miner(self.found, self.asked, teacher, self._vectors, directory.work)
-        most = (self.asked.max_query_tokens, self.asked.max_document_tokens)
-        lengths = [character_lengths(t, n) for t, n in zip((self.queries, self.found.texts), most, strict=True)]
-        self.batches = RetrieverBatches(self.found, miner, self.asked, (lengths[0], lengths[1]))
+    @property
+    def negatives(self) -> int:
+        """Negatives of each row."""
+        return 0 if self.asked.mine == "in-batch" else self.asked.negatives_per_positive
 
-    def _criterion(self, given: dict[str, Any]) -> Any:
-        losses = need("sentence_transformers.sentence_transformer.losses", extra="neural", for_=FOR)
+    def loss(self) -> Any:
+        """The loss that is named, with the constraint where there is one."""
+        losses = need("sentence_transformers.sentence_transformer.losses", extra="train", for_=FOR)
+        name, given = parse_loss(self.asked.loss)
         try:
-            loss = getattr(losses, self.name)(self.module, **given)
+            loss = getattr(losses, name)(self.model, **given)
         except (TypeError, ValueError) as error:
             raise UserError(f"{FOR}: {self.asked.loss}: {checkpoint.first_line(error)}") from error
         if not self.asked.constrained:
             return loss
         from ranktilt.training.losses import DebiasedLoss
 
-        return DebiasedLoss(self.module, loss, alpha=self.asked.alpha, reference=self.asked.reference)
+        return DebiasedLoss(self.model, loss, alpha=self.asked.alpha, variant=self.asked.variant)
 
-    def loss(self, batch: RetrieverBatch) -> Any:
-        """A batch's loss, by sentence-transformers' own code."""
-        torch = need("torch", extra="neural", for_=FOR)
-        columns, labels = self._columns(batch)
-        features = [self._features(texts, kind) for texts, kind in columns]
-        target = None if labels is None else torch.tensor(labels, dtype=torch.float32, device=self.module.device)
-        low = torch.autocast(self.module.device.type, dtype=torch.bfloat16, enabled=self.low)
-        if self.asked.alpha and self.asked.reference == "paper":
-            # A sum over the rows beside a mean: without this it would weigh less in a smaller batch, and in halves.
-            self.criterion.alpha = self.asked.alpha * self.asked.batch / len(batch.queries)
-        with low, _separate_columns(self.module.device):
-            return self.criterion(features, target)
+    def rows(self, teacher: Ranker | None) -> EpochRows:
+        """What each epoch shows."""
+        miner, kind = Miner(self.found, self.asked, teacher, self._vectors), LOSSES[parse_loss(self.asked.loss)[0]]
 
-    def _columns(self, batch: RetrieverBatch) -> tuple[list[tuple[list[str], Kind]], Any]:
-        """Texts of query, positive, twin where there is a constraint, and negatives; and the labels of the rows."""
-        queries, documents, given = batch.queries, batch.documents, LOSSES[self.name]
-        labels: Any = batch.scores if given == SCORES else None
-        relevant = np.ones(len(queries), dtype=np.bool_)
-        if given == PAIRS:
-            relevant = np.tile(np.arange(documents.shape[1]) == 0, len(queries))
-            labels = relevant.astype(np.float64)
-            queries, documents = np.repeat(queries, documents.shape[1]), documents.reshape(-1, 1)
-        columns: list[tuple[list[str], Kind]] = [([self.queries[q] for q in queries.tolist()], "query")]
-        columns += [([self.found.texts[d] for d in side], "document") for side in documents.T.tolist()]
-        if self.asked.constrained:
-            columns.insert(2, (self._twins(documents[:, 0], relevant), "document"))
-        return columns, labels
+        def draw(epoch: int) -> Rows:
+            rows = miner.rows(epoch)
+            return rows.pairs() if kind == PAIRS else rows if kind == SCORES else Rows(rows.queries, rows.documents)
 
-    def _twins(self, documents: Ints, relevant: npt.NDArray[np.bool_]) -> list[str]:
-        """The text of each relevant document's twin; nothing where there is none."""
-        places = self.found.twins[documents]
-        has = (relevant & (places != documents)).tolist()
-        return [self.found.texts[place] if one else "" for place, one in zip(places.tolist(), has, strict=True)]
+        count = sum(len(rows[: self.asked.positives_per_query]) for rows in self.found.positives)
+        count *= 1 + self.negatives if kind == PAIRS else 1
+        return EpochRows(
+            draw, count, self.queries, self.documents, self.found.twins if self.asked.constrained else None,
+            self.asked.seed, [frozenset(rows.tolist()) for rows in self.found.barred],
+        )  # fmt: skip
 
-    def _cut(self, kind: Kind) -> None:
-        most = self.asked.max_query_tokens if kind == "query" else self.asked.max_document_tokens
-        self.module.max_seq_length = min(most, self.longest)
+    @property
+    def prompts(self) -> dict[str, str]:
+        """What is put before the texts of each column."""
+        documents = ["document", "twin", *(f"negative{number}" for number in range(1, 1 + self.negatives))]
+        prompts = {"query": self.encoder.prefix("query")} | dict.fromkeys(documents, self.encoder.prefix("document"))
+        return {name: prompt for name, prompt in prompts.items() if prompt}
 
-    def _features(self, texts: list[str], kind: Kind) -> dict[str, Any]:
-        self._cut(kind)
-        prompt = self.encoder.prefix(kind)
-        if hasattr(self.module, "preprocess"):
-            found = self.module.preprocess(texts, prompt=prompt or None, task=kind)
-        else:  # sentence-transformers 5
-            found = self.module.tokenize([f"{prompt}{text}" for text in texts])
-        device = self.module.device
-        return {name: value.to(device) if hasattr(value, "to") else value for name, value in found.items()}
-
-    def _encoded(self, texts: list[str], kind: Kind, label: str) -> Vectors:
+    def _encoded(self, texts: list[str], kind: Kind) -> Vectors:
         """Vectors of texts by the model as it is now."""
-        torch = need("torch", extra="neural", for_=FOR)
-        self._cut(kind)
-        parts = []
-        for start in range(0, len(texts), _ENCODED_TEXTS):
-            with torch.autocast(self.module.device.type, dtype=torch.bfloat16, enabled=self.low):
-                part, prompt = texts[start : start + _ENCODED_TEXTS], self.encoder.prefix(kind)
-                parts.append(self.module.encode(part, prompt=prompt, batch_size=64, show_progress_bar=False))
-            report(label, start + len(part), len(texts))
-        return np.concatenate(parts)
+        found: Vectors = self.model.encode(texts, prompt=self.encoder.prefix(kind), show_progress_bar=False)
+        return found
 
     def _vectors(self) -> tuple[Vectors, Vectors, bool]:
-        documents = self.found.texts[: self.found.part.docs.height]
-        label = f"{FOR}: encoding for negatives"
-        queries = self._encoded(self.found.queries, "query", label)
-        return queries, self._encoded(documents, "document", label), self.base.cosine
+        documents = self.documents[: self.found.part.docs.height]
+        cosine = self.model.similarity_fn_name == "cosine"
+        return self._encoded(self.queries, "query"), self._encoded(documents, "document"), cosine
 
-    def positive_scores(self) -> float:
+    def positive_score(self) -> float:
         """Mean absolute score of relevant documents before training; found once for all trainings on a collection."""
         asked = self.asked
         key = (__name__, self.encoder.fingerprint, asked.seed, asked.max_query_tokens, asked.max_document_tokens)
-        return self.found.part.memo(key, self._positive_scores)
+        return self.found.part.memo(key, self._positive_score)
 
-    def _positive_scores(self) -> float:
+    def _positive_score(self) -> float:
         rng = np.random.default_rng([self.asked.seed, 1 << 31])
         pairs = [(q, int(d)) for q, rows in enumerate(self.found.positives) for d in rows]
-        chosen = [pairs[i] for i in rng.permutation(len(pairs))[:_SCORED_ROWS]]
-        label = f"{FOR}: scoring relevant documents"
-        queries = self._encoded([self.found.queries[q] for q, _ in chosen], "query", label)
-        documents = self._encoded([self.found.texts[d] for _, d in chosen], "document", label)
-        if self.base.cosine:
-            queries, documents = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (queries, documents))
-        return float(np.abs((queries * documents).sum(axis=1)).mean())
+        chosen = [pairs[place] for place in rng.permutation(len(pairs))[:_SCORED_ROWS]]
+        queries = self._encoded([self.queries[q] for q, _ in chosen], "query")
+        documents = self._encoded([self.documents[d] for _, d in chosen], "document")
+        return float(self.model.similarity_pairwise(queries, documents).abs().mean())
 
-    def evaluation(self, dev: Collection) -> Any:
+    def evaluator(self, dev: Collection) -> Any:
         """What judges the model after an epoch."""
         from ranktilt.training.evaluator import SourceBiasEvaluator
 
         source = self.found.part.sources[0]
-        judge = SourceBiasEvaluator(dev, name="dev", source=source, text=self.asked.text, write_csv=False)
-
-        def evaluate(step: int) -> tuple[float, dict[str, float]]:
-            self.module.max_seq_length = self.trained_length
-            found = {name: round(float(value), 6) for name, value in judge(self.module).items()}
-            return found[judge.primary_metric], found
-
-        return evaluate
-
-    def save(self, folder: Path, record: dict[str, Any]) -> None:
-        """Write the model as sentence-transformers reads it, cut and prefixed as in training, and a card."""
-        self.module.max_seq_length = self.trained_length
-        with checkpoint.loading(f"{folder}: cannot be written", for_=FOR):
-            try:
-                self.module.save(str(folder), create_model_card=False)
-                (folder / "README.md").write_text(_card(record), encoding="utf-8")
-            except OSError as error:
-                raise cannot_write(folder, error) from error
-
-
-def _separate_columns(device: Any) -> Any:
-    """Keep queries from being padded to the length of documents, as sentence-transformers does to merge columns."""
-    if device.type != "cpu":
-        return nullcontext()
-    try:
-        merged = need("sentence_transformers.base.losses.merged_forward", extra="neural", for_=FOR)
-    except ImportError:  # versions before 6 merge nothing
-        return nullcontext()
-    return merged.column_merging_disabled()
-
-
-def _card(record: dict[str, Any]) -> str:
-    """What a model card says: made of what, how, and with which constraint."""
-    spec, figures = record["spec"], record["figures"]
-    constraint = "no debiased constraint"
-    if spec["alpha"] > 0:
-        constraint = (
-            f"the debiased constraint of Dai et al. (KDD 2024), α = {spec['alpha']:g} on the scale of its scores "
-            f"(relevant documents: {figures['mean_score_before']:.2f} on average before), against {spec['twin_source']}"
-        )
-    return f"""---
-library_name: sentence-transformers
-pipeline_tag: sentence-similarity
-base_model: {record["from"]}
----
-
-# A retriever trained by RankTilt {record["ranktilt"]}
-
-From {record["from"]} on {record["collection"]["path"]} (split {record["collection"]["split"]}): {figures["queries"]:,}
-queries with {figures["positives"]:,} relevant documents, {figures["steps"]:,} steps of {spec["batch"]} rows,
-{spec["loss"]}, negatives: {spec["mine"]}, {constraint}.
-
-`ranktilt audit DIR -r dense:FOLDER` says what it favours; `training.json` holds all options, hashes and figures.
-"""
+        return SourceBiasEvaluator(dev, name="dev", source=source, text=self.asked.text, write_csv=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,16 +46,6 @@ class RetrieverSet:
     def queries(self) -> list[str]:
         """Texts of the queries."""
         return self.part.queries["text"].to_list()
-
-    def digest(self) -> str:
-        """Hash of all that is learned from."""
-        whole = hashlib.blake2b(digest_size=16)
-        for text in (*self.queries, *self.texts):
-            data = text.encode()
-            whole.update(len(data).to_bytes(8, "little") + data)
-        for rows in (*self.positives, self.twins):
-            whole.update(len(rows).to_bytes(8, "little") + rows.astype("<i8").tobytes())
-        return whole.hexdigest()
 
 
 def shared_set(collection: Collection, asked: RetrieverTraining) -> RetrieverSet:

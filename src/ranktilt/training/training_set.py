@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +11,6 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
-from ranktilt.io.files import sha256
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import collection_rows
 from ranktilt.statistics.sampling import sample_rows
@@ -239,13 +236,6 @@ def collection_name(collection: Collection) -> str:
 
 def _of(sources: Sequence[str] | None) -> str:
     return f" of source {' or '.join(map(repr, sources))}" if sources is not None else ""
-
-
-def origin_of(collection: Collection) -> Mapping[str, Any]:
-    """Return where what is learned from came from: folder, split, and hashes of its files."""
-    files = [Path(str(file)) for file in collection.spec.get("files", ())]
-    hashes = {str(file): sha256(file) for file in files if file.is_file()}
-    return {"path": collection.spec.get("path"), "split": collection.spec.get("split"), "files": hashes}
 
 
 def twin_source(collection: Collection, named: str | None, chosen: Sequence[str]) -> str | None:

@@ -121,5 +121,5 @@ def _typed(one: Model) -> str:
     if not one.hub:
         return f"-r {one.kind}:FOLDER, with your checkpoint in FOLDER"
     if not one.tuned:
-        return f'ranktilt train {one.kind} DIR --from {one.hub} -o FOLDER, then -r "bm25@100>>{one.kind}:FOLDER"'
+        return f'ranktilt train {one.kind} DIR --base-model {one.hub} -o FOLDER, then -r "bm25@100>>{one.kind}:FOLDER"'
     return f'-r "{one.line}"' if ">>" in one.line else f"-r {one.line}"

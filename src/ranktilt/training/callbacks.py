@@ -1,0 +1,78 @@
+"""What a trainer of transformers is told besides its arguments: when to save, when to stop, how far it is.
+
+Only `ranktilt.training.trainer` imports this module, so that transformers is loaded when something is trained.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from ranktilt.errors import UserError
+from ranktilt.optional import need
+from ranktilt.progress import report
+
+CHECKPOINT_EVERY = 60.0
+"""Seconds between checkpoints."""
+_RISING = 0.1
+
+callback: Any = need("transformers.trainer_callback", extra="train", for_="training")
+
+
+class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore[misc]  # an optional package: no types
+    """Reports progress, saves each minute, and ends a training that has so many minutes when they are over.
+
+    In a training by minutes the learning rate goes by the clock: it rises over the first tenth of the time and falls
+    to 0 at its end, over interruptions.
+    """
+
+    def __init__(self, label: str, minutes: float | None = None, rate: float = 0.0, spent: float = 0.0) -> None:
+        self.label, self.minutes, self.rate = label, minutes, rate
+        self.spent = spent
+        """Seconds, those before an interruption included."""
+        self.started = self.saved = time.monotonic()
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
+        return {
+            "args": {"label": self.label, "minutes": self.minutes, "rate": self.rate, "spent": self.spent},
+            "attributes": {},
+        }
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Go on from the seconds that are spent."""
+        self.saved = time.monotonic()
+        self.started = self.saved - self.spent
+        self._report(state)
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, *, optimizer: Any, **_: Any) -> None:
+        """Set the learning rate by the clock."""
+        if self.minutes is not None:
+            share = min(self.spent / (60 * self.minutes), 1.0)
+            for group in optimizer.param_groups:
+                group["lr"] = self.rate * min(share / _RISING, (1 - share) / (1 - _RISING))
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Save, stop and report."""
+        now = time.monotonic()
+        self.spent = now - self.started
+        if self.minutes is not None and self.spent >= 60 * self.minutes:
+            control.should_training_stop = True
+        if now - self.saved >= CHECKPOINT_EVERY:
+            control.should_save, self.saved = True, now
+        self._report(state)
+
+    def on_log(self, args: Any, state: Any, control: Any, *, logs: dict[str, Any], **_: Any) -> None:
+        """Refuse a loss that is no number."""
+        if not math.isfinite(logs.get("loss", 0.0)):
+            raise UserError(
+                f"{self.label}: the loss is no number at step {state.global_step}; choose a lower rate than "
+                f"{args.learning_rate:g}"
+            )
+
+    def _report(self, state: Any) -> None:
+        if self.minutes is None:
+            report(self.label, state.global_step, state.max_steps)
+        else:
+            report(self.label, min(round(self.spent), round(60 * self.minutes)), round(60 * self.minutes))

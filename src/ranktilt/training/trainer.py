@@ -1,0 +1,241 @@
+"""A training by a trainer of transformers: its folder, arguments, checkpoints, and what its record says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ranktilt._version import __version__
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError, DataWarning, UserError, shorten
+from ranktilt.io.files import cannot_write, require_place, sha256, write_files
+from ranktilt.models import checkpoint
+from ranktilt.models.device import set_threads
+from ranktilt.optional import need
+from ranktilt.training.batches import BatchSampler, EpochRows
+from ranktilt.training.options import Schedule, Trained
+
+RECORD = "training.json"
+"""In a model's folder: how it was trained; without ``figures`` until it is."""
+CHECKPOINTS = ".checkpoints"
+"""The trainer's checkpoints of an unfinished training, in its folder."""
+_STATE = "trainer_state.json"
+_PACKAGES = ("torch", "transformers", "sentence-transformers", "accelerate")
+_LOSS_POINTS = 20
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One training of a model into a folder, which need not exist."""
+
+    label: str
+    """What is trained, for messages."""
+    folder: Path
+    asked: Schedule
+    spec: Mapping[str, Any]
+    """All that the model depends on."""
+    began: float
+
+    @cached_property
+    def finished(self) -> Trained | None:
+        """The model of this very training if it is there; refuses a folder that holds anything else."""
+        try:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise UserError(f"{self.folder}: expected a folder to write to, this is a file")
+            require_place(self.folder / RECORD)
+        except OSError as error:  # a folder on the way may not even be looked into
+            raise cannot_write(self.folder, error) from error
+        file = self.folder / RECORD
+        if not file.is_file():
+            if self.folder.is_dir() and any(self.folder.iterdir()):
+                raise UserError(f"{self.folder}: holds files of something else; name a new folder")
+            return None
+        record = _read(file)
+        self._require_spec(record)
+        if "figures" not in record:
+            return None
+        return Trained(self.folder, record, record["figures"]["steps"])
+
+    def _require_spec(self, record: Mapping[str, Any]) -> None:
+        before, now = record["spec"], json.loads(json.dumps(self.spec))
+        other = [name for name in now if before.get(name) != now[name]]
+        if other:
+            name = other[0]
+            more = f" (and {', '.join(other[1:])})" if len(other) > 1 else ""
+            what = "a model trained" if "figures" in record else "an unfinished training"
+            raise UserError(
+                f"{self.folder}: holds {what} with {name} {shorten(before.get(name))}, asked is {shorten(now[name])}"
+                f"{more}; name another folder, or remove this one"
+            )
+
+    def arguments(self, kind: Any, rows: int, **more: Any) -> Any:
+        """Return the trainer's arguments; `rows` make a batch."""
+        asked = self.asked
+        if asked.device == "cuda" and not need("torch", extra="train", for_=self.label).cuda.is_available():
+            raise UserError(f"{self.label}: torch finds no GPU (--device cuda)")
+        made = kind(
+            output_dir=str(self.folder / CHECKPOINTS), per_device_train_batch_size=rows, learning_rate=asked.rate,
+            weight_decay=asked.weight_decay, warmup_steps=0.1 if asked.warmup_steps is None else asked.warmup_steps,
+            lr_scheduler_type="linear" if asked.minutes is None else "constant", max_steps=asked.steps or -1,
+            num_train_epochs=asked.epochs if asked.minutes is None else 10**6, seed=asked.seed,
+            bf16=asked.precision == "bfloat16", use_cpu=asked.device == "cpu",
+            auto_find_batch_size=True, logging_steps=1, logging_nan_inf_filter=False, save_total_limit=1,
+            restore_callback_states_from_checkpoint=True, report_to="none", disable_tqdm=True,
+            dataloader_pin_memory=False, **{"save_strategy": "no", **more},
+        )  # fmt: skip
+        made._n_gpu = min(made.n_gpu, 1)  # a batch is as large as it is asked for, on any machine
+        return made
+
+    def train(self, trainer: Any, documents: int) -> dict[str, Any]:
+        """Train, from the last checkpoint where there is one; returns the figures. A row has so many documents."""
+        from ranktilt.training.callbacks import Clock
+
+        asked = self.asked
+        clock = Clock(f"{self.label} {self.folder.name}", asked.minutes, asked.rate, time.monotonic() - self.began)
+        trainer.remove_callback(need("transformers.trainer_callback", extra="train", for_=self.label).PrinterCallback)
+        trainer.add_callback(clock)
+        per_epoch = -(-len(trainer.train_dataset) // trainer.args.train_batch_size)
+        self._warn_of_warmup(asked.steps or (None if asked.minutes else asked.epochs * per_epoch))
+        if not (self.folder / RECORD).is_file():
+            write_files({self.folder / RECORD: _json({"spec": dict(self.spec)})})
+        last = last_checkpoint(self.folder)
+        resumed = 0 if last is None else _steps(last)
+        set_threads()
+        with checkpoint.loading(f"{self.folder}: the training cannot go on", for_=self.label):
+            try:
+                trainer.train(resume_from_checkpoint=None if last is None else str(last))
+            except RuntimeError as error:
+                if "No executable batch size" not in str(error):
+                    raise
+                raise UserError(
+                    f"{self.label}: not even a batch of one row fits into memory; cut documents earlier "
+                    "(--max-document-tokens)"
+                ) from error
+        clock = next(one for one in trainer.callback_handler.callbacks if isinstance(one, Clock))
+        pairs = round(trainer.state.epoch * len(trainer.train_dataset)) * documents
+        return {**_figures(trainer, clock.spent, pairs), "resumed": resumed}
+
+    def _warn_of_warmup(self, steps: int | None) -> None:
+        warmup = self.asked.warmup_steps
+        if warmup is not None and steps is not None and warmup >= steps:
+            note = f"{warmup:,} steps of warm-up, {steps:,} in all (--warmup-steps)"
+            warnings.warn(
+                f"{self.label}: the learning rate is still rising when it ends: {note}", DataWarning, stacklevel=3
+            )
+
+    def finish(self, model: Any, base: str, collection: Collection, figures: dict[str, Any]) -> Trained:
+        """Write the model and, last of all, its record."""
+        resumed = figures.pop("resumed")
+        record = {
+            "spec": dict(self.spec), "ranktilt": __version__, "base_model": base, "collection": _origin(collection),
+            "packages": {name: version(name) for name in _PACKAGES}, "figures": figures,
+        }  # fmt: skip
+        with checkpoint.loading(f"{self.folder}: cannot be written", for_=self.label):
+            model.save_pretrained(str(self.folder))
+        write_files({self.folder / RECORD: _json(record)})
+        shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
+        return Trained(self.folder, record, resumed)
+
+
+def trainer_of(base: Any, model: Any, arguments: Any, rows: EpochRows, **more: Any) -> Any:
+    """Return a trainer of sentence-transformers that learns from some rows, by their own batches.
+
+    Version 6.2 makes batches of ``args.train_batch_size``, which ``auto_find_batch_size`` does not change.
+    """
+
+    class Trainer(base):  # type: ignore[misc]  # an optional package: no types
+        def get_train_dataloader(self) -> Any:
+            self.args.per_device_train_batch_size = self._train_batch_size
+            return super().get_train_dataloader()
+
+        def get_batch_sampler(self, dataset: Any, batch_size: int, **_: Any) -> BatchSampler:
+            return BatchSampler(rows, dataset, batch_size)
+
+        def add_model_card_callback(self, *_: Any) -> None:
+            """Leave out statistics of texts, which are drawn anew in each epoch."""
+
+    return Trainer(model, arguments, rows.dataset(), **more)
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Return the last checkpoint that was written to its end: the trainer writes its state last of all."""
+    every = sorted((folder / CHECKPOINTS).glob("checkpoint-*"), key=_number, reverse=True)
+    return next((one for one in every if _steps(one)), None)
+
+
+def _number(place: Path) -> int:
+    return int(place.name.rpartition("-")[2])
+
+
+def _steps(place: Path) -> int:
+    """Steps of a checkpoint; 0 for one that a kill has cut short."""
+    try:
+        return int(json.loads((place / _STATE).read_text(encoding="utf-8"))["global_step"])
+    except (OSError, ValueError, KeyError):
+        return 0
+
+
+def _figures(trainer: Any, seconds: float, pairs: int) -> dict[str, Any]:
+    """What the record says of how it went: steps, pairs, time, evaluations, and the loss as it fell."""
+    state, history = trainer.state, trainer.state.log_history
+    losses = np.array([one["loss"] for one in history if "loss" in one])
+    evaluations = [
+        {"step": one["step"]} | {name.removeprefix("eval_"): value for name, value in one.items() if "eval_" in name}
+        for one in history
+        if any(name.startswith("eval_") for name in one)
+    ]
+    best = [n for n, one in enumerate(evaluations, start=1) if one["step"] == state.best_global_step]
+    return {
+        "threads": need("torch", extra="neural", for_="training").get_num_threads(),
+        "steps": state.global_step,
+        "epochs": round(state.epoch, 3),
+        "batch": trainer.args.per_device_train_batch_size,
+        "pairs": pairs,
+        "seconds": round(seconds, 1),
+        "pairs_per_second": round(pairs / seconds, 1),
+        "loss": [round(float(part.mean()), 4) for part in np.array_split(losses, min(_LOSS_POINTS, len(losses)))],
+        **({"evaluations": evaluations} if evaluations else {}),
+        **({"kept_evaluation": best[0]} if best else {}),
+    }
+
+
+def digest(*parts: Iterable[str] | np.ndarray) -> str:
+    """Hash of all that is learned from: texts and numbers."""
+    whole = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        lines = [part.astype("<i8").tobytes()] if isinstance(part, np.ndarray) else [text.encode() for text in part]
+        for data in lines:
+            whole.update(len(data).to_bytes(8, "little") + data)
+    return whole.hexdigest()
+
+
+def _origin(collection: Collection) -> dict[str, Any]:
+    """Where what is learned from came from: folder, split, and hashes of its files."""
+    files = [Path(str(file)) for file in collection.spec.get("files", ())]
+    hashes = {str(file): sha256(file) for file in files if file.is_file()}
+    return {"path": collection.spec.get("path"), "split": collection.spec.get("split"), "files": hashes}
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(file, f"expected the record of a training as JSON: {error}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("spec"), dict):
+        raise DataError(file, "expected the record of a training, with its spec")
+    return content
