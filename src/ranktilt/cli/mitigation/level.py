@@ -45,7 +45,10 @@ class _Corrections(options.OptionGroup):
         ),
     ] = None
     strengths: Annotated[
-        str, typer.Option("--strengths", metavar="S,S,…", help="Of each method; 1 is the whole that was fitted.")
+        str,
+        typer.Option(
+            "--strengths", metavar="S,S,…", help="Correction strengths to try; 1 applies the full correction."
+        ),
     ] = "0.2,0.4,0.6,0.8,1"
     target: Annotated[
         float | None,
