@@ -5,10 +5,8 @@ import gzip
 import importlib
 import io
 import json
-import os
 import re
 import shlex
-import subprocess
 from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
@@ -678,29 +676,13 @@ def test_one_that_fails_takes_no_other_with_it(cli: Cli, toy_folder: Path, tmp_p
     assert bool(list(tmp_path.rglob("*.trec.gz"))) == (full != "--save"), "a folder of --save is whole or is not there"
 
 
-def deny(folder: Path) -> None:
-    """Make a folder one that nobody can write into, not even root."""
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(folder)], capture_output=True, check=False)
-    if done.returncode:
-        folder.chmod(0o555)
-        if os.access(folder, os.W_OK):
-            pytest.skip("needs a folder that cannot be written")
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--save", "kept"), "kept/table.parquet: expected a file, this is a folder"),
         (("--save", "file"), "--save file: expected a folder, this is a file"),
         (("--save", "half"), "half/runs/1-run.trec.gz: cannot be written: Not a directory"),
-        (("--save", "shut"), "shut/audit.json: cannot be written: "),
-        (("--save", "n" * 300), "cannot be written: File name too long"),
-        (("--json", "new/" + "n" * 300), "cannot be written: File name too long"),
-        (("--json", "shut/there.json"), "shut/there.json: cannot be written: "),
         (("--json", "file/a.json"), "file/a.json: cannot be written: Not a directory"),
-        (("--json", "round"), "round: cannot be written: Too many levels of symbolic links"),
-        (("-o", "lost.html"), "lost.html: cannot be written: "),
-        (("--json", "new", "--per-query", "new/q.csv"), "new cannot be a file and the folder of q.csv"),
         (
             ("--per-query", "kept/audit.json", "--save", "kept"),
             "kept/audit.json: this file is written by --per-query too",
@@ -712,20 +694,13 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_is_ranked(
 ) -> None:
     monkeypatch.chdir(toy_folder.parent)
     monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", lambda *_: pytest.fail("ranked first"))
-    for name in ("kept/table.parquet", "half", "shut"):
+    for name in ("kept/table.parquet", "half"):
         Path(name).mkdir(parents=True)
     Path("file").touch()
     Path("half/runs").touch()
-    Path("round").symlink_to("round")
-    Path("lost.html").symlink_to("shut/there.html")
-    deny(Path("shut"))
-    try:
-        before = sorted(Path().rglob("*"))
-        message = refused(cli, "audit", "toy", "-r", "bm25", *options)
-        assert sorted(Path().rglob("*")) == before
-    finally:
-        subprocess.run(["umount", "shut"], capture_output=True, check=False)
-    assert said in message
+    before = sorted(Path().rglob("*"))
+    assert said in refused(cli, "audit", "toy", "-r", "bm25", *options)
+    assert sorted(Path().rglob("*")) == before
 
 
 def test_json_may_name_the_audit_that_is_saved(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:

@@ -113,22 +113,6 @@ def test_stdout_holds_the_run_and_nothing_else(cli: Cli, toy_folder: Path, tmp_p
     assert files(tmp_path) == before
 
 
-def test_a_device_gets_the_run_and_no_sidecar(process: Cli, toy_folder: Path) -> None:
-    done = process("rank", toy_folder, "-r", "bm25@2", "-o", "/dev/stdout", "--quiet")
-    assert (done.code, done.err) == (0, "")
-    assert [line.split()[0] for line in done.out.splitlines()] == ["q1", "q1", "q2", "q2", "q3", "q3"]
-    assert not Path("/dev/stdout.json").exists()
-
-
-@full_device
-def test_a_full_disk_ends_it_in_one_line(process: Cli, toy_folder: Path) -> None:
-    done = process("rank", toy_folder, "-r", "bm25", "-o", "/dev/full")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == (
-        "ranktilt: /dev/full: cannot be written: No space left on device; free some space or choose another place\n"
-    )
-
-
 def test_a_name_that_ends_in_gz_is_compressed(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     for name in ("run.trec", "run.trec.gz"):
         cli("rank", toy_folder, "-r", "bm25", "-o", tmp_path / name)

@@ -96,20 +96,12 @@ class _Pages:
 
 
 def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS, titles: str = "text") -> Built:
-    """Build NQ320K from the files of Natural Questions, JSON lines, plain or gzip.
+    """Build NQ320K from files of Natural Questions; ``train`` or ``dev`` in a file's name tells which it is.
 
-    They are the simplified training set (``v1.0-simplified_simplified-nq-train.jsonl.gz``) and the development set
-    (``v1.0-simplified_nq-dev-all.jsonl.gz``); ``train`` or ``dev`` in a file's name says which it is. Training files
-    are read first, in any order given. Texts are cut after so many `words`, counted between blanks. With the titles
-    ``"text"`` a text begins with its title, as published, and the field ``title`` stays empty, so that the title is not
-    ranked twice (the column ``page_title`` keeps it); with ``"field"`` the title is in ``title`` only.
-
-    One document a page, in order of appearance, and one query a development question with its page as the only relevant
-    document. A page is known again by its folded title; its first appearance gives the text. `UserError` if there is no
-    development file, a file's name does not say which it is, or an option is unknown; `DataError` names file and line.
-
-    Wang et al., A Neural Corpus Indexer, NeurIPS 2022, whose published notebook counts 109,739 pages; Dai et al.,
-    KDD 2024, sec. 2.2.1. docs/collections.md says which rules are theirs and which are our reading.
+    One document a page, in order of appearance, cut after so many `words`, and one query a development question with
+    its page as the only relevant document. With the titles ``"text"`` a text begins with its title, as published, and
+    ``page_title`` keeps it; with ``"field"`` it is in ``title`` only. Wang et al., NeurIPS 2022; Dai et al., KDD 2024,
+    sec. 2.2.1; docs/collections.md says which rules are theirs and which are our reading.
     """
     if titles not in TITLES:
         raise unknown("place of titles", titles, TITLES)

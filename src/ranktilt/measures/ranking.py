@@ -26,7 +26,6 @@ class Ranking:
 
     @cached_property
     def query(self) -> Ints:
-        """Query of each entry."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     @cached_property

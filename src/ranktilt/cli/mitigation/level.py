@@ -34,8 +34,6 @@ MOST = 300
 
 @dataclass(frozen=True)
 class _Corrections(options.OptionGroup):
-    """Which corrections, and how strong."""
-
     method: Annotated[
         list[str] | None,
         typer.Option(
