@@ -5,10 +5,8 @@ Only `ranktilt.training.SourceBiasEvaluator` imports this module, so that senten
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +16,6 @@ from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.io.cache import Stored, Vectors
-from ranktilt.io.files import cannot_write
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.models.pairs import TextPairs
 from ranktilt.optional import need
@@ -66,8 +63,6 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         What of a document is read.
     batch_size : int, optional
         Texts, or pairs of texts, that the model reads at once.
-    write_csv : bool, optional
-        Whether a row is added to a CSV file where the trainer names a folder for it.
 
     Raises
     ------
@@ -93,7 +88,6 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         depth: int = 100,
         text: str = "title+text",
         batch_size: int = 32,
-        write_csv: bool = True,
     ) -> None:
         super().__init__()
         if not isinstance(collection, Collection):
@@ -106,9 +100,8 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         self.measures = [repr(_relevance(one)) for one in ([measures] if isinstance(measures, str) else measures)]
         self.mixed, self.alone = collection, _only(collection, source)
         self.source, self.name, self.depth, self.text = source, name, depth, text
-        self.batch_size, self.write_csv = batch_size, write_csv
+        self.batch_size = batch_size
         self.first_stage = BM25(k=depth, text=text)
-        self.csv_file = f"SourceBias_evaluation{'_' * bool(name) + name}_results.csv"
         self.primary_metric = f"{self.measures[0]}_{source}_only"
 
     def __call__(
@@ -125,8 +118,6 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
             metrics |= {key: effect.value, f"{key}_low": effect.low, f"{key}_high": effect.high}
         only = audit(self.alone, alone, self.measures, by=None, heads=0).by_group()
         metrics |= {f"{one['measure']}_{self.source}_only": one["mean"] for one in only.iter_rows(named=True)}
-        if output_path is not None and self.write_csv:
-            self._write(Path(output_path), {"epoch": epoch, "steps": steps, **metrics})
         named: dict[str, float] = self.prefix_name_to_metrics(metrics, self.name)
         self.store_metrics_in_model_card_data(model, named, epoch, steps)
         return named
@@ -159,17 +150,6 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
     def _first(self, collection: Collection) -> Run:
         """BM25's documents, which no training changes."""
         return collection.memo((_FOR, self.first_stage), lambda: self.first_stage.rank(collection))
-
-    def _write(self, folder: Path, row: dict[str, Any]) -> None:
-        file = folder / self.csv_file
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            fresh = not file.exists()
-            with file.open("a", newline="", encoding="utf-8") as stream:
-                writer = csv.writer(stream)
-                writer.writerows([row, row.values()] if fresh else [row.values()])
-        except OSError as error:
-            raise cannot_write(file, error) from error
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return what a model card says of the evaluation."""

@@ -272,4 +272,4 @@ class _Trainable:
         from ranktilt.training.evaluator import SourceBiasEvaluator
 
         source = self.found.part.sources[0]
-        return SourceBiasEvaluator(dev, name="dev", source=source, text=self.asked.text, write_csv=False)
+        return SourceBiasEvaluator(dev, name="dev", source=source, text=self.asked.text)

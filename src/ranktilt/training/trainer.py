@@ -19,7 +19,7 @@ import numpy as np
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, DataWarning, UserError, shorten
-from ranktilt.io.files import cannot_write, require_place, sha256, write_files
+from ranktilt.io.files import require_place, sha256, write_files
 from ranktilt.models import checkpoint
 from ranktilt.models.device import set_threads
 from ranktilt.optional import need
@@ -50,12 +50,9 @@ class TrainingRun:
     @cached_property
     def finished(self) -> Trained | None:
         """The model of this very training if it is there; refuses a folder that holds anything else."""
-        try:
-            if self.folder.exists() and not self.folder.is_dir():
-                raise UserError(f"{self.folder}: expected a folder to write to, this is a file")
-            require_place(self.folder / RECORD)
-        except OSError as error:  # a folder on the way may not even be looked into
-            raise cannot_write(self.folder, error) from error
+        if self.folder.exists() and not self.folder.is_dir():
+            raise UserError(f"{self.folder}: expected a folder to write to, this is a file")
+        require_place(self.folder / RECORD)
         file = self.folder / RECORD
         if not file.is_file():
             if self.folder.is_dir() and any(self.folder.iterdir()):
