@@ -87,10 +87,10 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
 
     from ranktilt.training.mining import Miner
     from ranktilt.training.model import find_base_model
-    from ranktilt.training.retriever_set import shared_set
+    from ranktilt.training.training_set import retriever_set
 
     asked = options(folder, alpha=ALPHA)
-    found = shared_set(cut(folder), asked)
+    found = retriever_set(cut(folder), asked)
     rows = Miner(found, asked).rows(0)
     documents = rows.documents[:, 0]
     columns = {

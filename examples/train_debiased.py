@@ -9,17 +9,14 @@ It learns from half of the queries of the collection that RankTilt brings along;
 
 import argparse
 
-import polars as pl
 from datasets import Dataset
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
-)
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 import ranktilt
 from ranktilt.training import DebiasedLoss, SourceBiasEvaluator
+from ranktilt.training.options import RetrieverTraining
+from ranktilt.training.training_set import retriever_set
 
 
 def part_of(collection: ranktilt.Collection, remainder: int) -> ranktilt.Collection:
@@ -27,19 +24,6 @@ def part_of(collection: ranktilt.Collection, remainder: int) -> ranktilt.Collect
     queries = collection.queries.gather_every(2, remainder)
     qrels = collection.qrels.join(queries, left_on="query_id", right_on="id", how="semi")
     return ranktilt.Collection(collection.docs, queries, qrels)
-
-
-def triplets(collection: ranktilt.Collection, human: str, llm: str) -> Dataset:
-    """Rows of a query, a relevant human document, and the language model's rewrite of that document."""
-    texts = pl.DataFrame({"id": collection.ids, "text": collection.texts()})
-    rows = (
-        collection.qrels.filter(pl.col("grade") > 0)
-        .join(collection.queries.select(query_id="id", query="text"), on="query_id")
-        .join(collection.pairs(human, llm), left_on="doc_id", right_on="a")
-        .join(texts.select(doc_id="id", human="text"), on="doc_id")
-        .join(texts.select(b="id", llm="text"), on="b")
-    )
-    return Dataset.from_dict(rows.select("query", "human", "llm").to_dict(as_series=False))
 
 
 parser = argparse.ArgumentParser(description="Fine-tune a retriever that does not favour LLM rewrites.")
@@ -50,23 +34,23 @@ parser.add_argument("--output", default="debiased")
 options = parser.parse_args()
 
 collection = ranktilt.bundled()
-human, llm = collection.sources
+found = retriever_set(part_of(collection, 0), RetrieverTraining())
+rows = [(q, d) for q, documents in enumerate(found.positives) for d in documents]
+data = {
+    "query": [found.queries[q] for q, _ in rows],
+    "human": [found.texts[d] for _, d in rows],
+    "llm": [found.texts[found.twins[d]] for _, d in rows],
+}
 model = SentenceTransformer(options.model)
-loss = DebiasedLoss(model, MultipleNegativesRankingLoss(model), alpha=options.alpha)
-arguments = SentenceTransformerTrainingArguments(
-    options.output,
-    max_steps=options.steps,
-    per_device_train_batch_size=16,
-    eval_strategy="steps",
-    eval_steps=max(options.steps // 2, 1),
-    report_to="none",
-)
 trainer = SentenceTransformerTrainer(
     model,
-    arguments,
-    train_dataset=triplets(part_of(collection, 0), human, llm),
-    loss=loss,
-    evaluator=SourceBiasEvaluator(part_of(collection, 1), source=human, name="dev"),
-)
+    SentenceTransformerTrainingArguments(
+        options.output, max_steps=options.steps, per_device_train_batch_size=16, report_to="none",
+        eval_strategy="steps", eval_steps=max(options.steps // 2, 1),
+    ),
+    train_dataset=Dataset.from_dict(data),
+    loss=DebiasedLoss(model, MultipleNegativesRankingLoss(model), alpha=options.alpha),
+    evaluator=SourceBiasEvaluator(part_of(collection, 1), source=collection.sources[0], name="dev"),
+)  # fmt: skip
 trainer.train()
 model.save_pretrained(options.output)

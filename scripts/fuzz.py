@@ -51,7 +51,7 @@ from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.report import read_result, report_page
 from ranktilt.run import Run
 from ranktilt.training.options import RerankerTraining
-from ranktilt.training.training_set import training_set
+from ranktilt.training.training_set import reranker_set
 
 LIMIT = 5
 """Seconds that a case may take."""
@@ -170,7 +170,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "cells": lambda at: read_cells(at / "cells.csv"), "manifest": earlier, "output": require_ours,
         "prompt": lambda at: template(at / "prompt.txt").render("text"), "journal": kept,
         "queries": lambda at: read_queries(at / "queries.tsv"),
-        "triples": lambda at: training_set(pairs, RerankerTraining(triples=str(at / "t.tsv"))),
+        "triples": lambda at: reranker_set(pairs, RerankerTraining(triples=str(at / "t.tsv"))),
     }  # fmt: skip
     return {name: (read[name], content_of(folder / name)) for name in NAMES}
 

@@ -27,7 +27,7 @@ def test_bad_strengths() -> None:
     with refused("--debias: expected a number of at least 0, or paper, got 'much'"):
         sweep_alphas(["much"], None)
     for text in ("-1", "nan", "inf"):
-        with refused(f"training: expected an alpha of at least 0, got {float(text)}"):
+        with refused(f"training: expected alpha of at least 0, got {float(text)}"):
             sweep_alphas([text], None)
 
 

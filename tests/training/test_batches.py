@@ -1,5 +1,6 @@
 """What an epoch shows: each positive once with its own negatives, like lengths together, nothing that disturbs."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,6 @@ import pytest
 from ranktilt.training.batches import BatchSampler, EpochRows, Rows
 from ranktilt.training.cross_encoder import epoch_rows
 from ranktilt.training.options import RerankerTraining
-from ranktilt.training.training_set import TrainingQuery, TrainingSet
 
 pytestmark = pytest.mark.neural
 SIZES = [(3, 5), (1, 9), (6, 2), (4, 7)]  # positives and negatives of each query
@@ -16,13 +16,15 @@ SIZES = [(3, 5), (1, 9), (6, 2), (4, 7)]  # positives and negatives of each quer
 
 def made(sizes: list[tuple[int, int]] = SIZES, **options: Any) -> EpochRows:
     """Each query has documents of its own, of any length: its positives, then its negatives."""
-    queries, place = [], 0
-    for number, (good, bad) in enumerate(sizes):
-        positives, negatives = np.arange(place, place + good), np.arange(place + good, place + good + bad)
-        queries.append(TrainingQuery(f"q{number}", positives, (negatives,) * good))
-        place += good + bad
-    lengths = np.random.default_rng(1).integers(5, 200, place)
-    learned = TrainingSet(tuple(queries), ["d" * length for length in lengths], np.arange(place), 0, 0)
+    starts = np.cumsum([0, *map(sum, sizes)])
+    learned = SimpleNamespace(
+        queries=[f"q{number}" for number in range(len(sizes))],
+        texts=["d" * length for length in np.random.default_rng(1).integers(5, 200, starts[-1])],
+        positives=[np.arange(at, at + good) for at, (good, _) in zip(starts, sizes, strict=False)],
+        negatives=[
+            (np.arange(at + good, at + good + bad),) * good for at, (good, bad) in zip(starts, sizes, strict=False)
+        ],
+    )
     return epoch_rows(learned, RerankerTraining(**{"negatives_per_positive": 3, "batch": 16, **options}), None)
 
 
@@ -74,7 +76,7 @@ def test_rows_of_like_length_share_a_batch_and_lengths_are_mixed_over_batches() 
 def test_what_disturbs_each_other_is_kept_apart_where_there_is_room() -> None:
     queries, documents = np.arange(8), np.arange(8).reshape(8, 1)
     barred = [frozenset({q, q ^ 1}) for q in range(8)]  # each query's neighbour is relevant to it too
-    rows = EpochRows(lambda _: Rows(queries, documents), 8, ["q"] * 8, ["d"] * 8, None, 0, barred)
+    rows = EpochRows(lambda _: Rows(queries, documents), 8, ["q"] * 8, ["d"] * 8, None, 0, barred=barred)
     for batch in batches(rows):
         assert len({row // 2 for row in batch}) == 4
     assert sorted(map(len, batches(rows, size=8))) == [8]

@@ -16,7 +16,7 @@ from ranktilt.progress import listening
 from ranktilt.training.batches import BatchSampler
 from ranktilt.training.cross_encoder import epoch_rows, train_cross_encoder
 from ranktilt.training.options import RerankerTraining, Trained
-from ranktilt.training.training_set import training_set
+from ranktilt.training.training_set import reranker_set
 from tests.toy import no_room
 from tests.training.material import MARK, QUICK, WORDS, marked, marked_folder
 
@@ -81,7 +81,7 @@ def test_the_first_loss_by_hand(tiny: Path, tmp_path: Path, loss: str, alpha: fl
     asked = replace(QUICK, steps=1, rate=1e-12, loss=loss, alpha=alpha)
     trained = train(tiny, tmp_path / "model", asked)
     model = library.CrossEncoder(str(trained.folder), device="cpu")
-    rows = epoch_rows(training_set(marked(), asked), asked, model.tokenizer)
+    rows = epoch_rows(reranker_set(marked(), asked), asked, model.tokenizer)
     batch = next(iter(BatchSampler(rows, None, asked.rows)))
     columns = rows.columns({"row": batch})
 

@@ -10,15 +10,15 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
 from ranktilt.training.mining import Mined, Miner
 from ranktilt.training.options import RetrieverTraining
-from ranktilt.training.retriever_set import RetrieverSet, shared_set
+from ranktilt.training.training_set import TrainingSet, retriever_set
 from tests.toy import collection_of
 from tests.training.material import WORDS, marked
 
 BM = RetrieverTraining(mine="bm25", negatives_per_positive=2, batch=8, depth=6)
 
 
-def learned(collection: Collection | None = None) -> RetrieverSet:
-    return shared_set(marked() if collection is None else collection, RetrieverTraining())
+def learned(collection: Collection | None = None) -> TrainingSet:
+    return retriever_set(marked() if collection is None else collection, RetrieverTraining())
 
 
 def test_in_batch_mines_nothing() -> None:
@@ -75,7 +75,7 @@ def test_a_teacher_that_leaves_documents_out_is_refused() -> None:
         Miner(learned(), RetrieverTraining(mine="cross"), Forgetful()).epoch()
 
 
-def random_vectors(found: RetrieverSet, seed: int = 0) -> tuple[Vectors, Vectors, bool]:
+def random_vectors(found: TrainingSet, seed: int = 0) -> tuple[Vectors, Vectors, bool]:
     rng = np.random.default_rng(seed)
     shapes = (len(found.queries), 8), (found.part.docs.height, 8)
     queries, documents = (rng.normal(size=shape).astype(np.float32) for shape in shapes)

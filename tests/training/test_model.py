@@ -56,13 +56,13 @@ def test_dropout_is_switched_off(changed: Changed) -> None:
 
 def test_texts_are_cut_at_tokens(tiny: Path) -> None:
     tokenizer = load(tiny).tokenizer
-    assert cut_texts(tokenizer, ["ab cd ef", "ab", "", "a-b  c", "abcd"], 3, "") == ["ab c", "ab", "", "a-b", "abc"]
+    assert cut_texts(tokenizer, 3, ["ab cd ef", "ab", "", "a-b  c", "abcd"]) == ["ab c", "ab", "", "a-b", "abc"]
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("abc d-1."), size)) for size in rng.integers(0, 40, 200)]
-    kept = cut_texts(tokenizer, texts, 7, "cutting")
+    kept = cut_texts(tokenizer, 7, texts)
     assert max(len(ids) for ids in tokenizer(kept, add_special_tokens=False)["input_ids"]) == 7
     assert all(whole.startswith(part) for whole, part in zip(texts, kept, strict=True))
-    assert cut_texts(None, texts, 7, "cutting") == texts
+    assert cut_texts(None, 7, texts) == texts
 
 
 def test_the_limit_counts_special_tokens(tiny: Path) -> None:

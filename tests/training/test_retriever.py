@@ -19,7 +19,6 @@ import pytest
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.progress import listening
 from ranktilt.rankers.dense.retriever import Dense
@@ -31,7 +30,7 @@ from ranktilt.training.training_set import of_sources
 from tests.house.tree import ROOT
 from tests.refusals import refused
 from tests.toy import collection_of
-from tests.training.material import WORDS, marked, marked_folder
+from tests.training.material import WORDS, marked
 from tests.training.test_mining import Contrary
 
 pytestmark = pytest.mark.neural
@@ -313,10 +312,7 @@ def mistake(action: Callable[[], object]) -> str:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"alpha": -0.1}, "training: expected alpha of at least 0, got -0.1"),
         ({"mine": "bm26"}, "unknown mining scheme 'bm26'; did you mean 'bm25'? (valid: in-batch, bm25, ann, cross)"),
-        ({"variant": "thesis"}, "unknown variant of the constraint 'thesis'"),
-        ({"loss": "MultipleNegativesLoss"}, "unknown loss 'MultipleNegativesLoss'"),
         ({"loss": "TripletLoss:x"}, "cannot read loss 'TripletLoss:x': expected Name(option=value,…)"),
         ({"loss": "TripletLoss(margn=1)", "mine": "bm25"}, "train retriever: TripletLoss(margn=1): "),
         (
@@ -327,7 +323,6 @@ def mistake(action: Callable[[], object]) -> str:
         ({"loss": "MarginMSELoss", "mine": "bm25"}, "train retriever: MarginMSELoss learns from a teacher's scores;"),
         ({"mine": "cross"}, "train retriever: mine=cross needs a teacher (a cross-encoder, as a ranker), and no other"),
         ({"patience": 2}, "train retriever: patience needs dev queries to judge each epoch by"),
-        ({"device": "abacus"}, "training: expected cpu or cuda as device, got 'abacus'"),
     ],
 )
 def test_mistakes_are_refused_before_any_work(tiny: Path, tmp_path: Path, options: dict[str, Any], said: str) -> None:
@@ -346,16 +341,3 @@ def test_models_that_cannot_be_trained(tiny: Path, tmp_path: Path) -> None:
     (pickled / "pytorch_model.bin").write_bytes(b"\\x80\\x04K\\x01.")
     assert "pickled" in mistake(lambda: train(pickled, tmp_path / "model"))
     assert not (tmp_path / "model").exists()
-
-
-def test_a_finished_training_is_not_made_again(tiny: Path, tmp_path: Path) -> None:
-    train(tiny, tmp_path / "model")
-    before = (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns
-    assert train(tiny, tmp_path / "model").resumed == 5
-    assert (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns == before
-
-
-def test_the_record_names_its_files(tiny: Path, tmp_path: Path) -> None:
-    folder = marked_folder(tmp_path / "data")
-    trained = train(tiny, tmp_path / "model", collection=load(folder, split="train"))
-    assert (trained.record["collection"]["path"], trained.record["collection"]["split"]) == (str(folder), "train")

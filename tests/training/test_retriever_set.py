@@ -6,7 +6,7 @@ import pytest
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.training.options import RetrieverTraining
-from ranktilt.training.retriever_set import RetrieverSet, shared_set
+from ranktilt.training.training_set import TrainingSet, retriever_set
 from tests.refusals import refused
 from tests.toy import collection_of
 
@@ -27,8 +27,8 @@ def fruit(docs: list[dict[str, str]] = DOCS, qrels: dict[str, dict[str, int]] = 
     return collection_of(docs, QUERIES, qrels)
 
 
-def found(**options: object) -> RetrieverSet:
-    return shared_set(fruit(), RetrieverTraining(**options))  # type: ignore[arg-type]
+def found(**options: object) -> TrainingSet:
+    return retriever_set(fruit(), RetrieverTraining(**options))  # type: ignore[arg-type]
 
 
 def test_the_first_source_is_learned_from_and_grades_above_0_are_relevant() -> None:
@@ -42,7 +42,7 @@ def test_the_first_source_is_learned_from_and_grades_above_0_are_relevant() -> N
 def test_versions_and_copies_of_what_is_relevant_are_no_negatives() -> None:
     assert [rows.tolist() for rows in found().barred] == [[0, 1, 3], [2]]
     judged_elsewhere = fruit(qrels={"q": {"b": 1, "a-llm": 1}})
-    assert [rows.tolist() for rows in shared_set(judged_elsewhere, RetrieverTraining()).barred] == [[0, 1]]
+    assert [rows.tolist() for rows in retriever_set(judged_elsewhere, RetrieverTraining()).barred] == [[0, 1]]
 
 
 def test_each_document_knows_its_twin() -> None:
@@ -57,20 +57,20 @@ def test_each_document_knows_its_twin() -> None:
 
 def test_trainings_on_one_collection_share_it() -> None:
     collection = fruit()
-    first = shared_set(collection, RetrieverTraining())
-    assert shared_set(collection, RetrieverTraining(alpha=0.5, seed=3)) is first
-    assert shared_set(collection, RetrieverTraining(text="text")) is not first
+    first = retriever_set(collection, RetrieverTraining())
+    assert retriever_set(collection, RetrieverTraining(alpha=0.5, seed=3)) is first
+    assert retriever_set(collection, RetrieverTraining(text="text")) is not first
 
 
 def test_no_twin_is_refused_only_where_there_is_a_constraint() -> None:
     alone = fruit([one for one in DOCS if one["source"] == "human"])
-    assert (shared_set(alone, RetrieverTraining()).twins == np.arange(4)).all()
+    assert (retriever_set(alone, RetrieverTraining()).twins == np.arange(4)).all()
     words = "and the constraint compares the two; write them: ranktilt rewrite DIR --split train --llm MODEL -o NEW"
     with refused(f"the collection: no relevant document of source 'human' has a twin, {words}"):
-        shared_set(alone, RetrieverTraining(alpha=0.1))
+        retriever_set(alone, RetrieverTraining(alpha=0.1))
     unrelated = fruit([*alone.docs.select("id", "text", "source", "origin").to_dicts(), DOCS[5]], {"q": {"b": 1}})
     with refused(f"the collection: no relevant document of source 'human' has a twin of source 'llm', {words}"):
-        shared_set(unrelated, RetrieverTraining(variant="code"))
+        retriever_set(unrelated, RetrieverTraining(variant="code"))
 
 
 def test_twins_of_another_source_than_what_is_learned_from() -> None:

@@ -12,7 +12,7 @@ import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.training.options import RerankerTraining
-from ranktilt.training.training_set import named_sources, training_set
+from ranktilt.training.training_set import named_sources, reranker_set
 from tests.refusals import refused
 from tests.toy import Row, Table, collection_of, toy
 from tests.training.material import WORDS, marked
@@ -20,12 +20,10 @@ from tests.training.material import WORDS, marked
 
 def learned(collection: Collection, **options: object) -> dict[str, tuple[set[str], set[str]]]:
     """Texts of positives and negatives by text of the query."""
-    found = training_set(collection, RerankerTraining(**options))  # type: ignore[arg-type]
+    found = reranker_set(collection, RerankerTraining(**options))  # type: ignore[arg-type]
     return {
-        lesson.query: tuple(
-            {found.documents[i] for i in rows} for rows in (lesson.positives, np.concatenate(lesson.negatives))
-        )  # type: ignore[misc]
-        for lesson in found.queries
+        query: ({found.texts[i] for i in positives}, {found.texts[i] for i in np.concatenate(negatives)})
+        for query, positives, negatives in zip(found.queries, found.positives, found.negatives, strict=True)
     }
 
 
@@ -59,7 +57,7 @@ def test_a_relevant_document_that_bm25_does_not_find_is_not_learned() -> None:
 def test_all_that_is_relevant_is_learned_when_asked_for() -> None:
     qrels = {"q": {"good": 1, "far": 1}}
     assert learned(apples(qrels=qrels), positives="all") == {"red apples": ({"red apples", "blue sky"}, {"red cars"})}
-    found, every = (training_set(apples(qrels=qrels), RerankerTraining(positives=kind)) for kind in (None, "all"))
+    found, every = (reranker_set(apples(qrels=qrels), RerankerTraining(positives=kind)) for kind in (None, "all"))
     assert (found.skipped_positives, every.skipped_positives) == (1, 0)
 
 
@@ -81,15 +79,15 @@ def test_random_negatives_are_any_documents_that_are_not_relevant() -> None:
 
 def test_each_positive_has_random_negatives_of_its_own() -> None:
     given = RerankerTraining(negatives="random:40", seed=5)
-    first, again, other = (training_set(marked(), replace(given, seed=seed)) for seed in (5, 5, 6))
-    pools = [[pool.tolist() for query in found.queries for pool in query.negatives] for found in (first, again, other)]
+    first, again, other = (reranker_set(marked(), replace(given, seed=seed)) for seed in (5, 5, 6))
+    pools = [[pool.tolist() for pools in found.negatives for pool in pools] for found in (first, again, other)]
     assert pools[0] == pools[1] != pools[2]
     assert len(pools[0]) == 2 * len(WORDS)
     assert all(len(set(pool)) == 40 for pool in pools[0])
     assert len({tuple(pool) for pool in pools[0]}) == len(pools[0])
-    for query in first.queries:
-        texts = {first.documents[row] for pool in query.negatives for row in pool}
-        assert not any(text.startswith(f"{query.query} zz") for text in texts)
+    for query, negatives in zip(first.queries, first.negatives, strict=True):
+        texts = {first.texts[row] for pool in negatives for row in pool}
+        assert not any(text.startswith(f"{query} zz") for text in texts)
     drawn = np.bincount([row for pool in pools[0] for row in pool], minlength=240)
     assert drawn.min() > 0  # 1,600 draws reach every one of 240 documents
 
@@ -119,20 +117,20 @@ def test_queries_without_a_positive_or_a_negative_are_counted_and_left_out() -> 
     docs = [{"id": name, "text": name} for name in ("red apples", "red cars", "old clock", "sea")]
     queries = {"q1": "red apples", "q2": "old clock", "q3": "boats"}
     qrels = {"q1": {"red apples": 1}, "q2": {"old clock": 1}, "q3": {"sea": 1}}
-    found = training_set(collection_of(docs, queries, qrels), RerankerTraining())
-    assert [lesson.query for lesson in found.queries] == ["red apples"]
+    found = reranker_set(collection_of(docs, queries, qrels), RerankerTraining())
+    assert found.queries == ["red apples"]
     assert found.skipped == 2
 
 
 def test_only_the_documents_of_the_sources_are_learned_from() -> None:
     both = marked()
-    assert {text[-1] for text in training_set(both, RerankerTraining(sources=("human",))).documents} == {"h"}
+    assert {text[-1] for text in reranker_set(both, RerankerTraining(sources=("human",))).texts} == {"h"}
     for positives, negatives in learned(both, sources=["human"]).values():
         assert len(positives) == 2
         assert len(negatives) == 4
     # Nobody judged the other side, but its versions of relevant documents are no negatives.
     with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
-        training_set(both, RerankerTraining(sources=("llm",)))
+        reranker_set(both, RerankerTraining(sources=("llm",)))
 
 
 def test_versions_of_other_sources_count_when_a_source_is_chosen() -> None:
@@ -161,27 +159,20 @@ def test_a_negative_is_never_relevant_nor_a_version_of_what_is(grades: list[int]
     assert {d["source"] for d in docs if d["text"] in positives | negatives} <= wanted
 
 
-def test_places_lead_to_the_texts_of_the_chosen_documents() -> None:
-    found = training_set(marked(), RerankerTraining(sources=("human",)))
-    assert len(found.documents) == 6 * len(WORDS)
-    lesson = next(one for one in found.queries if one.query == "wcd")
-    assert sorted(found.documents[i] for i in lesson.positives) == ["wcd zz g h", "wcd zz h h"]
-
-
 def test_an_unknown_source_is_named() -> None:
     with pytest.raises(UserError, match=r"unknown source 'hunan'; did you mean 'human'\? \(valid: human, llm\)"):
-        training_set(toy(), RerankerTraining(sources=("hunan",)))
+        reranker_set(toy(), RerankerTraining(sources=("hunan",)))
 
 
 def test_nothing_relevant_is_an_error() -> None:
     with pytest.raises(UserError, match=r"^the collection: no document is judged relevant; there is nothing"):
-        training_set(apples(qrels={"q": {"bad": 0}}), RerankerTraining())
+        reranker_set(apples(qrels={"q": {"bad": 0}}), RerankerTraining())
 
 
 def test_nothing_found_is_an_error() -> None:
     expected = "BM25 finds no relevant document beside others among its best 100; there is nothing to learn"
     with pytest.raises(UserError, match=expected):
-        training_set(apples(qrels={"q": {"far": 1}}), RerankerTraining())
+        reranker_set(apples(qrels={"q": {"far": 1}}), RerankerTraining())
 
 
 def test_judgments_of_what_is_not_there_do_not_count() -> None:
@@ -208,12 +199,10 @@ def test_llm_is_the_source_beside_the_first() -> None:
 
 def test_limits_are_drawn_by_the_seed_and_leave_no_false_negatives() -> None:
     first, again, other = (
-        training_set(marked(), RerankerTraining(sources=("human",), limits=(("human", 9),), seed=seed))
+        reranker_set(marked(), RerankerTraining(sources=("human",), limits=(("human", 9),), seed=seed))
         for seed in (1, 1, 2)
     )
-    assert sum(len(query.positives) for query in first.queries) == 9
-    chosen = [
-        {found.documents[d] for query in found.queries for d in query.positives} for found in (first, again, other)
-    ]
+    assert sum(map(len, first.positives)) == 9
+    chosen = [{int(d) for rows in found.positives for d in rows} for found in (first, again, other)]
     assert chosen[0] == chosen[1] != chosen[2]
-    assert not any("zz" in first.documents[d] for query in first.queries for pool in query.negatives for d in pool)
+    assert not any("zz" in first.texts[d] for pools in first.negatives for pool in pools for d in pool)

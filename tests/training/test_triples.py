@@ -9,7 +9,7 @@ import pytest
 from ranktilt.errors import DataError
 from ranktilt.generation.triples import TripleRules, triples
 from ranktilt.training.options import RerankerTraining
-from ranktilt.training.training_set import of_sources, training_set
+from ranktilt.training.training_set import of_sources, reranker_set
 from tests.refusals import refused
 from tests.toy import collection_of, write
 from tests.training.material import WORDS, marked
@@ -26,13 +26,13 @@ FRUIT = collection_of(
 
 def learned(path: Path, **options: object) -> dict[str, list[tuple[str, list[str]]]]:
     """Positives of each query, each with what it is learned against."""
-    found = training_set(FRUIT, RerankerTraining(triples=str(path), text="text", **options))  # type: ignore[arg-type]
+    found = reranker_set(FRUIT, RerankerTraining(triples=str(path), text="text", **options))  # type: ignore[arg-type]
     return {
-        query.query: [
-            (found.documents[good], [found.documents[row] for row in pool])
-            for good, pool in zip(query.positives, query.negatives, strict=True)
+        query: [
+            (found.texts[good], [found.texts[row] for row in pool])
+            for good, pool in zip(positives, negatives, strict=True)
         ]
-        for query in found.queries
+        for query, positives, negatives in zip(found.queries, found.positives, found.negatives, strict=True)
     }
 
 
@@ -53,7 +53,7 @@ def test_ids_and_texts(tmp_path: Path, lines: list[str]) -> None:
 
 def test_what_no_triple_names_is_counted(tmp_path: Path) -> None:
     write(tmp_path / "t.tsv", "q2\tb\tc\n")
-    found = training_set(FRUIT, RerankerTraining(triples=str(tmp_path / "t.tsv")))
+    found = reranker_set(FRUIT, RerankerTraining(triples=str(tmp_path / "t.tsv")))
     assert (found.skipped, found.skipped_positives) == (1, 2)
 
 
@@ -61,14 +61,14 @@ def test_what_no_triple_names_is_counted(tmp_path: Path) -> None:
 def test_what_is_written_is_what_is_read(tmp_path: Path, form: str) -> None:
     human = of_sources(marked(), ["human"])
     (tmp_path / "t.tsv").write_bytes(b"".join(triples(human, TripleRules(negatives=7), form=form)))
-    found = training_set(marked(), RerankerTraining(triples=str(tmp_path / "t.tsv"), sources=("human",)))
+    found = reranker_set(marked(), RerankerTraining(triples=str(tmp_path / "t.tsv"), sources=("human",)))
     assert (len(found.queries), found.skipped_positives) == (len(WORDS), 0)
-    assert {len(pool) for query in found.queries for pool in query.negatives} == {7}
-    rows = {text: row for row, text in enumerate(found.documents)}
+    assert {len(pool) for pools in found.negatives for pool in pools} == {7}
+    rows = {text: row for row, text in enumerate(found.texts)}
     written = [line.split("\t") for line in (tmp_path / "t.tsv").read_text().splitlines()]
     texts = dict(marked().docs.select("id", "text").iter_rows()) if form == "ids" else {t: t for t in rows}
     negatives = [rows[texts[line[2]]] for line in written]
-    assert np.concatenate([pool for query in found.queries for pool in query.negatives]).tolist() == negatives
+    assert np.concatenate([pool for pools in found.negatives for pool in pools]).tolist() == negatives
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_documents_of_other_sources_are_none_to_learn_from(tmp_path: Path) -> No
         f"{path}:1: the collection has no document to learn from 'wcd0-llm'; are these the triples of another "
         "collection?", DataError,
     ):  # fmt: skip
-        training_set(marked(), RerankerTraining(triples=str(path), sources=("human",)))
+        reranker_set(marked(), RerankerTraining(triples=str(path), sources=("human",)))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.model import find_base_model, require_encoder
 from ranktilt.training.options import RerankerTraining
-from ranktilt.training.training_set import copies_of_text, named_sources, training_set
+from ranktilt.training.training_set import copies_of_text, named_sources, reranker_set
 
 FULL = 1000
 """Depth of the paper, to which the first stage is measured."""
@@ -216,7 +216,7 @@ def _plans(train: Collection, bodies: Mapping[str, str], options: StudyOptions) 
     learned = [*(((name,), ()) for name in sides), *((tuple(dict(found)), found) for found in curve)]
     for sources, limits in learned:
         # Refuses what has nothing to learn from, of which BM25 finds no relevant document, or fewer than are asked for.
-        training_set(train, replace(options.training, sources=sources, limits=limits, alpha=0.0))
+        reranker_set(train, replace(options.training, sources=sources, limits=limits, alpha=0.0))
     return [
         TrainedRanker(body, sources, seed, "", limits, tuned)
         for body, tuned in [(body, tuned_for(model)) for body, model in bodies.items()]

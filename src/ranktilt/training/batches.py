@@ -14,6 +14,7 @@ from ranktilt.optional import need
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Cut = Callable[[list[str]], list[str]]
 Negatives = Callable[[np.random.Generator, int, int], tuple[list[int], list[float]]]
 """Negatives of a query's positive by its place, and what a teacher gives it and them, if there is one."""
 _MEGA = 32  # batches among which lengths are sorted
@@ -64,6 +65,8 @@ class EpochRows:
     twins: Ints | None
     """Where each document's twin stands in `documents`, its own place where it has none; None without a constraint."""
     seed: int
+    cut_queries: Cut = list
+    cut_documents: Cut = list
     barred: Sequence[frozenset[int]] | None = None
     """Documents that may share no batch with each query, where there is room for that."""
 
@@ -85,15 +88,16 @@ class EpochRows:
         rows, chosen = self.of_epoch(self.epoch), np.array(batch["row"])
         documents, pairs = rows.documents[chosen], rows.documents.shape[1] == 1
         labels = None if rows.labels is None else rows.labels[chosen]
-        columns = {"query": [self.queries[q] for q in rows.queries[chosen]]}
-        columns["document"] = [self.documents[d] for d in documents[:, 0]]
+        columns = {"query": self.cut_queries([self.queries[q] for q in rows.queries[chosen]])}
+        columns["document"] = self.cut_documents([self.documents[d] for d in documents[:, 0]])
         if self.twins is not None:
             found = self.twins[documents[:, 0]]
             has = found != documents[:, 0]
             has &= (labels == 1) if labels is not None and pairs else True
-            columns["twin"] = [self.documents[d] if one else "" for d, one in zip(found, has, strict=True)]
+            twins = [self.documents[d] if one else "" for d, one in zip(found, has, strict=True)]
+            columns["twin"] = self.cut_documents(twins)
         for number, side in enumerate(documents[:, 1:].T, start=1):
-            columns[f"negative{number}"] = [self.documents[d] for d in side]
+            columns[f"negative{number}"] = self.cut_documents([self.documents[d] for d in side])
         return columns if labels is None else {**columns, "label": labels.tolist()}
 
 

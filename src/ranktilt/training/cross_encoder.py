@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ranktilt.training.batches import EpochRows, Rows, draw_rows
 from ranktilt.training.model import FOR, cut_texts, find_base_model, new_cross_encoder, require_encoder, without_dropout
 from ranktilt.training.options import RerankerTraining, Trained
 from ranktilt.training.trainer import TrainingRun, digest, trainer_of
-from ranktilt.training.training_set import TrainingSet, training_set
+from ranktilt.training.training_set import TrainingSet, reranker_set
 
 
 def train_cross_encoder(
@@ -60,11 +61,10 @@ def train_cross_encoder(
     """
     began, asked = time.monotonic(), options or RerankerTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)
-    found = training_set(collection, asked)
-    texts = digest([one.query for one in found.queries], found.documents, found.twins)
-    places = digest(*(rows for one in found.queries for rows in (one.positives, *one.negatives)))
-    body = fingerprint(find_base_model(str(model)))
-    spec = {"kind": "cross-encoder", **asdict(asked), "body": body, "data": f"{texts} {places}"}
+    found = reranker_set(collection, asked)
+    body, pools = fingerprint(find_base_model(str(model))), [rows for pools in found.negatives for rows in pools]
+    data = digest(found.queries, found.texts, found.twins, *found.positives, *pools)
+    spec = {"kind": "cross-encoder", **asdict(asked), "body": body, "data": data}
     run = TrainingRun(FOR, Path(folder), asked, spec, began)
     if run.finished is not None:
         return run.finished
@@ -77,7 +77,7 @@ def train_cross_encoder(
     trainer = trainer_of(library.CrossEncoderTrainer, made, arguments, rows, loss=_loss(made, asked))
     figures = run.train(trainer, 1 if asked.loss == "binary" else 1 + asked.negatives_per_positive)
     figures |= {
-        "queries": len(found.queries), "positives": sum(len(one.positives) for one in found.queries),
+        "queries": len(found.queries), "positives": sum(map(len, found.positives)),
         "skipped_queries": found.skipped, "skipped_positives": found.skipped_positives,
     }  # fmt: skip
     return run.finish(made, str(model), collection, figures)
@@ -85,22 +85,24 @@ def train_cross_encoder(
 
 def epoch_rows(found: TrainingSet, asked: RerankerTraining, tokenizer: Any) -> EpochRows:
     """Draw positives, negatives and order anew in each epoch; negatives with repeats where there are too few."""
-    queries = cut_texts(tokenizer, [one.query for one in found.queries], asked.max_query_tokens, f"{FOR}: queries")
-    documents = cut_texts(tokenizer, found.documents, asked.max_document_tokens, f"{FOR}: documents")
-    positives, count = [one.positives for one in found.queries], asked.negatives_per_positive
+    count = asked.negatives_per_positive
 
     def negatives(rng: np.random.Generator, query: int, place: int) -> tuple[list[int], list[float]]:
-        pool = found.queries[query].negatives[place]
+        pool = found.negatives[query][place]
         return rng.choice(pool, count, replace=len(pool) < count).tolist(), []
 
     def draw(epoch: int) -> Rows:
         rng = np.random.default_rng([asked.seed, epoch])
-        rows = draw_rows(rng, positives, asked.positives_per_query, negatives, count)
+        rows = draw_rows(rng, found.positives, asked.positives_per_query, negatives, count)
         return rows.pairs() if asked.loss == "binary" else rows
 
-    size = sum(len(rows[: asked.positives_per_query]) for rows in positives)
-    size *= 1 + count if asked.loss == "binary" else 1
-    return EpochRows(draw, size, queries, documents, found.twins if asked.alpha else None, asked.seed)
+    size = sum(len(rows[: asked.positives_per_query]) for rows in found.positives)
+    return EpochRows(
+        draw, size * (1 + count if asked.loss == "binary" else 1), found.queries, found.texts,
+        found.twins if asked.alpha else None, asked.seed,
+        cut_queries=partial(cut_texts, tokenizer, asked.max_query_tokens),
+        cut_documents=partial(cut_texts, tokenizer, asked.max_document_tokens),
+    )  # fmt: skip
 
 
 def _loss(model: Any, asked: RerankerTraining) -> Any:

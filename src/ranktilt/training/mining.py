@@ -16,7 +16,7 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run, collection_rows
 from ranktilt.training.batches import Floats, Ints, Rows, draw_rows
 from ranktilt.training.options import RetrieverTraining
-from ranktilt.training.retriever_set import RetrieverSet
+from ranktilt.training.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Mined:
 class Miner:
     """Finds negatives by one scheme; what BM25 and a teacher find stays the same over epochs and trainings."""
 
-    found: RetrieverSet
+    found: TrainingSet
     asked: RetrieverTraining
     teacher: Ranker | None = None
     encode: Callable[[], tuple[Vectors, Vectors, bool]] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,8 @@ from typing import Any
 from ranktilt.errors import UserError
 from ranktilt.models import catalogue, checkpoint
 from ranktilt.optional import need
-from ranktilt.progress import report
 
 FOR = "train cross-encoder"
-_TEXTS_AT_ONCE = 1024
 
 
 def find_base_model(name: str) -> Path:
@@ -66,19 +64,13 @@ def new_cross_encoder(folder: Path, limit: int, seed: int) -> Any:
         return library.CrossEncoder(modules=[body], device="cpu", activation_fn=torch.nn.Identity())
 
 
-def cut_texts(tokenizer: Any, texts: Sequence[str], most: int, label: str) -> list[str]:
+def cut_texts(tokenizer: Any, most: int, texts: list[str]) -> list[str]:
     """Cut texts at a number of tokens, where the tokenizer says which characters these are."""
     if not getattr(tokenizer, "is_fast", False):
-        return list(texts)
-    kept = list[str]()
-    for start in range(0, len(texts), _TEXTS_AT_ONCE):
-        part = list(texts[start : start + _TEXTS_AT_ONCE])
-        found = tokenizer(
-            part, add_special_tokens=False, truncation=True, max_length=most, return_offsets_mapping=True
-        )["offset_mapping"]
-        kept += [text[: at[-1][1]] if at else "" for text, at in zip(part, found, strict=True)]
-        report(label, len(kept), len(texts))
-    return kept
+        return texts
+    asked = {"add_special_tokens": False, "truncation": True, "max_length": most, "return_offsets_mapping": True}
+    found = tokenizer(texts, **asked)["offset_mapping"]
+    return [text[: at[-1][1]] if at else "" for text, at in zip(texts, found, strict=True)]
 
 
 def without_dropout(model: Any) -> None:

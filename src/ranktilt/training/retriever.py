@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from ranktilt.training.batches import EpochRows, Rows
 from ranktilt.training.mining import Miner
 from ranktilt.training.model import cut_texts, without_dropout
 from ranktilt.training.options import RetrieverTraining, Trained
-from ranktilt.training.retriever_set import RetrieverSet, shared_set
 from ranktilt.training.trainer import TrainingRun, digest, trainer_of
+from ranktilt.training.training_set import TrainingSet, retriever_set
 
 FOR = "train retriever"
 ROWS, SCORES, PAIRS = "rows", "scores", "pairs"
@@ -93,7 +94,7 @@ def train_retriever(
     began, asked = time.monotonic(), options or RetrieverTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)
     _require_fit(asked, teacher, dev)
-    found = shared_set(collection, asked)
+    found = retriever_set(collection, asked)
     encoder = _base_encoder(model, asked.device)
     spec = {
         "kind": "retriever", **asdict(asked), "teacher": None if teacher is None else repr(teacher),
@@ -125,7 +126,8 @@ def train_retriever(
 
 def score_scale(collection: Collection, model: str | Path, options: RetrieverTraining) -> float:
     """Return the mean absolute score of relevant documents before training: the scale that alpha is on."""
-    return _Trainable(_base_encoder(model, options.device), shared_set(collection, options), options).positive_score()
+    found = retriever_set(collection, options)
+    return _Trainable(_base_encoder(model, options.device), found, options).positive_score()
 
 
 def _base_encoder(model: str | Path, device: str | None) -> Encoder:
@@ -184,7 +186,7 @@ def _value(text: str) -> Any:
 class _Trainable:
     """The encoder, its texts, and the loss."""
 
-    def __init__(self, encoder: Encoder, found: RetrieverSet, asked: RetrieverTraining) -> None:
+    def __init__(self, encoder: Encoder, found: TrainingSet, asked: RetrieverTraining) -> None:
         self.encoder, self.found, self.asked = encoder, found, asked
         model = self.model = encoder.module
         without_dropout(model)
@@ -194,12 +196,9 @@ class _Trainable:
         model.max_seq_length = min(model.max_seq_length or longest, longest)
         tokenizer: Any = getattr(model, "tokenizer", None)
         special = tokenizer.num_special_tokens_to_add() if hasattr(tokenizer, "num_special_tokens_to_add") else 0
-        self.queries, self.documents = (
-            cut_texts(tokenizer, texts, max(most - special, 1), f"{FOR}: {name}")
-            for texts, most, name in (
-                (found.queries, asked.max_query_tokens, "queries"),
-                (found.texts, asked.max_document_tokens, "documents"),
-            )
+        self.cut_queries, self.cut_documents = (
+            partial(cut_texts, tokenizer, max(most - special, 1))
+            for most in (asked.max_query_tokens, asked.max_document_tokens)
         )
 
     @property
@@ -232,8 +231,9 @@ class _Trainable:
         count = sum(len(rows[: self.asked.positives_per_query]) for rows in self.found.positives)
         count *= 1 + self.negatives if kind == PAIRS else 1
         return EpochRows(
-            draw, count, self.queries, self.documents, self.found.twins if self.asked.constrained else None,
-            self.asked.seed, [frozenset(rows.tolist()) for rows in self.found.barred],
+            draw, count, self.found.queries, self.found.texts, self.found.twins if self.asked.constrained else None,
+            self.asked.seed, self.cut_queries, self.cut_documents,
+            [frozenset(rows.tolist()) for rows in self.found.barred],
         )  # fmt: skip
 
     @property
@@ -245,13 +245,14 @@ class _Trainable:
 
     def _encoded(self, texts: list[str], kind: Kind) -> Vectors:
         """Vectors of texts by the model as it is now."""
-        found: Vectors = self.model.encode(texts, prompt=self.encoder.prefix(kind), show_progress_bar=False)
+        cut = self.cut_queries if kind == "query" else self.cut_documents
+        found: Vectors = self.model.encode(cut(texts), prompt=self.encoder.prefix(kind), show_progress_bar=False)
         return found
 
     def _vectors(self) -> tuple[Vectors, Vectors, bool]:
-        documents = self.documents[: self.found.part.docs.height]
+        documents = self.found.texts[: self.found.part.docs.height]
         cosine = self.model.similarity_fn_name == "cosine"
-        return self._encoded(self.queries, "query"), self._encoded(documents, "document"), cosine
+        return self._encoded(self.found.queries, "query"), self._encoded(documents, "document"), cosine
 
     def positive_score(self) -> float:
         """Mean absolute score of relevant documents before training; found once for all trainings on a collection."""
@@ -263,8 +264,8 @@ class _Trainable:
         rng = np.random.default_rng([self.asked.seed, 1 << 31])
         pairs = [(q, int(d)) for q, rows in enumerate(self.found.positives) for d in rows]
         chosen = [pairs[place] for place in rng.permutation(len(pairs))[:_SCORED_ROWS]]
-        queries = self._encoded([self.queries[q] for q, _ in chosen], "query")
-        documents = self._encoded([self.documents[d] for _, d in chosen], "document")
+        queries = self._encoded([self.found.queries[q] for q, _ in chosen], "query")
+        documents = self._encoded([self.found.texts[d] for _, d in chosen], "document")
         return float(self.model.similarity_pairwise(queries, documents).abs().mean())
 
     def evaluator(self, dev: Collection) -> Any:

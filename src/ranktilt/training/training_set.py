@@ -1,9 +1,10 @@
-"""What a re-ranker is trained on: a query's relevant documents, and those that each of them is learned against."""
+"""What is learned from: queries, their relevant documents, the twins of these, and what each is learned against."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,40 +15,44 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import collection_rows
 from ranktilt.statistics.sampling import sample_rows
-from ranktilt.training.options import RerankerTraining
+from ranktilt.training.options import RerankerTraining, RetrieverTraining, Training
 from ranktilt.training.triples import Positives, read_triples
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class TrainingQuery:
-    """One query to learn from, with places in `TrainingSet.documents`, at least one of each kind."""
-
-    query: str
-    positives: Ints
-    """Its relevant documents."""
-    negatives: tuple[Ints, ...]
-    """What each of them is learned against."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """What is learned from a collection: queries and documents in its order."""
+    """What is learned from a collection; documents are rows of `part`."""
 
-    queries: tuple[TrainingQuery, ...]
-    documents: list[str]
-    """Texts of the documents that are somebody's positive or negative, and behind them of their twins."""
+    part: Collection
+    """The documents that are learned from, with the queries that have something to learn, in their order."""
+    texts: list[str]
+    """Of the documents, and behind them of their twins."""
+    positives: tuple[Ints, ...]
+    """The relevant documents of each query."""
+    negatives: tuple[tuple[Ints, ...], ...]
+    """What each of them is learned against; empty where it is mined."""
+    barred: tuple[Ints, ...]
+    """What is relevant to each query, in any version or copy."""
     twins: Ints
-    """Where each document's twin stands in `documents`; its own place where it has none."""
+    """Where each document's twin stands in `texts`; its own place where it has none, which no constraint can move."""
+    twin_source: str | None
+    paired: int
+    """Relevant documents that have a twin."""
     skipped: int
-    """Queries with a relevant document that are left out, because none of theirs has a negative to learn against."""
+    """Queries with a relevant document of which none is learned from."""
     skipped_positives: int
     """Relevant documents that are left out: those that BM25 does not find, or that no triple names."""
 
+    @cached_property
+    def queries(self) -> list[str]:
+        """Texts of the queries."""
+        return self.part.queries["text"].to_list()
 
-def training_set(collection: Collection, options: RerankerTraining) -> TrainingSet:
+
+def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingSet:
     """Find what a re-ranker can learn from a collection's judgments; a grade above 0 is relevant.
 
     No negative is a version (same origin) or copy (same text) of what is relevant to its query, unless a file of
@@ -59,33 +64,77 @@ def training_set(collection: Collection, options: RerankerTraining) -> TrainingS
     versions from being negatives all the same.
     """
     sources = named_sources(collection, options.sources) or (collection.sources[:1] if options.alpha else None)
-    relevant, wanted, part = relevant_documents(collection, sources)
-    found = _with_negatives(collection, part, (relevant, wanted), options)
-    limited = drawn(collection, found.frame, options.limits, options.seed)
-    used, queries = _by_query(part, Positives(limited, found.pools))
-    if not queries:
+    relevant, wanted, part = _relevant_documents(collection, sources)
+    barred = barred_rows(collection, part, relevant, options.text)
+    every = _with_negatives(collection, part, wanted, barred, options)
+    if not every.frame.height:
         raise UserError(f"{collection_name(collection)}: {_nothing(options, sources)}; there is nothing to learn")
-    texts, places = part.texts(options.text)[used].to_list(), np.arange(len(used))
-    if options.alpha and sources:
-        source = twin_source(collection, options.twins, sources)
-        kept = Collection(part.docs[used], part.queries, part.qrels.clear())
-        places, texts = twin_texts(collection, kept, source, options.text)
-        if all((places[one.positives] == one.positives).all() for one in queries):
-            raise UserError(no_twins(collection, sources, source))
-    skipped = wanted["query_id"].n_unique() - len(queries)
-    return TrainingSet(queries, texts, places, skipped, wanted.height - found.frame.height)
+    found = Positives(_drawn(collection, every.frame, options), every.pools)
+    twinned = sources if options.alpha and sources else ()
+    learned = _put_together(collection, part, found, barred, options, twinned=twinned)
+    if twinned and not learned.paired:
+        raise UserError(_no_twins(collection, twinned, learned.twin_source))
+    skipped = relevant["query_id"].n_unique() - len(learned.positives)
+    return replace(learned, skipped=skipped, skipped_positives=wanted.height - every.frame.height)
+
+
+def retriever_set(collection: Collection, options: RetrieverTraining) -> TrainingSet:
+    """Find what a retriever can learn from a collection's judgments, once for all trainings on it.
+
+    Raises
+    ------
+    UserError
+        If nothing is relevant among the sources' documents, or the constraint is asked for and none has a twin.
+    """
+    sources = named_sources(collection, options.sources) or collection.sources[:1]
+
+    def find() -> TrainingSet:
+        relevant, wanted, part = _relevant_documents(collection, sources)
+        rows = part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
+        good = _drawn(collection, wanted, options).join(rows, on="doc_id", maintain_order="left").sort("row")
+        barred = barred_rows(collection, part, relevant, options.text)
+        learned = _put_together(collection, part, Positives(good, []), barred, options, twinned=sources)
+        return replace(learned, skipped=relevant["query_id"].n_unique() - len(learned.positives))
+
+    key = (__name__, sources, options.twins, options.text, options.limits, options.seed if options.limits else 0)
+    found = collection.memo(key, find)
+    if options.constrained and not found.paired:
+        raise UserError(_no_twins(collection, sources, found.twin_source))
+    return found
+
+
+def _put_together(
+    collection: Collection, part: Collection, found: Positives, barred: pl.DataFrame, asked: Training,
+    *, twinned: Sequence[str],
+) -> TrainingSet:  # fmt: skip
+    """Sort what was found by query; documents of the sources `twinned` get their twins."""
+    rows, never = _by_query(found.frame, "row"), _by_query(barred, "row")
+    pools = _by_query(found.frame, "pool") if found.pools else {}
+    queries = part.queries.filter(pl.col("id").is_in(list(rows)))
+    ids = queries["id"].to_list()
+    source = _twin_source(collection, asked.twins, twinned) if twinned else None
+    twins, texts = _twin_texts(collection, part, source, asked.text)
+    used = found.frame["row"].unique().to_numpy()
+    return TrainingSet(
+        Collection(part.docs, queries, part.qrels, part.spec), texts, tuple(rows[q] for q in ids),
+        tuple(tuple(found.pools[number] for number in pools[q]) for q in ids if found.pools),
+        tuple(never[q] for q in ids), twins, source, int((twins[used] != used).sum()), 0, 0,
+    )  # fmt: skip
+
+
+def _by_query(frame: pl.DataFrame, column: str) -> dict[str, Ints]:
+    grouped = frame.group_by("query_id", maintain_order=True).agg(column)
+    return {query: np.array(found, dtype=np.int64) for query, found in grouped.iter_rows()}
 
 
 def _with_negatives(
-    collection: Collection, part: Collection, judged: tuple[pl.DataFrame, pl.DataFrame], options: RerankerTraining
+    collection: Collection, part: Collection, wanted: pl.DataFrame, barred: pl.DataFrame, options: RerankerTraining
 ) -> Positives:
     """Find what is learned from, and what each positive is learned against."""
-    relevant, wanted = judged
     if options.triples is not None:
         return read_triples(options.triples, part, wanted, collection_name(collection))
     rows = part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
     positive = wanted.select("query_id", "doc_id").join(rows, on="doc_id", maintain_order="left")
-    barred = barred_rows(collection, part, relevant, options.text)
     kind, size = options.pool
     if kind == "random":
         itself = part.queries.select(query_id="id").join(rows, left_on="query_id", right_on="doc_id")
@@ -122,7 +171,7 @@ def _nothing(options: RerankerTraining, sources: Sequence[str] | None) -> str:
     return f"BM25 finds no relevant document{_of(sources)} beside others among its best {options.pool[1]}"
 
 
-def relevant_documents(
+def _relevant_documents(
     collection: Collection, sources: Sequence[str] | None
 ) -> tuple[pl.DataFrame, pl.DataFrame, Collection]:
     """All judgments above 0, those that can be learned from, and the collection of the sources' documents alone."""
@@ -155,15 +204,15 @@ def _source_named(collection: Collection, name: str) -> str:
     return others[0]
 
 
-def drawn(collection: Collection, found: pl.DataFrame, limits: Sequence[tuple[str, int]], seed: int) -> pl.DataFrame:
+def _drawn(collection: Collection, found: pl.DataFrame, options: Training) -> pl.DataFrame:
     """Keep so many rows of a source as are asked for, drawn by the seed; rows have a ``doc_id``."""
-    if not limits:
+    if not options.limits:
         return found
     source = found.select("doc_id").join(
         collection.docs.select("source", doc_id="id"), on="doc_id", maintain_order="left"
     )
-    rng, kept = np.random.default_rng([seed, 1 << 30]), np.ones(found.height, dtype=np.bool_)
-    for name, most in limits:
+    rng, kept = np.random.default_rng([options.seed, 1 << 30]), np.ones(found.height, dtype=np.bool_)
+    for name, most in options.limits:
         name = _source_named(collection, name)
         rows = np.flatnonzero((source["source"] == name).to_numpy())
         if len(rows) < most:
@@ -210,24 +259,6 @@ def copies_of_text(part: Collection, text: str) -> pl.Series:
     return part.texts(text).hash()
 
 
-def _by_query(part: Collection, found: Positives) -> tuple[Ints, tuple[TrainingQuery, ...]]:
-    """Rows of the documents that are learned from, and the queries with their places among these."""
-    is_used = np.zeros(part.docs.height, dtype=np.bool_)
-    is_used[found.frame["row"].to_numpy()] = True
-    for number in found.frame["pool"].unique():
-        is_used[found.pools[number]] = True
-    places = np.cumsum(is_used) - 1
-    pools = {number: places[found.pools[number]] for number in found.frame["pool"].unique()}
-    grouped = found.frame.group_by("query_id", maintain_order=True).agg("row", "pool")
-    by_query = {query: (places[np.array(rows)], of) for query, rows, of in grouped.iter_rows()}
-    queries = tuple(
-        TrainingQuery(text, by_query[query][0], tuple(pools[number] for number in by_query[query][1]))
-        for query, text in part.queries.select("id", "text").iter_rows()
-        if query in by_query
-    )
-    return np.flatnonzero(is_used), queries
-
-
 def collection_name(collection: Collection) -> str:
     """Return what messages call a collection: its path and split."""
     split = collection.spec.get("split")
@@ -238,7 +269,7 @@ def _of(sources: Sequence[str] | None) -> str:
     return f" of source {' or '.join(map(repr, sources))}" if sources is not None else ""
 
 
-def twin_source(collection: Collection, named: str | None, chosen: Sequence[str]) -> str | None:
+def _twin_source(collection: Collection, named: str | None, chosen: Sequence[str]) -> str | None:
     """Return the source of the twins: the one that is named, else the first other one with any version."""
     if named is not None:
         if named not in collection.sources:
@@ -251,7 +282,7 @@ def twin_source(collection: Collection, named: str | None, chosen: Sequence[str]
     return next((name for name in collection.sources if name in set(others["source"])), None)
 
 
-def twin_texts(collection: Collection, part: Collection, source: str | None, text: str) -> tuple[Ints, list[str]]:
+def _twin_texts(collection: Collection, part: Collection, source: str | None, text: str) -> tuple[Ints, list[str]]:
     """Return where each document's twin stands in texts, its own place where it has none, and the texts."""
     own = np.arange(part.docs.height, dtype=np.int64)
     texts = part.texts(text).to_list()
@@ -265,7 +296,7 @@ def twin_texts(collection: Collection, part: Collection, source: str | None, tex
     return found.fill_null(pl.Series(own)).to_numpy().astype(np.int64), texts + versions["text"].to_list()
 
 
-def no_twins(collection: Collection, chosen: Sequence[str], source: str | None) -> str:
+def _no_twins(collection: Collection, chosen: Sequence[str], source: str | None) -> str:
     """Say that a constraint has nothing to compare, and what would help."""
     split, path = collection.spec.get("split") or "train", collection.spec.get("path") or "DIR"
     of = f" of source {source!r}" if source else ""
