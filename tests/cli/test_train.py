@@ -11,7 +11,7 @@ from ranktilt.datasets.load import load
 from ranktilt.training.cross_encoder import train_cross_encoder
 from tests.cli.conftest import Cli, refused
 from tests.rankers.tiny import tiny_model
-from tests.toy import no_permission, write, write_cocktail
+from tests.toy import write, write_cocktail
 from tests.training.material import QUICK, marked_folder
 
 pytestmark = pytest.mark.neural
@@ -116,13 +116,6 @@ def test_a_collection_without_the_split_is_refused(cli: Cli, tiny: Path, tmp_pat
 def test_a_folder_of_something_else_is_refused(cli: Cli, folder: Path, tiny: Path) -> None:
     said = mistake(cli, folder, "-o", folder, "--base-model", tiny)
     assert said == f"{folder}: holds files of something else; name a new folder"
-
-
-def test_a_place_that_cannot_be_written_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    (tmp_path / "closed").mkdir()
-    with no_permission(tmp_path / "closed"):
-        said = mistake(cli, folder, "-o", tmp_path / "closed" / "model", "--base-model", tiny)
-    assert "cannot be" in said
 
 
 @pytest.mark.parametrize(

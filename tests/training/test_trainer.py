@@ -64,6 +64,7 @@ def test_a_checkpoint_that_a_kill_cut_short_is_passed_over(tmp_path: Path) -> No
         (tmp_path / CHECKPOINTS / name / "trainer_state.json").write_text(state)
     (tmp_path / CHECKPOINTS / "checkpoint-12").mkdir()
     assert last_checkpoint(tmp_path) == tmp_path / CHECKPOINTS / "checkpoint-10"
+    assert {path.name for path in (tmp_path / CHECKPOINTS).iterdir()} == {"checkpoint-9", "checkpoint-10"}
 
 
 @pytest.mark.neural

@@ -166,13 +166,14 @@ def trainer_of(base: Any, model: Any, arguments: Any, rows: EpochRows, **more: A
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Return the last checkpoint that was written to its end: the trainer writes its state last of all."""
-    every = sorted((folder / CHECKPOINTS).glob("checkpoint-*"), key=_number, reverse=True)
-    return next((one for one in every if _steps(one)), None)
+    """Return the last checkpoint that was written to its end: the trainer writes its state last of all.
 
-
-def _number(place: Path) -> int:
-    return int(place.name.rpartition("-")[2])
+    Those that a kill has cut short go: the trainer keeps the one of the highest step.
+    """
+    steps = {one: _steps(one) for one in (folder / CHECKPOINTS).glob("checkpoint-*")}
+    for place in (one for one, number in steps.items() if not number):
+        shutil.rmtree(place, ignore_errors=True)
+    return max((one for one in steps if steps[one]), key=steps.__getitem__, default=None)
 
 
 def _steps(place: Path) -> int:
