@@ -54,8 +54,8 @@ def ours(folder: Path, given: argparse.Namespace) -> Measured:
 
     from ranktilt.datasets.load import load
     from ranktilt.generation.rewrite.rewrite import rewrite
-    from ranktilt.io.journal import Journal
     from ranktilt.llm.base import llm
+    from ranktilt.llm.journal import Journal
 
     collection = load(folder)
     model = llm("openai:tiny", base_url=os.environ[ADDRESS], concurrency=CONCURRENCY)

@@ -11,9 +11,8 @@ import pytest
 
 from ranktilt.errors import MissingExtra, UserError
 from ranktilt.executing import memory_limits
-from ranktilt.io.journal import Journal
 from ranktilt.llm.base import Answer, Failure, Prompt, Sampling
-from ranktilt.llm.journal import journalled
+from ranktilt.llm.journal import Journal, journalled
 from ranktilt.llm.transformers import Sampler, Transformers, seeds, within_top_p
 from ranktilt.models import checkpoint
 from tests.llm.echo import requests

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from ranktilt.errors import UserError
+from ranktilt.generation.batched_requests import Check
 from ranktilt.generation.cleaning import clean, remark
-from ranktilt.generation.rounds import Check
 from ranktilt.text import quality
 from ranktilt.text.language import other_language
 from ranktilt.text.sequence import holds_share
@@ -280,7 +280,7 @@ def check_title(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.Data
 
     A title may be much shorter or longer than the one before, may stay the same, and ends without a full stop: only
     refusals, empty, filtered and cut-off answers, boilerplate, another language, several lines and more than 300
-    characters are flagged. As `ranktilt.generation.rounds.Check`.
+    characters are flagged. As `ranktilt.generation.batched_requests.Check`.
     """
     lines = pl.col("text").str.contains("\n")
     long = pl.col("text").str.len_chars() > _LONGEST_TITLE
@@ -291,7 +291,7 @@ def check_answer(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.Dat
     """Check answers to queries, which are as long or short as they need be, and end as they like.
 
     Flagged are refusals, empty, filtered and cut-off answers, boilerplate, another language than the query's, and the
-    query again in place of an answer. As `ranktilt.generation.rounds.Check`.
+    query again in place of an answer. As `ranktilt.generation.batched_requests.Check`.
     """
     same = pl.col("text").str.strip_chars().str.to_lowercase() == source.str.strip_chars().str.to_lowercase()
     return _uncompared(source, clean(raw, source, opening=quality.answer_opening), finish, {"copied": same})
