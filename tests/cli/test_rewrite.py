@@ -298,7 +298,7 @@ def test_a_dry_run_asks_nothing_and_needs_no_key(cli: Cli, folder: Path) -> None
 
 def test_a_dry_run_knows_what_is_journalled(cli: Cli, server: Server, folder: Path) -> None:
     run(cli, server, folder, "--limit", "5")
-    options = ["--base-url", server.url, "--dry-run", "--json", "-", "--rpm", "60", "--price", "1,2"]
+    options = ["--base-url", server.url, "--dry-run", "--json", "-", "--requests-per-minute", "60", "--price", "1,2"]
     code, out, _ = cli("rewrite", folder, "--llm", "openai:tiny", *options)
     content = json.loads(out)
     assert code == 0
@@ -358,8 +358,8 @@ def test_no_key_reaches_a_file(cli: Cli, folder: Path, monkeypatch: pytest.Monke
         (["--dry-run", "--batch", "2"], "--batch is for a transformers: model (--batch, --device); leave it out for"),
         (
             ["--dry-run", "--llm", "transformers:none", "--base-url", "http://localhost:8000/v1"],
-            "--base-url is for a server, an openai: model (--base-url, --concurrency, --timeout, --retries, --rpm); "
-            "leave it out for transformers:none",
+            "--base-url is for a server, an openai: model (--base-url, --concurrency, --timeout, --retries, "
+            "--requests-per-minute); leave it out for transformers:none",
         ),
         (["--dry-run", "--timeout", "0"], "timeout must be above 0 seconds, got 0.0"),
         (["--dry-run", "--temperature", "-1"], "--temperature: expected at least 0, got -1"),

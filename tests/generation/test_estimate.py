@@ -22,7 +22,7 @@ def guess(tmp_path: Path) -> Any:
     """CostEstimate with a journal of this test."""
 
     def run(llm: Scripted | None = None, texts: dict[str, str] | None = None, **how: Any) -> CostEstimate:
-        rates = {name: how.pop(name) for name in ("price", "rpm") if name in how}
+        rates = {name: how.pop(name) for name in ("price", "requests_per_minute") if name in how}
         model = llm or Scripted()
         planned = plan(humans(texts), model, Rewriting(**how))
         return estimate(planned, model, journal=Journal(tmp_path / "journal"), **rates)
@@ -94,9 +94,9 @@ def test_time_by_concurrency_says_what_it_assumes(guess: Any) -> None:
 @pytest.mark.parametrize(
     ("rates", "seconds", "text"),
     [
-        ({"rpm": 6}, 20.0, "20 s, by 6 requests a minute"),
-        ({"rpm": 1}, 120.0, "2 min, by 1 requests a minute"),
-        ({"rpm": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
+        ({"requests_per_minute": 6}, 20.0, "20 s, by 6 requests a minute"),
+        ({"requests_per_minute": 1}, 120.0, "2 min, by 1 requests a minute"),
+        ({"requests_per_minute": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
     ],
 )
 def test_time_is_that_of_the_narrowest_limit(guess: Any, rates: dict[str, int], seconds: float, text: str) -> None:

@@ -124,7 +124,9 @@ def test_a_name_may_hold_colons_and_slashes() -> None:
 
 
 def test_options_reach_the_class_and_none_is_the_default() -> None:
-    model = llm("openai:tiny", base_url="http://localhost:8000/v1", concurrency=3, timeout=None, rpm=None)
+    model = llm(
+        "openai:tiny", base_url="http://localhost:8000/v1", concurrency=3, timeout=None, requests_per_minute=None
+    )
     assert (model.concurrency, model.identity) == (3, "openai:tiny at http://localhost:8000/v1")
 
 
@@ -141,5 +143,5 @@ def test_a_kind_without_a_model(text: str) -> None:
 
 def test_an_unknown_option_lists_those_of_the_kind() -> None:
     assert refusal("openai:tiny", device="cpu") == (
-        "unknown option of openai 'device' (valid: base_url, concurrency, timeout, retries, rpm)"
+        "unknown option of openai 'device' (valid: base_url, concurrency, timeout, retries, requests_per_minute)"
     )

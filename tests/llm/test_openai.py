@@ -288,7 +288,7 @@ def test_every_request_waits_its_turn_over_calls_and_repetitions_too(monkeypatch
 
     monkeypatch.setitem(sys.modules, "aiolimiter", SimpleNamespace(AsyncLimiter=Limiter))
     with Server(script=["500"]) as server:
-        limited = model(server, rpm=20)
+        limited = model(server, requests_per_minute=20)
         for count in (3, 2):
             assert len(list(limited.generate(prompts(count)))) == count
     assert limits == [(1, 3.0), (1, 3.0)], "one every three seconds"
@@ -299,7 +299,7 @@ def test_every_request_waits_its_turn_over_calls_and_repetitions_too(monkeypatch
 def test_the_limit_holds_on_the_clock() -> None:
     pytest.importorskip("aiolimiter")
     with Server() as server:
-        assert len(list(model(server, rpm=600).generate(prompts(11)))) == 11
+        assert len(list(model(server, requests_per_minute=600).generate(prompts(11)))) == 11
     assert server.requests[-1][2] - server.requests[0][2] > 0.9
 
 
@@ -494,7 +494,7 @@ def test_identity_and_card_name_model_and_server() -> None:
     [
         ({"concurrency": 0}, "concurrency must be 1 or more, got 0"),
         ({"retries": -1}, "retries must be 0 or more, got -1"),
-        ({"rpm": 0}, "rpm must be 1 or more, got 0"),
+        ({"requests_per_minute": 0}, "requests_per_minute must be 1 or more, got 0"),
         ({"timeout": 0.0}, "timeout must be above 0 seconds, got 0.0"),
     ],
 )

@@ -160,16 +160,12 @@ TOO_LONG = [
     (400, error("This model's maximum context length is 8192 tokens.", code="context_length_exceeded")),
     (400, {"object": "error", "message": "This model's maximum context length is 6048 tokens. However, you requested "
            "6616 tokens (568 in the messages, 6048 in the completion).", "type": "BadRequestError", "code": 400}),
-    (400, {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400}),
     (400, error("'max_tokens' or 'max_completion_tokens' is too large: 600. This model's maximum context length is "
                 "512 tokens and your request has 100 input tokens.")),
     (400, error("request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
                 type="exceed_context_size_error", n_ctx=4096)),
     (500, error("Context size has been exceeded.", code=500, type="server_error")),
-    (500, error("the request exceeds the available context size. try increasing the context size")),
-    (400, {"error": "the input length exceeds the context length"}),
-    (400, {"error": "input length exceeds maximum context length"}),
-    (422, error("Requested tokens (2285) exceed context window of 2048")),
+    (400, {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400}),
     (413, {"error": "Payload Too Large"}),
     (400, error("prompt is too long: 210000 tokens > 200000 maximum")),
 ]  # fmt: skip
@@ -211,12 +207,9 @@ def test_a_content_filter_is_an_answer_of_its_own(status: int, body: object) -> 
         (b'{"error": "plain"}', "plain"),
         (b'{"detail": "FastAPI"}', "FastAPI"),
         (b'{"detail": [{"loc": ["body", "x"], "msg": "bad"}, {"loc": [], "msg": "worse"}]}', "body.x: bad; : worse"),
-        (b'{"message": "old vLLM"}', "old vLLM"),
         (b"<html><h1>502 Bad Gateway</h1><hr>nginx</html>", "502 Bad Gateway nginx"),
         (b"Internal Server Error", "Internal Server Error"),
         (b"", ""),
-        (b"\xff\xfe", "\ufffd\ufffd"),
-        (b"[1, 2]", ""),
         (b'{"error": {"message": null, "code": 7}}', "{'message': None, 'code': 7}"),
     ],
 )
@@ -364,11 +357,7 @@ def test_vectors_come_in_the_order_of_their_index() -> None:
         (rows((0, [1.0]), (0, [1.0])), "expected the indices 0 to 1, each once"),
         (rows((0, [1.0]), (2, [1.0])), "expected the indices 0 to 1, each once"),
         (rows((0, [1.0]), (1, [1.0, 2.0])), "vectors without an index, not of numbers, or not of one dimension"),
-        ({"data": [{"index": 0}, {"index": 1}]}, "vectors without an index, not of numbers, or not of one dimension"),
         (rows((0, [1.0]), (None, [1.0])), "vectors without an index, not of numbers, or not of one dimension"),  # type: ignore[arg-type]
-        (rows((0.0, [1.0]), (1.0, [1.0])), "vectors without an index, not of numbers, or not of one dimension"),  # type: ignore[arg-type]
-        (rows((0, ["a"]), (1, ["b"])), "vectors without an index, not of numbers, or not of one dimension"),  # type: ignore[list-item]
-        (rows((0, [1.0]), (1, [None])), "vectors with values that are no finite numbers"),  # type: ignore[list-item]
         (rows((0, [1.0]), (1, [1e300])), "vectors with values that are no finite numbers"),
         (rows((0, []), (1, [])), "vectors with values that are no finite numbers"),
     ],

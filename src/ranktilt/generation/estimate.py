@@ -69,13 +69,13 @@ def estimate(
     llm: LLM,
     *,
     price: tuple[float, float] | None = None,
-    rpm: float | None = None,
+    requests_per_minute: float | None = None,
     journal: Journal | None = None,
 ) -> CostEstimate:
     """Estimate what is left to ask; asks nothing and needs no key.
 
-    `price` is that of a million tokens read, and of a million written; `rpm` limits the requests a minute. Tokens are
-    counted by the model's tokenizer where it lies on this machine, or else estimated.
+    `price` is that of a million tokens read, and of a million written. Tokens are counted by the model's tokenizer if it
+    lies on this machine, or else estimated.
     """
     price_of(0, 0, price)  # refuses a wrong one before anything is counted
     with journal_of(llm) if journal is None else nullcontext(journal) as known:
@@ -86,7 +86,7 @@ def estimate(
     answers = by.count([text for _, text in left]) if each is None else [each] * len(left)
     most = planned.settings.max_tokens
     written = sum(answers if most is None else [min(most, n) for n in answers])
-    seconds, pace = time_of(llm, (len(left), read, written), rpm)
+    seconds, pace = time_of(llm, (len(left), read, written), requests_per_minute)
     reasons = [one.reason for one in planned.lost]
     return CostEstimate(
         documents=planned.chosen,

@@ -288,7 +288,7 @@ def llm(text: str, **options: Any) -> LLM:
         model in a local folder.
     **options
         Those of the class, by name; None leaves one as it is by default. `OpenAI`: base_url, concurrency, timeout,
-        retries, rpm.
+        retries, requests_per_minute.
 
     Returns
     -------

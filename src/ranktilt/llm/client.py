@@ -47,8 +47,10 @@ class ServerClient(ABC):
 
     async def __aenter__(self) -> Self:
         server, hooks = self.server, {"request": list[Any](), "response": [self._examine]}
-        if server.rpm is not None:
-            limiter = need("aiolimiter", extra="llm", for_="rpm").AsyncLimiter(1, MINUTE / server.rpm)
+        if server.requests_per_minute is not None:
+            limiter = need("aiolimiter", extra="llm", for_="requests_per_minute").AsyncLimiter(
+                1, MINUTE / server.requests_per_minute
+            )
             hooks["request"] = [lambda _: limiter.acquire()]
             if server.reached:  # the first request waits its turn behind those of earlier calls
                 await limiter.acquire()

@@ -51,7 +51,7 @@ def price_of(read: int, written: int, price: tuple[float, float] | None) -> floa
     return (read * price[0] + written * price[1]) / 1e6
 
 
-def time_of(llm: LLM, left: Sequence[int], rpm: float | None = None) -> tuple[float | None, str]:
+def time_of(llm: LLM, left: Sequence[int], requests_per_minute: float | None = None) -> tuple[float | None, str]:
     """Return seconds by the narrower limit, None where nothing is known, and what they rest on.
 
     `left` are requests, tokens read and tokens written.
@@ -62,8 +62,8 @@ def time_of(llm: LLM, left: Sequence[int], rpm: float | None = None) -> tuple[fl
     each = LATENCY + written / requests / TOKENS_A_SECOND if requests else 0.0
     speed = f", {llm.concurrency} at a time, if an answer takes {each:.1f} s"
     times = {speed: each * max(1.0, requests / llm.concurrency)}
-    if rpm:
-        times[f", by {rpm:g} requests a minute"] = 60 * requests / rpm
+    if requests_per_minute:
+        times[f", by {requests_per_minute:g} requests a minute"] = 60 * requests / requests_per_minute
     pace = max(times, key=times.__getitem__)
     return times[pace], pace
 

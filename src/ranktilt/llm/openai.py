@@ -33,7 +33,7 @@ class OpenAI(Portable, LLM):
     machine's loopback needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does not. At most
     `concurrency` requests are under way at once; each is given up where the server says nothing for `timeout` seconds,
     and followed by up to `retries` further attempts where the reason may pass, after the pause that the server asks for
-    (Retry-After) or the client's own. `rpm` requests are sent in a minute at most, evenly.
+    (Retry-After) or the client's own. `requests_per_minute` requests are sent in a minute at most, evenly.
     """
 
     takes_schemas = True
@@ -46,20 +46,26 @@ class OpenAI(Portable, LLM):
         concurrency: int = 8,
         timeout: float = 120.0,
         retries: int = 5,
-        rpm: int | None = None,
+        requests_per_minute: int | None = None,
     ) -> None:
         if not model.strip():
             raise UserError("openai: needs the name of a model, such as openai:gpt-4o-mini")
-        for name, value, least in (("concurrency", concurrency, 1), ("retries", retries, 0), ("rpm", rpm, 1)):
+        for name, value, least in (
+            ("concurrency", concurrency, 1),
+            ("retries", retries, 0),
+            ("requests_per_minute", requests_per_minute, 1),
+        ):
             if value is not None and value < least:
                 raise UserError(f"{name} must be {least} or more, got {value!r}")
         if not 0 < timeout < float("inf"):
             raise UserError(f"timeout must be above 0 seconds, got {timeout!r}")
         self._options: dict[str, Any] = {"model": model, "base_url": base_url, "concurrency": concurrency}
-        self._options |= {"timeout": timeout, "retries": retries, "rpm": rpm}
+        self._options |= {"timeout": timeout, "retries": retries, "requests_per_minute": requests_per_minute}
         self.name, self.concurrency, address = model.strip(), concurrency, Address.of(base_url)
         self.identity = f"openai:{self.name}" + (f" at {address.url}" if address.url else "")
-        self._server = Server(model=self.name, address=address, timeout=timeout, retries=retries, rpm=rpm)
+        self._server = Server(
+            model=self.name, address=address, timeout=timeout, retries=retries, requests_per_minute=requests_per_minute
+        )
         self._monitor = ServerMonitor(self.name, address.where, concurrency)
 
     def made_of(self) -> dict[str, Any]:
@@ -68,12 +74,14 @@ class OpenAI(Portable, LLM):
 
     def one_of(self, workers: int) -> OpenAI:
         """Divide the rate limit; see `LLM.one_of`."""
-        rpm = self._server.rpm
-        if workers == 1 or rpm is None:
+        limit = self._server.requests_per_minute
+        if workers == 1 or limit is None:
             return self
-        if rpm < workers:
-            raise UserError(f"rpm={rpm} is too little to be divided among {workers} workers; leave --on out")
-        return OpenAI(**{**self._options, "rpm": rpm // workers})
+        if limit < workers:
+            raise UserError(
+                f"requests_per_minute={limit} is too little to be divided among {workers} workers; leave --on out"
+            )
+        return OpenAI(**{**self._options, "requests_per_minute": limit // workers})
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -83,8 +91,8 @@ class OpenAI(Portable, LLM):
     def check(self) -> None:
         """Check the packages, and the key where one is needed; `UserError` says what is missing."""
         need("openai", extra="llm", for_=f"openai:{self.name}")
-        if self._server.rpm is not None:
-            need("aiolimiter", extra="llm", for_="rpm")
+        if self._server.requests_per_minute is not None:
+            need("aiolimiter", extra="llm", for_="requests_per_minute")
         key, address = _key(), self._server.address
         if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():
             raise UserError(

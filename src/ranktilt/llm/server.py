@@ -91,7 +91,7 @@ def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:
 class Server:
     """A model behind a server, how requests are sent there, and how it has gone so far.
 
-    `timeout` is in seconds, `rpm` the most requests in a minute, `sent` the parameters that a server may not know.
+    `timeout` is in seconds, `sent` are the parameters that a server may not know.
     """
 
     model: str
@@ -99,7 +99,7 @@ class Server:
     key: str | None = field(default=None, repr=False)
     timeout: float = 120.0
     retries: int = 5
-    rpm: int | None = None
+    requests_per_minute: int | None = None
     sent: Collection[str] = ()
     reached: bool = False
     """Whether it ever said anything, if only an error."""

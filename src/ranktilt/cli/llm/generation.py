@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INCOMPLETE = 1
 """How a command ends that has to be repeated, or that made nothing."""
 _SHOWN = 3
-_SERVER = ("base_url", "concurrency", "timeout", "retries", "rpm")
+_SERVER = ("base_url", "concurrency", "timeout", "retries", "requests_per_minute")
 _LOCAL = ("batch", "device")
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show documents, tokens, price and time.")]
@@ -49,7 +49,9 @@ class ModelOptions(options.OptionGroup):
     batch: Annotated[
         int | None, typer.Option("--batch", min=1, metavar="N", help="Prompts at a time of a transformers: model.")
     ] = None
-    rpm: Annotated[int | None, typer.Option("--rpm", min=1, metavar="N", help="Most requests per minute.")] = None
+    requests_per_minute: Annotated[
+        int | None, typer.Option("--requests-per-minute", min=1, metavar="N", help="Most requests per minute.")
+    ] = None
     timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds to wait for an answer.")] = (
         None
     )
@@ -140,7 +142,7 @@ def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: M
     """Show what the rest of a plan would cost."""
     from ranktilt.generation.estimate import estimate
 
-    found = estimate(planned, llm, price=options.read_price(price), rpm=model.rpm)
+    found = estimate(planned, llm, price=options.read_price(price), requests_per_minute=model.requests_per_minute)
     _write_summary(found.to_dict(), json)
     if json != "-":
         width = max(len(name) for name, _ in found.lines)

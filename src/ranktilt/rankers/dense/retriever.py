@@ -45,7 +45,7 @@ class Dense(TemplatedQueries, FirstStage):
 
     `model` is a local sentence-transformers folder, ``minilm`` (all-MiniLM-L6-v2), or a hub name; custom code in a
     model is never run. ``openai:MODEL`` asks an OpenAI-compatible server for its vectors, at `base_url` where that is
-    not the client's own, with at most `rpm` requests a minute.
+    not the client's own, with at most `requests_per_minute` requests a minute.
 
     Texts are cut after `max_tokens`; by default at the model's own limit, of ``openai:MODEL`` (where a token is taken
     for four bytes) nowhere: a text that the server finds too long is an error. The similarity ``auto`` is the model's
@@ -73,7 +73,7 @@ class Dense(TemplatedQueries, FirstStage):
     query_prefix: str | None = field(default=None, kw_only=True)
     document_prefix: str | None = field(default=None, kw_only=True)
     base_url: str | None = field(default=None, kw_only=True)
-    rpm: int | None = field(default=None, kw_only=True)
+    requests_per_minute: int | None = field(default=None, kw_only=True)
     project: str | None = field(default=None, kw_only=True)
     project_strength: float = field(default=1.0, kw_only=True)
     tail: str = field(default="drop", kw_only=True)
@@ -89,7 +89,7 @@ class Dense(TemplatedQueries, FirstStage):
             raise UserError(f"dense: expected project_strength between 0 and 1, got {self.project_strength:g}")
         if self.project is None and self.project_strength != 1:
             raise UserError("dense: project_strength needs a direction: project=FILE")
-        for option in () if self.model.startswith(PREFIX) else ("base_url", "rpm"):
+        for option in () if self.model.startswith(PREFIX) else ("base_url", "requests_per_minute"):
             if getattr(self, option) is not None:
                 raise UserError(f"dense: {option} is for a server's model, such as dense:{PREFIX}MODEL({option}=…)")
 
@@ -152,7 +152,7 @@ class Dense(TemplatedQueries, FirstStage):
             if getattr(self, name) != default:
                 raise UserError(f"dense:{self.model}: {name} is for a model on this machine; here the server decides")
         return EmbeddingServer(
-            model=llm(self.model, base_url=self.base_url, rpm=self.rpm),
+            model=llm(self.model, base_url=self.base_url, requests_per_minute=self.requests_per_minute),
             store=self.store,
             max_tokens=self.max_tokens,
             query_prefix=self.query_prefix or "",
