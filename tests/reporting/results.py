@@ -33,7 +33,7 @@ from ranktilt.datasets.check_result import CheckResult
 from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
 from ranktilt.rankers.base import FirstStage, Rows, Scores
-from ranktilt.rankers.llm.rebuilt import ReadAnswer, UnmatchedCall
+from ranktilt.rankers.llm.published_run import ReadAnswer, UnmatchedCall
 from ranktilt.reporting.views.models import ModelList
 from tests.auditing.arrays import audit_of, one
 from tests.auditing.studied import decided, studied

@@ -94,7 +94,7 @@ class Listwise(LLMRanker):
 
 
 def windows(count: int, window: int, step: int) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of each window, the last part of the list first; none of fewer than two candidates."""
+    """Yield the beginning and end of each window, the last part of the list first; none of fewer than two."""
     stop = count
     while stop > 1:
         start = stop - window
