@@ -82,7 +82,6 @@ REFUSED: list[tuple[list[str], str]] = [
     (["-r", "bm25", "-r", "bm25"], "ranker 'bm25' is given twice"),
     (["-r", "replay:a.trec"], "replay:a.trec cannot be calibrated: a run that exists cannot rank copies"),
     (["-m", "nDCK@3"], "unknown measure 'nDCK'"),
-    (["--json", "."], "--json .: expected a file, this is a folder"),
     (["--labellings", "19"], "expected at least 20 labellings, got 19"),
     (["--depth", "0"], "expected depths of at least 1, got 0"),
     (["--sample", "1"], "expected a sample of at least 2 pairs, got 1"),

@@ -57,8 +57,6 @@ def test_only_the_query_is_asked_about() -> None:
         ("who wrote it?", " \n", "stop", ["empty"]),
         ("who wrote it?", "", "content_filter", ["empty", "filtered"]),
         ("who wrote it?", "I'm sorry, but I cannot answer that.", "stop", ["refusal"]),
-        ("what is the name of the one who wrote it, and the year", "Das ist die Frage, die wir uns alle und mit der "
-         "Zeit nicht mehr stellen, weil es eine ist, die der Rest auch nicht kennt.", "stop", []),
         ("what is the name of the one who wrote it", "这是我们都在问的问题。", "stop", ["other script"]),
     ],
 )  # fmt: skip
