@@ -74,8 +74,8 @@ def estimate(
 ) -> CostEstimate:
     """Estimate what is left to ask; asks nothing and needs no key.
 
-    `price` is that of a million tokens read, and of a million written. Tokens are counted by the model's tokenizer if it
-    lies on this machine, or else estimated.
+    `price` is that of a million tokens read, and of a million written. Tokens are counted by the model's tokenizer if
+    it lies on this machine, or else estimated.
     """
     price_of(0, 0, price)  # refuses a wrong one before anything is counted
     with journal_of(llm) if journal is None else nullcontext(journal) as known:
