@@ -114,7 +114,7 @@ def train_retriever(
     arguments = run.arguments(library.SentenceTransformerTrainingArguments, asked.batch, prompts=made.prompts, **best)
     trainer = trainer_of(
         library.SentenceTransformerTrainer, made.model, arguments, rows, loss=made.loss(), evaluator=judge,
-        callbacks=_patience(asked.patience),
+        callbacks=_early_stopping(asked.patience),
     )  # fmt: skip
     score = made.positive_score()
     figures = run.train(trainer, 1 + made.negatives)
@@ -138,7 +138,7 @@ def _base_encoder(model: str | Path, device: str | None) -> Encoder:
     return base.encoder
 
 
-def _patience(epochs: int | None) -> list[Any]:
+def _early_stopping(epochs: int | None) -> list[Any]:
     callbacks = need("transformers.trainer_callback", extra="train", for_=FOR)
     return [] if epochs is None else [callbacks.EarlyStoppingCallback(epochs)]
 
