@@ -142,7 +142,7 @@ class TestTheCall:
         shared = run_of(collection, SCORES, ranker="r")
         frame = shared.frame().sample(fraction=1.0, shuffle=True, seed=3)
         own = Run.from_frame(frame, spec={"ranker": "r"})
-        assert audit(collection, own, MEASURES, heads=0) == audit(collection, shared, MEASURES, heads=0)
+        assert audit(collection, own, MEASURES, keep_top=0) == audit(collection, shared, MEASURES, keep_top=0)
 
     def test_rows_of_the_collection_in_another_order_change_nothing(self) -> None:
         collection = toy()

@@ -15,14 +15,14 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.card import group_samples
 from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.inference import Sample, contrast_changes, contrast_task
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.question_card import group_samples
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import Sample, contrast_changes, contrast_task
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError
 from ranktilt.measures.base import GroupEstimand, estimand

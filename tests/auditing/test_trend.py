@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ranktilt.auditing.inference import Columns
+from ranktilt.auditing.significance import Columns
 from ranktilt.auditing.study import trend_sentence
 from ranktilt.auditing.temperature_trends import Trend, TrendTask, trends
 from ranktilt.statistics.trend import rank_correlation

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ranktilt import Audit, audit
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.errors import DataError, UserError
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.toy import run_of, toy
 
@@ -143,7 +143,7 @@ def test_whatever_is_changed_the_page_is_made_or_one_line_says_why(
     tmp_path: Path, where: tuple[str | int, ...], value: object
 ) -> None:
     try:
-        page = report_page([Opened(read(tmp_path, changed(where, value)))])
+        page = report_page([LoadedAudit(read(tmp_path, changed(where, value)))])
     except UserError as error:
         page = str(error)
     assert page.startswith("<!DOCTYPE html>") or "\n" not in page

@@ -13,7 +13,11 @@ from ranktilt.auditing.answer.gate import Gate, gate
 from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.inference import (
+from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
+from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
+from ranktilt.auditing.result import QueryAnswers
+from ranktilt.auditing.sequential import audit_until
+from ranktilt.auditing.significance import (
     ChangeTask,
     Columns,
     InferenceOptions,
@@ -23,10 +27,6 @@ from ranktilt.auditing.inference import (
     effects,
     mean_changes,
 )
-from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
-from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
-from ranktilt.auditing.result import QueryAnswers
-from ranktilt.auditing.sequential import audit_until
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult

@@ -13,7 +13,7 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
 from ranktilt.errors import DataError, UserError
-from ranktilt.reporting.reload import Opened, reload
+from ranktilt.reporting.reload import LoadedAudit, reload
 from ranktilt.reporting.report import PAPER_RESULTS, opened, read_result, report, report_page
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear
@@ -85,7 +85,7 @@ def test_a_file_named_twice_counts_once(here: Path) -> None:
     audit, _, _ = audited()
     audit.save("audit.json")
     found = opened(["audit.json", here / "audit.json", audit, audit])
-    assert [type(one) for one in found] == [Opened, Opened]
+    assert [type(one) for one in found] == [LoadedAudit, LoadedAudit]
 
 
 def test_a_collection_that_changed_is_left_out_and_said(here: Path) -> None:

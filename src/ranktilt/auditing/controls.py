@@ -14,8 +14,8 @@ import polars as pl
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
-from ranktilt.auditing.inference import Columns, corrected, resampled
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
+from ranktilt.auditing.significance import Columns, corrected, resampled
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import relative_delta

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.alignment import Aligned
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.judged_rankings import Aligned
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Ranking

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.alignment import Aligned, Judgments, deepest
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.inference import InferenceOptions, Sample
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, deepest
+from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.measures.base import GroupEstimand, Measure
 from ranktilt.measures.contrast import relative_delta
+from ranktilt.measures.permuted_labels import Held, RelevantDocuments
 from ranktilt.measures.ranking import Ranking
-from ranktilt.measures.relabelled import Held, RelevantDocuments
 from ranktilt.progress import report
 from ranktilt.statistics.permutation import exchanged, shuffle_p
 from ranktilt.statistics.two_way import Clusters

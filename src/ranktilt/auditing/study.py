@@ -12,9 +12,9 @@ import polars as pl
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import TABLE_COLUMNS, Effect
-from ranktilt.auditing.inference import Columns, corrected
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import Columns, corrected
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
 from ranktilt.auditing.temperature_trends import Trend, TrendTask, trends
 from ranktilt.collection import Collection

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.inference import Columns, by_family, resampled
+from ranktilt.auditing.significance import Columns, by_family, resampled
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.statistics.bootstrap import interval
 from ranktilt.statistics.trend import change_of_ends, rank_correlation

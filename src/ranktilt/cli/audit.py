@@ -369,10 +369,10 @@ def _save(result: Audit, runs: Sequence[Run], folder: Path) -> None:
 
 
 def _page(audits: Sequence[tuple[Audit, Sequence[Run], Collection | None]]) -> bytes:
-    from ranktilt.reporting.reload import Opened
+    from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.report import report_page
 
-    return report_page([Opened(result, collection, tuple(runs)) for result, runs, collection in audits]).encode()
+    return report_page([LoadedAudit(result, collection, tuple(runs)) for result, runs, collection in audits]).encode()
 
 
 def per_query_csv(result: Audit) -> bytes:
@@ -407,8 +407,8 @@ def audit(
             help="Word overlap (Jaccard) from which the controls call twins near-identical (default: 0.95).",
         ),
     ] = None,
-    heads: Annotated[
-        int, typer.Option("--heads", min=0, metavar="K", help="Ranks of each list that the audit keeps.")
+    keep_top: Annotated[
+        int, typer.Option("--keep-top", min=0, metavar="K", help="Ranks of each list that the audit keeps.")
     ] = 1000,
     sequential: UntilOptions,
     statistics: options.StatisticsOptions,
@@ -426,8 +426,8 @@ def audit(
         return
     inputs.check(controls=controls, near_identical=near_identical, card=card)
     from ranktilt.auditing.audit import audit as run_audit
-    from ranktilt.auditing.card import DEPTH
     from ranktilt.auditing.controls import controls as with_controls
+    from ranktilt.auditing.question_card import DEPTH
     from ranktilt.measures.base import estimand
     from ranktilt.text.quality import NEAR_IDENTICAL
 
@@ -450,7 +450,7 @@ def audit(
         search.require_answers(found)
         result = run_audit(
             part, found, measures, card=card or not part.qrels.height, depth=depth or DEPTH, by=inputs.column,
-            pairs=pairs, heads=heads, missing=missing, rounding=rounding, **statistics.keywords,
+            pairs=pairs, keep_top=keep_top, missing=missing, rounding=rounding, **statistics.keywords,
         )  # fmt: skip
         if controls:
             result = with_controls(part, rankers, found, result, near=near_identical or NEAR_IDENTICAL)

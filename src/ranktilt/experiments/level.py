@@ -199,7 +199,9 @@ def level(
         ranked = [fitting.run, tries[0].mixed, trials[0].mixed]
         whole = stage.over_all(split.drawn_from, ranked, found.baseline.name)
         keywords = {name: value for name, value in given.items() if name in ("primary", "by", "pairs", "seed", *how)}
-        audited = audit(split.drawn_from, whole, asked[:1], confounds=False, heads=0, resamples=resamples, **keywords)
+        audited = audit(
+            split.drawn_from, whole, asked[:1], confounds=False, keep_top=0, resamples=resamples, **keywords
+        )
         before = tuple(e for e in (*audited.tilts, *audited.estimates) if e.measure == found.primary)
     notes = (*fitting.sentences, *split.notes, *split.recurring(), _QUERIES_ALONE, *found.notes)
     reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())

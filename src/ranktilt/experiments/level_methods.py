@@ -64,7 +64,7 @@ class Fitting:
     def value(self, asked: str | Estimand, pair: Pair | None = None) -> float:
         """What the run says to a question of two groups."""
         found = audit(
-            self.collection, self.run, [asked], by=self.by, pairs=[pair or self.pair], confounds=False, heads=0,
+            self.collection, self.run, [asked], by=self.by, pairs=[pair or self.pair], confounds=False, keep_top=0,
             resamples=FEW,
         )  # fmt: skip
         return next((e.value for e in (*found.tilts, *found.estimates)), float("nan"))

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import Pair, grouping
-from ranktilt.auditing.inference import Columns, corrected
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.significance import Columns, corrected
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.experiments.growing_collection import Bools, Entering, Floats, Growth, Ints

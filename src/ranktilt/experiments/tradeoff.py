@@ -15,7 +15,9 @@ from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair, grouping
-from ranktilt.auditing.inference import (
+from ranktilt.auditing.options import usual_primary
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import (
     InferenceOptions,
     contrast_changes,
     corrected,
@@ -23,8 +25,6 @@ from ranktilt.auditing.inference import (
     mean_changes,
     mean_sample,
 )
-from ranktilt.auditing.options import usual_primary
-from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, OtherGroups, check_limits
@@ -129,11 +129,11 @@ def bench(
     how: dict[str, Any] = {"ties": ties, "test": test, "correction": correction, "resamples": resamples, "seed": seed}
     runs = [_renamed(one.mixed, one.intervention) for one in trials]
     _refuse_other_queries(runs)
-    shared: dict[str, Any] = {"confounds": False, "heads": 0, **how}
+    shared: dict[str, Any] = {"confounds": False, "keep_top": 0, **how}
     audited = [audit(mixed, runs, asked, primary=asked[0], by=by, pairs=pairs, level=level, **shared)]
     if valued and (lists := _alone(mixed, trials, reference, by)):
         measured = [one for one in asked if isinstance(one, Measure)]
-        audited.append(audit(reference_alone(mixed, reference, by), lists, measured, by=None, heads=0, **how))
+        audited.append(audit(reference_alone(mixed, reference, by), lists, measured, by=None, keep_top=0, **how))
     options = InferenceOptions(resamples, seed, test, correction, "none")
     changes = _changes(audited, reference, options)
     own = {"reference": reference, **({"effectiveness": repr(valued), "budget": budget} if valued else {})}
@@ -197,7 +197,7 @@ def _other_groups(
 ) -> OtherGroups | str:
     """What interventions did to groups of another column; a note where nothing can be said of them."""
     try:
-        found = audit(mixed, runs, asked, by=by, confounds=False, heads=0, **how)
+        found = audit(mixed, runs, asked, by=by, confounds=False, keep_top=0, **how)
     except UserError as error:
         return f"nothing is said of the groups by {by}: {error}"
     options = InferenceOptions(how["resamples"], how["seed"], how["test"], how["correction"], "none")

@@ -14,7 +14,8 @@ import polars as pl
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.inference import (
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import (
     ChangeTask,
     Columns,
     InferenceOptions,
@@ -24,7 +25,6 @@ from ranktilt.auditing.inference import (
     mean_changes,
     mean_sample,
 )
-from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words, refuse_twice, unknown
 from ranktilt.experiments.training_result import (
@@ -169,7 +169,7 @@ class _Evaluated:
         several = DOMAIN in docs.columns and docs[DOMAIN].drop_nulls().n_unique() > 1
         found = audit(
             ranked.collection, runs, asked, by=DOMAIN if several else None, pairs=[] if several else None,
-            confounds=False, heads=0, ties=ties, resamples=how.resamples, seed=how.seed,
+            confounds=False, keep_top=0, ties=ties, resamples=how.resamples, seed=how.seed,
         )  # fmt: skip
         named = {one.run: one.name for one in rankers}
         trainings = dict[str, tuple[int, ...]]()
@@ -241,7 +241,7 @@ def _tilts(
         raise unknown("source", reference, mixed.collection.sources)
     found = audit(
         mixed.collection, runs, TILT_MEASURES, pairs=[(reference, other) for other in others], confounds=False,
-        heads=0, ties=ties, resamples=how.resamples, seed=how.seed,
+        keep_top=0, ties=ties, resamples=how.resamples, seed=how.seed,
     )  # fmt: skip
     whole = [one for one in rankers if not one.limits and one.run in found.runs]
     own = {(one.body, one.seed): one.run for one in whole if one.documents == (reference,)}

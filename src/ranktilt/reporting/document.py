@@ -27,7 +27,7 @@ SIDES = ("the first group of a pair", "the second")
 
 
 @dataclass(frozen=True)
-class Shown:
+class TextValue:
     """A text, the number it was rounded from, and how it is to be taken."""
 
     text: str
@@ -47,7 +47,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Cell(Shown):
+class Cell(TextValue):
     """One cell of a table."""
 
     note: str = ""
@@ -67,7 +67,7 @@ class Cell(Shown):
 
 
 @dataclass(frozen=True)
-class Fact(Shown):
+class Fact(TextValue):
     """One large number with its name above and a note below."""
 
     label: str = ""

@@ -83,11 +83,11 @@ def notebook(result: Any) -> str:
     from ranktilt.auditing.result import Audit
     from ranktilt.errors import MissingExtra, UserError
     from ranktilt.reporting.papers.figures import paper_figures
-    from ranktilt.reporting.reload import Opened
+    from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.render.html import html_fragment
 
     pictures: dict[str, bytes] = {}
     with suppress(MissingExtra, UserError):  # without matplotlib, or of a result without figures, tables are shown
         if type(result).__name__ in ("Audit", "Study", "Validation"):
-            pictures = paper_figures([Opened(result) if isinstance(result, Audit) else result], format="svg")
+            pictures = paper_figures([LoadedAudit(result) if isinstance(result, Audit) else result], format="svg")
     return html_fragment(view(result), list(pictures.values()))

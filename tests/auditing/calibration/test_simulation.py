@@ -7,7 +7,7 @@ import pytest
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.calibration import simulation as simulated
 from ranktilt.auditing.calibration.simulation import MEASURES, SIDES, Population, coverage, population
-from ranktilt.auditing.inference import InferenceOptions, Sample
+from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.collection import Collection
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ndcg import nDCG

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ranktilt.auditing.comparison.match import same_queries
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.inference import ChangeTask, Sample, contrast_changes, contrast_task, resampled
 from ranktilt.auditing.pairwise.pairs import KINDS
 from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
+from ranktilt.auditing.significance import ChangeTask, Sample, contrast_changes, contrast_task, resampled
 from ranktilt.errors import UserError
 from ranktilt.measures.preference import Preference, PreferenceOfPairs
 from ranktilt.statistics.bootstrap import interval

@@ -12,10 +12,10 @@ from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_t
 from ranktilt.auditing.comparison.sentences import contrast_sentence, mean_sentence
 from ranktilt.auditing.effects import FEW_QUERIES, Change
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.inference import contrast_changes, corrected, mean_changes
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import contrast_changes, corrected, mean_changes
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import estimand

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.inference import ChangeTask, Columns, Sample, contrast_task
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import ChangeTask, Columns, Sample, contrast_task
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.statistics.bootstrap import in_all

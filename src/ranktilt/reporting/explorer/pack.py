@@ -13,8 +13,8 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.judged_rankings import Judgments
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.reporting.explorer.lists import Entries, ShownLists

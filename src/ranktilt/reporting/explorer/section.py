@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.groups import ALL, Pair, grouping
+from ranktilt.auditing.judged_rankings import Judgments
 from ranktilt.auditing.notes import only_labels
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
@@ -19,7 +19,7 @@ from ranktilt.reporting.explorer.lists import FURTHER, first_rows, lists
 from ranktilt.reporting.explorer.numbers import Numbers
 from ranktilt.reporting.explorer.pack import LONGEST, Material, Packed
 from ranktilt.reporting.numbers import percent
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import Tone
 from ranktilt.run import Run
 
@@ -36,7 +36,7 @@ _FEWEST = 0.15  # characters in the page for a byte of text, where it can hardly
 _ENTRY = 3
 
 
-def explorer(opened: Opened, *, budget: int = BUDGET, depth: int = DEPTH) -> Explorer | None:
+def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -> Explorer | None:
     """Collect the queries, ranked lists and texts of an audit for its page."""
     for name, number in (("budget", budget), ("depth", depth)):
         if number < 1:

@@ -12,7 +12,7 @@ from ranktilt.measures.printing import signed
 from ranktilt.reporting.document import PAGE, Block, Cell, Column, Figure, Row, Section, Table
 from ranktilt.reporting.figures.charts import GROUP_COLOURS, Point, curves, stairs
 from ranktilt.reporting.numbers import interval as interval_text
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.verdicts import named
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
@@ -27,7 +27,7 @@ _DEEPEST = 1000
 _BINS = 10
 
 
-def ranks_section(opened: Opened) -> Section:
+def ranks_section(opened: LoadedAudit) -> Section:
     """Show which groups fill the first ranks, and how soon the relevant documents of each are found."""
     title = "Who stands at which rank"
     if opened.collection is None or not opened.runs:
@@ -58,7 +58,7 @@ def ranks_section(opened: Opened) -> Section:
     return Section("ranks", title, (*lead, *more), (*figures, *tables))
 
 
-def _order(one: RankShares, opened: Opened) -> list[int]:
+def _order(one: RankShares, opened: LoadedAudit) -> list[int]:
     """The groups of the first pair, then the others."""
     first = opened.audit.pairs[0] if opened.audit.pairs else ()
     ahead = [one.groups.index(name) for name in first]
@@ -129,7 +129,7 @@ def _by_group(one: RankShares, drawn: Sequence[int], *, judged: bool) -> Iterato
         )
 
 
-def _distribution(opened: Opened, run: Run, order: Sequence[int]) -> Iterator[Figure]:
+def _distribution(opened: LoadedAudit, run: Run, order: Sequence[int]) -> Iterator[Figure]:
     """How much larger a share of one group's documents than of another's stands at some ranks; none of short lists."""
     depth = min(int(np.diff(run.offsets).max(initial=0)), _DEEPEST)
     if opened.collection is None or depth < _BINS:

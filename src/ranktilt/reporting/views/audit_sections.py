@@ -16,14 +16,14 @@ from ranktilt.reporting.figures.audit import (
     effectiveness_figure,
     tilt_figure,
 )
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.audit_legend import conflict_sentences, control_sentences
 from ranktilt.reporting.views.audit_ranks import ranks_section
 from ranktilt.reporting.views.audit_tables import card_overview, card_table, confound_tables, control_table, group_table
 from ranktilt.reporting.views.provenance import provenance
 
 
-def audit_sections(opened: Opened, *, texts: bool = True) -> list[Section]:
+def audit_sections(opened: LoadedAudit, *, texts: bool = True) -> list[Section]:
     """Lay an audit out; what it could hold and does not is named with how to get it. Text shows the tables only."""
     audit = opened.audit
     found = [
@@ -107,7 +107,7 @@ def _card(audit: Audit) -> Section | None:
     return Section("card", title, (lead, *conflict_sentences(audit)), (card_overview(audit), card_table(audit)))
 
 
-def _queries(opened: Opened, *, texts: bool) -> Section:
+def _queries(opened: LoadedAudit, *, texts: bool) -> Section:
     found = explorer(opened) if texts else None
     if found is not None:
         lead = "Which queries make the tilt, what was found for each, and what the two texts look like side by side."

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import ALL, Groups, Pair
-from ranktilt.auditing.inference import Chance, InferenceOptions, Sample
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.label_clusters import listed_labels, page_labels
 from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
+from ranktilt.auditing.significance import Chance, InferenceOptions, Sample
 from ranktilt.measures.attention.base import AttentionEstimand, GroupLists
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.ndsr import NDSR
