@@ -29,27 +29,7 @@ def may_fetch() -> bool:
 
 
 def need(module: str, *, extra: str, for_: str) -> Any:
-    """Import an optional package, or say how to install it.
-
-    Parameters
-    ----------
-    module : str
-        Dotted name of the module to import.
-    extra : str
-        The extra of RankTilt that brings it.
-    for_ : str
-        What needs it, for the message.
-
-    Returns
-    -------
-    module
-        The imported module.
-
-    Raises
-    ------
-    MissingExtra
-        If the package is not installed. Errors inside an installed package come through as they are.
-    """
+    """Import an optional package, or say how to install it; errors inside an installed one come through as they are."""
     package = module.partition(".")[0]
     try:
         return importlib.import_module(module)

@@ -15,15 +15,7 @@ _listener: ContextVar[Listener | None] = ContextVar("ranktilt_progress", default
 
 
 def report(label: str, done: int, total: int) -> None:
-    """Tell the listener, if there is one, how far a piece of work has come.
-
-    Parameters
-    ----------
-    label : str
-        What is being done; one label is one bar.
-    done, total : int
-        Steps finished and steps in all; the work is over when they are equal.
-    """
+    """Tell the listener, if there is one, how far a piece of work has come; one label is one bar, over at `total`."""
     listener = _listener.get()
     if listener is not None:
         listener(visible(label), done, total)

@@ -16,7 +16,7 @@ from ranktilt.probes.explain import Explanation, explain
 from ranktilt.probes.overlap import OverlapProbe, shared_terms
 from ranktilt.probes.similarity import twin_similarity
 from ranktilt.probes.statistics import statistics
-from ranktilt.probes.vocabulary import TypeTokenProbe
+from ranktilt.probes.text_probes import TypeTokenProbe
 from ranktilt.reporting.output import table
 from tests.probes.exclaiming import bed
 from tests.probes.lexical_vectors import LetterVectors

@@ -361,7 +361,7 @@ class _AuditPlan:
         nulls = null_deltas(tasks, self.measures, self.shuffles)
         for place, (aligned_run, pair_numbers), drawn in zip(uneven, tasks, nulls, strict=True):
             found[place] = [
-                self._among(aligned_run, m, pair_numbers, sample, null)
+                sample.among(null, judged_labels(aligned_run, m, pair_numbers, sample, self.origins))
                 for m, sample, null in zip(self.measures, found[place], drawn, strict=True)
             ]
         return [sample for of_pair in found for sample in of_pair]
@@ -380,12 +380,6 @@ class _AuditPlan:
             first = [t for t in self.leading(tilts) if t.run == one.run.name]
             found += numerical_noise(one, leading, self.groups, first, of_run[self.place], seed=self.how.seed)
         return tuple(found)
-
-    def _among(
-        self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample, null: np.ndarray
-    ) -> Sample:
-        """Hold a comparison of groups that are not twins against shuffled labels, one a document."""
-        return sample.among(null, judged_labels(aligned, measure, numbers, sample, self.origins))
 
     def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample) -> Sample:
         """Hold a comparison of twins against exchanged labels too."""

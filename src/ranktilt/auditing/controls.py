@@ -339,10 +339,6 @@ def _reader(ranker: Ranker) -> _Reader | None:
     return None
 
 
-def _neural(ranker: Ranker) -> bool:
-    return any(hasattr(stage, "tokens") for stage in stages_of(ranker))
-
-
 def _is_saved(ranker: Ranker) -> bool:
     return any(stage.name == "replay" for stage in stages_of(ranker))
 
@@ -353,7 +349,8 @@ def _why_not(ranker: Ranker, name: str, reader: _Reader | None) -> str:
     if name != "near-identical" and any(stage.name == "engine" for stage in stages_of(ranker)):
         return "the engine's documents cannot be changed"
     if name == "tokens" and reader is None:
-        return "no token limit" if not _neural(ranker) else "its tokens cannot be counted"
+        neural = any(hasattr(stage, "tokens") for stage in stages_of(ranker))
+        return "its tokens cannot be counted" if neural else "no token limit"
     if name == "tokens" and reader is not None and reader.text == "title":
         return "it reads titles only"
     return ""

@@ -267,7 +267,6 @@ class Change(Effect):
 
     @property
     def of_tilt(self) -> bool:
-        """Whether it is one of Relative Δ and not of effectiveness."""
         return isinstance(self.estimand, RelativeDelta)
 
     @property
@@ -306,7 +305,6 @@ class Change(Effect):
         return replace(super().swapped(), **negated)
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file tells besides its fields."""
         return {**super().derived(), "growth_detectable": self.growth_detectable}
 
 
@@ -346,7 +344,6 @@ class Equivalence(Effect):
         }.get(self.outcome, self.outcome)
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file tells besides its fields."""
         beside = {
             "source": self.b, "on_reference": self.mean_a, "on_source": self.mean_b, "difference": self.value,
             "p_different": self.p, "verdict": self.statement,

@@ -32,23 +32,15 @@ _DECIMALS = 9
 
 @dataclass(frozen=True)
 class NumericalNoise:
-    """How far one run's Relative Δ on the primary measure moves within the resolution of its scores.
-
-    Parameters
-    ----------
-    run, a, b : str
-        The run and the groups.
-    resolution : str
-        What limits the scores: ``float32``, ``bfloat16``, ``float16``, or a number of decimals.
-    points : float
-        95 % of the draws moved Relative Δ by no more, in points.
-    """
+    """How far one run's Relative Δ on the primary measure moves within the resolution of its scores."""
 
     run: str
     a: str
     b: str
     resolution: str
+    """What limits the scores: ``float32``, ``bfloat16``, ``float16``, or a number of decimals."""
     points: float
+    """95 % of the draws moved Relative Δ by no more, in points."""
 
 
 class Resolution(NamedTuple):
@@ -100,25 +92,8 @@ def numerical_noise(
 ) -> Iterator[NumericalNoise]:
     """Move a run's scores within their resolution, again and again, and see what becomes of each Relative Δ.
 
-    Parameters
-    ----------
-    aligned : Aligned
-        The run.
-    measure : Measure
-        The primary one.
-    groups : Groups
-        What is compared.
-    tilts : sequence of Effect
-        The run's Relative Δ on this measure, one a pair of groups.
-    counted : ndarray of float64, shape (1 + n_groups, n_queries)
-        The measure as it is; NaN where a query does not count.
-    seed : int
-        Of the draws.
-
-    Yields
-    ------
-    NumericalNoise
-        One a pair; nothing where scores have no such limit.
+    `tilts` are the run's on the primary `measure`, one a pair; `counted` is that measure as it is, of all documents and
+    each group, NaN where a query does not count. Nothing comes where scores have no such limit.
     """
     before = before_activation(aligned)
     limit = resolution(aligned.run, before)

@@ -188,7 +188,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     @property
     def margin(self) -> Margin:
         """Half-width of what counts as level: points, or a number with the unit of the primary question."""
-        given: Margin = self.spec.get("level", LEVEL)
+        given: Margin = self.spec["level"]
         return given
 
     @property
@@ -199,7 +199,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     @property
     def noun(self) -> str:
         """What groups are of, in sentences."""
-        return "text" if self.spec.get("by") == "source" else "documents"
+        return "text" if self.spec["by"] == "source" else "documents"
 
     @property
     def table(self) -> pl.DataFrame:
@@ -366,7 +366,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         require_spec(content["spec"])
         top = content.get("top_results")
         if top:
-            top = {**top, "names": content["runs"], "specs": content["spec"].get("runs", ())}
+            top = {**top, "names": content["runs"], "specs": content["spec"]["runs"]}
         return super().of_file({**content, "top_results": top})
 
     def require_whole(self) -> None:

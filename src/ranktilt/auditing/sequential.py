@@ -24,8 +24,7 @@ from ranktilt.measures.share import ShareOfFirstRanks
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run, collection_rows
-from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence
-from ranktilt.statistics.new_documents import NewDocuments
+from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence, NewDocuments
 
 Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]

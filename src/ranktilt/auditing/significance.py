@@ -64,7 +64,6 @@ class Columns:
 
     @property
     def queries(self) -> int:
-        """How many count."""
         return int(self.mask.sum())
 
     @property
@@ -173,7 +172,6 @@ class Sample:
 
     @property
     def family(self) -> bytes:
-        """Equal for samples over the same queries, which share their resamples."""
         return family_of(self.mask, self.distinct)
 
 
@@ -312,7 +310,6 @@ class ChangeTask(NamedTuple):
 
     @property
     def family(self) -> bytes:
-        """Equal for comparisons over the same queries."""
         return self.columns.family
 
     def change(self, new: float, old: float, spread: Spread, p: float, **more: float) -> Change:

@@ -123,7 +123,7 @@ def gate(
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.answer.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
-    from ranktilt.experiments.tradeoff_gate import gate_bench
+    from ranktilt.experiments.tradeoff import gate_bench
     from ranktilt.experiments.tradeoff_result import Bench
     from ranktilt.measures.margin import read_margin
     from ranktilt.reporting.report import read_result

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.answer.gate import in_percent
+from ranktilt.auditing.answer.gate import POLICIES, Gate, in_percent
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import Change, Effect
@@ -29,7 +29,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, OtherGroups, check_limits
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
-from ranktilt.measures.margin import LEVEL
+from ranktilt.measures.margin import LEVEL, Margin
 from ranktilt.probes.equivalence import alone
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
@@ -312,3 +312,27 @@ def _notes(trials: Sequence[Trial], reference: str, *, selected: int) -> Iterato
         f"each of the {len(trials) - 1} interventions is judged by its own 95 % intervals; the more there are, the "
         "more likely one of them is called level by chance"
     )
+
+
+def gate_bench(
+    bench: Bench, *, max_tilt: Margin | None = None, budget: float | None = None, inconclusive: str = "fail"
+) -> Gate:
+    """Pass or fail a bench by `Bench.choose`; both limits are the bench's own by default.
+
+    Rows are those of the chosen intervention; without one, of those that are open, or of all.
+    """
+    if inconclusive not in POLICIES:
+        raise unknown("policy for inconclusive", inconclusive, POLICIES)
+    if isinstance(max_tilt, str):
+        raise UserError(f"--max-tilt {max_tilt}: a bench is judged in points of percent")
+    choice = bench.choose(level=max_tilt, budget=budget)
+    spec = {
+        "max_tilt": choice.level,
+        "budget": choice.budget,
+        "effectiveness": bench.valued,
+        "baseline": False,
+        "min_effect": 0.0,
+        "inconclusive": inconclusive,
+        "audit": bench.spec.get("command"),
+    }
+    return Gate(spec, choice.decisive, (choice.headline, *choice.sentences, *bench.notes))

@@ -26,7 +26,7 @@ from ranktilt.errors import UserError, join_words, unknown
 from ranktilt.experiments.cost import check_cost, cost_words
 from ranktilt.io.artifact import Result
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.margin import LEVEL, margin_words
+from ranktilt.measures.margin import margin_words
 from ranktilt.measures.printing import digits_apart
 
 BUDGET = 0.01
@@ -74,21 +74,13 @@ class Intervention:
 
 @dataclass(frozen=True)
 class OtherGroups:
-    """What interventions did to the groups of another column than the one that was levelled.
-
-    Parameters
-    ----------
-    by : str
-        The column.
-    tilts : tuple of Effect
-        Of the baseline and each intervention, for each pair of its groups.
-    changes : tuple of Change
-        Each intervention's less the baseline's; p corrected over all changes of the column.
-    """
+    """What interventions did to the groups of another column than the one that was levelled."""
 
     by: str
     tilts: tuple[Effect, ...]
+    """Of the baseline and each intervention, for each pair of its groups."""
     changes: tuple[Change, ...]
+    """Each intervention's less the baseline's; p corrected over all changes of the column."""
 
 
 class RefusedMethod(NamedTuple):
@@ -161,7 +153,7 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     @property
     def level(self) -> float:
         """Half-width, in percent, of what counts as level."""
-        return float(self.spec.get("level", LEVEL))
+        return float(self.spec["level"])
 
     @property
     def budget(self) -> float:
@@ -270,7 +262,7 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
             raise ValueError("before: expected the baseline's answer for each pair of groups")
         if bool(self.measures) != bool(self.over):
             raise ValueError("expected effectiveness where there are measures")
-        if type(self.spec.get("level", 0)) not in (int, float) or type(self.spec.get("budget", 0)) not in (int, float):
+        if type(self.spec["level"]) not in (int, float) or type(self.spec.get("budget", 0)) not in (int, float):
             raise TypeError("level and budget: expected numbers")
         check_limits(self.level, self.budget)
         for name in self.selected:
@@ -341,7 +333,7 @@ class Choice:
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
         """What an audit says of the baseline, pair by pair."""
-        noun = "text" if self.bench.spec.get("by") == "source" else "documents"
+        noun = "text" if self.bench.spec["by"] == "source" else "documents"
         return tuple(judge(self.bench.primary, [e], self.level, noun=noun) for e in self.bench.before)
 
     @property
@@ -431,7 +423,7 @@ class Choice:
                 side = "shown" if change.shown else "not shown"
                 low, high = change.ends
                 yield (
-                    f"Levelling {self.bench.spec.get('by')} moved {other.by} ({change.a} | {change.b}): "
+                    f"Levelling {self.bench.spec['by']} moved {other.by} ({change.a} | {change.b}): "
                     f"{change.name if change.measure == repr(change.estimand) else change.measure} "
                     f"{change.amount(change.value, sign=True)}{change.unit} [{low}, {high}], {side}"
                 )

@@ -68,7 +68,7 @@ class Ranked(NamedTuple):
 
 
 def study_measures(collection: Collection, depth: int = 1000) -> list[Measure]:
-    """Return MAP, nDCG@10, MRR@10 and recall; the binary ones at grade 2 and above too, where there are such grades."""
+    """MAP, nDCG@10, MRR@10 and recall; the binary ones at grade 2 and above too, where there are such grades."""
     found = [f"AP@{depth}", PRIMARY, "RR@10", f"R@{depth}"]
     if (collection.qrels["grade"] >= 2).any():
         found += [f"AP(rel=2)@{depth}", "RR(rel=2)@10", f"R(rel=2)@{depth}"]
@@ -88,30 +88,8 @@ def compare_trainings(
 ) -> TrainingStudy:
     """Compare rankers that learned from human with those that learned from LLM documents, and with the first stage.
 
-    Parameters
-    ----------
-    rankers : sequence of TrainedRanker
-        Every training; those that differ in the seed alone are one ranker, whose values are their means query by query.
-    ranked : iterable of Ranked
-        Collections with the runs of ``BM25`` and of trainings.
-    mixed : Ranked, optional
-        A collection of the documents of both sides with a run of every training, for Relative Δ.
-    answers : Collection, optional
-        Judged documents of both sides, in which the queries' words are counted.
-    reference : str, optional
-        The human side.
-    ties, resamples, seed
-        As in `audit`.
-
-    Returns
-    -------
-    TrainingStudy
-        Means, comparisons and Relative Δ.
-
-    Raises
-    ------
-    UserError
-        If a collection has no judgments, a run is missing or of an unknown ranker, or names come twice.
+    Trainings that differ in the seed alone are one ranker, whose values are their means query by query. `mixed` holds
+    the documents of both sides with a run of every training, for Relative Δ; `answers` those whose query words count.
     """
     rankers, ranked = list(rankers), list(ranked)
     _check(rankers, ranked)

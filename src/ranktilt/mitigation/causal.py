@@ -29,7 +29,7 @@ from ranktilt.mitigation.base import (
 from ranktilt.probes.perplexity import NGRAM, PerplexityProbe
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
 from ranktilt.run import Run, codes, collection_rows
-from ranktilt.statistics.ratio import ratio_of_means
+from ranktilt.statistics.regression import ratio_of_means
 
 Floats = npt.NDArray[np.float64]
 

@@ -27,7 +27,6 @@ class Distribution:
     range: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse a range that no histogram can be made of."""
         if not -1 <= self.range[0] < self.range[1] <= 1:
             raise ValueError(f"range: expected two rising numbers from -1 to 1, got {shorten(list(self.range))}")
 

@@ -35,7 +35,6 @@ class EffectSize:
         return self.low > 0 or self.high < 0
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file tells besides the fields."""
         return {"shown": self.shown}
 
 

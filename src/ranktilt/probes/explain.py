@@ -32,14 +32,14 @@ PROBES = {
     "statistics": "ranktilt.probes.statistics:StatisticsProbe",
     "overlap": "ranktilt.probes.overlap:OverlapProbe",
     "similarity": "ranktilt.probes.similarity:SimilarityProbe",
-    "type-token": "ranktilt.probes.vocabulary:TypeTokenProbe",
-    "specificity": "ranktilt.probes.vocabulary:SpecificityProbe",
-    "query-words": "ranktilt.probes.vocabulary:QueryWordsProbe",
-    "sentences": "ranktilt.probes.readability:SentenceLengthProbe",
-    "readability": "ranktilt.probes.readability:ReadabilityProbe",
+    "type-token": "ranktilt.probes.text_probes:TypeTokenProbe",
+    "specificity": "ranktilt.probes.text_probes:SpecificityProbe",
+    "query-words": "ranktilt.probes.text_probes:QueryWordsProbe",
+    "sentences": "ranktilt.probes.text_probes:SentenceLengthProbe",
+    "readability": "ranktilt.probes.text_probes:ReadabilityProbe",
     "perplexity": "ranktilt.probes.perplexity:PerplexityProbe",
     "spectrum": "ranktilt.probes.spectrum:SpectrumProbe",
-    "truncation": "ranktilt.probes.truncation:TruncationProbe",
+    "truncation": "ranktilt.probes.text_probes:TruncationProbe",
 }
 ENTRY_POINTS = "ranktilt.probes"
 

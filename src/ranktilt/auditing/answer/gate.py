@@ -92,7 +92,6 @@ class GateRow:
         return "; ".join(c.reason for c in self.checks if c.outcome == self.outcome)
 
     def derived(self) -> dict[str, Any]:
-        """What a file tells besides the fields."""
         return {"outcome": self.outcome, "reason": self.reason}
 
 

@@ -101,7 +101,8 @@ def match(new: Audit, old: Audit, *, alone: bool | None = None, to: str | None =
     _refuse_other_settings(new, old)
     rows = same_queries(new.queries, old.queries)
     alone = len(new.runs) == len(old.runs) == 1 if alone is None else alone
-    runs = _against(new, old, to) if to is not None else _namesakes(new, old)
+    namesakes = [RunPair(run, run) for run in new.runs if run in old.runs]
+    runs = namesakes if to is None else _against(new, old, to)
     if alone and to is None:
         runs = [RunPair(*new.runs, *old.runs)]
     ours, theirs = ([repr(m) for m in audit.measures] for audit in (new, old))
@@ -133,10 +134,6 @@ def names(texts: Iterable[str]) -> str:
     every = list(texts)
     shown = ", ".join(repr(t) for t in every[:_NAMED])
     return shown + (", …" if len(every) > _NAMED else "")
-
-
-def _namesakes(new: Audit, old: Audit) -> list[RunPair]:
-    return [RunPair(run, run) for run in new.runs if run in old.runs]
 
 
 def _against(new: Audit, old: Audit, to: str) -> list[RunPair]:
@@ -185,12 +182,12 @@ def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
 
 
 def _refuse_other_settings(new: Audit, old: Audit) -> None:
-    for name, usual, what in (
-        ("by", "none", "group by different columns"),
-        ("ties", "expected", "treat ties differently"),
-        ("missing", "zero", "treat missing queries differently"),
+    for name, what in (
+        ("by", "group by different columns"),
+        ("ties", "treat ties differently"),
+        ("missing", "treat missing queries differently"),
     ):
-        one, two = (usual if (value := audit.spec.get(name)) is None else value for audit in (new, old))
+        one, two = (audit.spec[name] or "none" for audit in (new, old))
         if one != two:
             raise UserError(f"the audits {what}: {one!r} (new) and {two!r} (old); make both with the same --{name}")
 
@@ -243,13 +240,13 @@ def _other_inputs(new: Audit, old: Audit) -> list[str]:
 
 def _inputs(audit: Audit) -> dict[str, str]:
     """Hashes of the collection's files, by name; files of runs are meant to differ."""
-    of_runs = set(files_of_runs(audit.spec.get("runs", ())))
-    found = [entry for entry in audit.spec.get("inputs", ()) if str(entry.get("path")) not in of_runs]
-    return {"/".join(PurePath(str(e.get("path"))).parts[-2:]): str(e.get("sha256")) for e in found}
+    of_runs = set(files_of_runs(audit.spec["runs"]))
+    found = [entry for entry in audit.spec["inputs"] if entry["path"] not in of_runs]
+    return {"/".join(PurePath(e["path"]).parts[-2:]): e["sha256"] for e in found}
 
 
 def _rounded(new: Audit, old: Audit) -> list[str]:
-    sides = [side for side, audit in (("new", new), ("old", old)) if audit.spec.get("rounding", "none") != "none"]
+    sides = [side for side, audit in (("new", new), ("old", old)) if audit.spec["rounding"] != "none"]
     if not sides:
         return []
     which = "both audits round" if len(sides) == 2 else f"the {sides[0]} audit rounds"

@@ -90,7 +90,6 @@ class PairOutcome:
         return detectable_effect(self.error, self.tests, min(self.votes, self.documents))
 
     def derived(self) -> dict[str, Any]:
-        """What a file tells besides its fields."""
         return {"ratio": self.ratio}
 
 
