@@ -15,8 +15,8 @@ from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.label_clusters import listed_labels, page_labels
 from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
 from ranktilt.auditing.significance import Chance, InferenceOptions, Sample
-from ranktilt.measures.attention.base import AttentionEstimand, GroupLists
 from ranktilt.measures.base import Estimand, GroupEstimand
+from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.measures.twins.head_to_head import HeadToHead

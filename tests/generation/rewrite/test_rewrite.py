@@ -11,7 +11,7 @@ import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.generation.flags import RewriteLimits
+from ranktilt.generation.checks import RewriteLimits
 from ranktilt.generation.pooling import pool
 from ranktilt.generation.rewrite.plan import Rewriting, plan
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite

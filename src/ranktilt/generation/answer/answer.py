@@ -11,7 +11,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.generation.flags import check_answer
+from ranktilt.generation.checks import check_answer
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
 from ranktilt.generation.rounds import DRAWS_APART, GenerationTask, RoundConfig, rounds
 from ranktilt.generation.settings import GenerationPlan, GenerationSettings, model_name

@@ -14,7 +14,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.datasets.mix import mix
 from ranktilt.errors import DataWarning
-from ranktilt.generation.flags import check_text, check_title
+from ranktilt.generation.checks import check_text, check_title
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
 from ranktilt.generation.manifest import earlier
 from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan

@@ -19,7 +19,7 @@ from ranktilt.llm.estimate import Rehearsal, counting
 from ranktilt.llm.journal import journal_of, journalled
 from ranktilt.llm.prompts import Slots, cut_tokens, fill, find_prompt, parse_slots
 from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
-from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates
+from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.llm.answers import REFUSED, UNANSWERED, Reading, read_choice, read_ranking, require_answers
 from ranktilt.rankers.llm.dialogue import Asker, Found, Rounds, Shown, answer_schema, request, takes_schema
 from ranktilt.rankers.llm.passages import one_line
@@ -87,7 +87,6 @@ class LLMRanker(Ranker):
     llm: str
     k: int | None = field(default=None, kw_only=True)
     text: str = field(default="title+text", kw_only=True)
-    tail: str = field(default="drop", kw_only=True)
     prompt: str | None = field(default=None, kw_only=True)
     attribute: str | None = field(default=None, kw_only=True)
     passage_tokens: int = field(default=300, kw_only=True)
@@ -110,7 +109,7 @@ class LLMRanker(Ranker):
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
-        require_choices(self, text=TEXT_CHOICES, tail=TAIL_CHOICES, unreadable=UNREADABLE, structured=STRUCTURED)
+        require_choices(self, text=TEXT_CHOICES, unreadable=UNREADABLE, structured=STRUCTURED)
         if not 0 <= self.max_failures <= 1:
             raise UserError(f"{self.name}: expected max_failures between 0 and 1, got {self.max_failures:g}")
         if self.passage_tokens < 0:
