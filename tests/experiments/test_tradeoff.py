@@ -14,9 +14,8 @@ from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.groups import ALL
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError
-from ranktilt.experiments.cost import check_cost
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
-from ranktilt.experiments.tradeoff_result import Bench, Intervention
+from ranktilt.experiments.tradeoff_result import Bench, Intervention, check_cost
 from ranktilt.registry import ranker
 from ranktilt.run import Run
 from tests.experiments.planted import DIAL, QUERIES, collection, swept, trial

@@ -5,7 +5,7 @@ import pytest
 from ranktilt.auditing.audit import audit
 from ranktilt.reporting.document import Figure, Section, Table
 from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.views.audit_ranks import ranks_section
+from ranktilt.reporting.views.audit_sections import ranks_section
 from tests.reporting.openings import alone, colours, many, of, opened, sources, unjudged
 from tests.toy import collection_of, run_of
 

@@ -250,7 +250,6 @@ def _refuse_ungrouped(by: str | None, asked: Sequence[Estimand], *, card: bool, 
 
 
 def _check_numbers(resamples: int, depth: int) -> None:
-    """Refuse numbers out of range."""
     check_resamples(resamples)
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
@@ -367,7 +366,6 @@ class _AuditPlan:
         return [sample for of_pair in found for sample in of_pair]
 
     def leading(self, tilts: Iterable[Effect]) -> list[Effect]:
-        """Relative Δ of the primary measure."""
         return [t for t in tilts if t.measure == repr(self.measures[self.place])]
 
     def noise(

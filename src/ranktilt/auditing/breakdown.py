@@ -40,7 +40,6 @@ class RankShares:
 
     @property
     def depth(self) -> int:
-        """Number of ranks."""
         return len(self.queries)
 
 

@@ -62,7 +62,7 @@ def resolution(run: Run, ranking: Ranking) -> Resolution | None:
     scores, named = ranking.scores, precision(run.spec)
     if named == EXACT or not len(scores) or (scores == np.round(scores)).all():
         return None
-    decimals = _decimals(scores)
+    decimals = next((n for n in range(1, _DECIMALS + 1) if (np.round(scores, n) == scores).all()), None)
     if named is None and decimals is None and (scores == scores.astype(np.float32)).all():
         named = "float32"
     if named in ROUNDOFF:
@@ -80,11 +80,6 @@ def precision(spec: Mapping[str, Any]) -> str | None:
     model = spec.get("llm")
     found = spec.get("precision", model.get("precision") if isinstance(model, Mapping) else None)
     return found if isinstance(found, str) else None
-
-
-def _decimals(scores: Floats) -> int | None:
-    """Digits after the point with which all scores are printed; None where these are more than a few."""
-    return next((n for n in range(1, _DECIMALS + 1) if (np.round(scores, n) == scores).all()), None)
 
 
 def numerical_noise(
@@ -124,17 +119,13 @@ def before_activation(aligned: Aligned) -> Ranking:
     if activation not in ("Sigmoid", "Tanh"):
         return ranking
     with np.errstate(divide="ignore"):
-        wide = _logit(ranking.scores) if activation == "Sigmoid" else np.arctanh(ranking.scores)
+        scores = ranking.scores
+        wide = np.log(scores) - np.log1p(-scores) if activation == "Sigmoid" else np.arctanh(scores)
     return Ranking(ranking.offsets, np.clip(wide, -_WIDEST, _WIDEST))
 
 
 _WIDEST = 750.0
 """Beyond, the logistic function is 0 or 1 in float64."""
-
-
-def _logit(scores: Floats) -> Floats:
-    found: Floats = np.log(scores) - np.log1p(-scores)
-    return found
 
 
 def _in_reach(ranking: Ranking, half: Floats, cutoff: int | None) -> tuple[Ranking, npt.NDArray[np.bool_]]:

@@ -111,7 +111,6 @@ class Card:
     """Number of each document's origin."""
 
     def of_twins(self, run: int, aligned: Aligned, lists: Mapping[Pair, TwinLists]) -> Iterator[tuple[Place, Sample]]:
-        """Ask one run the questions about twins."""
         for number, (pair, twins) in enumerate(self.twins.items()):
             for place, one in enumerate(self.asked):
                 if isinstance(one, TwinEstimand) and pair in lists:
@@ -119,7 +118,6 @@ class Card:
                     yield (run, number, place), self._exchanged(aligned, one, twins, found)
 
     def of_groups(self, aligned: Sequence[Aligned]) -> Iterator[tuple[Place, Sample]]:
-        """Ask every run the questions about groups."""
         for place, one in enumerate(self.asked):
             if not isinstance(one, GroupEstimand):
                 continue

@@ -50,7 +50,6 @@ class Move(NamedTuple):
 
     @property
     def shown(self) -> bool:
-        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 

@@ -59,7 +59,6 @@ class Columns:
 
     @cached_property
     def mask(self) -> npt.NDArray[np.bool_]:
-        """Queries that count."""
         return np.asarray(~np.isnan(self.values).any(axis=0))
 
     @property
@@ -68,7 +67,6 @@ class Columns:
 
     @property
     def means(self) -> Floats:
-        """Mean of each column over the queries that count; NaN where none does."""
         known = np.ascontiguousarray(self.values[:, self.mask])
         return np.array([np.mean(column) if len(column) else np.nan for column in known])
 
@@ -92,7 +90,6 @@ class Columns:
 
     @property
     def family(self) -> bytes:
-        """Equal for columns over the same queries."""
         return family_of(self.mask, self.distinct)
 
 
@@ -150,7 +147,6 @@ class Sample:
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
-        """Queries that say something."""
         return self.estimand.counts(self.one, self.two)
 
     @property

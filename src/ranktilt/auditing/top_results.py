@@ -47,7 +47,6 @@ class TopResults:
 
     @property
     def results(self) -> int:
-        """Results of all runs together."""
         return sum(len(run.docs) for run in self.runs)
 
     def row(self) -> dict[str, Any]:

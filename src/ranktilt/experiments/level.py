@@ -89,7 +89,6 @@ class Levelling:
         self._check_methods()
 
     def _check_methods(self) -> None:
-        """Refuse what a method cannot take."""
         if max(self.strengths) > 1 and (over := [name for name in self.methods if name != "offset"]):
             raise UserError(f"{over[0]} has strengths up to 1, got {max(self.strengths):g}; offset alone goes further")
         twins = next((name for name in self.methods if name in ("causal", "projection")), None)

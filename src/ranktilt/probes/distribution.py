@@ -37,17 +37,14 @@ class Distribution:
 
     @property
     def count(self) -> int:
-        """Pairs with a value."""
         return len(self.defined)
 
     @property
     def undefined(self) -> int:
-        """Pairs without one."""
         return len(self.values) - self.count
 
     @property
     def mean(self) -> float:
-        """Mean of the defined values; NaN where there is none."""
         return float(np.mean(self.defined)) if self.count else np.nan
 
     @property

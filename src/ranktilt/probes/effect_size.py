@@ -31,7 +31,6 @@ class EffectSize:
 
     @property
     def shown(self) -> bool:
-        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     def derived(self) -> dict[str, Any]:

@@ -71,7 +71,6 @@ class Map:
 
     @property
     def pairs(self) -> int:
-        """Pairs that are shown."""
         return len(self.ids) // 2
 
     def derived(self) -> dict[str, Any]:

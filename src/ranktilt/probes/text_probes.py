@@ -43,7 +43,6 @@ def _parts(texts: pl.Series) -> list[pl.Series]:
 
 
 def _words(texts: pl.Series) -> pl.Series:
-    """Return the terms of each text, in its order."""
     return texts.str.to_lowercase().str.extract_all(r"\w+")
 
 

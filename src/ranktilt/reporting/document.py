@@ -87,7 +87,6 @@ class Sentence:
 
     @property
     def sign(self) -> str:
-        """The sign of its tone."""
         return LOOKS[self.tone].sign
 
 
@@ -149,7 +148,6 @@ class Row:
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """What stands above its group."""
         return self.heading or self.group
 
 
@@ -398,7 +396,6 @@ class Document:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Its tables, in order."""
         return tuple(block for one in self.sections for block in one.blocks if isinstance(block, Table))
 
 

@@ -40,7 +40,9 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     inputs = _inputs(audit)
     if not verdicts or not inputs:
         return ()
-    steps = list(_check(audit)) if _unfair(audit) else []
+    steps = list[NextStep]()
+    if (folder := _folder(audit)) and _unfair(audit):
+        steps.append(_step("Is it a fair comparison at all", ["ranktilt", "check", folder]))
     tilted = [one for one in verdicts if one.kind == "favours"]
     open_ones = [one for one in verdicts if one.kind == "inconclusive"]
     if tilted:
@@ -94,11 +96,6 @@ def _unfair(audit: Audit) -> bool:
         (one.value_a if one.name in _PAIRED else abs(one.value_a - one.value_b)) >= _UNFAIR.get(one.name, math.inf)
         for one in audit.confounds
     )
-
-
-def _check(audit: Audit) -> Iterator[NextStep]:
-    if folder := _folder(audit):
-        yield _step("Is it a fair comparison at all", ["ranktilt", "check", str(folder)])
 
 
 def _favoured(audit: Audit, run: str, *, slight: bool) -> Iterator[NextStep]:

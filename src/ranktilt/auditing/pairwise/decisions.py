@@ -52,7 +52,6 @@ class Decisions:
         return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in self.frame.iter_rows(named=True))
 
     def save(self, path: str | Path) -> Path:
-        """Write them as JSON lines; see `contents`."""
         write_bytes(Path(path), self.contents())
         return Path(path)
 

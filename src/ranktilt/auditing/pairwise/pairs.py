@@ -35,7 +35,6 @@ class TwoGroups:
     notes: tuple[str, ...] = ()
 
     def name(self, protected: bool) -> str:
-        """Return the name of a side."""
         return self.protected if protected else self.unprotected
 
 

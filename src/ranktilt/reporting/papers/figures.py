@@ -98,7 +98,6 @@ def _fronts(results: Sequence[Result]) -> list[str]:
 
 
 def _free(name: str, format: str, taken: Mapping[str, bytes]) -> str:
-    """Return a file name that is not taken yet."""
     file, number = f"{name}.{format}", 2
     while file in taken:
         file, number = f"{name}-{number}.{format}", number + 1

@@ -107,7 +107,6 @@ def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
 
 
 def _text_data(blocks: Sequence[Panels]) -> pl.DataFrame:
-    """A row a pair of texts."""
     rows = [
         (block.name, panel.caption, *(cell.text for cell in row))
         for block in blocks

@@ -69,7 +69,6 @@ class _Rewrites:
         return sum(abs(one.get(doc, 0.0) - one.get(self.twins.get(key, ""), 0.0)) for one in found)
 
     def text(self, doc: str) -> str:
-        """The text of a document."""
         return str(self.collection.docs.filter(pl.col("id") == doc)["text"][0])
 
 

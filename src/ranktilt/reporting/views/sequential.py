@@ -22,7 +22,7 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count
-from ranktilt.reporting.tones import VERDICT_TONES, Tone
+from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _SHOWN = 8
@@ -34,6 +34,8 @@ def view(found: SequentialAudit) -> Document:
     title = f"Sequential audit of {found.run}" + (f" on {name}" if name else "")
     lead = (f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.until:g}?",)
     some = _some(found.looks)
+    side = "a" if found.looks[-1].value > 0 else "b"
+    tone = VERDICT_TONES[side if found.decision == "tilted" else found.decision]
     blocks: tuple[Block, ...] = (_figure(found), *_tables(found, some))
     return Document(
         title=title,
@@ -41,18 +43,12 @@ def view(found: SequentialAudit) -> Document:
         headline=f"{found.headline}.",
         sections=(Section("looks", "Look by look", lead, blocks), provenance(found.spec)),
         sentences=(
-            Sentence(found.headline, _tone(found), "strong"), *map(Sentence, found.sentences),
+            Sentence(found.headline, tone, "strong"), *map(Sentence, found.sentences),
         ),
         legend=tuple(_legend(found)),
         sides=(found.a, found.b),
         data=pl.DataFrame([look._asdict() for look in found.looks]),
     )  # fmt: skip
-
-
-def _tone(found: SequentialAudit) -> Tone:
-    """Return that of the favoured side, as the headline names it, or of the decision."""
-    side = "a" if found.looks[-1].value > 0 else "b"
-    return VERDICT_TONES[side if found.decision == "tilted" else found.decision]
 
 
 def _some(looks: tuple[Look, ...]) -> list[Look]:

@@ -174,7 +174,6 @@ def _tests(rows: Sequence[Equivalence], validation: Validation) -> list[str]:
 
 
 def _data(validation: Validation) -> pl.DataFrame:
-    """Every number, a row each."""
     rows = [
         (part, source, name, quantity, _exact(value))
         for part, source, name, numbers in _numbers(validation)
