@@ -513,7 +513,6 @@ GOOD = {"query": "q0", "first": "female-0-0", "second": "male-0-0", "choice": "m
             [{"query": "q0", "first": "female-0-0", "second": "male-0-0"}],
             ":1: expected choice or answer, got query, first, second",
         ),
-        ([[1]], ":1: expected one JSON object, got '[1]'"),
         (
             [{**GOOD, "second": "female-0-1", "choice": ""}],
             ": no choice between documents of both sides; choices.jsonl: 1 choice not of female and male, left out",

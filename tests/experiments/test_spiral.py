@@ -164,27 +164,17 @@ STRANGERS = collection_of(
     [
         (ALONE, BM25, {}, "nothing can enter: only source 'human'; expected rewrites of its documents"),
         (STRANGERS, BM25, {}, "nothing can enter: no document of 'llm' is of the origin of one of 'human'"),
-        (growing(), BM25, {"reference": "man"}, "unknown source 'man'; did you mean 'human'? (valid: human, llm)"),
         (growing(), BM25, {"source": "gpt"}, "unknown source 'gpt' (valid: llm)"),
         (
             growing(("llm", "gpt")), BM25, {},
             "rewrites of 2 sources: name the one that enters, such as --source llm",
         ),
         (growing(), BM25, {"rounds": 0}, "expected rounds of at least 1, got 0"),
-        (growing(), BM25, {"page": 0}, "expected page of at least 1, got 0"),
         (growing(), BM25, {"share": 0}, "expected a share of the origins a round above 0 and at most 1, got 0"),
-        (growing(), BM25, {"enter": "all"}, "unknown choice of what enters 'all' (valid: retrieved, random)"),
-        (growing(), BM25, {"resamples": 9}, "expected at least 100 resamples, got 9"),
-        (growing(), [], {}, "a spiral needs at least one ranker, such as bm25 (-r bm25)"),
-        (growing(), BM25 * 2, {}, "ranker 'bm25' is given twice"),
         (
             growing(), [ranker("replay:run.trec>>cross-encoder:x")], {},
             "replay:run.trec>>cross-encoder:x: a saved run cannot rank a collection that grows; name a ranker such as "
             "bm25",
-        ),
-        (
-            growing(), [ranker("milvus:x.db")], {},
-            "milvus:x.db: an engine cannot rank a collection that grows; name a ranker such as bm25",
         ),
         (
             Collection(growing().docs, growing().queries.clear(), growing().qrels.clear()), BM25, {},

@@ -116,7 +116,6 @@ def only(source: str) -> Collection:
             lambda c: rt.explain(c, ["similarity"], rt.ranker("bm25")),
             "similarity needs the vectors of an encoder, such",
         ),
-        (lambda c: rt.explain(c, ["spectrum"], rt.ranker("bm25")), "spectrum needs the vectors of an encoder, such"),
         (lambda c: rt.explain(c, ["overlap(x=1)"]), "unknown option of probe 'overlap' 'x'"),
         (lambda c: rt.explain(c, ["perplexity:m(knd=causal)"]), "unknown option of probe 'perplexity' 'knd'; did you"),
         (lambda c: rt.explain(c, ["perplexity:"]), "probe 'perplexity:': expected name"),

@@ -189,11 +189,8 @@ WANTED = "a result of RankTilt"
     ("name", "content", "said"),
     [
         ("empty.json", "", "the file is empty"),
-        ("blank.json", " \n\n", "the file is empty"),
-        ("list.json", "[1]", f"expected {WANTED}, got JSON without a format; {MADE}"),
         ("plain.json", '{"a": 1}', f"expected {WANTED}, got JSON without a format; {MADE}"),
         ("other.json", '{"format": "geojson"}', f"expected {WANTED}, got format 'geojson'; {MADE}"),
-        ("odd.json", '{"format": 3}', f"expected {WANTED}, got format 3; {MADE}"),
         (
             "page.html",
             "\n<!DOCTYPE html><html></html>",
