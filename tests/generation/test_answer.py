@@ -9,8 +9,8 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.queries import read_queries
 from ranktilt.generation.answer.answer import Answering, answer, plan_answers
 from ranktilt.generation.answer.save import save_answered
+from ranktilt.generation.batched_requests import DRAWS_APART
 from ranktilt.generation.checks import check_answer
-from ranktilt.generation.rounds import DRAWS_APART
 from ranktilt.generation.templates import ANSWER_PROMPTS, QUERY_SLOTS, PromptTemplate, answer_template
 from tests.generation.scripted import Scripted, humans
 from tests.refusals import refused

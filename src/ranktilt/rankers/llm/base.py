@@ -47,7 +47,7 @@ JSON_FORMATS = {
 CHOICE_FORMAT = "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or explain."
 _SLOTS = ("query", "items", "count", "attribute")
 _MODEL_OPTIONS = (
-    "base_url", "concurrency", "timeout", "retries", "rpm", "tpm", "device", "batch", "precision", "adapter",
+    "base_url", "concurrency", "timeout", "retries", "requests_per_minute", "device", "batch", "precision", "adapter",
 )  # fmt: skip
 _TEMPLATE_TOKENS = 24
 """What a chat template adds to a prompt, about."""
@@ -100,8 +100,7 @@ class LLMRanker(Ranker):
     concurrency: int | None = field(default=None, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
     retries: int | None = field(default=None, kw_only=True)
-    rpm: int | None = field(default=None, kw_only=True)
-    tpm: int | None = field(default=None, kw_only=True)
+    requests_per_minute: int | None = field(default=None, kw_only=True)
     device: str | None = field(default=None, kw_only=True)
     batch: int | None = field(default=None, kw_only=True)
     precision: str | None = field(default=None, kw_only=True)
