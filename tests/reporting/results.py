@@ -123,7 +123,7 @@ def prompts() -> Comparison:
     answers = tuple(QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in samples)
     found = effects(samples, InferenceOptions(200, 0, "permutation", "holm", "none"))
     whole = replace(audit_of(values, runs=runs, by="gender"), estimates=found, query_answers=answers)
-    return compare(whole, to="neutral", resamples=200)
+    return compare(whole, baseline_run="neutral", resamples=200)
 
 
 def gated() -> Gate:
@@ -279,7 +279,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
     "sequential": lambda: audit_until(asked_queries(), Noisy(2.0), 10),
-    "sequential, open": lambda: audit_until(asked_queries(), Noisy(silent=0.2), 1, most=40),
+    "sequential, open": lambda: audit_until(asked_queries(), Noisy(silent=0.2), 1, max_queries=40),
     "spiral": grown,
     "spiral, one ranker": lambda: grown(alone=True),
     "training study": whole,

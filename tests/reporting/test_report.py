@@ -178,7 +178,7 @@ def test_an_explanation_is_reported_beside_others(here: Path) -> None:
 
 
 _VERBS = (
-    "audit, validate, study, explain, pairwise, level, study --of training, spiral, audit --until, compare, "
+    "audit, validate, study, explain, pairwise, level, study --vary training, spiral, audit --stop-at-tilt, compare, "
     "gate, calibrate, check, plan and replay-log"
 )
 MADE = f"ranktilt {_VERBS} write one with --json FILE"
@@ -253,7 +253,7 @@ def test_papers_take_some_kinds_of_results_only(tmp_path: Path) -> None:
         "an audit, a validation, a study, an explanation, a pairwise audit, a comparison, a bench or a training study"
     )
     said = f"expected {kinds}, got a gate's report"
-    verbs = "ranktilt audit, validate, study, explain, pairwise, compare, level and study --of training"
+    verbs = "ranktilt audit, validate, study, explain, pairwise, compare, level and study --vary training"
     assert str(error.value) == f"{path}: {said}; {verbs} write one with --json FILE"
 
 

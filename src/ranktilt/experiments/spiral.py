@@ -33,7 +33,7 @@ from ranktilt.statistics.bootstrap import RESAMPLES, in_all, interval, resampled
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.permutation import sign_flip_ps
 
-ENTER = ("retrieved", "random")
+ENTRY_RULES = ("retrieved", "random")
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ def spiral(
     *,
     rounds: int = 5,
     page: int = 10,
-    enter: str = "retrieved",
+    entry_rule: str = "retrieved",
     share: float | None = None,
     reference: str = "human",
     source: str | None = None,
@@ -68,7 +68,7 @@ def spiral(
         How often rewrites enter.
     page : int, optional
         Ranks that are looked at.
-    enter : {"retrieved", "random"}, optional
+    entry_rule : {"retrieved", "random"}, optional
         Which rewrites enter: those of documents on the pages of the round before, the most shown first; or drawn ones.
     share : float, optional
         Most of the origins, above 0 to 1, whose rewrites enter in one round; by default 1/rounds, so that at random
@@ -96,24 +96,24 @@ def spiral(
     ----------
     Chen et al., Spiral of Silence, ACL 2024; Dai et al., KDD 2024.
     """
-    _check_numbers(rounds, page, share, enter, resamples)
+    _check_numbers(rounds, page, share, entry_rule, resamples)
     _check_rankers(rankers)
     growth = Growth.of(collection, reference, source)
-    entering = Entering(rounds, share or 1 / rounds, enter == "random", seed)
+    entering = Entering(rounds, share or 1 / rounds, entry_rule == "random", seed)
     pages, turned = (_rounds(one, rankers, entering, page) for one in (growth, growth.mirrored))
-    options = {"rounds": rounds, "page": page, "enter": enter, "share": entering.share}
+    options = {"rounds": rounds, "page": page, "entry_rule": entry_rule, "share": entering.share}
     options |= {"reference": reference, "source": growth.source, "effectiveness": EFFECTIVENESS}
     return _spiral(pages, turned, growth, {**options, "correction": "holm", "resamples": resamples, "seed": seed})
 
 
-def _check_numbers(rounds: int, page: int, share: float | None, enter: str, resamples: int) -> None:
+def _check_numbers(rounds: int, page: int, share: float | None, entry_rule: str, resamples: int) -> None:
     for name, number in (("rounds", rounds), ("page", page)):
         if number < 1:
             raise UserError(f"expected {name} of at least 1, got {number}")
     if share is not None and not 0 < share <= 1:
         raise UserError(f"expected a share of the origins a round above 0 and at most 1, got {share:g}")
-    if enter not in ENTER:
-        raise unknown("choice of what enters", enter, ENTER)
+    if entry_rule not in ENTRY_RULES:
+        raise unknown("entry rule", entry_rule, ENTRY_RULES)
     check_resamples(resamples)
 
 

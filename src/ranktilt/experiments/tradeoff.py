@@ -267,7 +267,7 @@ def _changes(
     for one, over in zip(audited, (ALL, reference), strict=False):
         if not (one.measures or one.query_answers):  # questions about twins alone
             continue
-        side = match(one, one, to=one.runs[0])
+        side = match(one, one, baseline_run=one.runs[0])
         tasks = [*change_tasks(side, side.pairs), *estimand_tasks(side)]
         found += contrast_changes(tasks, resamples=how.resamples, seed=how.seed)
         tasks = change_tasks(side, [(ALL, ALL)]) if means else []

@@ -86,7 +86,7 @@ class StudyOptions:
 
 
 def training_study(
-    folder: str | Path, models: Sequence[str | Path], work: str | Path, *, options: StudyOptions | None = None,
+    folder: str | Path, models: Sequence[str | Path], work_dir: str | Path, *, options: StudyOptions | None = None,
     **how: Any,
 ) -> TrainingStudy:  # fmt: skip
     """Train each encoder on the documents of either side, and compare what the rankers do.
@@ -101,7 +101,7 @@ def training_study(
         makes one.
     models : sequence of str or Path
         The encoders to start from.
-    work : str or Path
+    work_dir : str or Path
         Where models and runs go.
     options : StudyOptions, optional
         What is trained, and on what it is tested.
@@ -118,7 +118,7 @@ def training_study(
     UserError
         Before any training where a collection has no judgments or only one side, or a model is no encoder.
     """
-    options, work = options or StudyOptions(), Path(work)
+    options, work = options or StudyOptions(), Path(work_dir)
     train, test = (load(folder, split=split, ignore_unknown=True) for split in (options.train, options.test))
     bodies = _bodies(models)
     learned, tested = (apart(train, test), apart(test, train)) if options.disjoint else (train, test)

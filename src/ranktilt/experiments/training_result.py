@@ -143,7 +143,7 @@ class Evaluation:
 @dataclass(frozen=True, eq=False)
 class TrainingStudy(
     Result, format="ranktilt-training-study", version=1, noun="a training study",
-    command="ranktilt study --of training",
+    command="ranktilt study --vary training",
 ):  # fmt: skip
     """What `compare_trainings` found; immutable.
 

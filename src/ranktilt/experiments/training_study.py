@@ -102,7 +102,7 @@ def compare_trainings(
     kept = {key: first.spec[key] for key in ("ranktilt", "python", "packages", "collection")}
     inputs = {str(one["path"]): one for found in evaluated for one in found.audit.spec["inputs"]}
     spec = {
-        "of": "training", "primary": PRIMARY, "reference": reference, "ties": ties, "resamples": resamples,
+        "vary": "training", "primary": PRIMARY, "reference": reference, "ties": ties, "resamples": resamples,
         "seed": seed, **kept, "inputs": list(inputs.values()),
     }  # fmt: skip
     warnings = chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
@@ -225,7 +225,7 @@ def _tilts(
     own = {(one.body, one.seed): one.run for one in whole if one.documents == (reference,)}
     learned = [(one.run, own.get((one.body, one.seed), one.run)) for one in whole]
     pairs = tuple(RunPair(new, old) for new, old in learned if new != old)
-    side = replace(match(found, found, to=pairs[0].old), runs=pairs) if pairs else None
+    side = replace(match(found, found, baseline_run=pairs[0].old), runs=pairs) if pairs else None
     tasks = change_tasks(side, side.pairs) if side else []
     changes = corrected(contrast_changes(tasks, resamples=how.resamples, seed=how.seed), how.correction)
     return found.tilts, changes, tuple(_warnings("mixed", found))

@@ -98,7 +98,7 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
             said = [*primary, *self._of(runs, self.means), *self.of_estimands(runs)]
             # A change by a rounding error, or in a single resample, is one.
             if all(c.value == c.error == 0 for c in said) and all(t.growth == 0 for t in primary):
-                what = "the two audits" if self.spec["to"] is None else f"this run and {runs.old}"
+                what = "the two audits" if self.spec["baseline_run"] is None else f"this run and {runs.old}"
                 names = ", ".join(dict.fromkeys(c.measure for c in said))
                 text = f"{runs.new}: {what} are identical on {names}"
                 found.append(ChangeVerdict(*runs, "identical", None, text, names))
@@ -129,7 +129,7 @@ def compare(
     new: Audit | PairwiseAudit,
     old: Audit | PairwiseAudit | None = None,
     *,
-    to: str | None = None,
+    baseline_run: str | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
     correction: str = "holm",
@@ -147,7 +147,7 @@ def compare(
     old : Audit or PairwiseAudit, optional
         Over the same queries, with the same column of groups and the same rule for ties; of pairwise audits with the
         same groups and the same rule for counting.
-    to : str, optional
+    baseline_run : str, optional
         In place of an old audit: the run of `new` that all its other runs are compared with, such as the one with a
         neutral prompt.
     resamples : int, optional
@@ -168,15 +168,17 @@ def compare(
         If queries, column, ties or the rule for missing queries differ, nothing is in common, or an option or the run
         is unknown.
     """
-    if (old is None) == (to is None):
-        raise UserError("name an old audit (OLD.json), or the run of one audit to compare with (--to RUN): one of both")
+    if (old is None) == (baseline_run is None):
+        raise UserError(
+            "name an old audit (OLD.json), or the run of one audit to compare with (--baseline-run RUN): one of both"
+        )
     if correction not in CORRECTIONS:
         raise unknown("correction", correction, CORRECTIONS)
     check_resamples(resamples)
     if isinstance(new, PairwiseAudit) or isinstance(old, PairwiseAudit):
         return _compare_choices(new, old, resamples=resamples, seed=seed, correction=correction)
     old = new if old is None else old
-    found = match(new, old, to=to)
+    found = match(new, old, baseline_run=baseline_run)
     tilted = contrast_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed)
     meant = mean_changes(change_tasks(found, [(ALL, ALL)]), resamples=resamples, seed=seed)
     asked = contrast_changes(estimand_tasks(found), resamples=resamples, seed=seed)
@@ -192,7 +194,7 @@ def compare(
         "tests": tests,
         "new": _origin(new),
         "old": _origin(old),
-        "to": to,
+        "baseline_run": baseline_run,
         "primary": _primary(new, found.measures),
     }
     notes = (*found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
@@ -208,10 +210,10 @@ def _compare_choices(
     tasks = match_choices(new, old)
     rows = corrected(choice_changes(tasks, resamples=resamples, seed=seed), correction)
     spec = {
-        **{name: new.spec[name] for name in ("path", "by", "count") if name in new.spec},
+        **{name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec},
         "protected": new.protected, "unprotected": new.unprotected, "correction": correction, "resamples": resamples,
         "seed": seed, "tests": sum(row.p == row.p for row in rows), "new": _origin(new), "old": _origin(old),
-        "to": None,
+        "baseline_run": None,
     }  # fmt: skip
     notes = (*choice_notes(new, old), *change_notes(rows, (), resamples))
     return Comparison(spec, (RunPair(new.model, old.model),), (), (), (), (), notes, rows)
@@ -225,10 +227,10 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit) -> list[ChangeTask]:
     sides = [f"{one.protected} and {one.unprotected} by {one.spec['by']}" for one in (new, old)]
     if sides[0] != sides[1]:
         raise UserError(f"the pairwise audits compare other groups: {sides[0]} (new), {sides[1]} (old)")
-    rules = [one.spec["count"] for one in (new, old)]
+    rules = [one.spec["count_rule"] for one in (new, old)]
     if rules[0] != rules[1]:
         rule = f"{rules[0]!r} (new), {rules[1]!r} (old)"
-        raise UserError(f"the pairwise audits count choices differently: {rule}; make both with the same --count")
+        raise UserError(f"the pairwise audits count choices differently: {rule}; make both with the same --count-rule")
     tasks = []
     for kind in KINDS:
         tables = [[row for row in one.by_query if row.kind == kind] for one in (new, old)]

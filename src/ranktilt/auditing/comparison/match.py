@@ -86,15 +86,15 @@ class Match:
         return _answers(self.new), _answers(self.old)
 
 
-def match(new: Audit, old: Audit, *, alone: bool | None = None, to: str | None = None) -> Match:
+def match(new: Audit, old: Audit, *, alone: bool | None = None, baseline_run: str | None = None) -> Match:
     """Put two audits over the same queries side by side.
 
     Runs are partners whatever they are called where they are `alone`, by default one on each side; otherwise runs of
-    one name are, or the old audit's run `to` is the partner of all others. Only measures, pairs of groups (whichever
-    way round) and questions about groups that both hold are kept; `UserError` where queries, column, ties or the rule
-    for missing queries differ, or nothing is in common.
+    one name are, or the old audit's run `baseline_run` is the partner of all others. Only measures, pairs of groups
+    (whichever way round) and questions about groups that both hold are kept; `UserError` where queries, column, ties
+    or the rule for missing queries differ, or nothing is in common.
     """
-    named = {"the new audit": new, "the old audit": old} if to is None else {"the audit": new}
+    named = {"the new audit": new, "the old audit": old} if baseline_run is None else {"the audit": new}
     for name, audit in named.items():
         if not (audit.measures or audit.query_answers):
             raise UserError(f"{name} has no measure: without judgments there is no Relative Δ to compare")
@@ -102,8 +102,8 @@ def match(new: Audit, old: Audit, *, alone: bool | None = None, to: str | None =
     rows = same_queries(new.queries, old.queries)
     alone = len(new.runs) == len(old.runs) == 1 if alone is None else alone
     namesakes = [RunPair(run, run) for run in new.runs if run in old.runs]
-    runs = namesakes if to is None else _against(new, old, to)
-    if alone and to is None:
+    runs = namesakes if baseline_run is None else _against(new, old, baseline_run)
+    if alone and baseline_run is None:
         runs = [RunPair(*new.runs, *old.runs)]
     ours, theirs = ([repr(m) for m in audit.measures] for audit in (new, old))
     measures = [m for m in ours if m in theirs]
@@ -124,7 +124,9 @@ def match(new: Audit, old: Audit, *, alone: bool | None = None, to: str | None =
             "question", "questions", *(map(_said, _questions(one)) for one in (new, old)), kept=map(_said, answered)
         ),
     )
-    renamed = [f"{pair.new} is compared with {pair.old}" for pair in runs if pair.new != pair.old and to is None]
+    renamed = [
+        f"{pair.new} is compared with {pair.old}" for pair in runs if pair.new != pair.old and baseline_run is None
+    ]
     notes = (*renamed, *_other_inputs(new, old), *_rounded(new, old))
     return Match(new, old, tuple(runs), tuple(measures), tuple(pairs), rows, left_out, notes, tuple(questions))
 
@@ -136,12 +138,12 @@ def names(texts: Iterable[str]) -> str:
     return shown + (", …" if len(every) > _NAMED else "")
 
 
-def _against(new: Audit, old: Audit, to: str) -> list[RunPair]:
-    if to not in old.runs:
-        raise unknown("run", to, old.runs)
-    if new.runs == (to,):
-        raise UserError(f"nothing to compare: the audit has no other run than {to!r}")
-    return [RunPair(run, to) for run in new.runs if run != to]
+def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
+    if baseline_run not in old.runs:
+        raise unknown("run", baseline_run, old.runs)
+    if new.runs == (baseline_run,):
+        raise UserError(f"nothing to compare: the audit has no other run than {baseline_run!r}")
+    return [RunPair(run, baseline_run) for run in new.runs if run != baseline_run]
 
 
 def _questions(audit: Audit) -> list[Question]:

@@ -205,7 +205,7 @@ def _changes(
             collection, runs, measures, by=by, pairs=pairs, missing="exclude", confounds=False, keep_top=0,
             resamples=resamples, seed=seed,
         )  # fmt: skip
-        parts = replace(match(result, result, to=INPUT), runs=PARTS)
+        parts = replace(match(result, result, baseline_run=INPUT), runs=PARTS)
         means += change_tasks(parts, [(ALL, ALL)])
         tasks += change_tasks(parts, parts.pairs)
     if of_groups := [one for one in asked if isinstance(one, GroupEstimand)]:

@@ -32,7 +32,7 @@ def view(found: SequentialAudit) -> Document:
     """Return what is said of a sequential audit."""
     name = folder(found.spec)
     title = f"Sequential audit of {found.run}" + (f" on {name}" if name else "")
-    lead = (f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.until:g}?",)
+    lead = (f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.stop_at_tilt:g}?",)
     some = _some(found.looks)
     side = "a" if found.looks[-1].value > 0 else "b"
     tone = VERDICT_TONES[side if found.decision == "tilted" else found.decision]
@@ -86,15 +86,15 @@ def _figure(found: SequentialAudit) -> Figure:
     return Figure(
         "How the interval closed in",
         f"After {last.queries:,} queries {found.words(last)}. Bars: the 95 % confidence sequences. Shaded: "
-        f"±{found.until:g}, the tilt to be decided.",
-        lines({found.run: points}, x="queries", y=f"{found.measure},{of.suffix or ' value'}", band=found.until),
+        f"±{found.stop_at_tilt:g}, the tilt to be decided.",
+        lines({found.run: points}, x="queries", y=f"{found.measure},{of.suffix or ' value'}", band=found.stop_at_tilt),
     )
 
 
 def _legend(found: SequentialAudit) -> Iterator[str]:
     yield (
         f"{found.measure}: + favours {found.a}. The audit ends where the interval excludes 0 (tilted), or lies within "
-        f"±{found.until:g} (level)."
+        f"±{found.stop_at_tilt:g} (level)."
     )
     yield (
         "Interval: from the lower to the higher end of two 95 % confidence sequences, which hold at all looks "
