@@ -345,11 +345,9 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
 
 
 def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int, test: bool = True) -> list[Change]:
-    """Compare what two columns make, such as Relative Δ or a ratio of means.
+    """Compare what two columns make, such as Relative Δ or a ratio of means; exchanging audits negates it exactly.
 
     The test exchanges the two runs query by query, and p is NaN without `test`.
-
-    Exchanging the audits negates every difference exactly.
     """
 
     def compared(members: list[ChangeTask]) -> Iterator[Change]:
