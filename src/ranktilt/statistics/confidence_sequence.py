@@ -20,29 +20,13 @@ class ConfidenceSequence:
     """Interval for the mean of bounded values that holds it at all times together, with probability `confidence`.
 
     Against every candidate mean a gambler stakes on the values being higher, another on their being lower, each on what
-    came before alone; a mean is excluded for good once one of the two has multiplied its half of the capital to
-    1/(1 − confidence) of the whole. Ville's inequality bounds the probability that this ever happens to the true mean,
-    so that one may stop whenever one likes, for whatever reason. No distribution is assumed beside the bounds.
+    came before alone; a mean is excluded for good once one of the two has multiplied its half of the capital to 1/(1 −
+    confidence) of the whole. Ville's inequality bounds the probability that this ever happens to the true mean, so that
+    one may stop whenever one likes, for whatever reason. No distribution is assumed beside the bounds.
 
     Source: the hedged capital process with predictable plug-in bets of Waudby-Smith and Ramdas, Estimating means of
     bounded random variables by betting, JRSS B 86 (2024), section 4.4. Candidates lie on a grid of 2,001 means, and the
-    ends are one step further out.
-
-    Parameters
-    ----------
-    lowest, highest : float
-        Bounds of the values.
-    confidence : float, optional
-        Between 0 and 1.
-
-    Attributes
-    ----------
-    low, high : float
-        The interval after the values that were added; the bounds where there are none.
-    count : int
-        Values that were added.
-    mean : float
-        Of the values; NaN where there are none.
+    ends are one step further out. Of no values, `low` and `high` are the bounds and `mean` is NaN.
     """
 
     def __init__(self, lowest: float, highest: float, *, confidence: float = CONFIDENCE) -> None:
