@@ -60,7 +60,7 @@ class DataWarning(UserWarning):
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
-    """Make the error for a name that is not on a list: suggests the nearest and lists them all."""
+    """Make the error for a name that is not on the list `valid`: suggests the nearest and lists them all."""
     names = list(valid)
     folded = {n.casefold(): n for n in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
@@ -69,7 +69,7 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
 
 
 def refuse_twice(names: Sequence[str], noun: str) -> None:
-    """Refuse a name that comes more than once; `noun` is what each of them names."""
+    """Refuse a name that comes more than once; `noun` is what each names, such as ``"ranker"``."""
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UserError(f"{noun} {twice!r} is given twice")
@@ -81,17 +81,17 @@ def counted(n: int, one: str, many: str) -> str:
 
 
 def join_words(names: Sequence[str], last: str = "and") -> str:
-    """Join one or more in words: ``a``, ``a and b``, ``a, b and c``."""
+    """Join in words: ``a``, ``a and b``, ``a, b and c``."""
     return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else names[0]
 
 
 def visible(text: str) -> str:
-    r"""Write what a terminal would act on and nobody would see, such as an escape, as ``\x1b``; tabs and lines stay."""
+    r"""Show what a terminal would act on and nobody would see as signs, such as ``\x1b``; tabs and line feeds stay."""
     return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def shorten(text: object, width: int = 80) -> str:
-    """Quote a piece of input for an error message, cut to `width` characters; of what is no string its ``repr``."""
+    """Quote a piece of input for an error message: its ``repr``, cut to `width` characters."""
     if not isinstance(text, str):
         try:
             whole = repr(text)

@@ -29,7 +29,10 @@ def may_fetch() -> bool:
 
 
 def need(module: str, *, extra: str, for_: str) -> Any:
-    """Import an optional package, or say how to install it; errors inside an installed one come through as they are."""
+    """Import an optional package, which `extra` of RankTilt brings, or say how to install it (`MissingExtra`).
+
+    Errors inside an installed package come through as they are.
+    """
     package = module.partition(".")[0]
     try:
         return importlib.import_module(module)

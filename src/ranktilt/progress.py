@@ -23,13 +23,7 @@ def report(label: str, done: int, total: int) -> None:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Send all progress reported inside the ``with`` block to `listener`.
-
-    Parameters
-    ----------
-    listener : callable
-        Takes (label, done, total).
-    """
+    """Send all progress reported inside the ``with`` block, as (label, done, total), to `listener`."""
     token = _listener.set(listener)
     try:
         yield

@@ -28,7 +28,7 @@ class ConfidenceSequence:
 
     Source: the hedged capital process with predictable plug-in bets of Waudby-Smith and Ramdas, Estimating means of
     bounded random variables by betting, JRSS B 86 (2024), section 4.4. Candidates lie on a grid of 2,001 means, and the
-    ends are one step further out.
+    ends are one step further out. Of no values, `low` and `high` are the bounds and `mean` is NaN.
     """
 
     def __init__(self, lowest: float, highest: float, *, confidence: float = CONFIDENCE) -> None:

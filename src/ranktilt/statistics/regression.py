@@ -38,7 +38,7 @@ class Regression:
 
 
 def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
-    """Regress y on up to 10 columns that need not be independent, with errors clustered by two numberings from 0.
+    """Regress y on up to 10 columns that need not be independent, with errors clustered by two numberings, from 0.
 
     Variances are V₁ + V₂ − V₁₂ of what each row adds to an estimate, each with G / (G − 1) for G clusters (Cameron,
     Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011), nowhere smaller than V₁ and V₂; those of
@@ -47,11 +47,10 @@ def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
     shortest coefficients are taken. Shares of R²: Lindeman, Merenda & Gold, 1980; Grömping, Journal of Statistical
     Software 17(1), 2006.
 
-    In 1,000 simulated draws each, with 60 queries, 120 origins and normal errors, the intervals of intercept,
-    coefficients, parts and mean hold the truth 92 to 99 % of the time; with errors of heavy tails (t, 3 degrees of
-    freedom) and clusters of very unequal size 91 to 99 %. A bootstrap that draws queries and origins (the pigeonhole
-    bootstrap, Owen 2007) gives intervals 1.06 to 1.8 times as wide, which hold it 95 to 100 % of the time: it counts
-    the noise of single rows up to three times.
+    In 1,000 simulated draws each, with 60 queries, 120 origins and normal errors, the intervals hold the truth 92 to 99
+    % of the time; with errors of heavy tails (t, 3 degrees of freedom) and clusters of very unequal size 91 to 99 %.
+    The pigeonhole bootstrap (Owen 2007) gives intervals 1.06 to 1.8 times as wide, which hold it 95 to 100 % of the
+    time.
     """
     n, p = x.shape
     if p > MOST_REGRESSORS:
