@@ -123,9 +123,9 @@ def test_a_study_of_training_is_printed_and_written(
     answered_folder(tmp_path / "qa")
     few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16", "--depth", "9")
     code, out, err = cli(
-        "study", "qa", "--of", "training", "--base-model", tiny, *few, "--queries", "3", "--seeds", "2", "--seed", "4",
-        "--disjoint", "--preset", "paper", "--negatives", "random:20", "--positives", "all", "--warmup-steps", "1",
-        "--resamples", "100", "-o", "s.html", "--json", "s.json",
+        "study", "qa", "--vary", "training", "--base-model", tiny, *few, "--queries", "3", "--seeds", "2",
+        "--seed", "4", "--disjoint", "--preset", "paper", "--negatives", "random:20", "--positives", "all",
+        "--warmup-steps", "1", "--resamples", "100", "-o", "s.html", "--json", "s.json",
     )  # fmt: skip
     assert code == 0
     assert "qa-test: supervised, 6 queries, 56 documents, depth 9; body already tuned for retrieval: " in out
@@ -148,10 +148,10 @@ def test_a_study_of_training_is_printed_and_written(
     ("arguments", "message"),
     [
         ((), "nothing to train: name an encoder to start from, such as --base-model minilm"),
-        (("-r", "bm25"), "-r is for studies of temperature (--of temperature)"),
+        (("-r", "bm25"), "-r is for studies of temperature (--vary temperature)"),
         (
             ("--base-model", "x", "--test", "t"),
-            "--test is for studies of temperature (--of temperature)",
+            "--test is for studies of temperature (--vary temperature)",
         ),
         (("--base-model", "x", "--preset", "no"), "unknown preset 'no' (valid: paper, notebook)"),
         (
@@ -169,12 +169,12 @@ def test_a_study_of_training_is_printed_and_written(
     ],
 )
 def test_refused_of_training(cli: Cli, folder: Path, arguments: tuple[str, ...], message: str) -> None:
-    assert refused(cli, "study", folder, "--of", "training", *arguments) == message
+    assert refused(cli, "study", folder, "--vary", "training", *arguments) == message
 
 
 @pytest.mark.parametrize("given", [("--base-model", "x"), ("--seeds", "3"), ("--disjoint",), ("--learning-rate", "1")])
 def test_options_of_training_are_refused_elsewhere(cli: Cli, folder: Path, given: tuple[str, ...]) -> None:
-    assert refused(cli, "study", folder, *QUICK, *given) == f"{given[0]} is for studies of training (--of training)"
+    assert refused(cli, "study", folder, *QUICK, *given) == f"{given[0]} is for studies of training (--vary training)"
 
 
 def test_what_is_named_behind_a_collection() -> None:
