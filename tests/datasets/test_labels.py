@@ -167,7 +167,7 @@ IDS, LIST = "; name that of ids: FILE:id=COLUMN", "; of a bare list of ids say w
         ("doc_id\tsource\na\th\nb\th\n\na\tl\n", "l.tsv:5: document 'a' has two labels: 'h' (line 2) and 'l'"),
         ("doc_id\tsource\na\th\na\t\n", "l.tsv:3: document 'a' has two labels: 'h' (line 2) and none"),
         ("doc_id\tsource\tx\na\th\t1\na\th\t2\n", "l.tsv:3: document 'a' has two values of 'x': '1' (line 2) and '2'"),
-        (b"doc_id\tsource\na\t\xe9\n", "l.tsv:2: invalid UTF-8 at byte 16 of the file; save it as UTF-8"),
+        (b"doc_id\tsource\na\t\xe9\n", "l.tsv:2: invalid UTF-8 at byte 3 of the line; save it as UTF-8"),
     ],
     ids=range(18),
 )  # fmt: skip

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +18,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.generation.retrieval_qa import SPLITS, RetrievalQA
 from ranktilt.generation.triples import FORMS, TripleRules, triples
 from ranktilt.io.columns import one_line
-from ranktilt.io.files import cannot_write, require_place, sha256
+from ranktilt.io.files import cannot_write, new_folder, require_place, sha256
 from ranktilt.io.qrels import to_tsv
 from ranktilt.progress import report
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -59,7 +56,7 @@ def save_retrieval_qa(built: RetrievalQA, folder: str | Path, wanted: QAFiles | 
     """
     wanted, path = wanted or QAFiles(), Path(folder)
     require_new(path)
-    with _new_folder(path) as place:
+    with new_folder(path) as place:
         judged = {f"qrels/{split}.tsv": to_tsv(qrels) for split, qrels in built.qrels.items() if qrels.height}
         save(built.collection, place, beside={**judged, **_msmarco(built)})
         _save_runs(built, place / "runs", wanted.depth)
@@ -78,36 +75,6 @@ def require_new(folder: Path) -> None:
         require_place(folder / ABOUT)
     except OSError as error:  # a folder on the way may not even be looked into
         raise cannot_write(folder, error) from error
-
-
-@contextmanager
-def _new_folder(path: Path) -> Iterator[Path]:
-    """Give a folder beside `path` to fill, which then takes its place; where that fails nothing is left."""
-    target, made, place = Path(os.path.realpath(path)), list[Path](), None
-    try:
-        made = [folder for folder in target.parents if not folder.exists()]
-        target.parent.mkdir(parents=True, exist_ok=True)
-        place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        yield place
-        place.chmod(0o777 & ~_umask())
-        os.replace(place, target)
-        made.clear()
-    except (OSError, UserError) as error:
-        reason = error.__cause__ if isinstance(error, UserError) else error
-        if not isinstance(reason, OSError):
-            raise
-        raise cannot_write(path, reason) from reason
-    finally:
-        if place is not None:
-            shutil.rmtree(place, ignore_errors=True)
-        for folder in made:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _msmarco(built: RetrievalQA) -> dict[str, bytes]:

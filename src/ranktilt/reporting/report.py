@@ -23,7 +23,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import CheckResult
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten
 from ranktilt.io.artifact import Result
-from ranktilt.io.files import read_bytes, require_regular, write_bytes
+from ranktilt.io.files import read_bytes, write_bytes
 from ranktilt.mitigation.result import Bench
 from ranktilt.mitigation.spiral_result import Spiral
 from ranktilt.mitigation.training_result import TrainingStudy
@@ -153,7 +153,6 @@ def opened(
 def read_result(path: str | Path, kinds: Iterable[type[Result]] = tuple(RESULTS)) -> Any:
     """Read a result of one of these kinds, whichever a file holds; `DataError` says what it holds instead."""
     path, kinds = Path(path), tuple(kinds)
-    require_regular(path)
     found = _format(path, kinds)
     formats = {kind.header.format: kind for kind in RESULTS}
     if found not in formats or formats[found] not in kinds:

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.io.cache import Vectors, alone
+from ranktilt.io.cache import Vectors
+from ranktilt.io.files import alone
 from ranktilt.llm.retry import RetryPolicy
 from ranktilt.optional import need
 from ranktilt.progress import report
