@@ -96,7 +96,8 @@ def gate(
         ),
     ] = None,
     inconclusive: Annotated[
-        options.OnInconclusive, typer.Option("--inconclusive", help="Exit 3 or 0 where nothing is decided.")
+        options.OnInconclusive,
+        typer.Option("--inconclusive", help="Exit code when inconclusive: fail (3) or pass (0)."),
     ] = options.OnInconclusive.fail_,
     resamples: Annotated[
         int, typer.Option("--resamples", min=100, help="Bootstrap resamples of the growth since the baseline.")
@@ -123,9 +124,9 @@ def gate(
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.answer.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
+    from ranktilt.experiments.tradeoff_gate import gate_bench
+    from ranktilt.experiments.tradeoff_result import Bench
     from ranktilt.measures.margin import read_margin
-    from ranktilt.mitigation.bench_gate import gate_bench
-    from ranktilt.mitigation.result import Bench
     from ranktilt.reporting.report import read_result
 
     paths = {"--junit": junit, "--markdown": markdown, "--json": output.json}

@@ -43,7 +43,7 @@ class _Prompt(msgspec.Struct):
     name: str
 
 
-class _Rewrites(msgspec.Struct):
+class _RewriteSpec(msgspec.Struct):
     """Of the spec of rewrites, what the data card of later ones tells."""
 
     llm: dict[str, Any]
@@ -130,8 +130,8 @@ def earlier(path: str | Path | None) -> list[dict[str, Any]]:
     spec = dict(known["spec"])
     before = spec.pop("earlier", [])
     try:
-        msgspec.convert(before, list[_Rewrites])
-        msgspec.convert(spec, _Rewrites)
+        msgspec.convert(before, list[_RewriteSpec])
+        msgspec.convert(spec, _RewriteSpec)
     except msgspec.ValidationError as error:
         raise DataError(file, f"expected how rewrites were made: {error}") from error
     return [*before, spec]

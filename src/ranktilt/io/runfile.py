@@ -41,7 +41,7 @@ class _Truncated(msgspec.Struct):
     share: dict[str, float]
 
 
-class _Spec(msgspec.Struct):
+class _Sidecar(msgspec.Struct):
     """Of a sidecar, what is read and not only passed on."""
 
     ranker: str = ""
@@ -50,7 +50,7 @@ class _Spec(msgspec.Struct):
     file: str = ""
     own_documents_dropped: int = 0
     truncated: _Truncated | msgspec.UnsetType = msgspec.UNSET
-    candidates: _Spec | msgspec.UnsetType = msgspec.UNSET
+    candidates: _Sidecar | msgspec.UnsetType = msgspec.UNSET
 
 
 def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[str] | None = None) -> RunFile:
@@ -271,7 +271,7 @@ def read_spec(path: Path) -> dict[str, Any]:
         spec = json.loads(read_text(path), parse_int=lambda digits: int(digits) if len(digits) < 19 else digits)
         if isinstance(spec, dict) and spec and all(isinstance(value, dict) for value in spec.values()):
             return {}  # the same run in JSON may lie beside it under that name
-        msgspec.convert(spec, _Spec)
+        msgspec.convert(spec, _Sidecar)
     except (RecursionError, ValueError) as error:
         raise DataError(path, f"expected the run's spec as JSON: {error}") from error
     if fault := unwritable(spec):

@@ -1,0 +1,145 @@
+"""``ranktilt build fair-ranking``: lists of equal length for a group audit, from documents with labels."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import check_paths, print_result
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.generation.fair_ranking import FairRanking, GroupRules, ListRules
+
+CANDIDATES, INITIAL, ABOUT = "candidates.trec", "initial.trec", "built.json"
+Shortages = StrEnum("Shortages", ["fill", "drop", "refuse"])
+Unlabelled = StrEnum("Unlabelled", ["drop", "keep", "refuse"])
+Several = StrEnum("Several", ["any", "drop"])
+_NATURAL = "natural"
+
+
+@dataclass(frozen=True)
+class GroupOptions(options.OptionGroup):
+    """Which documents are of which group."""
+
+    protected: Annotated[
+        str,
+        typer.Option("--protected", metavar="GROUP", help="Protected group: female, Europe|Asia, or non-Europe."),
+    ]
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="Column of groups (default: the only one left).")
+    ] = None
+    several: Annotated[
+        Several, typer.Option("--several", help="Documents with labels of both sides: any of them counts, or left out.")
+    ] = Several.any
+    unlabelled: Annotated[
+        Unlabelled, typer.Option("--unlabelled", help="What to do with documents without a label.")
+    ] = Unlabelled.drop
+
+    def read(self) -> GroupRules:
+        from ranktilt.generation.fair_ranking import GroupRules
+
+        return GroupRules(
+            protected=self.protected.strip(), several=self.several.value, unlabelled=self.unlabelled.value
+        )
+
+
+@dataclass(frozen=True)
+class DrawingOptions(options.OptionGroup):
+    """How each query's items are drawn."""
+
+    items: Annotated[int, typer.Option("--items", min=2, metavar="N", help="Items per query.")] = 200
+    blocks: Annotated[
+        str,
+        typer.Option(
+            "--blocks",
+            metavar="N,N,N,N",
+            help="Relevant unprotected and protected, irrelevant unprotected and protected items; or natural shares.",
+        ),
+    ] = _NATURAL
+    shortage: Annotated[
+        Shortages,
+        typer.Option("--shortage", help="A block with too few: fill from the other group, or drop the query."),
+    ] = Shortages.fill
+    min_judged: Annotated[
+        int | None,
+        typer.Option("--min-judged", min=1, metavar="N", help="Relevant documents a query needs (default: --items)."),
+    ] = None
+    seed: options.Seed = 0
+
+    def read(self) -> ListRules:
+        from ranktilt.generation.fair_ranking import ListRules
+
+        more: dict[str, Any] = {"shortage": self.shortage.value, "min_judged": self.min_judged, "seed": self.seed}
+        return ListRules(items=self.items, blocks=_read_blocks(self.blocks), **more)
+
+
+def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
+    if text.strip() == _NATURAL:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise UserError(f"--blocks expects four numbers, such as 50,50,50,50, or {_NATURAL}; got {text!r}")
+    a, b, c, d = map(int, parts)
+    return a, b, c, d
+
+
+@options.verb
+def fair_ranking(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="A CSV of TREC Fair, or irds:ID, such as irds:trec-fair/2022/train.")
+    ],
+    output: options.Destination,
+    *,
+    groups: GroupOptions,
+    drawing: DrawingOptions,
+) -> None:
+    """Build lists of relevant and irrelevant items of two groups, for every ranker to order."""
+    from ranktilt.datasets.save import save
+    from ranktilt.datasets.trec_fair import read_labelled
+    from ranktilt.generation.fair_ranking import build_fair_ranking, summary
+
+    check_paths({"--output": output / CANDIDATES})
+    rules = drawing.read()
+    membership = groups.read()
+    built = build_fair_ranking(read_labelled(source, groups.by), membership, rules)
+    save(built.collection, output, beside=_beside(built))
+    lines = list(summary(built, membership.protected))
+    width = max(len(name) for name, _ in lines)
+    print_result("".join(f"{name:<{width}}  {said}\n" for name, said in lines))
+    note(f"{output}: {built.collection!r}")
+    note(
+        f"{CANDIDATES}: shuffled, for rankers to order; {INITIAL}: unprotected ones first, the paper's initial ranking"
+    )
+    lone = built.counts["queries_with_a_group_below_2"]
+    if lone:
+        note(f"warning: {lone} lists have fewer than 2 items of a group; their exposure ratio says little, or nothing")
+    _note_next(built, output, membership.protected)
+
+
+def _beside(built: FairRanking) -> dict[str, bytes]:
+    """The candidates in both orders, and what the folder was made from."""
+    import orjson
+
+    from ranktilt.io.files import sha256
+
+    made = {**built.candidates.contents(Path(CANDIDATES)), **built.initial.contents(Path(INITIAL))}
+    spec = built.collection.spec
+    about = {**spec, "files": {Path(file).name: sha256(Path(file)) for file in spec.get("files", ())}}
+    written = orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str)
+    return {**{str(path): data for path, data in made.items()}, ABOUT: written}
+
+
+def _note_next(built: FairRanking, output: Path, protected: str) -> None:
+    by = str(built.collection.spec["by"])
+    candidates = f"replay:{output / CANDIDATES}"
+    measures = ["-m", "P@20", "-m", f"ExposureRatio@{built.counts['items']}"]
+    command = ["ranktilt", "audit", str(output), "--by", by, "--protected", protected, *measures]
+    note(f"Next: {shlex.join([*command, '-r', candidates, '-r', f'{candidates}>>bm25'])}")

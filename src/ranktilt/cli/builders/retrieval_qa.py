@@ -1,0 +1,156 @@
+"""``ranktilt build retrieval-qa``: a collection of answers by people and by a language model."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import print_result
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.datasets.answered_questions import QuestionFields
+    from ranktilt.generation.retrieval_qa import QARules
+    from ranktilt.generation.retrieval_qa_files import QAFiles
+
+TriplesPer = StrEnum("TriplesPer", ["positive", "query"])
+TripleForms = StrEnum("TripleForms", ["ids", "text", "both"])
+
+
+@dataclass(frozen=True)
+class FieldOptions(options.OptionGroup):
+    """What a line's fields are called."""
+
+    question: Annotated[str, typer.Option("--question", metavar="FIELD", help="Field of the question.")] = "question"
+    human_answers: Annotated[
+        str, typer.Option("--human-answers", metavar="FIELD", help="Field of people's answers.")
+    ] = "human_answers"
+    llm_answers: Annotated[
+        str, typer.Option("--llm-answers", metavar="FIELD", help="Field of the language model's answers.")
+    ] = "chatgpt_answers"
+    domain: Annotated[
+        str | None, typer.Option("--domain", metavar="FIELD", help="Field of the domain (default: the file's name).")
+    ] = None
+
+    def read(self) -> QuestionFields:
+        from ranktilt.datasets.answered_questions import QuestionFields
+
+        return QuestionFields(
+            question=self.question, human=self.human_answers, llm=self.llm_answers, domain=self.domain
+        )
+
+
+@dataclass(frozen=True)
+class SplitOptions(options.OptionGroup):
+    """How questions are split, and what the sides are called."""
+
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sizes",
+            metavar="DOMAIN=N,N,N",
+            help="Questions of a domain for train, dev and test (default: by --shares).",
+        ),
+    ] = None
+    shares: Annotated[
+        str,
+        typer.Option(
+            "--shares", metavar="X,X,X", help="Shares of train, dev and test; the default gives the published sizes."
+        ),
+    ] = "69,2.5,28.5"
+    human_name: Annotated[str, typer.Option("--human-name", metavar="SOURCE", help="Source of people's answers.")] = (
+        "human"
+    )
+    llm_name: Annotated[
+        str, typer.Option("--llm-name", metavar="SOURCE", help="Source of the language model's answers.")
+    ] = "chatgpt"
+    drop_errors: Annotated[
+        bool, typer.Option("--drop-errors", help="Leave out answers that are error messages (the authors keep them).")
+    ] = False
+    seed: options.Seed = 0
+
+    def read(self) -> QARules:
+        from ranktilt.generation.retrieval_qa import QARules
+
+        sizes = dict[str, tuple[int, int, int]]()
+        for text in self.sizes or ():
+            domain, equals, numbers = text.rpartition("=")
+            a, b, c = _three(numbers, "--sizes", "DOMAIN=N,N,N, such as medicine=862,31,355", text, whole=True)
+            if not (equals and domain.strip()) or domain.strip() in sizes:
+                raise UserError(f"--sizes expects each domain once, DOMAIN=N,N,N; got {text!r}")
+            sizes[domain.strip()] = int(a), int(b), int(c)
+        shares = _three(self.shares, "--shares", "three numbers, such as 80,10,10", self.shares)
+        sources = (self.human_name, self.llm_name)
+        return QARules(sizes=sizes, shares=shares, sources=sources, seed=self.seed, drop_errors=self.drop_errors)
+
+
+def _three(text: str, option: str, expected: str, given: str, *, whole: bool = False) -> tuple[float, float, float]:
+    try:
+        numbers = [int(part) if whole else float(part) for part in text.split(",")]
+        a, b, c = numbers
+        if not all(0 <= number < 1e12 for number in numbers):
+            raise ValueError
+    except ValueError as error:
+        raise UserError(f"{option} expects {expected}; got {given!r}") from error
+    return a, b, c
+
+
+@dataclass(frozen=True)
+class FilesOptions(options.OptionGroup):
+    """What is written beside the collection."""
+
+    depth: Annotated[int, typer.Option("--depth", min=0, metavar="N", help="Depth of BM25's runs; 0 for no runs.")] = (
+        1_000
+    )
+    triples: Annotated[
+        int, typer.Option("--triples", min=0, metavar="N", help="Write training triples, with N random negatives each.")
+    ] = 0
+    per: Annotated[
+        TriplesPer, typer.Option("--triples-per", help="N negatives of each relevant answer, or of each question.")
+    ] = TriplesPer.positive
+    form: Annotated[TripleForms, typer.Option("--triples-as", help="Triples as ids, as text, or both.")] = (
+        TripleForms.ids
+    )
+
+    def read(self, seed: int) -> QAFiles:
+        from ranktilt.generation.retrieval_qa_files import QAFiles
+        from ranktilt.generation.triples import FORMS, TripleRules
+
+        rules = TripleRules(negatives=self.triples, per=self.per.value, seed=seed) if self.triples else None
+        forms = FORMS if self.form == TripleForms.both else (self.form.value,)
+        return QAFiles(depth=self.depth, triples=rules, forms=forms)
+
+
+@options.verb
+def retrieval_qa(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Questions with answers of both sides (.jsonl, .gz), as HC3."),
+    ],
+    output: options.Destination,
+    *,
+    fields: FieldOptions,
+    split: SplitOptions,
+    beside: FilesOptions,
+) -> None:
+    """Build a collection of answers by people and by a language model: ChatGPT-RetrievalQA, or one like it."""
+    from ranktilt.datasets.answered_questions import read_answered
+    from ranktilt.generation.retrieval_qa import build_retrieval_qa, summary
+    from ranktilt.generation.retrieval_qa_files import require_new, save_retrieval_qa
+
+    rules, wanted = split.read(), beside.read(split.seed)
+    require_new(output)
+    built = build_retrieval_qa(read_answered(files, fields.read()), rules)
+    save_retrieval_qa(built, output, wanted)
+    lines = list(summary(built))
+    width = max(len(name) for name, _ in lines)
+    print_result("".join(f"{name:<{width}}  {said}\n" for name, said in lines))
+    note(f"{output}: {built.collection!r}")
+    note(f"Next: {shlex.join(['ranktilt', 'audit', str(output), '--by', 'source', '-r', 'bm25', '-m', 'nDCG@10'])}")

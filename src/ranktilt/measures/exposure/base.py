@@ -1,0 +1,198 @@
+"""Attention over all groups at once: what a list gives each group, what it should, and estimands that compare both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.measures.answered import Answered
+from ranktilt.measures.base import GroupEstimand
+from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, rank_weights
+
+UNLABELLED = "unlabelled"
+"""Name of the class of unlabelled documents in a table of shares."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupLists:
+    """Each query's list with the groups of its documents, beside the groups of what is relevant and of the collection.
+
+    Documents are of kinds: one for each group, one for each set of groups that some document has together, and the last
+    one for documents without a label. `parts` has the shape (kinds, groups + 1): how much of a document of each kind is
+    of each group, the last column standing for no label; its rows sum to 1.
+    """
+
+    ranking: Ranking
+    kind: Ints
+    """Kind of each entry."""
+    relevant: Bools
+    """Whether each entry is relevant."""
+    names: tuple[str, ...]
+    parts: Floats
+    judged: Floats
+    """Relevant documents of each query and kind, retrieved or not: (n_queries, kinds)."""
+    population: Floats
+    """Documents of the collection by kind."""
+    repeats: Ints
+    """The query that each query repeats, by its text; its own for most."""
+
+    @property
+    def queries(self) -> int:
+        return len(self.ranking.offsets) - 1
+
+    def shuffled(self, rng: np.random.Generator) -> GroupLists:
+        """Return the same lists in random order."""
+        order = np.argsort(self.ranking.query + rng.random(len(self.kind)), kind="stable")
+        return replace(self, kind=self.kind[order], relevant=self.relevant[order])
+
+    def sums(self, weight: Floats) -> Floats:
+        """Sum a weight of the entries by query and group: (n_queries, groups + 1)."""
+        kinds = len(self.parts)
+        place = self.ranking.query * kinds + self.kind
+        found = np.bincount(place, weights=weight, minlength=self.queries * kinds)
+        mixed: Floats = found.reshape(self.queries, kinds) @ self.parts
+        return mixed
+
+
+@dataclass(frozen=True, repr=False)
+class AttentionEstimand(GroupEstimand):
+    """A question about how attention is spread over all groups at once; it favours none of them."""
+
+    unlabelled: str = "out"
+    """Documents without a label: ``out`` leaves them out (they keep their ranks), ``class`` makes them a group."""
+
+    sided = False
+    tells = ("groups", "listed", "unlabelled", "several")
+    directed = True
+    digits = 3
+    signed = False
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"unlabelled": ("out", "class")}
+
+    def needs_judgments(self) -> bool:
+        """Whether it asks which documents are relevant."""
+        return False
+
+    def check(self, names: tuple[str, ...]) -> None:
+        """Refuse groups that the estimand cannot be asked about."""
+
+    def per_query(self, lists: GroupLists) -> Floats:
+        """Answer it for each query; NaN where a query says nothing."""
+        raise NotImplementedError
+
+    def beside(self, lists: GroupLists, known: Bools) -> dict[str, float]:
+        """Means to be shown beside the answer, over the queries that are known to say something."""
+        return {}
+
+    def columns_of(self, table: Floats) -> Floats:
+        """Leave out the column of documents without a label, unless they are a class."""
+        return table if self.unlabelled == "class" else table[..., :-1]
+
+    def basis(self, effect: Answered) -> str:
+        parts = effect.parts
+        said = [f"{int(parts['groups'])} groups at once", counted(effect.queries, "query", "queries")]
+        said.append(self._said_beside(parts))
+        if parts["unlabelled"]:
+            how = "a class of their own" if self.unlabelled == "class" else "left out"
+            said.append(f"{int(parts['unlabelled']):,} of {int(parts['listed']):,} results without a label, {how}")
+        if parts["several"]:
+            said.append(f"{int(parts['several']):,} results of several groups, an equal part in each")
+        return "; ".join([*filter(None, said), self.statement(effect)])
+
+    def _said_beside(self, parts: Mapping[str, float]) -> str:
+        return ""
+
+    def statement(self, effect: Answered) -> str:
+        """Say where an answer lies beside the random band, and what that means."""
+        if effect.place == "inside":
+            return "inside the random band: indistinguishable from a random ranking"
+        if not effect.significant:
+            return f"{effect.place} the random band, but not significantly so after correction"
+        return f"{effect.place} the random band: {self.outside[effect.place == 'above']}"
+
+
+@dataclass(frozen=True, repr=False)
+class TargetedEstimand(AttentionEstimand):
+    """One that holds attention against target shares of the groups."""
+
+    target: str = "mixed"
+    """The groups' shares of the query's ``relevant`` documents, of the ``population``, of the query's list
+    (``candidates``), TREC's blend of the first two (``mixed``), or a table: ``female:0.5;male:0.5``."""
+
+    free: ClassVar[tuple[str, ...]] = ("target",)
+    targets: ClassVar[tuple[str, ...]] = ("mixed", "relevant", "population", "candidates")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if ":" not in self.target and self.target not in self.targets:
+            raise unknown(f"target of measure {self.name}", self.target, [*self.targets, "GROUP:SHARE;GROUP:SHARE"])
+        self.table()
+
+    def table(self) -> dict[str, float]:
+        """Shares by group where the target is a table; empty otherwise."""
+        found = dict[str, float]()
+        for piece in self.target.split(";") if ":" in self.target else ():
+            name, _, number = (part.strip() for part in piece.rpartition(":"))
+            try:
+                share = float(number)
+            except ValueError:
+                share = -1.0
+            if not name or not 0 <= share < np.inf or name in found:
+                raise UserError(
+                    f"target of measure {self.name}: expected GROUP:SHARE, each once, got {piece.strip()!r}"
+                )
+            found[name] = share
+        if found and not sum(found.values()) > 0:
+            raise UserError(f"target of measure {self.name}: expected a share above 0, got {self.target!r}")
+        return found
+
+    def needs_judgments(self) -> bool:
+        return self.target in ("mixed", "relevant")
+
+    def check(self, names: tuple[str, ...]) -> None:
+        wanted = [*names, *([UNLABELLED] if self.unlabelled == "class" else [])]
+        for name in (table := self.table()):
+            if name not in wanted:
+                raise unknown(f"group in the target of {self!r}", name, wanted)
+        lacking = [name for name in names if table and name not in table]
+        if lacking:
+            raise UserError(f"the target of {self!r} has no share for group {lacking[0]!r}")
+
+    def shares(self, lists: GroupLists) -> Floats:
+        """Target shares of each query and group, which sum to 1; NaN where there is nothing to take them from."""
+        if table := self.table():
+            row = np.array([table.get(name, 0.0) for name in (*lists.names, UNLABELLED)])
+            return np.tile(shared(self.columns_of(row)), (lists.queries, 1))
+        if self.target == "candidates":
+            return shared(self.columns_of(lists.sums(np.ones(len(lists.kind)))))
+        population = np.tile(lists.population @ lists.parts, (lists.queries, 1))
+        if self.target == "population":
+            return shared(self.columns_of(population))
+        relevant = shared(self.columns_of(lists.judged @ lists.parts))
+        if self.target == "relevant":
+            return relevant
+        groups = len(lists.names)
+        # As TREC does it: the share without a label stays, and the population takes half of the rest.
+        known = relevant[:, :groups].sum(axis=1, keepdims=True)
+        mixed = (relevant[:, :groups] + known * shared(population[:, :groups])) / 2
+        return np.concatenate([mixed, relevant[:, groups:]], axis=1)
+
+
+def attention(lists: GroupLists, cutoff: int) -> Floats:
+    """Attention of each entry as TREC's fair-ranking track counts it: ``1/log2(max(rank, 2))``, 0 below the cutoff.
+
+    Tied documents share their block's mean.
+    """
+    ranking = lists.ranking
+    held = rank_weights(ranking.before, ranking.sizes, cutoff) / ranking.sizes
+    return np.repeat(held, ranking.sizes)
+
+
+def shared(table: Floats) -> Floats:
+    """Divide rows by their sums; NaN where a row holds nothing."""
+    total = table.sum(axis=-1, keepdims=True)
+    found: Floats = np.divide(table, total, out=np.full(table.shape, np.nan), where=total > 0)
+    return found

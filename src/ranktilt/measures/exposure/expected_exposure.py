@@ -1,0 +1,109 @@
+"""EE-L: how far the exposure that groups get over all rankings of a query lies from that of the ideal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ranktilt.errors import UserError
+from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists, attention
+from ranktilt.measures.ranking import Bools, Floats, rank_weights
+
+DEPTHS = {2022: 20, 2021: 50}
+"""Ranks that count where none are named, by the year of TREC's fair-ranking track."""
+
+
+@dataclass(frozen=True, repr=False)
+class ExpectedExposureLoss(AttentionEstimand):
+    """Squared distance of the groups' expected exposure from that of the ideal: ``EE-L = EE-D − 2·EE-R + ‖ε*‖²``.
+
+    ``ε_g`` sums ``1/log2(max(rank, 2))`` over the documents of g down to k, averaged over all rankings of a query:
+    queries of one text. In ``ε*`` the relevant documents share the first ranks. Diaz et al., CIKM 2020; TREC, 2022.
+    """
+
+    year: int = 2022
+    """In 2022 relevant documents alone have exposure, as in Diaz et al.; in 2021 all had."""
+
+    name = "EEL"
+    question = "do the groups get the exposure that their relevant documents deserve?"
+    heading = "exposure deserved"
+    outside = ("nearer to the ideal than random rankings", "farther from the ideal than random rankings")
+    method = (
+        "a rank weighs 1 / log2(max(rank, 2)); each group's sum of that over its documents (year=2022: its relevant "
+        "ones), averaged over all rankings of a query, is held against the ideal's, in which the relevant documents "
+        "share the first ranks equally; the squared distance, 0 and above, is averaged over queries. Random band: each "
+        "list is shuffled."
+    )
+    bounds = (0.0, np.inf)
+    term = "EE-L"
+    definition = (
+        "Expected-exposure loss: how far the exposure that groups get over all rankings of a query is from that of the "
+        "ideal ranking; 0 is ideal. It speaks of all groups at once and favours none."
+    )
+    page = "ee-l"
+    pattern = r"EE-?L(?:\([^()]*\))?(?:@\d+)?"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.year not in DEPTHS:
+            raise UserError(f"measure {self.name}: expected year=2022 or year=2021, got {self.year}")
+
+    @property
+    def title(self) -> str:
+        return repr(self).replace("EEL", "EE-L", 1)
+
+    @property
+    def depth(self) -> int:
+        """Ranks that count."""
+        return self.cutoff or DEPTHS[self.year]
+
+    def needs_judgments(self) -> bool:
+        return True
+
+    def per_query(self, lists: GroupLists) -> Floats:
+        exposure, ideal = self._exposures(lists)
+        found: Floats = np.square(exposure - ideal).sum(axis=1)
+        return found
+
+    def beside(self, lists: GroupLists, known: Bools) -> dict[str, float]:
+        """EE-D and EE-R, and how many rankings a query has."""
+        exposure, ideal = (column[known] for column in self._exposures(lists))
+        if not len(exposure):
+            return {}
+        listed = np.asarray(np.diff(lists.ranking.offsets) > 0)
+        ranked = np.bincount(lists.repeats[listed], minlength=lists.queries)[known]
+        means = {"ee_d": np.square(exposure).sum(axis=1), "ee_r": (exposure * ideal).sum(axis=1), "rankings": ranked}
+        return {name: float(column.mean()) for name, column in means.items()}
+
+    def _exposures(self, lists: GroupLists) -> tuple[Floats, Floats]:
+        """ε and ε* of each query and group; NaN where it says nothing, and for all but the first of its repeats."""
+        weight = attention(lists, self.depth) * (lists.relevant if self.year == 2022 else 1.0)
+        judged, listed = lists.judged, np.asarray(np.diff(lists.ranking.offsets) > 0)
+        count = judged.sum(axis=1).astype(np.int64)
+        each = np.divide(
+            rank_weights(np.zeros_like(count), count, self.depth), count, out=np.zeros(len(count)), where=count > 0
+        )
+        exposure = self._mean(lists, self.columns_of(lists.sums(weight)), listed)
+        ideal = self.columns_of(judged @ lists.parts) * each[:, None]
+        ideal = self._mean(lists, ideal, np.asarray(ideal.sum(axis=1) > 0))
+        lacking = np.isnan(exposure + ideal).any(axis=1, keepdims=True)
+        return np.where(lacking, np.nan, exposure), np.where(lacking, np.nan, ideal)
+
+    def _mean(self, lists: GroupLists, table: Floats, counts: Bools) -> Floats:
+        """Average rows over the rankings of one query, those that count; NaN where none does."""
+        total, number = np.zeros_like(table), np.zeros((len(table), 1))
+        np.add.at(total, lists.repeats[counts], table[counts])
+        np.add.at(number, lists.repeats[counts], 1.0)
+        found: Floats = np.divide(total, number, out=np.full(table.shape, np.nan), where=number > 0)
+        return found
+
+    def _said_beside(self, parts: Mapping[str, float]) -> str:
+        if not {"ee_d", "ee_r", "rankings"} <= parts.keys():
+            return ""
+        repeated = f", {parts['rankings']:.3g} rankings each" if parts["rankings"] > 1 else ""
+        return f"EE-D {self.amount(parts['ee_d'])}, EE-R {self.amount(parts['ee_r'])}{repeated}"
+
+
+EEL = ExpectedExposureLoss()

@@ -1,0 +1,372 @@
+"""Attention over all groups at once, and shares of the first ranks: hand tables, brute force, an oracle."""
+
+import math
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ranktilt.errors import UserError
+from ranktilt.measures.base import GroupEstimand, estimand
+from ranktilt.measures.exposure.awrf import AWRF, FLOOR
+from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
+from ranktilt.measures.exposure.expected_exposure import EEL
+from ranktilt.measures.exposure.ndkl import NDKL
+from ranktilt.measures.exposure_ratio import ExposureRatio
+from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.share import Share
+
+LETTERS = "abc"
+SOFTMAX = [
+    replace(ExposureRatio, exposure="softmax", aggregate=a, cutoff=k) for a in ("queries", "means") for k in (None, 2)
+]
+
+
+def lists(
+    labels: str | list[str], *, scores: list[float] | None = None, relevant: str = "", judged: str = "",
+    population: str = "ab", repeats: tuple[int, ...] = (), groups: int = 2,
+) -> GroupLists:  # fmt: skip
+    """Lists of documents with these labels from the top, ``-`` for none and ``x`` for one of both a and b.
+
+    `relevant` holds a 1 below each relevant result, `judged` the labels of all relevant documents of a query.
+    """
+    every = [labels] if isinstance(labels, str) else labels
+    flat, n = "".join(every), len(every)
+    offsets = np.cumsum([0, *map(len, every)])
+    falling = np.concatenate([-np.arange(float(len(one))) for one in every])
+    names, several = LETTERS[:groups], np.zeros(groups + 1)
+    several[:2] = 0.5
+    parts = np.concatenate([np.eye(groups + 1)[:groups], [several], np.eye(groups + 1)[-1:]])
+    numbers = {**{letter: i for i, letter in enumerate(names)}, "x": groups, "-": groups + 1}
+    ranking = Ranking(offsets, falling if scores is None else np.array(scores))
+    counts = np.array([[float(judged.count(letter)) for letter in (*names, "x", "-")]] * n)
+    people = np.array([float(population.count(letter)) for letter in (*names, "x", "-")])
+    hits = np.array([flag == "1" for flag in (relevant or "0" * len(flat))], dtype=bool)
+    kind = np.array([numbers[letter] for letter in flat], dtype=np.int64)
+    return GroupLists(ranking, kind, hits, tuple(names), parts, counts, people, np.array(repeats or range(n)))
+
+
+def answer(of: AttentionEstimand, *args: object, **options: object) -> float:
+    return float(of.per_query(lists(*args, **options))[0])  # type: ignore[arg-type]
+
+
+def divergence(one: list[float], two: list[float]) -> float:
+    """Jensen–Shannon divergence from its definition."""
+    middle = [(p + q) / 2 for p, q in zip(one, two, strict=True)]
+    kl = [sum(p * math.log(p / m) for p, m in zip(side, middle, strict=True) if p) for side in (one, two)]
+    return sum(kl) / 2
+
+
+def weight(rank: int) -> float:
+    return 1 / math.log2(max(rank, 2))
+
+
+class TestAWRF:
+    def test_by_hand(self) -> None:
+        """Ranks 1 and 2 weigh 1, rank 3 .631, rank 4 .5; relevant a a a b, in the collection a and b alike."""
+        whole = 1 + 1 + 1 / math.log2(3) + 0.5
+        seen = [(1 + 0.5) / whole, (1 + 1 / math.log2(3)) / whole]
+        found = answer(AWRF, "abba", judged="aaab", population="aabb")
+        assert found == pytest.approx(1 - divergence(seen, [(0.75 + 0.5) / 2, (0.25 + 0.5) / 2]))
+        relevant = answer(replace(AWRF, target="relevant"), "abba", judged="aaab")
+        assert relevant == pytest.approx(1 - divergence(seen, [0.75, 0.25]))
+
+    def test_first_two_ranks_weigh_the_same(self) -> None:
+        even = replace(AWRF, target="a:1;b:1")
+        assert answer(even, "ab") == answer(even, "ba") == pytest.approx(1)
+        assert answer(even @ 2, "abbb") == pytest.approx(1)
+
+    def test_disjoint_is_the_floor(self) -> None:
+        assert answer(replace(AWRF, target="a:0;b:3"), "aaaa") == pytest.approx(FLOOR)
+        assert round(FLOOR, 3) == 0.307
+
+    def test_the_depth_is_that_of_the_year(self) -> None:
+        late = "a" * 500 + "b" * 600
+        even = replace(AWRF, target="a:1;b:1")
+        assert answer(even, late) == pytest.approx(1 - divergence([1, 0], [0.5, 0.5]))
+        held = [sum(weight(r) for r in span) for span in (range(1, 501), range(501, 1001))]
+        shares = [part / sum(held) for part in held]
+        assert answer(replace(even, year=2021), late) == pytest.approx(1 - divergence(shares, [0.5, 0.5]))
+
+    def test_unknown_labels_are_left_out_or_a_class_of_their_own(self) -> None:
+        out = answer(replace(AWRF, target="relevant"), "a-b", judged="ab--")
+        third = 1 / math.log2(3)
+        assert out == pytest.approx(1 - divergence([1 / (1 + third), third / (1 + third)], [0.5, 0.5]))
+        whole = 2 + third
+        kept = answer(replace(AWRF, unlabelled="class"), "a-b", judged="aaa-", population="abbb--")
+        target = [(0.75 + 0.75 * 0.25) / 2, (0 + 0.75 * 0.75) / 2, 0.25]  # half of what is known is the population's
+        assert sum(target) == 1
+        assert kept == pytest.approx(1 - divergence([1 / whole, third / whole, 1 / whole], target))
+
+    def test_a_document_of_both_groups_counts_half_in_each(self) -> None:
+        assert answer(replace(AWRF, target="a:1;b:1"), "x") == pytest.approx(1)
+        third, relevant = 1 / math.log2(3), replace(AWRF, target="relevant")
+        seen = [(2 + third / 2) / (2 + third), third / 2 / (2 + third)]
+        assert answer(relevant, "aax", judged="ax") == pytest.approx(1 - divergence(seen, [0.75, 0.25]))
+
+    def test_three_groups(self) -> None:
+        found = answer(replace(AWRF, target="a:2;b:1;c:1"), "acb", groups=3)
+        whole = 2 + 1 / math.log2(3)
+        assert found == pytest.approx(
+            1 - divergence([1 / whole, 1 / math.log2(3) / whole, 1 / whole], [0.5, 0.25, 0.25])
+        )
+
+    @pytest.mark.parametrize(("labels", "judged"), [("--", "ab"), ("", "ab"), ("ab", "--"), ("ab", "")])
+    def test_a_list_without_a_label_or_a_query_without_a_target_says_nothing(self, labels: str, judged: str) -> None:
+        assert math.isnan(answer(AWRF, labels, judged=judged))
+
+    def test_the_tracks_score_is_its_own_ndcg_times_it(self) -> None:
+        """Relevant at ranks 1 and 3 of three, of which the best list holds two at the first ranks and one below."""
+        given = lists("aba", relevant="101", judged="aab")
+        found = AWRF.beside(given, np.array([True]))
+        ndcg = (1 + 1 / math.log2(3)) / (1 + 1 + 1 / math.log2(3))
+        assert found["ndcg"] == pytest.approx(ndcg)
+        assert found["score"] == pytest.approx(ndcg * float(AWRF.per_query(given)[0]))
+
+
+class TestNDKL:
+    def test_by_hand(self) -> None:
+        """a a b b against halves: prefixes are all a, all a, two thirds, and even."""
+        kl = [math.log(2), math.log(2), 2 / 3 * math.log(4 / 3) + 1 / 3 * math.log(2 / 3), 0]
+        weights = [1 / math.log2(i + 1) for i in range(1, 5)]
+        expected = sum(w * k for w, k in zip(weights, kl, strict=True)) / sum(weights)
+        assert answer(NDKL, "aabb") == pytest.approx(expected)
+        assert answer(NDKL @ 2, "aabb") == pytest.approx(math.log(2))
+
+    def test_ties_by_hand(self) -> None:
+        """a a b tied, against two thirds: in one order of three the first is b, in one the first two are a a."""
+        one = 2 / 3 * math.log(3 / 2) + 1 / 3 * math.log(3)
+        two = 1 / 3 * math.log(3 / 2) + 2 / 3 * (math.log(3 / 4) + math.log(3 / 2)) / 2
+        weights = [1 / math.log2(i + 1) for i in (1, 2, 3)]
+        found = answer(NDKL, "aab", scores=[1.0, 1.0, 1.0])
+        assert found == pytest.approx((weights[0] * one + weights[1] * two) / sum(weights))
+
+    def test_a_thousand_tied_documents_of_three_groups(self) -> None:
+        """Each group's number among the first i is hypergeometric."""
+        sizes, total = (500, 300, 200), 0.0
+        for i in range(1, 51):
+            for size in sizes:
+                for x in range(1, i + 1):
+                    chance = math.comb(size, x) * math.comb(1000 - size, i - x) / math.comb(1000, i)
+                    total += chance * x / i * math.log(x / i / (size / 1000)) / math.log2(i + 1)
+        labels = "".join(letter * size for letter, size in zip(LETTERS, sizes, strict=True))
+        expected = total / sum(1 / math.log2(i + 1) for i in range(1, 51))
+        assert answer(NDKL @ 50, labels, scores=[0.0] * 1000, groups=3) == pytest.approx(expected)
+
+    @pytest.mark.parametrize("of", [NDKL, NDKL @ 2, replace(NDKL, unlabelled="class", target="population") @ 3])
+    @given(st.lists(st.tuples(st.sampled_from("abx-"), st.integers(0, 2)), min_size=1, max_size=6))
+    @settings(max_examples=40)
+    def test_ties_are_the_mean_over_all_orders_that_say_something(
+        self, of: AttentionEstimand, listed: list[tuple[str, int]]
+    ) -> None:
+        listed = sorted(listed, key=lambda item: -item[1])
+        scores = [float(score) for _, score in listed]
+        first = [{label for label, score in listed if score == top} for top in sorted(set(scores), reverse=True)]
+        mixed = next((labels for labels in first if labels - {"-"}), set())
+        assume(of.unlabelled == "class" or "-" not in mixed)  # else the weights depend on the order, too
+        orders = [o for o in permutations(listed) if [float(score) for _, score in o] == scores]
+        each = [answer(of, "".join(label for label, _ in order), population="aabbbx-") for order in orders]
+        expected = np.nanmean(each) if not np.isnan(each).all() else np.nan
+        found = answer(of, "".join(label for label, _ in listed), scores=scores, population="aabbbx-")
+        assert found == pytest.approx(expected, nan_ok=True)
+
+    def test_unlabelled_documents_keep_their_ranks_and_a_beginning_of_them_alone_is_passed_over(self) -> None:
+        assert answer(replace(NDKL, target="a:1;b:1") @ 3, "--ab") == pytest.approx(math.log(2))
+
+    @pytest.mark.parametrize("labels", ["aaa", "---", "", "a-"])
+    def test_a_list_of_one_group_says_nothing(self, labels: str) -> None:
+        assert math.isnan(answer(NDKL, labels))
+
+    def test_so_does_one_that_shows_a_group_with_a_target_of_nothing(self) -> None:
+        assert math.isnan(answer(replace(NDKL, target="a:1;b:0"), "ab"))
+
+    @given(st.lists(st.sampled_from("abc"), min_size=2, max_size=12).filter(lambda one: len(set(one)) > 1))
+    @settings(max_examples=40)
+    def test_it_is_what_another_library_gives(self, labels: list[str]) -> None:
+        oracle = pytest.importorskip("FairRankTune.Metrics.NDKL", reason="needs FairRankTune, an oracle of these tests")
+        pandas = pytest.importorskip("pandas")
+        groups = dict(enumerate(labels))
+        expected = oracle.NDKL(pandas.DataFrame({"r": list(groups)}), groups)
+        assert answer(NDKL, "".join(labels), groups=3) == pytest.approx(
+            expected, abs=2e-5
+        )  # it adds 1e-7 to each share
+
+
+class TestEEL:
+    def test_by_hand(self) -> None:
+        """Relevant a, a and b; the list shows a, not relevant, b; the ideal shares ranks 1 to 3."""
+        third = 1 / math.log2(3)
+        each = (2 + third) / 3
+        loss = (1 - 2 * each) ** 2 + (third - each) ** 2
+        given = lists("aab", relevant="101", judged="aab")
+        assert float(EEL.per_query(given)[0]) == pytest.approx(loss)
+        beside = EEL.beside(given, np.array([True]))
+        assert beside["ee_d"] == pytest.approx(1 + third**2)
+        assert beside["ee_r"] == pytest.approx(2 * each + third * each)
+        assert loss == pytest.approx(beside["ee_d"] - 2 * beside["ee_r"] + (2 * each) ** 2 + each**2)
+
+    def test_in_2021_all_documents_have_exposure(self) -> None:
+        third = 1 / math.log2(3)
+        found = answer(replace(EEL, year=2021), "aab", relevant="101", judged="aab")
+        each = (2 + third) / 3
+        assert found == pytest.approx((2 - 2 * each) ** 2 + (third - each) ** 2)
+
+    def test_repeated_rankings_of_a_query_are_one(self) -> None:
+        """Each side is first in one of two rankings: together that is ideal, each alone is not."""
+        given = lists(["abbb", "baaa"], relevant="11001100", judged="ab", repeats=(0, 0))
+        found = EEL.per_query(given)
+        assert found[0] == pytest.approx(0)
+        assert np.isnan(found[1])
+        assert EEL.beside(given, ~np.isnan(found))["rankings"] == 2
+        lopsided = lists(["a---b", "a---b"], relevant="1000110001", judged="ab", repeats=(0, 0))
+        assert EEL.per_query(lopsided)[0] == pytest.approx((weight(5) - 1) ** 2)
+
+    def test_the_cutoff_is_that_of_the_year(self) -> None:
+        deep = "-" * 20 + "ab"
+        flags = "0" * 20 + "11"
+        assert answer(EEL, deep, relevant=flags, judged="ab") == pytest.approx(2)  # nothing seen of two that deserve 1
+        assert answer(replace(EEL, year=2021), deep, relevant=flags, judged="ab") < 2
+
+    @pytest.mark.parametrize(("labels", "judged"), [("ab", ""), ("ab", "--"), ("", "ab")])
+    def test_without_a_labelled_relevant_document_or_a_result_it_says_nothing(self, labels: str, judged: str) -> None:
+        assert math.isnan(answer(EEL, labels, relevant="1" * len(labels), judged=judged))
+
+
+def moved(labels: str, cutoff: int, scores: list[float] | None = None) -> float:
+    ranking = lists(labels, scores=scores).ranking
+    letters = np.array(list(labels))
+    return float((Share @ cutoff).contrast(ranking, letters == "a", letters == "b")[0])
+
+
+def test_share_by_hand() -> None:
+    assert moved("aabbbb", 2) == pytest.approx(1 - 2 / 6)
+    assert moved("ba-bb-", 3) == pytest.approx(1 / 2 - 1 / 4)  # unlabelled documents are of neither side
+    assert moved("abab", 3, [1.0, 1.0, 1.0, 1.0]) == 0
+    assert math.isnan(moved("aaaa", 2))
+    assert math.isnan(moved("--ab", 2))
+
+
+def softmax(labels: str, scores: list[float]) -> float:
+    """The ratio of mean top-one probabilities, from their definition."""
+    whole = sum(map(math.exp, scores))
+    held = {g: [math.exp(s) / whole for s, label in zip(scores, labels, strict=True) if label == g] for g in "ab"}
+    one, two = (sum(held[g]) / len(held[g]) for g in "ab")
+    return one / two
+
+
+def test_softmax_exposure_by_hand() -> None:
+    scores, letters = [3.0, 2.0, 0.5, -1.0], np.array(list("abba"))
+    ranking = Ranking(np.array([0, 4]), np.array(scores))
+    found = replace(ExposureRatio, exposure="softmax").contrast(ranking, letters == "a", letters == "b")
+    assert found[0] == pytest.approx(softmax("abba", scores))
+    cut = replace(ExposureRatio, exposure="softmax", cutoff=2).contrast(ranking, letters == "a", letters == "b")
+    assert cut[0] == pytest.approx(math.exp(3) / math.exp(2))
+
+
+def test_softmax_exposure_in_means_by_hand() -> None:
+    """A list of two, and one of 100 in which no document stands out: each list's probabilities sum to 1."""
+    scores, letters = [[5.0, 4.0], [0.5, *[-0.5] * 99]], np.array(list("ba" + "a" + "b" * 99))
+    odds, whole = math.exp(-1), 1 + 99 * math.exp(-1)
+    ratio = (odds / (1 + odds) + 1 / whole) / (1 / (1 + odds) + odds / whole)
+    of = replace(ExposureRatio, exposure="softmax", aggregate="means")
+    ranking = Ranking(np.array([0, 2, 102]), np.concatenate(scores))
+    assert of.value(*of.columns(ranking, letters == "a", letters == "b")) == pytest.approx(ratio)
+    assert round(ratio, 3) == 0.399
+    deep = of @ 1  # cut after the list is summed up: rank 1 holds b in the first list, a in the second
+    assert deep.value(*deep.columns(ranking, letters == "a", letters == "b")) == pytest.approx(
+        (1 / whole) / (1 / (1 + odds))
+    )
+
+
+@pytest.mark.parametrize("of", [ExposureRatio @ 2, *SOFTMAX], ids=repr)
+@given(st.lists(st.lists(st.tuples(st.sampled_from("ab"), st.integers(-9, 9)), min_size=1, max_size=5), min_size=1))
+def test_a_constant_added_to_the_scores_of_a_query_changes_nothing(
+    of: GroupEstimand, queries: list[list[tuple[str, int]]]
+) -> None:
+    queries = [sorted(query, key=lambda item: -item[1]) for query in queries]
+    letters = np.array([label for query in queries for label, _ in query])
+    answers = []
+    for step in (0, 1000):
+        scores = [float(score + step * n) for n, query in enumerate(queries) for _, score in query]
+        ranking = Ranking(np.cumsum([0, *map(len, queries)]), np.array(scores))
+        answers.append(of.value(*of.columns(ranking, letters == "a", letters == "b")))
+    assert answers[0] == pytest.approx(answers[1], nan_ok=True)
+
+
+def test_the_ratio_of_means_is_not_the_mean_of_ratios() -> None:
+    given = lists(["ab", "ba", "aa"])
+    letters = np.array(list("abbaaa"))
+    third = 1 / math.log2(3)
+    of = replace(ExposureRatio, aggregate="means")
+    one, two = of.columns(given.ranking, letters == "a", letters == "b")
+    assert of.counts(one, two).tolist() == [True, True, False]
+    assert of.value(one, two) == pytest.approx(1)
+    ratios = ExposureRatio.columns(given.ranking, letters == "a", letters == "b")
+    assert ExposureRatio.value(*ratios) == pytest.approx((1 / third + third) / 2)
+
+
+TIED = [
+    AWRF @ 3,
+    replace(AWRF, unlabelled="class"),
+    EEL @ 3,
+]
+
+
+@pytest.mark.parametrize("of", TIED, ids=repr)
+@given(st.lists(st.tuples(st.sampled_from("abx-"), st.integers(0, 2)), min_size=1, max_size=5))
+@settings(max_examples=25)
+def test_tied_documents_share_the_attention_of_their_ranks(of: AttentionEstimand, found: list[tuple[str, int]]) -> None:
+    """An answer from tied documents is that of the mean attention over all their orders."""
+    found = sorted(found, key=lambda one: -one[1])
+    labels, scores = "".join(label for label, _ in found), [float(score) for _, score in found]
+    orders = [o for o in permutations(range(len(found))) if [scores[i] for i in o] == scores]
+    options = {"judged": "aab", "population": "aabbb-"}
+    tied = answer(of, labels, scores=scores, relevant="1" * len(labels), **options)
+    # All orders, a document at each rank counting as a part of it: ranks hold mixed documents and nothing is tied.
+    kinds = lists(labels).kind
+    chance = np.zeros((len(labels), 4))
+    for order in orders:
+        chance[np.arange(len(labels)), kinds[list(order)]] += 1 / len(orders)
+    mixed = lists(labels, relevant="1" * len(labels), **options)
+    parts = np.concatenate([chance @ mixed.parts, mixed.parts])
+    padded = [np.concatenate([np.zeros(len(labels)), row]) for row in (mixed.judged[0], mixed.population)]
+    loose = GroupLists(
+        mixed.ranking,
+        np.arange(len(labels)),
+        mixed.relevant,
+        mixed.names,
+        parts,
+        padded[0][None],
+        padded[1],
+        mixed.repeats,
+    )
+    assert tied == pytest.approx(float(of.per_query(loose)[0]), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("AWRF(year=2020)@20", "measure AWRF: expected year=2022 or year=2021, got 2020"),
+        ("EEL(year=1)", "measure EEL: expected year=2022 or year=2021, got 1"),
+        ("AWRF(target=even)", "unknown target of measure AWRF 'even'"),
+        ("AWRF(target=a:1;b)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'b'"),
+        ("AWRF(target=a:1;a:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:2'"),
+        ("AWRF(target=a:-1;b:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:-1'"),
+        ("NDKL(target=a:0;b:0)", "target of measure NDKL: expected a share above 0, got 'a:0;b:0'"),
+        ("AWRF(unlabelled=some)", "unknown unlabelled of measure AWRF 'some'"),
+        ("ExposureRatio(exposure=score)", "unknown exposure of measure ExposureRatio 'score'"),
+        ("Share", "measure Share needs a cutoff, such as Share@10"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(text: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        estimand(text)
+    assert str(caught.value).startswith(said)
+
+
+def test_a_table_of_shares_reads_back_as_it_was_typed() -> None:
+    text = "AWRF(target=female:0.5;male:0.5)@20"
+    assert repr(estimand(text)) == text
