@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from ranktilt.io.files import cannot_write, lock, write_bytes
 
 Vectors = npt.NDArray[np.float32]
 Keys = npt.NDArray[np.void]
+_Index = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]
 
 ABOUT = "about.json"
 KEY_BYTES = 16
@@ -105,12 +107,9 @@ class VectorCache:
 
     def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Stored]:
         """Look up keys, repeats allowed: which are there, and their vectors, to be read."""
-        records, vectors = self._open()
+        records, vectors, order, high = self._open()
         wanted = keys.view(_KEY)
         rows = np.full(len(keys), -1, dtype=np.int64)
-        high = records["high"].astype(np.uint64)
-        order = np.argsort(high, kind="stable")
-        high = high[order]
         at = np.searchsorted(high, wanted["high"].astype(np.uint64))
         left, damaged = np.arange(len(keys)), 0
         while len(left := left[at[left] < len(high)]):  # all records of this half of a key, mostly one
@@ -187,15 +186,25 @@ class VectorCache:
         row = int(file.stem) * np.dtype(self._dtype).itemsize
         return min(file.stat().st_size // row, _records(file))
 
-    def _open(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.floating[Any]]]:
-        """Map the records and the vectors."""
+    def _open(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.floating[Any]], *_Index]:
+        """Map the records and the vectors, and order the former."""
         file = self._file()
         count = 0 if file is None else self._count(file)
         if file is None or not count:
-            return np.empty(0, dtype=_RECORD), np.empty((0, 0), dtype=self._dtype)
-        records = np.memmap(file.with_suffix(_KEYS), dtype=_RECORD, mode="r", shape=(count,))
+            none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
+            return np.empty(0, dtype=_RECORD), np.empty((0, 0), dtype=self._dtype), *none
+        keys = file.with_suffix(_KEYS)
+        records = np.memmap(keys, dtype=_RECORD, mode="r", shape=(count,))
         vectors = np.memmap(file, dtype=self._dtype, mode="r", shape=(count, int(file.stem)))
-        return np.asarray(records), np.asarray(vectors)
+        return np.asarray(records), np.asarray(vectors), *_index(keys, count, keys.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _index(keys: Path, count: int, changed: int) -> _Index:
+    """Where records lie by the first half of their keys, and these; made once while a file stays as it is."""
+    high = np.memmap(keys, dtype=_RECORD, mode="r", shape=(count,))["high"].astype(np.uint64)
+    order = np.argsort(high, kind="stable")
+    return order, high[order]
 
 
 def count_vectors(folder: Path) -> int:
