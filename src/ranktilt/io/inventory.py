@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from typing import Any
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.cache import ABOUT, cache_folder, count_vectors
 from ranktilt.io.files import cannot_write
-from ranktilt.io.journal import count_records
 from ranktilt.io.texts import KIND as TEXTS
 
 VECTORS = ("embeddings", "pairs", "tokens")
@@ -128,7 +128,7 @@ def _entry_of(folder: Path, what: str) -> CacheEntry | None:
     if what in WHOLE:
         entries = int(about.get("documents", 0))
     else:
-        entries = (count_records if what == ANSWERS else count_vectors)(folder)
+        entries = sum(map(_count_answers, files)) if what == ANSWERS else count_vectors(folder)
     if not entries:
         return None
     used = max(p.stat().st_mtime for p in files)
@@ -147,6 +147,13 @@ def _unpacked(folder: Path) -> CacheEntry | None:
     shown, used = f"hub:{name.replace('--', '/', 1)}", max(p.stat().st_mtime for p in [folder, *files])
     size = sum(p.stat().st_size for p in files)
     return CacheEntry(folder, UNPACKED, shown, commit[:12], len(files), size, used, frozenset({shown}))
+
+
+def _count_answers(file: Path) -> int:
+    """Answers in a file of `ranktilt.llm.journal`; 0 for any other."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        return int(db.execute("SELECT count(*) FROM answers").fetchone()[0])
+    return 0
 
 
 def _about(folder: Path) -> dict[str, Any]:

@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import random
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from ranktilt.errors import UserError
 from ranktilt.llm.loop import flow
-from ranktilt.llm.retry import LONGEST_PAUSE, Retrier, RetryableError, RetryPolicy, retry_after
 
 T = TypeVar("T")
 
-PAUSE = 0.5
-"""Seconds before the second attempt; twice as many before each further one, with jitter."""
+PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds before the second attempt, twice as many before each further one; and the most, whatever an engine asks."""
 _WIDTH = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryPolicy:
+    """How long and how often an engine is asked: seconds until a call is given up, and calls that a query is worth."""
+
+    timeout: float
+    attempts: int
+    pause: float
+
+    def wait(self, calls: int, asked: float | None = None) -> float:
+        """Seconds to wait after so many calls, give or take half; as long as the engine asks, if it does."""
+        pause = self.pause * 2.0 ** min(calls - 1, 30) * (0.5 + random.random())
+        return min(asked or pause, LONGEST_PAUSE)
 
 
 def retry_policy(timeout: float, attempts: int, *, pause: float = PAUSE) -> RetryPolicy:
     """Return how long and how often an engine is asked."""
-    return RetryPolicy(timeout=timeout, attempts=attempts, pause=pause, longest_wait=LONGEST_PAUSE)
+    return RetryPolicy(timeout=timeout, attempts=attempts, pause=pause)
 
 
 @dataclass(frozen=True)
@@ -58,45 +75,39 @@ def ask_engine(
 
 class _EngineClient(Generic[T]):
     def __init__(self, ask: Callable[[list[int]], Sequence[T]], policy: RetryPolicy) -> None:
-        self._ask = ask
-        self._once = Retrier(RetryPolicy(timeout=policy.timeout, attempts=1, pause=0))
-        self._alone = Retrier(policy)
+        self._ask, self._policy = ask, policy
 
     async def serve(self, number: int, item: list[int]) -> list[EngineReply[T]]:
         """Ask for some queries; where that fails, for each of them alone."""
         if len(item) == 1:
             return [await self._reply(item[0])]
-        try:
-            values = await self._once.call(lambda: self._called(item))
-        except RetryableError:
+        values = await self._called(item)
+        if isinstance(values, Exception):
             return [await self._reply(number, repeated=1) for number in item]
         return [EngineReply(number, value) for number, value in zip(item, values, strict=True)]
 
     async def _reply(self, number: int, *, repeated: int = 0) -> EngineReply[T]:
         calls = 0
+        while True:
+            calls, values = calls + 1, await self._called([number])
+            if not isinstance(values, Exception):
+                return EngineReply(number, values[0], repeated=repeated + calls - 1)
+            if calls >= self._policy.attempts:
+                return EngineReply(number, None, error_summary(values), repeated + calls - 1)
+            await asyncio.sleep(self._policy.wait(calls, _retry_seconds(values)))
 
-        def ask() -> Any:
-            nonlocal calls
-            calls += 1
-            return self._called([number])
-
+    async def _called(self, part: list[int]) -> Sequence[T] | Exception:
+        """Answers of one call, or what went wrong; only a `UserError` ends everything."""
         try:
-            [value] = await self._alone.call(ask)
-        except RetryableError as error:
-            cause = error.__cause__ or error
-            return EngineReply(number, None, error_summary(cause), repeated + calls - 1)
-        return EngineReply(number, value, repeated=repeated + calls - 1)
-
-    async def _called(self, part: list[int]) -> tuple[Sequence[T], None]:
-        try:
-            values = await _in_thread(lambda: self._ask(part))
+            async with asyncio.timeout(self._policy.timeout) as limit:
+                values = await _in_thread(lambda: self._ask(part))
         except UserError:
             raise
         except Exception as error:
-            raise RetryableError(str(error), after=_retry_seconds(error)) from error
+            return TimeoutError(f"no answer within {self._policy.timeout:g} s") if limit.expired() else error
         if len(values) != len(part):
             raise ValueError(f"expected {len(part)} answers, got {len(values)}")
-        return values, None
+        return values
 
 
 async def _in_thread(function: Callable[[], T]) -> T:
@@ -126,9 +137,20 @@ async def _in_thread(function: Callable[[], T]) -> T:
 
 
 def _retry_seconds(error: Exception) -> float | None:
-    """Seconds of the header Retry-After, where the error has headers, as those of urllib, requests and httpx do."""
+    """Seconds of the header Retry-After, a number or a date; None where the error has no headers, or none that helps.
+
+    Errors of urllib, requests and httpx have them.
+    """
     headers: Any = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None)
-    return retry_after(dict(headers.items())) if hasattr(headers, "items") else None
+    said = str(headers.get("retry-after")) if hasattr(headers, "get") else ""
+    try:
+        seconds = float(said)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(said).timestamp() - time.time()
+        except (ValueError, TypeError):
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
 def error_summary(error: BaseException) -> str:

@@ -18,9 +18,9 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
 from ranktilt.io.cache import Vectors
 from ranktilt.io.files import alone
-from ranktilt.llm.retry import RetryPolicy
 from ranktilt.optional import need
 from ranktilt.progress import report
+from ranktilt.rankers.engines.client import RetryPolicy
 from ranktilt.rankers.engines.milvus_index import BUILDING, LONGEST, describe_index, rows
 
 PK, DOC, TEXT, SPARSE, VECTOR = "pk", "doc_id", "text", "sparse", "vector"
