@@ -119,7 +119,6 @@ HEAD = {"format": "ranktilt-toy"}
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b" \n", "the file is empty"),
         (b"{", "expected a toy as JSON: "),
         (b"[" * 5000 + b"]" * 5000, "expected a toy as JSON: "),
         (b"[1]", f"{NOT_ONE} JSON without a format; ranktilt toy --json FILE makes one"),
@@ -159,9 +158,8 @@ def test_a_damaged_row_is_named(part: dict[str, Any], message: str, tmp_path: Pa
 @pytest.mark.parametrize(
     "part",
     [
-        {"rows": None}, {"rows": [1]}, {"spec": []}, {"sources": "ab"}, {"sources": [1]}, {"values": "many"},
-        {"values": ["1.5"]}, {"values": [True]}, {"values": [[1.0], 2.0]}, {"values": [[1.0], [1.0, 2.0]]},
-        {"counts": [1.5]}, {"counts": [None]}, {"points": [{"x": 1}]},
+        {"rows": [1]}, {"spec": []}, {"sources": "ab"}, {"values": "many"}, {"values": [True]},
+        {"values": [[1.0], [1.0, 2.0]]}, {"counts": [None]}, {"points": [{"x": 1}]},
     ],
 )  # fmt: skip
 def test_a_damaged_part_is_refused(part: dict[str, Any], tmp_path: Path) -> None:

@@ -161,16 +161,6 @@ def old(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("seconds", "stale"), [(3600, 0), (3601, 1)])
-def test_an_interrupted_write_is_stale_after_an_hour(
-    full: Path, monkeypatch: pytest.MonkeyPatch, seconds: int, stale: int
-) -> None:
-    file = write(full / "tokens" / "cc" / "0.tmp", b"half")
-    os.utime(file, (1e9, 1e9))
-    monkeypatch.setattr(inventory, "time", SimpleNamespace(time=lambda: 1e9 + seconds))
-    assert len(cache_contents()[1]) == stale
-
-
 def test_leftovers_are_told_from_entries_and_removed_with_their_empty_folder(full: Path) -> None:
     interrupted = old(write(full / "embeddings" / "aa" / "0.tmp", b"half"))
     write(full / "embeddings" / "aa" / "1.tmp", b"being written at this moment")

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.usefixtures("chunks")
 
 FIVE = "query-id, Q0, document-id, rank, score"
 SIX = "tag (6 fields, as in the first line)"
-FOUR = "query-id, document-id, rank, score (4 fields, as in the first line)"
 WIDTHS = f"expected {FIVE} and a tag or none (6 or 5 fields), or these without Q0 and tag (4)"
 WHERE = "run: query 'q', document 'd': expected a finite number as score, got"
 SHAPE = "expected one JSON object {query: {document: score}}"
@@ -72,22 +71,11 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
     ("content", "message"),
     [
         ("q Q0 a 1 2 t\n\nq Q0 b 2 1\n", f"3: expected {FIVE}, {SIX}, got 5: 'q Q0 b 2 1'"),
-        ("q Q0 a 1 2\nq Q0 b 2 1 t\n", f"2: expected {FIVE} (5 fields, as in the first line), got 6: 'q Q0 b 2 1 t'"),
         ("q Q0 a 1 2 t\nq Q0 b 2 1\nq Q0 c 3 0 t x\n", f"2: expected {FIVE}, {SIX}, got 5: "),
-        ("q Q0 a 1 2 t\nq Q0 b 2 1 t x\nq Q0 c 3 0\n", f"2: expected {FIVE}, {SIX}, got 7: "),
         ("\n  \nq a 2\n", f"3: {WIDTHS}, got 3: 'q a 2'; judgments are named with --qrels"),
-        ("q Q0 a 1 2 t x\n", f"1: {WIDTHS}, got 7: 'q Q0 a 1 2 t x'"),
-        ("[1 2\n", f"1: {WIDTHS}, got 2: '[1 2'"),
-        ("1\ta\t0.5\n", f"1: {WIDTHS}, got 3: "),
-        ("q a 1 2\nq b 2\n", f"2: expected {FOUR}, got 3: 'q b 2'"),
-        ("q a 1 2\nq b 2 nan\n", "2: expected a finite number as score, got 'nan'"),
         ("q Q0 a 2\n\nq Q0 7 2\n", "1: expected a run, got judgments (query, 0, document, grade): 'q Q0 a 2'"),
-        ("8\t0\t1\t1\n8\t0\t2\t0\n", r"1: expected a run, got judgments (query, 0, document, grade): '8\t0"),
         ("q x a 2\n", "1: expected a whole number as rank, got 'a'"),
-        ("q a 2.5 1\n", "1: expected a whole number as rank, got '2.5'"),
-        ("q Q0 a 1 2\nq Q0 b 2 nan\n", "2: expected a finite number as score, got 'nan'"),
         ("q Q0 a 1 2\n\n\nq Q0 b 2 -inf\n", "4: expected a finite number as score, got '-inf'"),
-        ("q Q0 a 1 tag\n", "1: expected a finite number as score, got 'tag'"),
         ("q Q0 a 1 2\nr Q0 a 1 2\n \nq Q0 a 2 1\n", "4: document 'a' comes twice for query 'q'"),
     ],
 )  # fmt: skip
@@ -204,12 +192,11 @@ def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
         ('{"q": {"d": "' + "x" * 79 + '"}}', f'{WHERE} the string "{"x" * 78}…'),
         ('{"q": {"d": 1e999}}', f"{WHERE} Infinity"),
         ('{"q": {"d": 1, "e": 0, "d": 2}}', "run: document 'd' comes twice for query 'q'"),
-        ('{"q": {"": 1}}', "run: a document id is empty"),
         ('{"q": {"\\ud800": 1}}', "run: document id '\\ud800' is no Unicode text"),
         ('\n\n\n\n\n{"q":\n{"d" 1}}', "run:7: expected one JSON object"),
         ('{"q": ' * 100_000, f"run: {SHAPE}: "),
     ],
-    ids=range(9),
+    ids=range(8),
 )
 def test_what_is_wrong_with_json_is_named_by_query_and_document(
     tmp_path: Path, content: str | bytes, message: str
@@ -346,12 +333,6 @@ def test_shares_of_a_sidecar_may_be_whole_numbers_and_fractions(tmp_path: Path) 
     cut = {"limit": 1, "share": {"human": 1, "llm": 0.5}}
     write(tmp_path / "run.json", json.dumps({"x": 1, "truncated": cut}))
     assert Run.load(write(tmp_path / "run", "q Q0 d 1 2 t")).spec["truncated"] == cut
-
-
-def test_a_sidecar_may_be_a_folder_or_a_name_too_long(tmp_path: Path) -> None:
-    (tmp_path / "run.json").mkdir()
-    assert fault(tmp_path, "q Q0 d 1 2 t") == "run.json: cannot be read: Is a directory"
-    assert Run.load(write(tmp_path / ("x" * 252), "q Q0 d 1 2 t")).name == "x" * 252
 
 
 def test_numbers_beyond_64_bits_beside_a_run_are_kept_and_written(tmp_path: Path) -> None:

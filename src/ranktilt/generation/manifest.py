@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -94,31 +93,24 @@ def require_ours(folder: Path, kind: str = "rewrites") -> dict[str, Any] | None:
             raise UserError(f"{folder}: expected a folder to write to, this is a file")
         file = folder / MANIFEST
         known = _read(file, kind) if file.is_file() else None
-        there = list(_files(folder) if known is not None else islice(_files(folder), 1))
+        if known is None:
+            if first := min(folder.iterdir(), default=None):
+                raise UserError(f"{folder}: holds something else ({first.name}); choose an empty folder")
+            return None
+        for path in folder.rglob("*"):
+            name = path.relative_to(folder).as_posix()
+            if name == MANIFEST or path.is_dir():
+                continue
+            if name not in known["files"]:
+                what = f"is no part of the {kind}"
+            elif sha256(path) != known["files"][name]:
+                what = "was changed by hand"
+            else:
+                continue
+            raise UserError(f"{path}: {what} and would be lost; move it, or choose another folder")
     except OSError as error:
         raise cannot_write(folder, error) from error
-    if not there:
-        return None
-    if known is None:
-        first = there[0].relative_to(folder)
-        raise UserError(f"{folder}: holds something else ({first}); choose an empty folder")
-    for path in there:
-        name = path.relative_to(folder).as_posix()
-        if name == MANIFEST:
-            continue
-        if name not in known["files"]:
-            raise UserError(f"{path}: is no part of the {kind} and would be lost; move it, or choose another folder")
-        if _digest(path) != known["files"][name]:
-            raise UserError(f"{path}: was changed by hand and would be lost; move it, or choose another folder")
     return known
-
-
-def _digest(path: Path) -> str | None:
-    """The hash of a file; None for what cannot be read, such as a link to nothing."""
-    try:
-        return sha256(path)
-    except OSError:
-        return None
 
 
 def earlier(path: str | Path | None) -> list[dict[str, Any]]:
@@ -153,15 +145,6 @@ def require_same(
     if not any(os.path.isfile(now[name]) and sha256(now[name]) == digest for name, digest in inputs.items()):
         whose = "rewrites of another collection" if kind == "rewrites" else "answers to other queries"
         raise UserError(f"{folder}: holds {whose}, {before}; choose another folder or remove it")
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """All files, one by one: what is no folder of ours may be a whole disk."""
-    for path in sorted(folder.iterdir()):
-        if path.is_dir() and not path.is_symlink():
-            yield from _files(path)
-        else:
-            yield path
 
 
 def _read(file: Path, kind: str) -> dict[str, Any] | None:

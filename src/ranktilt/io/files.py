@@ -29,8 +29,8 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a plain or gzip file, to be read once from start to end; one that cannot be read is a `DataError`."""
     try:
         raw = path.open("rb")
-    except (OSError, ValueError) as error:  # a name with a NUL in it is the latter
-        raise DataError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}") from error
     with raw:
         try:
             yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if raw.peek(2).startswith(b"\x1f\x8b") else raw

@@ -135,7 +135,7 @@ def _entry_of(folder: Path, what: str) -> CacheEntry | None:
     model, folder_name = str(about.get("model", "")), str(about.get("folder", ""))
     names = frozenset(filter(None, (model, folder_name)))
     settings = _settings(about, what)
-    size, paid = sum(p.stat().st_size for p in files), what == ANSWERS or _paid(about)
+    size, paid = sum(p.stat().st_size for p in files), what == ANSWERS or model.startswith("openai:")
     return CacheEntry(folder, what, _shown(model), settings, entries, size, used, names, paid)
 
 
@@ -161,11 +161,6 @@ def _about(folder: Path) -> dict[str, Any]:
         content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         return content if isinstance(content, dict) else {}
     return {}
-
-
-def _paid(about: dict[str, Any]) -> bool:
-    """Whether a server was asked for these vectors; what this machine made without checks is made again instead."""
-    return str(about.get("model", "")).startswith("openai:")
 
 
 def _settings(about: dict[str, Any], what: str) -> str:
