@@ -14,7 +14,7 @@ import msgspec
 
 from ranktilt._version import __version__
 from ranktilt.errors import DataError, UserError
-from ranktilt.io.files import Content, blocks, cannot_write, read_text, require_place, sha256
+from ranktilt.io.files import Content, blocks, cannot_write, read_text, require_folder, sha256
 
 MANIFEST = "manifest.json"
 WHAT = {"rewrites": "ranktilt rewrite", "answers": "ranktilt answer"}
@@ -86,11 +86,9 @@ def require_ours(folder: Path, kind: str = "rewrites") -> dict[str, Any] | None:
     Returns the manifest of what is there; None for a new or empty folder.
     """
     try:
-        require_place(Path(os.path.realpath(folder)).parent)
+        require_folder(folder)
         if not folder.exists():
             return None
-        if not folder.is_dir():
-            raise UserError(f"{folder}: expected a folder to write to, this is a file")
         file = folder / MANIFEST
         known = _read(file, kind) if file.is_file() else None
         if known is None:

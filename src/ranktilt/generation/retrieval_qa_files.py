@@ -18,7 +18,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.generation.retrieval_qa import SPLITS, RetrievalQA
 from ranktilt.generation.triples import FORMS, TripleRules, triples
 from ranktilt.io.columns import one_line
-from ranktilt.io.files import cannot_write, new_folder, require_place, sha256
+from ranktilt.io.files import new_folder, require_folder, sha256
 from ranktilt.io.qrels import to_tsv
 from ranktilt.progress import report
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -67,14 +67,9 @@ def save_retrieval_qa(built: RetrievalQA, folder: str | Path, wanted: QAFiles | 
 
 def require_new(folder: Path) -> None:
     """Refuse a folder that holds something or cannot be written, before any work is done."""
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise UserError(f"{folder}: expected a folder to write to, this is a file")
-        if folder.is_dir() and any(folder.iterdir()):
-            raise UserError(f"{folder}: holds files already; name a new folder")
-        require_place(folder / ABOUT)
-    except OSError as error:  # a folder on the way may not even be looked into
-        raise cannot_write(folder, error) from error
+    require_folder(folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError(f"{folder}: holds files already; name a new folder")
 
 
 def _msmarco(built: RetrievalQA) -> dict[str, bytes]:
@@ -112,10 +107,8 @@ def _save_runs(built: RetrievalQA, folder: Path, depth: int) -> None:
 def _save_run(run: Run, path: Path) -> None:
     """Write a run as `Run.save` does, some queries at a time: as text it needs ten times the memory."""
     path.parent.mkdir(exist_ok=True)
-    heads = _part_of_run(
-        run, 0, len(run.queries), depth=1
-    )  # what stands beside the run names its queries, not its size
-    sidecar(path).write_bytes(heads.contents(path)[sidecar(path)])
+    first = _part_of_run(run, 0, len(run.queries), depth=1)  # what stands beside a run says nothing of its entries
+    sidecar(path).write_bytes(first.contents(path)[sidecar(path)])
     with path.open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as stream:
         for start in range(0, len(run.queries), _QUERIES):
             part = _part_of_run(run, start, min(start + _QUERIES, len(run.queries)))

@@ -257,6 +257,15 @@ def require_place(path: Path) -> None:
         raise cannot_write(path, error) from error
 
 
+def require_folder(folder: Path) -> None:
+    """Find out before hours of work whether `new_folder` can make or replace a folder; `UserError` if not."""
+    if folder.is_file():
+        raise UserError(f"{folder}: expected a folder to write to, this is a file")
+    if os.path.ismount(folder):
+        raise UserError(f"{folder}: is a mount point, which cannot be replaced; name a folder in it")
+    require_place(Path(os.path.realpath(folder)).parent)
+
+
 def cannot_write(path: Path, error: OSError) -> UserError:
     """Make the one-line error for a file or folder that cannot be written."""
     hint = {
