@@ -242,7 +242,7 @@ def test_a_model_without_torch_names_the_command(
     monkeypatch.setitem(sys.modules, "torch", None)
     (tmp_path / "model").mkdir()
     message = refused(cli, "audit", toy_folder, "-r", f"dense:{tmp_path / 'model'}")
-    assert message == 'dense needs torch. Install it with: pip install "ranktilt[neural]"'
+    assert message == 'a local model needs torch. Install it with: pip install "ranktilt[neural]"'
 
 
 def test_only_json_goes_to_stdout(cli: Cli, toy_folder: Path) -> None:
