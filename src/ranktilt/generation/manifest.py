@@ -22,18 +22,18 @@ WHAT = {"rewrites": "ranktilt rewrite", "answers": "ranktilt answer"}
 _PACKAGES = ("openai", "polars", "torch", "transformers")
 
 
-class _Collection(msgspec.Struct):
+class _MadeOf(msgspec.Struct):
     path: str | None = None
 
 
-class _Spec(msgspec.Struct):
-    collection: _Collection = msgspec.field(default_factory=_Collection)
+class _MadeHow(msgspec.Struct):
+    collection: _MadeOf = msgspec.field(default_factory=_MadeOf)
 
 
 class _Manifest(msgspec.Struct):
     """Of a manifest, what is read."""
 
-    spec: _Spec
+    spec: _MadeHow
     files: dict[str, str]
     inputs: dict[str, str] = msgspec.field(default_factory=dict)
 
