@@ -22,18 +22,18 @@ WHAT = {"rewrites": "ranktilt rewrite", "answers": "ranktilt answer"}
 _PACKAGES = ("openai", "polars", "torch", "transformers")
 
 
-class _MadeOf(msgspec.Struct):
+class _CollectionPath(msgspec.Struct):
     path: str | None = None
 
 
-class _MadeHow(msgspec.Struct):
-    collection: _MadeOf = msgspec.field(default_factory=_MadeOf)
+class _ManifestSpec(msgspec.Struct):
+    collection: _CollectionPath = msgspec.field(default_factory=_CollectionPath)
 
 
 class _Manifest(msgspec.Struct):
     """Of a manifest, what is read."""
 
-    spec: _MadeHow
+    spec: _ManifestSpec
     files: dict[str, str]
     inputs: dict[str, str] = msgspec.field(default_factory=dict)
 
