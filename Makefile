@@ -36,10 +36,11 @@ test-long: .venv/.stamp-dev bundled ## Run what takes minutes: all pages and doc
 coverage: .venv/.stamp-dev ## Run the quick tests with coverage, which doubles their time
 	$(PYTEST) --dist worksteal -m "not long" --cov
 
-lint: .venv/.stamp-dev ## Check format, style and types
+lint: .venv/.stamp-dev ## Check format, style, types and sizes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/house.py
 
 # Into throw-away folders; NumPy 2.0 has no wheels for Python 3.13 and later, 2.1 has.
 AWAY := .venv/bundled

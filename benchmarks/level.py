@@ -37,7 +37,7 @@ from search import DEPTH, DIMENSIONS, QUERIES, QUICK_DIMENSIONS, Mapped, prepare
 
 if TYPE_CHECKING:
     import ranktilt as rt
-    from ranktilt.mitigation.corrections.base import Correction
+    from ranktilt.mitigation.base import Correction
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars")
 SIZE, QUICK, ROUNDS = 100_000, 1_000, 5
@@ -71,7 +71,7 @@ def collection_of(count: int) -> rt.Collection:
 
 def causal(folder: Path, collection: rt.Collection) -> Correction:
     """The causal correction by a made-up fit, with the collection's perplexities known."""
-    from ranktilt.mitigation.corrections.causal import Causal, CausalFit, perplexities
+    from ranktilt.mitigation.causal import Causal, CausalFit, perplexities
     from ranktilt.probes.perplexity import PerplexityProbe
 
     spec = {
@@ -88,7 +88,7 @@ def causal(folder: Path, collection: rt.Collection) -> Correction:
 
 def offset(folder: Path) -> Correction:
     """The offset correction by a made-up fit."""
-    from ranktilt.mitigation.corrections.offset import GroupOffset, Offset, OffsetFit
+    from ranktilt.mitigation.offset import GroupOffset, Offset, OffsetFit
 
     found = OffsetFit({"ranker": "dense"}, (), "source", "human", (GroupOffset("llm", -0.01, -0.02, 0.0, 1),))
     return Offset(fit=str(found.save(folder / "offset.json")))

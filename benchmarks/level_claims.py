@@ -19,9 +19,9 @@ from common import arguments, machine, publish, say, table, target
 from simulated import Simulated
 
 from ranktilt.auditing.audit import audit
-from ranktilt.mitigation.level import Levelling, level
-from ranktilt.mitigation.query_split import QuerySplit
-from ranktilt.mitigation.result import Bench
+from ranktilt.experiments.level import Levelling, level
+from ranktilt.experiments.query_split import QuerySplit
+from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.registry import ranker
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars")

@@ -54,14 +54,14 @@ def report(seen: Seen, at_least: int) -> bool:
     alone = [query for query, judged in seen.queries.items() if not judged]
     there = len(seen.pairs) - len(lost)
     enough = there >= at_least and not alone
-    print(  # noqa: T201
+    print(
         f"{'ok' if enough else 'FAILED'}: {seen.versions}: {there} of {len(seen.pairs)} pairs "
         f"(at least {at_least} wanted), {len(alone)} of {len(seen.queries)} queries without a relevant document"
     )
     for name in lost:
-        print(f"  paragraph not found: {name}")  # noqa: T201
+        print(f"  paragraph not found: {name}")
     for query in alone:
-        print(f"  no relevant document: {query}")  # noqa: T201
+        print(f"  no relevant document: {query}")
     return enough
 
 

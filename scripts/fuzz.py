@@ -318,14 +318,14 @@ def main() -> int:
     if asked.range:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         cases = range(*map(int, asked.range.split(",")))
-        print(json.dumps(faults(asked.names.split(","), asked.seed, cases, lambda at: print(at, flush=True))))  # noqa: T201
+        print(json.dumps(faults(asked.names.split(","), asked.seed, cases, lambda at: print(at, flush=True))))
         return 0
     names, began = [asked.reader] if asked.reader else NAMES, time.monotonic()
     cases = range(asked.cases) if asked.case is None else range(asked.case, asked.case + 1)
     failed = apart(names, asked.seed, cases)
     for case, said in failed.items():
-        print(f"{case}\n  {said if asked.case is not None else said.strip().splitlines()[-1][:300]}")  # noqa: T201
-    print(f"{len(cases):,} cases in {time.monotonic() - began:.0f} s, {len(failed)} failed")  # noqa: T201
+        print(f"{case}\n  {said if asked.case is not None else said.strip().splitlines()[-1][:300]}")
+    print(f"{len(cases):,} cases in {time.monotonic() - began:.0f} s, {len(failed)} failed")
     return bool(failed)
 
 

@@ -94,10 +94,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             pictures = take(report(Path(made)), given.folder)
         except Missing as missing:
-            print(missing, file=sys.stderr)  # noqa: T201
+            print(missing, file=sys.stderr)
             return 1
     for picture in pictures:
-        print(f"{picture}: {picture.stat().st_size / 1000:.0f} kB")  # noqa: T201
+        print(f"{picture}: {picture.stat().st_size / 1000:.0f} kB")
     return int(any(picture.stat().st_size > MOST for picture in pictures))
 
 

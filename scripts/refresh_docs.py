@@ -260,11 +260,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 new = refreshed(text, os.path.relpath(page, ROOT), Path(folder))
             except Mistake as mistake:
                 wrong += 1
-                print(f"{mistake}\n", file=sys.stderr)  # noqa: T201
+                print(f"{mistake}\n", file=sys.stderr)
                 continue
         if new != text:
             page.write_text(new, encoding="utf-8")
-            print(f"refreshed {page}")  # noqa: T201
+            print(f"refreshed {page}")
     return 1 if wrong else 0
 
 

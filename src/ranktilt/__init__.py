@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     from ranktilt.datasets.save import save
     from ranktilt.errors import DataError, MissingExtra, UserError
     from ranktilt.executing.executor import run_on
+    from ranktilt.experiments.level import Levelling, level
+    from ranktilt.experiments.query_split import QuerySplit, split_queries
+    from ranktilt.experiments.spiral import spiral
+    from ranktilt.experiments.spiral_result import Spiral
+    from ranktilt.experiments.tradeoff import bench
+    from ranktilt.experiments.tradeoff_result import Bench
+    from ranktilt.experiments.training_plan import training_study
+    from ranktilt.experiments.training_result import TrainingStudy
     from ranktilt.generation.answer.answer import Answering, answer
     from ranktilt.generation.answer.save import save_answered
     from ranktilt.generation.rewrite.plan import Rewriting
@@ -44,14 +52,6 @@ if TYPE_CHECKING:
     from ranktilt.measures.recall import R
     from ranktilt.measures.reciprocal_rank import RR
     from ranktilt.measures.twins.base import TwinEstimand
-    from ranktilt.mitigation.bench import bench
-    from ranktilt.mitigation.level import Levelling, level
-    from ranktilt.mitigation.query_split import QuerySplit, split_queries
-    from ranktilt.mitigation.result import Bench
-    from ranktilt.mitigation.spiral import spiral
-    from ranktilt.mitigation.spiral_result import Spiral
-    from ranktilt.mitigation.training_plan import training_study
-    from ranktilt.mitigation.training_result import TrainingStudy
     from ranktilt.planning.plan import plan
     from ranktilt.planning.result import CostPlan
     from ranktilt.probes.base import Probe, TextProbe
@@ -69,7 +69,7 @@ _NAMES = {
     "AP": "measures.average_precision",
     "Answering": "generation.answer.answer",
     "Audit": "auditing.result",
-    "Bench": "mitigation.result",
+    "Bench": "experiments.tradeoff_result",
     "Calibration": "auditing.calibration.result",
     "CheckResult": "datasets.check_result",
     "Collection": "collection",
@@ -80,13 +80,13 @@ _NAMES = {
     "Explanation": "probes.explain",
     "Gate": "auditing.answer.gate",
     "GroupEstimand": "measures.base",
-    "Levelling": "mitigation.level",
+    "Levelling": "experiments.level",
     "Measure": "measures.base",
     "MissingExtra": "errors",
     "P": "measures.precision",
     "PairwiseAudit": "auditing.pairwise.result",
     "Probe": "probes.base",
-    "QuerySplit": "mitigation.query_split",
+    "QuerySplit": "experiments.query_split",
     "R": "measures.recall",
     "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
@@ -94,17 +94,17 @@ _NAMES = {
     "Rewriting": "generation.rewrite.plan",
     "Run": "run",
     "SequentialAudit": "auditing.sequential",
-    "Spiral": "mitigation.spiral_result",
+    "Spiral": "experiments.spiral_result",
     "Study": "auditing.study",
     "TextProbe": "probes.base",
-    "TrainingStudy": "mitigation.training_result",
+    "TrainingStudy": "experiments.training_result",
     "TwinEstimand": "measures.twins.base",
     "UserError": "errors",
     "Validation": "probes.validation",
     "answer": "generation.answer.answer",
     "audit": "auditing.audit",
     "audit_until": "auditing.sequential",
-    "bench": "mitigation.bench",
+    "bench": "experiments.tradeoff",
     "bundled": "datasets.bundled.reader",
     "calibrate": "auditing.calibration.calibrate",
     "check": "datasets.check",
@@ -114,7 +114,7 @@ _NAMES = {
     "explain": "probes.explain",
     "gate": "auditing.answer.gate",
     "labelled": "datasets.labels",
-    "level": "mitigation.level",
+    "level": "experiments.level",
     "load": "datasets.load",
     "log_runs": "auditing.llm_log.replay",
     "measure": "measures.base",
@@ -131,13 +131,13 @@ _NAMES = {
     "save": "datasets.save",
     "save_answered": "generation.answer.save",
     "save_rewritten": "generation.rewrite.save",
-    "spiral": "mitigation.spiral",
-    "split_queries": "mitigation.query_split",
+    "spiral": "experiments.spiral",
+    "split_queries": "experiments.query_split",
     "study": "auditing.study",
     "table": "reporting.output",
     "train_cross_encoder": "training.cross_encoder",
     "train_retriever": "training.retriever",
-    "training_study": "mitigation.training_plan",
+    "training_study": "experiments.training_plan",
     "validate": "probes.validation",
 }
 

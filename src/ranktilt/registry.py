@@ -28,12 +28,12 @@ RANKERS = {
     "pairwise": "ranktilt.rankers.llm.pairwise:Pairwise",
     "pointwise": "ranktilt.rankers.llm.pointwise:Pointwise",
     "setwise": "ranktilt.rankers.llm.setwise:Setwise",
-    "fair-rerank": "ranktilt.mitigation.corrections.fair_rerank:FairReRank",
-    "interleave": "ranktilt.mitigation.corrections.interleave:Interleave",
-    "offset": "ranktilt.mitigation.corrections.offset:Offset",
+    "fair-rerank": "ranktilt.mitigation.fair_rerank:FairReRank",
+    "interleave": "ranktilt.mitigation.interleave:Interleave",
+    "offset": "ranktilt.mitigation.offset:Offset",
     "milvus": "ranktilt.rankers.engines.milvus:Milvus",
     "engine": "ranktilt.rankers.engines.function:Engine",
-    "causal": "ranktilt.mitigation.corrections.causal:Causal",
+    "causal": "ranktilt.mitigation.causal:Causal",
 }
 ENTRY_POINTS = "ranktilt.rankers"
 

@@ -311,27 +311,6 @@ class TestFiles:
         assert Comparison.load(comparison.save(tmp_path / "comparison.json")) == comparison
         assert comparison == compare(AUDIT, to="neutral", resamples=300)
 
-    def test_older_audits_have_to_be_made_again(self, tmp_path: Path) -> None:
-        older = replace(AUDIT, query_answers=())
-        lacking = f"does not hold {', '.join((*SIDED, *WHOLE))} query by query; make it again (ranktilt audit)"
-        comparison = compare(older, to="neutral", resamples=100)
-        assert comparison.estimates == ()
-        assert comparison.notes[0] == f"the audit {lacking}"
-        assert f"the old audit {lacking}" in compare(AUDIT, older, resamples=100).notes
-        asked = replace(audit(PEOPLE, RUNS, ["AWRF@3"], **QUICK), query_answers=())
-        with refused("the audit does not hold AWRF@3 query by query; make it again (ranktilt audit)"):
-            compare(asked, to="neutral")
-
-    def test_older_comparisons_load(self, tmp_path: Path) -> None:
-        comparison = compare(AUDIT, to="neutral", resamples=100)
-        content = json.loads(comparison.to_json())
-        del content["estimates"], content["spec"]["to"]
-        (tmp_path / "old.json").write_text(json.dumps(content))
-        back = Comparison.load(tmp_path / "old.json")
-        assert (back.estimates, back.means) == ((), comparison.means)
-        assert "Other estimands" not in table(back, "html")
-        assert "old" in table(back)
-
     @pytest.mark.parametrize(
         ("spoil", "said"),
         [

@@ -225,7 +225,7 @@ class TestFile:
 
     def test_is_plain_json_with_a_format_and_a_version(self, uneven: Audit, tmp_path: Path) -> None:
         content = json.loads(uneven.save(tmp_path / "audit.json").read_text(encoding="utf-8"))
-        assert (content["format"], content["version"]) == ("ranktilt-audit", 3)
+        assert (content["format"], content["version"]) == ("ranktilt-audit", 1)
         assert content["measures"] == ["nDCG@3", "AP(rel=2)@3"]
         assert np.array(content["values"]).shape == (2, 2, 3, 3)
         assert content["values"][0][0][2][1] is None

@@ -226,31 +226,6 @@ def test_wrong_usage_is_one_line_too(cli: Cli, arguments: list[str], line: str) 
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "old", "new"),
-    [
-        (["audit", "{}", "--page", "0"], "--page", "--depth"),
-        (["audit", "{}", "--near=2"], "--near", "--near-identical"),
-        (["audit", "{}", "--level", "-1"], "--level", "--level-margin"),
-        (["study", "{}", "--level=-1"], "--level", "--level-margin"),
-        (["study", "{}", "-r", "bm25", "--at", "x"], "--at", "--source-temperature"),
-        (["check", "{}", "--notice", "x"], "--notice", "--warn-above"),
-        (["rewrite", "{}", "--llm", "openai:x", "--dry-run", "--of", "nobody"], "--of", "--source-to-rewrite"),
-        (["rewrite", "{}", "--llm", "openai:x", "--dry-run", "--source", "human"], "--source", "--source-name"),
-        (["train", "cross-encoder", "{}", "-o", "m", "--rate", "x"], "--rate", "--learning-rate"),
-    ],
-)
-def test_an_option_that_was_renamed_is_understood(
-    cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], old: str, new: str
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    code, _, err = cli(*(part.format(toy_folder) for part in arguments))
-    note, mistake = err.splitlines()
-    assert note == f"ranktilt: {old} is now called {new}; the old name will go with the next version"
-    assert code == 2
-    assert "No such option" not in mistake
-
-
 def append(name: str, content: str | bytes) -> Change:
     def change(folder: Path) -> None:
         with (folder / name).open("ab") as stream:

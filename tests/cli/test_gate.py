@@ -13,7 +13,7 @@ import pytest
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.cli.conftest import Cli, Result, refused
-from tests.mitigation.planted import swept
+from tests.experiments.planted import swept
 from tests.toy import full_device, write
 
 QUICK = ("--resamples", "200")

@@ -9,7 +9,7 @@ from ranktilt.cli.study import read_temperatures, read_zero_shot
 from ranktilt.cli.train import read_amounts
 from ranktilt.errors import UserError
 from tests.cli.conftest import Cli, refused
-from tests.mitigation.answered import answered_folder
+from tests.experiments.answered import answered_folder
 from tests.toy import raw_docs, write_cocktail
 
 QUICK = ("-r", "bm25", "--resamples", "200")

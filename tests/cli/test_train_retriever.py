@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt.datasets.save import save
-from ranktilt.mitigation.result import Bench
+from ranktilt.experiments.tradeoff_result import Bench
 from tests.cli.conftest import Cli, refused
 from tests.rankers.tiny import tiny_model
 from tests.toy import tsv, write

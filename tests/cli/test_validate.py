@@ -96,7 +96,7 @@ def test_json_holds_everything_and_the_command(cli: Cli, folder: Path, tmp_path:
     content = json.loads(file.read_bytes())
     assert code == 0
     assert "Collection" in out
-    assert (content["format"], content["version"]) == ("ranktilt-validation", 2)
+    assert (content["format"], content["version"]) == ("ranktilt-validation", 1)
     assert content["spec"]["command"] == f"ranktilt validate {folder} --similarity none --json {file} --seed 3"
     assert content["spec"]["seed"] == 3
     assert {Path(one["path"]).name for one in content["spec"]["inputs"]} == {

@@ -20,6 +20,7 @@ LEVELS: list[list[str]] = [
     ["auditing"],
     ["probes", "generation", "training"],
     ["mitigation", "planning"],
+    ["experiments"],
     ["reporting"],
     ["registry"],
     ["cli"],

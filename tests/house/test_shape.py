@@ -1,9 +1,10 @@
-"""The house numbers: small functions, small files, few parameters, words for everything public."""
+"""The house numbers: small functions, small files, few parameters, words for all that users import."""
 
 import ast
+import inspect
 import math
+import types
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -88,57 +89,12 @@ def swallowed(module: tree.Module) -> list[str]:
     return found
 
 
-def undocumented(module: tree.Module) -> list[str]:
-    """List the public module, classes, functions and methods without a docstring.
-
-    An override inherits the docstring of the method of a base class, where that is of this package.
-    """
-    if any(step.startswith("_") for step in module.name.split(".")):
-        return []
-    found = [] if ast.get_docstring(module.tree) else [f"{module.at(module.tree)}: no docstring"]
-    return found + undocumented_in(module, module.tree)
-
-
-def undocumented_in(module: tree.Module, parent: ast.AST) -> list[str]:
-    """List what lacks a docstring in a class or in statements around definitions, but not in functions."""
-    found = []
-    for node in ast.iter_child_nodes(parent):
-        if not isinstance(node, Function | ast.ClassDef):
-            found += undocumented_in(module, node)
-        elif not node.name.startswith("_"):
-            marks = [ast.unparse(mark) for mark in node.decorator_list]
-            same = any(mark.endswith((".setter", ".deleter", "overload")) for mark in marks)
-            if not same and not ast.get_docstring(node) and not inherited(parent, node.name):
-                found.append(f"{module.at(node)}: {node.name} has no docstring")
-            if isinstance(node, ast.ClassDef):
-                found += undocumented_in(module, node)
-    return found
-
-
-@lru_cache
-def classes() -> dict[str, ast.ClassDef]:
-    """Every class of the package by its name."""
-    found = (node for module in tree.read().values() for node in module.nodes if isinstance(node, ast.ClassDef))
-    return {node.name: node for node in found}
-
-
-def inherited(parent: ast.AST, name: str) -> bool:
-    """Whether a base class of this package documents a method of this name."""
-    bases = [ast.unparse(base) for base in parent.bases] if isinstance(parent, ast.ClassDef) else []
-    known = [classes()[base] for base in bases if base in classes()]
-    own = [node for base in known for node in base.body if isinstance(node, Function) and node.name == name]
-    attributes = [node for base in known for node in base.body if isinstance(node, ast.AnnAssign)]
-    said = any(ast.get_docstring(node) for node in own) or any(ast.unparse(node.target) == name for node in attributes)
-    return said or any(inherited(base, name) for base in known)
-
-
 CHECKS: list[Check] = [
     long_functions,
     long_file,
     many_parameters,
     prints_and_asserts,
     swallowed,
-    undocumented,
 ]
 
 
@@ -159,6 +115,20 @@ def test_the_package_offers_few_names_and_each_is_there() -> None:
     assert not [name for name in ranktilt.__all__ if not hasattr(ranktilt, name)]
     parts = {path.stem for path in (tree.ROOT / "src" / "ranktilt").iterdir()}
     assert not parts & set(ranktilt.__all__), "an imported part of the package would hide the name"
+
+
+def test_what_users_import_is_documented() -> None:
+    import ranktilt
+
+    for name in ranktilt.__all__:
+        value = getattr(ranktilt, name)
+        if inspect.isclass(value):
+            methods = [
+                part for part, one in vars(value).items()
+                if not part.startswith("_") and isinstance(one, property | classmethod | types.FunctionType)
+            ]  # fmt: skip
+            assert not [part for part in methods if not inspect.getdoc(getattr(value, part))], name
+        assert inspect.getdoc(value), name
 
 
 def offences(check: Check, folder: Path, text: str) -> list[str]:
@@ -196,32 +166,6 @@ def test_checker_finds_print_and_assert(tmp_path: Path) -> None:
 def test_checker_finds_swallowed_exceptions(tmp_path: Path) -> None:
     text = "try:\n    f()\nexcept ValueError:\n    pass\nexcept Exception:\n    pass\nexcept:\n    g()\n"
     assert offences(swallowed, tmp_path, text) == ["5: an exception is swallowed", "7: bare except"]
-
-
-def test_checker_finds_missing_docstrings(tmp_path: Path) -> None:
-    text = """
-class Public:
-    def method(self):
-        def nested(): ...
-    def _private(self): ...
-    @property
-    def size(self):
-        "Said once."
-    @size.setter
-    def size(self, value): ...
-    @overload
-    def f(self): ...
-class _Private:
-    def method(self): ...
-if True:
-    def late(): ...
-"""
-    assert offences(undocumented, tmp_path, text) == [
-        "1: no docstring",
-        "2: Public has no docstring",
-        "3: method has no docstring",
-        "16: late has no docstring",
-    ]
 
 
 @pytest.mark.parametrize(("values", "expected"), [([], 0), ([7], 7), (list(range(1, 11)), 9), ([1, 1, 99], 99)])

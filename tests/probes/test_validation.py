@@ -190,7 +190,7 @@ class TestJson:
     def test_it_is_versioned_and_whole(self) -> None:
         found = toy_validation()
         content = self.content(found)
-        assert (content["format"], content["version"]) == ("ranktilt-validation", 2)
+        assert (content["format"], content["version"]) == ("ranktilt-validation", 1)
         assert content["fair"] is True
         assert content["sentences"] == found.sentences()
         assert content["notes"] == list(found.notes)

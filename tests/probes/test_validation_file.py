@@ -53,16 +53,6 @@ def altered(folder: Path, **fields: Any) -> Path:
     return path
 
 
-def test_one_of_before_single_pairs_were_kept_says_what_to_run(tmp_path: Path) -> None:
-    path = altered(tmp_path, version=1)
-    with pytest.raises(DataError) as caught:
-        Validation.load(path)
-    assert str(caught.value) == (
-        f"{path}: is a validation of format 1, made by an older RankTilt, which left out the values of single pairs: "
-        "run ranktilt validate again"
-    )
-
-
 CONTENT: dict[str, Any] = json.loads(toy_validation().to_json())
 
 

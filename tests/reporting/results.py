@@ -41,9 +41,9 @@ from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.auditing.test_pairwise import chosen
 from tests.auditing.test_sequential import Noisy
 from tests.auditing.test_sequential import collection as asked_queries
-from tests.mitigation.growing import grown
-from tests.mitigation.planted import swept
-from tests.mitigation.trained import whole
+from tests.experiments.growing import grown
+from tests.experiments.planted import swept
+from tests.experiments.trained import whole
 from tests.planning.planned import whole as planned
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven

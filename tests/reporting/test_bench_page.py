@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from ranktilt.mitigation.bench import bench
-from ranktilt.mitigation.result import Bench
+from ranktilt.experiments.tradeoff import bench
+from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.reporting.document import Figure, Table
 from ranktilt.reporting.output import table
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.mitigation.bench_figures import pareto
-from tests.mitigation.planted import collection, swept, trial
+from tests.experiments.planted import collection, swept, trial
 
 NAN = float("nan")
 

@@ -9,7 +9,7 @@ from ranktilt.reporting.document import Figure
 from ranktilt.reporting.output import table
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
-from tests.mitigation.growing import grown
+from tests.experiments.growing import grown
 
 
 def figures(*, alone: bool) -> tuple[Figure, Figure]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.mitigation.training_result import BASELINE, TrainingStudy
+from ranktilt.experiments.training_result import BASELINE, TrainingStudy
 from ranktilt.reporting.document import Figure, Table
 from ranktilt.reporting.output import table
 from ranktilt.reporting.papers.cells import read_cells
@@ -17,7 +17,7 @@ from ranktilt.reporting.papers.results import cells_of, tables_of
 from ranktilt.reporting.papers.tables import paper_tables
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
-from tests.mitigation.trained import HUMAN, mixture, ranked, studied, whole
+from tests.experiments.trained import HUMAN, mixture, ranked, studied, whole
 from tests.refusals import refused
 
 MINI = ("mini trained on human", "mini trained on llm")

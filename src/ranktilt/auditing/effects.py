@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.groups import ALL
 from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
@@ -310,14 +309,6 @@ class Change(Effect):
         """Return what a file tells besides its fields."""
         return {**super().derived(), "growth_detectable": self.growth_detectable}
 
-    @classmethod
-    def upgraded(cls, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Give a row in a file today's fields: those of older versions name a measure only."""
-        if "estimand" in row:
-            return dict(row)
-        of = f"RelativeDelta({row['measure']})" if "growth" in row else row["measure"]
-        return {"a": ALL, "b": ALL, **row, "estimand": of}
-
 
 Outcome = Literal["equivalent", "different within the margin", "different", "inconclusive", "not tested"]
 
@@ -362,50 +353,8 @@ class Equivalence(Effect):
         }  # fmt: skip
         return {**super().derived(), **beside}
 
-    @classmethod
-    def upgraded(cls, row: Mapping[str, Any], reference: str) -> dict[str, Any]:
-        """Give a row in a file today's fields: those of older versions call some of them otherwise."""
-        if "estimand" in row:
-            return dict(row)
-        parts = {"mean_a": row["on_reference"], "mean_b": row["on_source"]}
-        named = {"estimand": row["measure"], "a": reference, "b": row["source"], "extra": parts}
-        return {**row, **named, "value": row["difference"], "p": row["p_different"], "error": None}
-
 
 register(Estimand, repr, estimand)
-
-
-def upgraded(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Give the rows of a table in a file today's fields: those of older versions name no estimand, and lack others."""
-    described = [row.get("kind") == "score gap" for row in rows]
-    tests = max(sum(row["p"] is not None and not some for row, some in zip(rows, described, strict=True)), 1)
-    return [
-        {"tests": 1 if some else tests, **(row if "estimand" in row and "extra" in row else _upgraded(row))}
-        for row, some in zip(rows, described, strict=True)
-    ]
-
-
-def _upgraded(row: Mapping[str, Any]) -> dict[str, Any]:
-    if "measure" in row:
-        parts = {name: row[name] for name in ("mean_a", "mean_b")}
-        return {**row, "estimand": f"RelativeDelta({row['measure']})", "extra": parts}
-    banded = not row["band_low"] == row["band_high"] == 0
-    return {"twins": not banded, "estimand": _notation(str(row["kind"]), str(row["name"])), **row}
-
-
-def _notation(kind: str, name: str) -> str:
-    """Notation of a card's estimand, of which older versions wrote the kind and the name that was printed."""
-    if kind == "relative delta":
-        return f"RelativeDelta({name.removeprefix('Relative Δ ')})"
-    if kind == "page":
-        return name.removeprefix("Δ")
-    if kind.endswith("twins"):
-        return f"HeadToHead(pairs={kind.removesuffix('twins').strip() or 'all'})"
-    if kind == "rank gap":
-        return "RankGap(pairs=all)" if "summed" in name else "RankGap"
-    if kind == "score gap":
-        return "ScoreGap"
-    raise ValueError(f"kind: unknown {kind!r}")
 
 
 def conflicts(found: Iterable[Effect]) -> str:

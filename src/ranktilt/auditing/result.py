@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -86,10 +86,7 @@ class QueryAnswers:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(
-    Result, format="ranktilt-audit", version=3, noun="an audit", command="ranktilt audit", oldest=3,
-    lacking="the median of random labels",
-):  # fmt: skip
+class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command="ranktilt audit"):
     """What `audit` found: measure × group on one mixed ranking per run; immutable.
 
     Parameters
@@ -119,10 +116,9 @@ class Audit(
         Of each run, the queries that repeat an earlier one, by its text or by its ranking and judgments, each with
         the first; runs without any are left out.
     heads : Heads or None
-        The first results of every run, from which reports show lists; None where they are not kept, as in files of
-        older versions.
+        The first results of every run, from which reports show lists; None where they are not kept.
     query_answers : tuple of QueryAnswers
-        What the card's answers about groups are made of, for `ranktilt.compare`; none in files of older versions.
+        What the card's answers about groups are made of, for `ranktilt.compare`.
     noise : tuple of NumericalNoise
         How far Relative Δ on the primary measure moves within the resolution of the scores, of each run that has one.
     """
@@ -365,13 +361,13 @@ class Audit(
         }
 
     @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+    def of_file(cls, content: dict[str, Any]) -> Self:
         """Give the heads the names and specs of their runs, which a file holds once."""
         require_spec(content["spec"])
-        if not content.get("heads"):
-            return content
-        heads = {**content["heads"], "names": content["runs"], "specs": content["spec"].get("runs", ())}
-        return {**content, "heads": heads}
+        heads = content.get("heads")
+        if heads:
+            heads = {**heads, "names": content["runs"], "specs": content["spec"].get("runs", ())}
+        return super().of_file({**content, "heads": heads})
 
     def require_whole(self) -> None:
         """Refuse a file that no audit could have written: parts that speak of what others do not have."""

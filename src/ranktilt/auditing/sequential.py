@@ -52,7 +52,7 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SequentialAudit(
-    Result, format="ranktilt-sequential-audit", version=2, noun="a sequential audit", command="ranktilt audit --until"
+    Result, format="ranktilt-sequential-audit", version=1, noun="a sequential audit", command="ranktilt audit --until"
 ):
     """What `audit_until` found; immutable.
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.effects import TABLE_COLUMNS, Effect, upgraded
+from ranktilt.auditing.effects import TABLE_COLUMNS, Effect
 from ranktilt.auditing.inference import Columns, corrected
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
@@ -128,11 +128,6 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
         verdicts = [self.verdict(run, one.source) for run in self.runs for one in self.sources]
         effects = [effect_row(tilt, self.level) for tilt in self.tilts]
         return {"verdicts": verdicts, "next_steps": (), "effects": effects, "sentences": self.sentences}
-
-    @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Give the rows of older versions today's fields."""
-        return {**content, "tilts": upgraded(content["tilts"])}
 
     def require_whole(self) -> None:
         """Refuse a file that lacks a row, or holds a level that is no number."""

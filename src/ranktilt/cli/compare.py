@@ -123,9 +123,9 @@ def gate(
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.answer.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
+    from ranktilt.experiments.tradeoff_gate import gate_bench
+    from ranktilt.experiments.tradeoff_result import Bench
     from ranktilt.measures.margin import read_margin
-    from ranktilt.mitigation.bench_gate import gate_bench
-    from ranktilt.mitigation.result import Bench
     from ranktilt.reporting.report import read_result
 
     paths = {"--junit": junit, "--markdown": markdown, "--json": output.json}

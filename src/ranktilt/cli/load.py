@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.build.fair_ranking import fair_ranking
-from ranktilt.cli.build.retrieval_qa import retrieval_qa
+from ranktilt.cli.builders.fair_ranking import fair_ranking
+from ranktilt.cli.builders.retrieval_qa import retrieval_qa
 from ranktilt.cli.notes import is_quiet, note
 from ranktilt.cli.output import check_paths, print_result
 

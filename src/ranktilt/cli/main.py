@@ -45,15 +45,6 @@ _PANELS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """The verbs by what they are for; one with kinds of its own is an application."""
 
-_RENAMED = {
-    "audit": {"--page": "--depth", "--near": "--near-identical", "--level": "--level-margin"},
-    "study": {"--at": "--source-temperature", "--level": "--level-margin"},
-    "check": {"--notice": "--warn-above"},
-    "rewrite": {"--of": "--source-to-rewrite", "--source": "--source-name"},
-    "train": {"--rate": "--learning-rate", "--source": "--documents"},
-}
-"""Options by their earlier names, which are understood for one version more."""
-
 
 class _Verbs(TyperGroup):
     """Lists the verbs by what they are for."""
@@ -109,7 +100,6 @@ def main() -> None:
     _open_streams()
     _set_threads(sys.argv[1:])
     _speak_utf8()
-    sys.argv[1:] = _renamed(sys.argv[1:])
     sys.exit(_run())
 
 
@@ -141,18 +131,6 @@ def _run() -> int:
     if code == _INTERRUPTED:
         say("ranktilt: interrupted; what was cached is kept")
     return code
-
-
-def _renamed(arguments: list[str]) -> list[str]:
-    """Give options that were renamed their new names, and say so."""
-    names = _RENAMED.get(next(iter(arguments), ""), {})
-    found = []
-    for argument in arguments:
-        name, equals, value = argument.partition("=")
-        if name in names:
-            say(f"ranktilt: {name} is now called {names[name]}; the old name will go with the next version")
-        found.append(f"{names.get(name, name)}{equals}{value}")
-    return found
 
 
 def _open_streams() -> None:

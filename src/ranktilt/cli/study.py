@@ -32,7 +32,7 @@ from ranktilt.cli.train import (
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.mitigation.training_plan import StudyOptions, ZeroShot
+    from ranktilt.experiments.training_plan import StudyOptions, ZeroShot
 
 Subjects = StrEnum("Subjects", ["temperature", "training"])
 
@@ -84,7 +84,7 @@ class _Trainings(options.OptionGroup):
 
     def study_options(self, **more: Any) -> StudyOptions:
         """As the study takes them; `more` are those of other groups."""
-        from ranktilt.mitigation.training_plan import StudyOptions
+        from ranktilt.experiments.training_plan import StudyOptions
         from ranktilt.training.options import RerankerTraining
 
         names = [one.name for one in fields(RerankerTraining) if hasattr(self, one.name)]
@@ -171,7 +171,7 @@ def _study_training(
     output.check(*collection_files(folder))
     text, seed = search.text or "title+text", statistics.seed
     asked = trainings.study_options(text=str(text), device=search.device, seed=seed, **more)
-    from ranktilt.mitigation.training_plan import training_study
+    from ranktilt.experiments.training_plan import training_study
 
     work = trainings.work or Path(f"{folder.resolve().name}-training")
     how = {"ties": statistics.ties, "resamples": statistics.resamples, "seed": seed}
@@ -186,7 +186,7 @@ def _study_training(
 
 def read_zero_shot(text: str) -> ZeroShot:
     """Read a collection and what is named behind it: ``PATH,qrels=FILE,candidates=FILE,name=NAME``."""
-    from ranktilt.mitigation.training_plan import ZeroShot
+    from ranktilt.experiments.training_plan import ZeroShot
 
     path, *parts = text.split(",")
     found = {}

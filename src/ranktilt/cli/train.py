@@ -256,7 +256,7 @@ def retriever(
     and the smallest that is level within the budget.
     """
     from ranktilt.datasets.load import load
-    from ranktilt.mitigation.debias import PAPER
+    from ranktilt.experiments.debias_sweep import PAPER
     from ranktilt.registry import ranker
     from ranktilt.training.options import RetrieverTraining
     from ranktilt.training.retriever import train_retriever
@@ -276,7 +276,7 @@ def retriever(
         note(_summary(trained, collection, "dense"))
         _warn_of_seen_judgments(collection, split)
         return
-    from ranktilt.mitigation.debias import debias_sweep
+    from ranktilt.experiments.debias_sweep import debias_sweep
 
     tested = load(collection, split=test, ignore_unknown=True)
     with _interruptible(output):
@@ -304,7 +304,7 @@ def read_amounts(texts: Sequence[str], option: str, *, whole: bool = False) -> d
 
 def _alphas(asked: list[str], collection: Collection, model: str, chosen: RetrieverTraining) -> list[float]:
     """The strengths, those of the paper on the model's scale, which is said."""
-    from ranktilt.mitigation.debias import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
+    from ranktilt.experiments.debias_sweep import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
     from ranktilt.training.retriever import score_scale
 
     scale = None

@@ -15,8 +15,8 @@ and equality::
 
 Dataclasses within a result are written the same way. NaN is null, and null is NaN where a type says float; a field with
 a default may be missing. ``__post_init__`` refuses what the types allow (`ValueError`), `Result.require_whole` what a
-file may not hold, `Result.upgrade` turns what older versions wrote into today's fields, and `register` teaches another
-type, such as a measure written as its text; where that is a dataclass, its fields are of type ``Coded[Measure]``.
+file may not hold, and `register` teaches another type, such as a measure written as its text; where that is a
+dataclass, its fields are of type ``Coded[Measure]``.
 """
 
 from __future__ import annotations
@@ -58,20 +58,16 @@ else:
 
 @dataclass(frozen=True)
 class Header:
-    """What a kind of result is called, and which of its files are read."""
+    """What a kind of result is called, and the version of its files that is read."""
 
     format: str
     """What the file says it is."""
     version: int
-    """The newest that is read, and the one that is written."""
+    """The one that is written and read."""
     noun: str
     """With its article: ``a study``."""
     command: str
     """What makes one: ``ranktilt study``."""
-    oldest: int = 1
-    """The oldest that is read."""
-    lacking: str = ""
-    """What those before it do not hold."""
 
 
 class Result:
@@ -103,14 +99,13 @@ class Result:
     def load(cls, path: str | Path) -> Self:
         """Read a result back from a file, plain or gzip; it equals the one that was saved.
 
-        `DataError` if the file cannot be read, holds another kind of result, is of a version too new or too old, or not
-        whole.
+        `DataError` if the file cannot be read, holds another kind of result, is of another version, or not whole.
         """
         path = Path(path)
         content = read_json(path, cls.header.noun)
         _check_header(content, cls.header, path)
         try:
-            found = read_fields(cls, cls.upgrade(content))
+            found = cls.of_file(content)
             found.require_whole()
         except _BROKEN as error:
             bare = cls.header.noun.partition(" ")[2]
@@ -120,9 +115,9 @@ class Result:
         return found
 
     @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Return what a file of any version that is read holds, by today's fields; nothing to do by default."""
-        return content
+    def of_file(cls, content: dict[str, Any]) -> Self:
+        """Make a result of what its file holds."""
+        return read_fields(cls, content)
 
     def require_whole(self) -> None:
         """Refuse parts of a file that do not fit together (`ValueError`); nothing to do by default."""
@@ -166,12 +161,9 @@ def _check_header(content: Any, header: Header, path: Path) -> None:
     version = content.get("version")
     if type(version) is not int:
         raise DataError(path, f"expected version as a whole number, got {shorten(version)}")
-    front = f"is {header.noun} of format {version}"
-    if version > header.version:
-        raise DataError(path, f"{front}, this RankTilt reads up to {header.version}; update it")
-    if version < header.oldest:
-        lacking = f", which left out {header.lacking}" if header.lacking else ""
-        raise DataError(path, f"{front}, made by an older RankTilt{lacking}: run {header.command} again")
+    if version != header.version:
+        told = f"is {header.noun} of version {version}, this RankTilt reads version {header.version}"
+        raise DataError(path, f"{told}: run {header.command} again")
 
 
 def _reason(error: BaseException) -> str:

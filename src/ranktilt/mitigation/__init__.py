@@ -1,1 +1,1 @@
-"""Interventions against a tilt, and what they cost."""
+"""Corrections at inference: what moves a ranking towards level, one file each."""

@@ -38,10 +38,7 @@ _PACKAGES = {"numpy": "numpy", "polars": "polars", "scipy": "scipy", "scikit-lea
 
 
 @dataclass(frozen=True, eq=False)
-class Validation(
-    Result, format="ranktilt-validation", version=2, noun="a validation", command="ranktilt validate", oldest=2,
-    lacking="the values of single pairs",
-):  # fmt: skip
+class Validation(Result, format="ranktilt-validation", version=1, noun="a validation", command="ranktilt validate"):
     """What `validate` found; immutable.
 
     Parameters
@@ -95,12 +92,6 @@ class Validation(
     def derived(self) -> dict[str, Any]:
         """The verdict and the sentences, for those who read the file."""
         return {"fair": self.fair, "sentences": self.sentences()}
-
-    @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Give the rows of older versions today's fields."""
-        rows = [Equivalence.upgraded(row, content["reference"]) for row in content["effectiveness"]]
-        return {**content, "effectiveness": rows}
 
     def __post_init__(self) -> None:
         """Refuse options that are not numbers."""

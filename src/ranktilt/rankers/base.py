@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
@@ -16,7 +15,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import TEXT_CHOICES, Collection
-from ranktilt.errors import DataWarning, UserError, unknown
+from ranktilt.errors import UserError, unknown
 from ranktilt.progress import report
 from ranktilt.rankers.candidates import Candidates, append_tail, check_reranked, same_entries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
@@ -48,8 +47,6 @@ class Ranker(ABC):
     """Whether it can rank the candidates of a run."""
     scores_given: ClassVar[bool] = True
     """Whether, where it re-ranks, a document's score depends on it and the query alone, and asking for it is cheap."""
-    renamed: ClassVar[Mapping[str, str]] = {}
-    """New names of options by their earlier ones, which are understood for one version more."""
 
     def __init_subclass__(cls) -> None:
         # A dataclass would print itself in its own way, and what is printed must be what one types.
@@ -99,16 +96,8 @@ class Ranker(ABC):
 
     @classmethod
     def _options_of(cls, stage: Stage) -> dict[str, str]:
-        """A stage's options by their present names, and with those that its preset stands for."""
-        given: dict[str, str] = {}
-        for name, value in stage.options.items():
-            now = cls.renamed.get(name, name)
-            if now != name:
-                text = (
-                    f"option {name!r} of {cls.name} is now called {now!r}; the old name will go with the next version"
-                )
-                warnings.warn(text, DataWarning, stacklevel=4)
-            given[now] = value
+        """A stage's options, with those that its preset stands for."""
+        given = dict(stage.options)
         if cls.presets and "preset" in given:
             name = given.pop("preset")
             if name not in cls.presets:

@@ -24,7 +24,7 @@ from ranktilt.optional import nothing_fetched
 from ranktilt.run import Run, named_apart
 
 NO_COLLECTION = "The collection could not be opened again: "
-NO_LISTS = "The ranked lists are left out: the audit keeps none (--heads 0, or an older version)."
+NO_LISTS = "The ranked lists are left out: the audit keeps none (--heads 0)."
 _TOLERANCE = 1e-6
 """Far below what one swapped pair changes, above what another processor's rounding does."""
 

@@ -22,11 +22,11 @@ from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import CheckResult
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten
+from ranktilt.experiments.spiral_result import Spiral
+from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import read_bytes, require_regular, write_bytes
-from ranktilt.mitigation.result import Bench
-from ranktilt.mitigation.spiral_result import Spiral
-from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.planning.result import CostPlan
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation

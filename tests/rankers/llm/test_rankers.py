@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Ranker, Run, ranker
-from ranktilt.errors import DataWarning, UserError
+from ranktilt.errors import UserError
 from ranktilt.rankers.llm.listwise import borda, kemeny, windows
 from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge
@@ -253,13 +253,6 @@ def test_what_a_preset_is_not_is_refused() -> None:
         ranker("listwise:openai:m(preset=wan)")
     with pytest.raises(UserError, match="unknown option of setwise 'preset'"):
         ranker("setwise:openai:m(preset=wang)")
-
-
-@pytest.mark.parametrize("name", ["listwise:openai:m", "engine:my:search"])
-def test_an_option_by_its_former_name_is_understood_with_a_warning(name: str) -> None:
-    said = "option 'max_failed' of .* is now called 'max_failures'; the old name will go with the next version"
-    with pytest.warns(DataWarning, match=said):
-        assert ranker(f"{name}(max_failed=0.5)") == ranker(f"{name}(max_failures=0.5)")
 
 
 @pytest.mark.parametrize(

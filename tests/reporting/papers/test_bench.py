@@ -3,11 +3,11 @@
 import re
 from xml.etree import ElementTree
 
-from ranktilt.mitigation.bench import bench
+from ranktilt.experiments.tradeoff import bench
 from ranktilt.reporting.papers.figures import paper_figures
 from ranktilt.reporting.papers.results import cells_of, tables_of
 from ranktilt.reporting.papers.tables import paper_tables
-from tests.mitigation.planted import collection, swept, trial
+from tests.experiments.planted import collection, swept, trial
 from tests.refusals import refused
 
 PAIR = ("human", "llm")

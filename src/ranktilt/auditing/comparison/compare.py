@@ -64,8 +64,7 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
     notes : tuple of str
         What was left out, and where the comparison stands on little.
     estimates : tuple of Change
-        Other estimands of groups, such as ExposureRatio, of every run pair, or the preferences of two pairwise audits;
-        none in files of older versions.
+        Other estimands of groups, such as ExposureRatio, of every run pair, or the preferences of two pairwise audits.
     """
 
     spec: Mapping[str, Any]
@@ -106,12 +105,6 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
     def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
         """Changes of one run on the primary measure."""
         return [c for c in changes if (c.run, c.old_run, c.measure) == (*runs, self.spec.get("primary"))]
-
-    @classmethod
-    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
-        """Give the rows of older versions today's fields."""
-        rows = ("tilts", "effectiveness", "estimates")
-        return {**content, **{name: [*map(Change.upgraded, content.get(name, ()))] for name in rows}}
 
     def derived(self) -> dict[str, Any]:
         """The verdicts, for those who read the file."""

@@ -17,7 +17,6 @@ from ranktilt.auditing.inference import ChangeTask, Columns, Sample, contrast_ta
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.statistics.bootstrap import in_all
 
@@ -98,8 +97,7 @@ def match(new: Audit, old: Audit, *, alone: bool | None = None, to: str | None =
     named = {"the new audit": new, "the old audit": old} if to is None else {"the audit": new}
     for name, audit in named.items():
         if not (audit.measures or audit.query_answers):
-            lacking = f"{name} has no measure: without judgments there is no Relative Δ to compare"
-            raise UserError(next(_unkept(audit, name), lacking))
+            raise UserError(f"{name} has no measure: without judgments there is no Relative Δ to compare")
     _refuse_other_settings(new, old)
     rows = same_queries(new.queries, old.queries)
     alone = len(new.runs) == len(old.runs) == 1 if alone is None else alone
@@ -124,7 +122,6 @@ def match(new: Audit, old: Audit, *, alone: bool | None = None, to: str | None =
         *_left_out(
             "question", "questions", *(map(_said, _questions(one)) for one in (new, old)), kept=map(_said, answered)
         ),
-        *(note for name, audit in named.items() for note in _unkept(audit, name)),
     )
     renamed = [f"{pair.new} is compared with {pair.old}" for pair in runs if pair.new != pair.old and to is None]
     notes = (*renamed, *_other_inputs(new, old), *_rounded(new, old))
@@ -165,15 +162,6 @@ def _answers(audit: Audit) -> _Answers:
             found[q.run, (name, (q.b, q.a))] = effect.swapped(), -q.one, q.two
         found[q.run, (name, (q.a, q.b))] = effect, q.one, q.two
     return found
-
-
-def _unkept(audit: Audit, called: str) -> Iterator[str]:
-    """Say which answers about groups an audit's file, of an older version, does not hold query by query."""
-    kept = {repr(q.estimand) for q in audit.query_answers}
-    asked = dict.fromkeys(repr(e.estimand) for e in audit.estimates if isinstance(e.estimand, GroupEstimand))
-    lacked = [name for name in asked if name not in kept]
-    if lacked:
-        yield f"{called} does not hold {', '.join(lacked)} query by query; make it again (ranktilt audit)"
 
 
 def _said(question: Question) -> str:

@@ -126,9 +126,8 @@ class RankingVerdict:
 
 @dataclass(frozen=True, eq=False)
 class PairwiseAudit(
-    Result, format="ranktilt-pairwise", version=3, noun="a pairwise audit", command="ranktilt pairwise", oldest=3,
-    lacking="how many documents the choices rest on",
-):  # fmt: skip
+    Result, format="ranktilt-pairwise", version=1, noun="a pairwise audit", command="ranktilt pairwise"
+):
     """What a language model chose of pairs of a protected and an unprotected document; immutable.
 
     Parameters

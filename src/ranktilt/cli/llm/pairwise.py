@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.build.fair_ranking import CANDIDATES
+from ranktilt.cli.builders.fair_ranking import CANDIDATES
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, check_paths, collection_files, print_result
 from ranktilt.errors import UserError, counted

@@ -20,9 +20,9 @@ from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
-    from ranktilt.mitigation.level import Levelling
-    from ranktilt.mitigation.query_split import QuerySplit
-    from ranktilt.mitigation.result import Bench
+    from ranktilt.experiments.level import Levelling
+    from ranktilt.experiments.query_split import QuerySplit
+    from ranktilt.experiments.tradeoff_result import Bench
     from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
 
@@ -65,7 +65,7 @@ class _Corrections(options.OptionGroup):
 
     def levelling(self, **more: Any) -> Levelling:
         """As the library takes them; `more` are those of other groups."""
-        from ranktilt.mitigation.level import USUAL, Levelling
+        from ranktilt.experiments.level import USUAL, Levelling
 
         return Levelling(
             methods=tuple(self.method or USUAL), strengths=_read_strengths(self.strengths), depth=self.depth,
@@ -105,7 +105,7 @@ def level(
         by=inputs.column or "", pair=next(iter(inputs.pairs or ()), None), seed=keywords["seed"]
     )
     output.check(*inputs.files)
-    from ranktilt.mitigation.level import level as run_level
+    from ranktilt.experiments.level import level as run_level
 
     rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
     split, runs = _read(inputs, statistics.seed)
@@ -138,7 +138,7 @@ def _read_strengths(text: str) -> tuple[float, ...]:
 
 def _read(inputs: AuditInputs, seed: int) -> tuple[QuerySplit, list[Run]]:
     """Read the collection and its three sets of queries; with labels in place of a collection, the run too."""
-    from ranktilt.mitigation.query_split import QuerySplit, split_queries
+    from ranktilt.experiments.query_split import QuerySplit, split_queries
 
     test, runs = inputs.load()
     own = None if inputs.folder is None else _own_splits(inputs)

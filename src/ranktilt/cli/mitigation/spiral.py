@@ -63,7 +63,7 @@ def spiral(
     if not ranker:
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")
     from ranktilt.datasets.load import load
-    from ranktilt.mitigation.spiral import spiral as run_spiral
+    from ranktilt.experiments.spiral import spiral as run_spiral
 
     output.check(*collection_files(folder))
     rankers = search.rankers(ranker)

@@ -59,7 +59,6 @@ class LiveEngine(TemplatedQueries):
     reranks: ClassVar[bool] = False
     live: ClassVar[bool] = True
     """Ranks what it has indexed, in its own way: identical texts may get different scores."""
-    renamed: ClassVar[Mapping[str, str]] = {"max_failed": "max_failures"}
 
     k: int = DEPTH
     exclude_self: bool | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from abc import abstractmethod
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -73,7 +73,6 @@ class LLMRanker(Ranker):
 
     argument: ClassVar[str | None] = "llm"
     scores_given: ClassVar[bool] = False
-    renamed: ClassVar[Mapping[str, str]] = {"max_failed": "max_failures"}
     prompts: ClassVar[tuple[str, ...]]
     """Names of its prompts, the default first."""
     chooses: ClassVar[bool] = False

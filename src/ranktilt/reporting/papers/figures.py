@@ -12,9 +12,9 @@ from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
+from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.measures.printing import signed
-from ranktilt.mitigation.result import Bench
-from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.probes.base import ProbeFigure, ProbeResult
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.explain import Explanation

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ranktilt.auditing.effects import Effect
-from ranktilt.mitigation.result import Bench, Intervention
+from ranktilt.experiments.tradeoff_result import Bench, Intervention
 from ranktilt.reporting.numbers import decimal
 from ranktilt.reporting.papers import style
 from ranktilt.reporting.papers.style import PAGE, SMALL, PaperFigure

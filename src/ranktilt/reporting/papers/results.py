@@ -15,8 +15,8 @@ from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError
-from ranktilt.mitigation.result import Bench
-from ranktilt.mitigation.training_result import TrainingStudy
+from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.rankers.spec import Stage, parse_stages

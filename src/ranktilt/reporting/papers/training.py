@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ranktilt.auditing.groups import ALL
-from ranktilt.mitigation.training_result import BASELINE, Evaluation, Kind, TrainingStudy
+from ranktilt.experiments.training_result import BASELINE, Evaluation, Kind, TrainingStudy
 from ranktilt.reporting.papers.cells import PaperCell
 
 _KINDS: dict[str, tuple[Kind, ...]] = {

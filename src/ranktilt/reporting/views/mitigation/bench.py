@@ -11,8 +11,8 @@ from ranktilt.auditing.answer.gate import points, worst
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
+from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention, OtherGroups
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.mitigation.result import Bench, Choice, Intervention, OtherGroups
 from ranktilt.reporting.document import (
     ELSEWHERE,
     TEXT,

@@ -9,8 +9,8 @@ from ranktilt.auditing.answer.gate import in_percent, tilt_name, tilt_numbers
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
+from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.mitigation.result import Bench, Choice, Intervention
 from ranktilt.reporting.document import Figure, Section
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.figures.drawing import DIM, numbers

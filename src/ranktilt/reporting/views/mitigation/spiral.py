@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from ranktilt.errors import counted
-from ranktilt.mitigation.spiral_result import SHARE, QueryMean, Spiral, SpiralRound
+from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralRound
 from ranktilt.reporting.document import TEXT, Block, Cell, Column, Document, Figure, Row, Section, Sentence, Table
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.figures.drawing import DIM, Drawing, numbers, plain

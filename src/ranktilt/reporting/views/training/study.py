@@ -11,7 +11,7 @@ import polars as pl
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted
-from ranktilt.mitigation.training_result import Evaluation, TrainedRanker, TrainingStudy
+from ranktilt.experiments.training_result import Evaluation, TrainedRanker, TrainingStudy
 from ranktilt.reporting.document import PAGE, Cell, Column, Document, Figure, Row, Section, Sentence, Table
 from ranktilt.reporting.figures.charts import ForestRow, Point, forest, lines
 from ranktilt.reporting.numbers import count, decimal, ends, interval, p_value, percent, signed

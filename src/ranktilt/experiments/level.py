@@ -1,0 +1,323 @@
+"""Level a ranker at inference: fit corrections, choose each one's strength, and tell on other queries what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.answer.gate import in_percent
+from ranktilt.auditing.audit import DEFAULT_MEASURES, SHARE, audit
+from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
+from ranktilt.auditing.options import check_resamples, usual_primary
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.experiments.level_methods import FEW, At, Fitting, correct, group_columns, method_named
+from ranktilt.experiments.query_split import QuerySplit
+from ranktilt.experiments.tradeoff import EFFECTIVENESS, Trial, bench, reference_alone
+from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, RefusedMethod, check_limits
+from ranktilt.measures.base import Estimand, Measure, estimand
+from ranktilt.measures.margin import LEVEL
+from ranktilt.mitigation.base import Correction
+from ranktilt.mitigation.fair_rerank import FairReRank
+from ranktilt.probes.perplexity import NGRAM
+from ranktilt.progress import report
+from ranktilt.rankers.base import DEPTH, FirstStage, Pipeline, Ranker, cut, entries
+from ranktilt.run import Run, collection_rows
+from ranktilt.statistics.bootstrap import RESAMPLES
+
+STRENGTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
+_QUERIES_ALONE = "intervals of what is less the baseline speak of queries alone, and are a little narrow"
+USUAL = ("offset", "interleave", "fair-rerank")
+"""Methods that need nothing but a run with scores."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levelling:
+    """How a ranker is levelled.
+
+    Parameters
+    ----------
+    methods : tuple of str, optional
+        ``causal``, ``projection``, ``fair-rerank`` (``fair-rerank:fa-ir``, ``fair-rerank:exposure``), ``interleave``,
+        ``offset``.
+    strengths : tuple of float, optional
+        Above 0, as a rule up to 1: the whole correction that was fitted.
+    by : str, optional
+        Column of the groups.
+    pair : (str, str), optional
+        The reference and the other group; needed where there are more than two.
+    depth : int, optional
+        Candidates that are corrected, of a run or of a ranker that names no depth or 1,000, which is the default.
+    target : float, optional
+        Where fair re-ranking ends at strength 1, in the unit of its estimand: points of the share of the first ranks
+        above that of the candidates (0 by default), or the ratio of exposures (1).
+    lm : str, optional
+        The language model of the causal correction's perplexity.
+    force : bool, optional
+        Go on with a weak instrument.
+    seed : int, optional
+        Of everything that is drawn.
+    """
+
+    methods: tuple[str, ...] = USUAL
+    strengths: tuple[float, ...] = STRENGTHS
+    by: str = "source"
+    pair: Pair | None = None
+    depth: int = 100
+    target: float | None = None
+    lm: str = NGRAM
+    force: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in self.methods:
+            method_named(name)
+        if not self.by:
+            raise UserError("levelling needs a column of groups (by)")
+        if not self.methods or len(set(self.methods)) < len(self.methods):
+            raise UserError(f"expected methods, each once; got {', '.join(self.methods) or 'none'}")
+        if not self.strengths or not all(0 < one <= 2 for one in self.strengths):
+            shown = ", ".join(f"{one:g}" for one in self.strengths)
+            raise UserError(f"expected strengths above 0 and at most 2, got {shown or 'none'}")
+        if self.depth < 1:
+            raise UserError(f"expected a depth of at least 1, got {self.depth}")
+        self._check_methods()
+
+    def _check_methods(self) -> None:
+        """Refuse what a method cannot take."""
+        if max(self.strengths) > 1 and (over := [name for name in self.methods if name != "offset"]):
+            raise UserError(f"{over[0]} has strengths up to 1, got {max(self.strengths):g}; offset alone goes further")
+        twins = next((name for name in self.methods if name in ("causal", "projection")), None)
+        if twins and self.by != "source":
+            raise UserError(f"{twins} learns from twins, which differ in their source; leave it out, or by={self.by}")
+        if self.target is None:
+            return
+        units = {name == "fair-rerank:exposure" for name in self.methods if name.startswith("fair-rerank")}
+        if not units:
+            raise UserError("a target is where fair re-ranking ends; none of the methods is fair-rerank")
+        if len(units) > 1:
+            raise UserError("a target is points of a share or a ratio of exposures; level fair-rerank:exposure apart")
+        FairReRank(method="exposure" if True in units else "fa-ir", target=self.target)  # refuses what is out of range
+
+
+def level(
+    split: QuerySplit,
+    ranker: Ranker | Run,
+    measures: Sequence[str | Estimand] | None = None,
+    *,
+    folder: str | Path,
+    primary: str | Estimand | None = None,
+    options: Levelling | None = None,
+    effectiveness: str | Measure = EFFECTIVENESS,
+    budget: float = BUDGET,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    **how: Any,
+) -> Bench:
+    """Hold effectiveness against tilt for corrections of a ranker, on queries that none of them saw.
+
+    Each method learns from the queries to fit on. Of its strengths the smallest is chosen whose tilt on the queries to
+    select by lies within half of `level`, at a loss within the budget; where none does, the one nearest to level. On
+    the test queries the chosen ones are judged, and all strengths are shown. A method that cannot be tried is told with
+    the reason (`Bench.refused`). None is recommended where the ranker, over all queries, is not shown to be tilted.
+
+    Parameters
+    ----------
+    split : QuerySplit
+        Of one collection: `split_queries`, or `QuerySplit.of` with its own splits.
+    ranker : Ranker or Run
+        What is levelled; of an engine that cannot be changed, its run.
+    measures : sequence of str or Estimand, optional
+        Measures whose Relative Δ is told, and questions of two groups, such as ``Share@10``.
+    folder : str or Path
+        Where fits go.
+    primary : str or Estimand, optional
+        What is levelled, in percent: by default as in `audit`, Share@10 where nothing is judged relevant.
+    options : Levelling, optional
+        Methods, strengths, groups.
+    effectiveness, budget, level, resamples, **how
+        As in `bench`.
+
+    Returns
+    -------
+    Bench
+        On the test queries, with what was chosen on others (`Bench.selected`).
+
+    Raises
+    ------
+    UserError
+        If there is nothing to fit on, no method suits the ranker, the groups and the run, or an option is out of range.
+    """
+    options = options or Levelling()
+    check_limits(level, budget)
+    check_resamples(resamples)
+    pair = _pair(split.test, options)
+    judged = split.test.qrels.height > 0
+    asked = [estimand(one) for one in measures or (DEFAULT_MEASURES if judged else (SHARE, "ExposureRatio"))]
+    if primary is None:
+        leading = usual_primary(asked, options.by) if measures or judged else asked[0]
+    else:
+        leading = estimand(primary)
+    asked = [*([leading] if leading else []), *(one for one in asked if one != leading)]
+    stage = _Stage.of(ranker, options.depth)
+    fitting = Fitting(
+        collection=split.fit, run=stage.rank(split.fit), ranker=stage.ranker, pair=pair,
+        folder=Path(folder), by=options.by, page=asked[0].cutoff or 10, target=options.target, lm=options.lm,
+        seed=options.seed, force=options.force, held_out=split.held_out,
+    )  # fmt: skip
+    rankers, refused = dict[str, At](), dict[str, UserError]()
+    for method in options.methods:
+        try:
+            rankers[method] = method_named(method)(fitting)
+        except UserError as error:
+            if isinstance(error.__cause__, OSError):  # a file's fault, not the method's
+                raise
+            refused[method] = error
+    if not rankers:
+        raise next(iter(refused.values()))
+    given: dict[str, Any] = {
+        "primary": asked[0], "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by,
+        "pairs": [pair], "reference": pair[0], **how, "seed": options.seed,
+    }  # fmt: skip
+    tries = stage.trials(split.select, rankers, options)
+    tried = bench(split.select, tries, asked[:1], resamples=FEW, **given)
+    selected = choose_strengths(tried)
+    trials = stage.trials(split.test, rankers, options)
+    found = bench(
+        split.test, trials, asked, resamples=resamples, selected=selected, others=group_columns(split.test, options.by),
+        **given,
+    )  # fmt: skip
+    sides = {"fit": split.fit, "select": split.select, "test": split.test}
+    queries = {name: len(side.judged) for name, side in sides.items()}
+    before = found.before
+    if split.drawn_from is not None:
+        ranked = [fitting.run, tries[0].mixed, trials[0].mixed]
+        whole = stage.over_all(split.drawn_from, ranked, found.baseline.name)
+        keywords = {name: value for name, value in given.items() if name in ("primary", "by", "pairs", "seed", *how)}
+        audited = audit(split.drawn_from, whole, asked[:1], confounds=False, heads=0, resamples=resamples, **keywords)
+        before = tuple(e for e in (*audited.tilts, *audited.estimates) if e.measure == found.primary)
+    notes = (*fitting.sentences, *split.notes, *split.recurring(), _QUERIES_ALONE, *found.notes)
+    reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())
+    spec = {**found.spec, "queries": queries, "levelling": asdict(options)}
+    return replace(found, notes=notes, refused=reasons, spec=spec, before=before)
+
+
+def choose_strengths(tried: Bench) -> list[str]:
+    """Return each method's smallest intervention that is within half of the margin and the budget, by its values alone.
+
+    Where none is, the nearest to level among those within the budget, or of all.
+    """
+    found = []
+    for method in tried.methods:
+        steps = tried.strengths(method)[1:]
+        affordable = [one for one in steps if _loss(tried, one) <= 100 * tried.budget] or list(steps)
+        near = [one for one in affordable if _distance(tried, one) <= tried.level / 2]
+        found.append((near[0] if near else min(affordable, key=lambda one: _distance(tried, one))).name)
+    return found
+
+
+def _distance(tried: Bench, one: Intervention) -> float:
+    """How far an intervention is from level, in percent."""
+    tilts = [tried.tilt(one.name, pair) for pair in tried.pairs]
+    far = max(in_percent(tilt) * abs(tilt.value - tilt.level) for tilt in tilts)
+    return far if far == far else float("inf")
+
+
+def _loss(tried: Bench, one: Intervention) -> float:
+    """The largest loss of effectiveness, in points."""
+    changes = [tried.change(one.name, (over, over)) for over in tried.over]
+    return max((-change.value for change in changes if change is not None), default=0.0)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """What is levelled: a ranker, or a run that exists."""
+
+    text: str
+    ranker: Ranker | None
+    run: Run | None = None
+    depth: int = 0
+
+    @classmethod
+    def of(cls, given: Ranker | Run, depth: int) -> _Stage:
+        if isinstance(given, Run):
+            longer = np.diff(given.offsets).max(initial=0) > depth
+            text = str(given.spec.get("ranker", given.name))
+            return cls(f"{text}@{depth}" if longer else text, None, given, depth)
+        ranker = at_depth(given, depth)
+        ranker.check()
+        return cls(repr(ranker), ranker)
+
+    @property
+    def saved(self) -> bool:
+        """Whether it is a run that exists, which cannot search other documents."""
+        return self.ranker is None or getattr(self.ranker, "stages", (self.ranker,))[0].name == "replay"
+
+    def rank(self, collection: Collection) -> Run:
+        """What it finds for the queries of one side."""
+        if self.ranker is not None:
+            return self.ranker.rank(collection)
+        run: Any = self.run
+        wanted = set(collection.judged["id"])
+        held = [number for number, name in enumerate(run.queries) if name in wanted]
+        if not held:
+            raise UserError(f"{run.name} has none of the {len(wanted)} queries of a side to rank")
+        keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(run, collection)]
+        parts = cut(entries(run, held), keys, self.depth)
+        return Run(tuple(run.queries[number] for number in held), *parts, run.ids, run.spec)
+
+    def over_all(self, whole: Collection, ranked: Sequence[Run], name: str) -> Run:
+        """One run of what was ranked side by side, and of the queries that no side has."""
+        known = {query for run in ranked for query in run.queries}
+        rest = [query for query in whole.judged["id"] if query not in known]
+        every = [*ranked, *([self.rank(whole.only_queries(rest))] if rest else [])]
+        spec = {**ranked[-1].spec, "ranker": name, "name": name}
+        return Run.from_frame(pl.concat([run.frame() for run in every]), spec=spec)
+
+    def trials(self, side: Collection, rankers: Mapping[str, At], options: Levelling) -> list[Trial]:
+        """The baseline, and every method at every strength."""
+        base, own = self.rank(side), None
+        searched = None
+        if self.ranker is not None and not self.saved and options.by == "source" and side.qrels.height:
+            searched = reference_alone(side, _pair(side, options)[0])
+            own = self.ranker.rank(searched)
+        found = [Trial(Intervention(base.name, "", 0.0, self.text), base, own)]
+        total = len(rankers) * len(options.strengths)
+        for method, at in rankers.items():
+            for strength in sorted(options.strengths):
+                ranker = at(strength)
+                text = f"{self.text}>>{ranker!r}" if isinstance(ranker, Correction) else repr(ranker)
+                one = Intervention(f"{method} {strength:g}", method, strength, text)
+                alone = None if own is None else correct(ranker, side, own, searched)
+                found.append(Trial(one, correct(ranker, side, base), alone))
+                report("correcting", len(found) - 1, total)
+        return found
+
+
+def at_depth(ranker: Ranker, depth: int) -> Ranker:
+    """Return a ranker as deep as it says itself, or of that depth where its last stage leaves it open."""
+    *before, last = ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
+    k = getattr(last, "k", 0)
+    if k is not None and not (k == DEPTH and isinstance(last, FirstStage)):
+        return ranker
+    last = replace(last, k=depth)  # type: ignore[type-var]
+    return Pipeline((*before, last)) if before else last
+
+
+def _pair(collection: Collection, options: Levelling) -> Pair:
+    """The reference and the other group; refuses to guess among more than two, and corrects no rest."""
+    _, pairs = grouped_pairs(collection, options.by, None if options.pair is None else [options.pair])
+    if len(pairs) > 1:
+        names = dict.fromkeys(name for pair in pairs for name in pair)
+        raise UserError(
+            f"{options.by} makes {len(names)} groups ({', '.join(names)}); name the two to level: --pair A,B"
+        )
+    united = [name for name in pairs[0] if name not in grouping(collection, options.by).names]
+    if united:
+        raise UserError(f"a correction knows single groups, and {united[0]!r} is none; name two to level: --pair A,B")
+    return pairs[0]

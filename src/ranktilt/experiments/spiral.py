@@ -1,0 +1,284 @@
+"""The spiral: rewrites enter a collection round by round, and each round's first pages are counted anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ranktilt.auditing.alignment import Aligned, Judgments, group_values
+from ranktilt.auditing.audit import audit_provenance
+from ranktilt.auditing.effects import FEW_QUERIES, Effect
+from ranktilt.auditing.groups import Pair, grouping
+from ranktilt.auditing.inference import Columns, corrected
+from ranktilt.auditing.options import check_resamples
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.experiments.growing_collection import Bools, Entering, Floats, Growth, Ints
+from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralDifference, SpiralRound
+from ranktilt.experiments.tradeoff import EFFECTIVENESS
+from ranktilt.measures.base import Estimand, measure
+from ranktilt.measures.ranking import first_ranks
+from ranktilt.measures.share import Share
+from ranktilt.mitigation.base import Correction
+from ranktilt.progress import report
+from ranktilt.rankers.base import Pipeline, Ranker, stages_of
+from ranktilt.rankers.candidates import FITTED, check_reranked
+from ranktilt.run import Run, stage_facts
+from ranktilt.statistics.bootstrap import RESAMPLES, in_all, interval, resampled_means
+from ranktilt.statistics.correction import correct
+from ranktilt.statistics.permutation import sign_flip_ps
+
+ENTER = ("retrieved", "random")
+
+
+def spiral(
+    collection: Collection,
+    rankers: Sequence[Ranker],
+    *,
+    rounds: int = 5,
+    page: int = 10,
+    enter: str = "retrieved",
+    share: float | None = None,
+    reference: str = "human",
+    source: str | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Spiral:
+    """Let rewrites enter the collection round by round, rank it anew, and follow what is left of the page.
+
+    Nothing is generated: the rewrites are those that the collection holds. Round 0 is the reference alone; corrections
+    by source, which have nothing to do there, are left out of it. The same rounds are ranked in the other direction,
+    rewrites being there first: a ranker that does not care who wrote a text leaves as much of the page to either.
+
+    Parameters
+    ----------
+    collection : Collection
+        The reference and rewrites of it, of the same origins.
+    rankers : sequence of Ranker
+        Each meets a collection of its own that grows by what it shows, or, at random, all the same one.
+    rounds : int, optional
+        How often rewrites enter.
+    page : int, optional
+        Ranks that are looked at.
+    enter : {"retrieved", "random"}, optional
+        Which rewrites enter: those of documents on the pages of the round before, the most shown first; or drawn ones.
+    share : float, optional
+        Most of the origins, above 0 to 1, whose rewrites enter in one round; by default 1/rounds, so that at random
+        all have entered at the end.
+    reference : str, optional
+        The source whose share of the page is followed.
+    source : str, optional
+        The rewrites that enter; by default those of the only other source.
+    resamples, seed : int, optional
+        Of bootstrap and sign flips; the seed also of what enters at random.
+
+    Returns
+    -------
+    Spiral
+        The share of the page of every round and ranker with its interval, in both directions, effectiveness, and what
+        differs from the first ranker in the last round.
+
+    Raises
+    ------
+    UserError
+        If there are no rewrites, queries or rankers, one cannot rank a collection that grows, or an option is out of
+        range.
+
+    References
+    ----------
+    Chen et al., Spiral of Silence, ACL 2024; Dai et al., KDD 2024.
+    """
+    _check_numbers(rounds, page, share, enter, resamples)
+    _check_rankers(rankers)
+    growth = Growth.of(collection, reference, source)
+    entering = Entering(rounds, share or 1 / rounds, enter == "random", seed)
+    pages, turned = (_rounds(one, rankers, entering, page) for one in (growth, growth.mirrored))
+    options = {"rounds": rounds, "page": page, "enter": enter, "share": entering.share}
+    options |= {"reference": reference, "source": growth.source, "effectiveness": EFFECTIVENESS}
+    return _spiral(pages, turned, growth, {**options, "correction": "holm", "resamples": resamples, "seed": seed})
+
+
+def _check_numbers(rounds: int, page: int, share: float | None, enter: str, resamples: int) -> None:
+    for name, number in (("rounds", rounds), ("page", page)):
+        if number < 1:
+            raise UserError(f"expected {name} of at least 1, got {number}")
+    if share is not None and not 0 < share <= 1:
+        raise UserError(f"expected a share of the origins a round above 0 and at most 1, got {share:g}")
+    if enter not in ENTER:
+        raise unknown("choice of what enters", enter, ENTER)
+    check_resamples(resamples)
+
+
+def _check_rankers(rankers: Sequence[Ranker]) -> None:
+    if not rankers:
+        raise UserError("a spiral needs at least one ranker, such as bm25 (-r bm25)")
+    texts = [repr(one) for one in rankers]
+    twice = next((text for text in texts if texts.count(text) > 1), None)
+    if twice is not None:
+        raise UserError(f"ranker {twice!r} is given twice")
+    for one in rankers:
+        first = stages_of(one)[0]
+        if first.name == "replay" or getattr(first, "live", False):
+            what = "a saved run" if first.name == "replay" else "an engine"
+            raise UserError(f"{one!r}: {what} cannot rank a collection that grows; name a ranker such as bm25")
+    for one in rankers:
+        one.check()
+
+
+def _rounds(growth: Growth, rankers: Sequence[Ranker], entering: Entering, page: int) -> list[_FirstPages]:
+    """Rank round by round; the pages of every ranker in turn."""
+    found, steps = list[_FirstPages](), (entering.rounds + 1) * len(rankers)
+    label = "ranking rounds" if growth.collection.qrels.height else "ranking rounds, rewrites first"
+    entered = [np.zeros(len(growth.keys), dtype=np.bool_) for _ in rankers]
+    for number in range(entering.rounds + 1):
+        known = dict[bytes, Collection]()
+        for place, ranker in enumerate(rankers):
+            report(label, len(found), steps)
+            if number:
+                shown = found[len(found) - len(rankers)].shown
+                entered[place] = entering.next(number, entered[place], shown, growth.keys)
+            rows, key = growth.rows(entered[place]), entered[place].tobytes()
+            if key not in known:
+                known[key] = growth.grown(rows)
+            of = ranker if number else _uncorrected(ranker)
+            run = check_reranked(of.rank(known[key]), None, of)
+            run = replace(run, spec={**run.spec, "ranker": repr(ranker)})
+            found.append(_FirstPages.of(run, known[key], rows, growth, page))
+    report(label, steps, steps)
+    return found
+
+
+def _uncorrected(ranker: Ranker) -> Ranker:
+    """Return a ranker without corrections by source."""
+    kept = [one for one in stages_of(ranker) if not (isinstance(one, Correction) and one.by == "source")]
+    return ranker if not kept else kept[0] if len(kept) == 1 else Pipeline(tuple(kept))
+
+
+@dataclass(frozen=True)
+class _FirstPages:
+    """What is counted query by query on the first pages of one ranker in one round; the lists themselves are let go."""
+
+    spec: Mapping[str, Any]
+    queries: tuple[str, ...]
+    distinct: Ints | None
+    """The query that each query repeats."""
+    documents: int
+    entered: int
+    """Of the documents, those that were not there first."""
+    share: Floats
+    """Share of the page of what was there first."""
+    effectiveness: Floats
+    shown: Floats
+    """How often documents of each origin stand on a page."""
+
+    @classmethod
+    def of(cls, run: Run, collection: Collection, rows: Bools, growth: Growth, page: int) -> _FirstPages:
+        """Count a run's first pages; `rows` are the documents of the growth that are there."""
+        groups = grouping(collection, None)
+        judgments = Judgments.of(collection, groups)
+        aligned = Aligned.of(run, collection, judgments)
+        query, count = aligned.ranking.query, len(judgments.queries)
+        entries = np.where(aligned.row < len(collection.ids), aligned.row, -1)
+        within = np.where(entries >= 0, first_ranks(aligned.ranking, page), 0.0)
+        first = np.append(growth.first[rows], False)[entries]
+        held, total = (np.bincount(query, weights=one, minlength=count) for one in (within * first, within))
+        share = np.divide(held, total, out=np.full(count, np.nan), where=total > 0)
+        values = group_values(aligned, [measure(EFFECTIVENESS)], groups, "expected")[0, 0]
+        number = np.append(growth.number[rows], -1)[entries]
+        known = number >= 0
+        shown = np.bincount(number[known], weights=within[known], minlength=len(growth.keys)).astype(np.float64)
+        entered = int((~growth.first[rows]).sum())
+        return cls(run.spec, judgments.queries, aligned.distinct, len(rows[rows]), entered, share, values, shown)
+
+
+class _Resampled:
+    """Means over the queries for which all of several columns are defined, with their resamples."""
+
+    def __init__(self, values: Floats, distinct: Ints | None, *, resamples: int, seed: int) -> None:
+        self.columns, self._how = Columns(values, distinct), {"resamples": resamples, "seed": seed}
+        self._means = self.columns.means.tolist()
+        *sums, sizes = resampled_means([*self.columns.sums, self.columns.sizes], **self._how)
+        self._samples = [one / sizes for one in sums]
+
+    def mean(self, column: int) -> QueryMean:
+        """Return the mean of a column."""
+        spread = interval(self._samples[column])
+        return QueryMean(self._means[column] + 0.0, spread.low + 0.0, spread.high + 0.0)
+
+    def effect(self, column: int, run: str, of: Estimand, pair: Pair) -> Effect:
+        """Return the mean of a column, which 0 favours nobody in, with a test by sign flips."""
+        spread, sums = interval(self._samples[column]), self.columns.sums[column]
+        p = sign_flip_ps([sums], **self._how)[0]
+        queries, votes = self.columns.queries, int(np.count_nonzero(sums))
+        return Effect(
+            run, of, *pair, self._means[column] + 0.0, spread.low, spread.high, spread.error, p, np.nan, queries,
+            votes=votes,
+        )  # fmt: skip
+
+    def difference(self, new: int, old: int) -> tuple[QueryMean, float]:
+        """Return by how much one column exceeds another, and its p."""
+        spread, sums = interval(self._samples[new] - self._samples[old]), self.columns.sums
+        p = sign_flip_ps([sums[new] - sums[old]], **self._how)[0]
+        return QueryMean(self._means[new] - self._means[old] + 0.0, spread.low + 0.0, spread.high + 0.0), p
+
+
+def _spiral(
+    pages: Sequence[_FirstPages], turned: Sequence[_FirstPages], growth: Growth, options: dict[str, Any]
+) -> Spiral:
+    """Put intervals around what was counted; pages are those of every ranker, round by round, in both directions."""
+    last, width = options["rounds"], len(pages) // (options["rounds"] + 1)
+    distinct, fitted = in_all([one.distinct for one in pages]), _fitted(pages)
+    how = {"resamples": options["resamples"], "seed": options["seed"]}
+    columns = np.array([one.share for one in (*pages, *turned)])
+    columns = np.concatenate([columns, (columns[: len(pages)] - columns[len(pages) :]) / 2])
+    shares = _Resampled(np.where(fitted, np.nan, columns), distinct, **how)
+    means = _Resampled(np.where(fitted, np.nan, [one.effectiveness for one in pages]), distinct, **how)
+    if not shares.columns.queries:
+        raise UserError("no query for which every ranker finds a document in every round")
+    names = tuple(str(one.spec["ranker"]) for one in pages[-width:])
+    rounds = tuple(
+        SpiralRound(
+            names[place % width], place // width, one.documents, one.entered,
+            shares.mean(place), shares.mean(len(pages) + place), shares.mean(2 * len(pages) + place), means.mean(place),
+        )
+        for ranker in range(width) for place in range(ranker, len(pages), width) for one in [pages[place]]
+    )  # fmt: skip
+    tested = [
+        SpiralDifference(name, names[0], what, *of.difference(last * width + place, last * width), np.nan, 1)
+        for place, name in enumerate(names) if place
+        for what, of in ((SHARE, shares), (EFFECTIVENESS, means)) if of.columns.queries
+    ]  # fmt: skip
+    ps = correct([one.p for one in tested], options["correction"])
+    differences = (replace(one, p_corrected=float(p), tests=len(tested)) for one, p in zip(tested, ps, strict=True))
+    of, pair = Share @ options["page"], (options["reference"], "rewrites")
+    leads = [shares.effect(2 * len(pages) + last * width + place, name, of, pair) for place, name in enumerate(names)]
+    spec = {**options, **audit_provenance(growth.collection, [one.spec for one in pages[-width:]])}
+    notes = (*growth.notes, *_notes(shares.columns, means.columns, int(fitted.sum())))
+    return Spiral(
+        spec, options["reference"], names, rounds, tuple(differences), corrected(leads, options["correction"]),
+        shares.columns.queries, notes,
+    )  # fmt: skip
+
+
+def _fitted(pages: Sequence[_FirstPages]) -> Bools:
+    """Queries that a correction was fitted on, which count for no ranker."""
+    known = {query for one in pages for _, fit in stage_facts(one.spec, FITTED) for query in fit.get("queries", ())}
+    return np.array([query in known for query in pages[0].queries])
+
+
+def _notes(shares: Columns, means: Columns, fitted: int) -> Iterator[str]:
+    """Say what is left out, and what stands on little."""
+    if fitted:
+        yield f"left out: {counted(fitted, 'query', 'queries')} that a correction was fitted on"
+    if without := len(shares.mask) - fitted - shares.queries:
+        yield f"left out: {counted(without, 'query', 'queries')} for which a ranker finds nothing in some round"
+    if shares.queries < FEW_QUERIES:
+        yield (
+            f"warning: only {counted(shares.queries, 'query', 'queries')}; intervals from fewer than {FEW_QUERIES} are "
+            "too narrow to rely on"
+        )
+    if not means.queries:
+        yield f"no {EFFECTIVENESS}: no document of the reference is judged relevant"

@@ -1,0 +1,499 @@
+"""The bench: effectiveness against tilt for interventions of rising strength, as one versioned file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+from ranktilt.auditing.answer.gate import (
+    MOST,
+    GateRow,
+    Outcome,
+    check_tilt,
+    in_percent,
+    points,
+    tilt_name,
+    tilt_numbers,
+    worst,
+)
+from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
+from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.errors import UserError, join_words, unknown
+from ranktilt.experiments.cost import check_cost, cost_words
+from ranktilt.io.artifact import Result
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.margin import LEVEL, margin_words
+from ranktilt.measures.printing import digits_apart
+
+BUDGET = 0.01
+Place = tuple[str, str, str, str]
+"""Name of an intervention, both groups, and the measure."""
+_Row = TypeVar("_Row", bound=Effect)
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """One way to level a ranker, at one strength.
+
+    Parameters
+    ----------
+    name : str
+        As printed, such as ``α = 0.001``; no two of a bench share it.
+    method : str
+        What it is a strength of, such as ``debias``; empty for the baseline, which nothing was done to.
+    strength : float
+        Its place on the method's dial: the smaller, the less is done.
+    ranker : str
+        The text of the ranker that has it, such as ``dense:models/alpha-0.001``.
+    dial : str, optional
+        What the strength is called, such as ``α``.
+
+    Raises
+    ------
+    UserError
+        If it has no name, or the strength is no number.
+    """
+
+    name: str
+    method: str
+    strength: float
+    ranker: str
+    dial: str = "strength"
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise UserError("an intervention needs a name, such as 'α = 0.001'")
+        if not math.isfinite(self.strength):
+            raise UserError(f"intervention {self.name!r}: expected a number as strength, got {self.strength:g}")
+        object.__setattr__(self, "strength", float(self.strength))
+
+
+@dataclass(frozen=True)
+class OtherGroups:
+    """What interventions did to the groups of another column than the one that was levelled.
+
+    Parameters
+    ----------
+    by : str
+        The column.
+    tilts : tuple of Effect
+        Of the baseline and each intervention, for each pair of its groups.
+    changes : tuple of Change
+        Each intervention's less the baseline's; p corrected over all changes of the column.
+    """
+
+    by: str
+    tilts: tuple[Effect, ...]
+    changes: tuple[Change, ...]
+
+
+class RefusedMethod(NamedTuple):
+    """A method that was named and could not be tried."""
+
+    method: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command="ranktilt level"):
+    """What `bench` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: options, collection, runs, the number of tests in the family, versions.
+    interventions : tuple of Intervention
+        The baseline, then by method and rising strength.
+    measures : tuple of str
+        Relevance measures; none where nothing is judged.
+    tilts : tuple of Effect
+        Relative Δ of every intervention, pair of groups and measure, and the other estimands of the groups. Those of
+        the primary one come first of each pair; level is judged on them.
+    effectiveness : tuple of Effect
+        Mean of every intervention and measure, 0 to 1, with its interval: where both groups are ``all`` over all
+        documents, where both are the reference on its documents alone.
+    changes : tuple of Change
+        Every one of these less the baseline's, in points or the estimand's unit, paired over queries; p corrected over
+        all of them. Estimands of twins have none.
+    notes : tuple of str
+        What a reader should know.
+    selected : tuple of str
+        Interventions that were chosen on other queries, one a method; where there are any, only they are judged.
+    others : tuple of OtherGroups
+        What the selected ones did to groups of other columns.
+    refused : tuple of RefusedMethod
+        Methods that could not be tried, each with the reason.
+    before : tuple of Effect
+        The baseline's answers to the primary question as an audit of it gives them, pair by pair: over all queries
+        where the bench is on some of them. They say whether there is anything to level.
+    """
+
+    spec: Mapping[str, Any]
+    interventions: tuple[Intervention, ...]
+    measures: tuple[str, ...]
+    tilts: tuple[Effect, ...]
+    effectiveness: tuple[Effect, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+    selected: tuple[str, ...] = ()
+    others: tuple[OtherGroups, ...] = ()
+    refused: tuple[RefusedMethod, ...] = ()
+    before: tuple[Effect, ...] = ()
+
+    @property
+    def baseline(self) -> Intervention:
+        """The ranker as it is without any intervention."""
+        return self.interventions[0]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, in order."""
+        return tuple(dict.fromkeys(one.method for one in self.interventions[1:]))
+
+    def strengths(self, method: str) -> tuple[Intervention, ...]:
+        """Return the baseline and one method's interventions by rising strength."""
+        return (self.baseline, *(one for one in self.interventions if one.method == method))
+
+    @property
+    def level(self) -> float:
+        """Half-width, in percent, of what counts as level."""
+        return float(self.spec.get("level", LEVEL))
+
+    @property
+    def budget(self) -> float:
+        """Effectiveness that an intervention may cost, 0 to 1."""
+        return float(self.spec.get("budget", BUDGET))
+
+    @property
+    def valued(self) -> str:
+        """Measure of effectiveness, on which the cost is judged."""
+        return str(self.spec.get("effectiveness", self.primary))
+
+    @property
+    def primary(self) -> str:
+        """What level is judged on: a measure, whose Relative Δ it is, or another estimand of two groups."""
+        return self.questions[0]
+
+    @cached_property
+    def questions(self) -> tuple[str, ...]:
+        """Measures whose Relative Δ was taken, and other estimands of two groups; the primary one first."""
+        return tuple(dict.fromkeys(tilt.measure for tilt in self.tilts))
+
+    @property
+    def judged(self) -> tuple[Intervention, ...]:
+        """The baseline and those that may be chosen: all, or the ones that were selected on other queries."""
+        found = [one for one in self.interventions[1:] if not self.selected or one.name in self.selected]
+        return (self.baseline, *found)
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Pairs of groups that were compared."""
+        return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        """What effectiveness is measured over: ``all`` documents, and the reference's alone where that was ranked."""
+        return tuple(dict.fromkeys(e.a for e in self.effectiveness))
+
+    def tilt(self, name: str, pair: Pair, measure: str | None = None) -> Effect:
+        """Return an intervention's answer for one pair of groups, by default to the primary question."""
+        return _found(self._tilts, (name, *pair, measure or self.primary))
+
+    def mean(self, name: str, over: str = ALL, measure: str | None = None) -> Effect:
+        """Return the effectiveness of an intervention, by default on the measure on which the cost is judged."""
+        return _found(self._means, (name, over, over, measure or self.valued))
+
+    def change(self, name: str, pair: Pair, measure: str | None = None) -> Change | None:
+        """Return how an intervention moved a tilt, or an effectiveness (a group twice); None where that is not known.
+
+        It is not known of the baseline, and of estimands of twins.
+        """
+        usual = self.valued if pair[0] == pair[1] else self.primary
+        return self._changes.get((name, *pair, measure or usual))
+
+    @cached_property
+    def _tilts(self) -> dict[Place, Effect]:
+        return _by_place(self.tilts)
+
+    @cached_property
+    def _means(self) -> dict[Place, Effect]:
+        return _by_place(self.effectiveness)
+
+    @cached_property
+    def _changes(self) -> dict[Place, Change]:
+        return _by_place(self.changes)
+
+    def choose(self, *, level: float | None = None, budget: float | None = None) -> Choice:
+        """Say which interventions reach level within the budget, and which of them is the smallest.
+
+        Parameters
+        ----------
+        level : float, optional
+            Half-width, in percent, of what counts as level; the bench's own by default.
+        budget : float, optional
+            Effectiveness that an intervention may cost, 0 to 1; the bench's own by default.
+
+        Returns
+        -------
+        Choice
+            The outcome of every intervention, and the sentences.
+
+        Raises
+        ------
+        UserError
+            If a limit is out of range.
+        """
+        limits = self.level if level is None else level, self.budget if budget is None else budget
+        check_limits(*limits)
+        return Choice(self, *limits)
+
+    def derived(self) -> dict[str, Any]:
+        """The choice, for those who read the file."""
+        found = self.choose()
+        effects = [effect_row(tilt, self.level) for tilt in (*self.before, *self.tilts) if tilt.measure == self.primary]
+        return {
+            "outcome": found.outcome, "chosen": found.chosen.name if found.chosen else None, "effects": effects,
+            "headline": found.headline, "sentences": found.sentences, "verdicts": found.verdicts, "next_steps": (),
+        }  # fmt: skip
+
+    def require_whole(self) -> None:
+        """Refuse a file that lacks a number that its tables and sentences rest on."""
+        if len(self.interventions) < 2 or self.baseline.method or not self.pairs:
+            raise ValueError("expected a baseline, an intervention, a measure and a pair of groups at least")
+        if [(e.run, e.a, e.b, e.measure) for e in self.before] != [
+            (self.baseline.name, *pair, self.primary) for pair in self.pairs
+        ]:
+            raise ValueError("before: expected the baseline's answer for each pair of groups")
+        if bool(self.measures) != bool(self.over):
+            raise ValueError("expected effectiveness where there are measures")
+        if type(self.spec.get("level", 0)) not in (int, float) or type(self.spec.get("budget", 0)) not in (int, float):
+            raise TypeError("level and budget: expected numbers")
+        check_limits(self.level, self.budget)
+        for name in self.selected:
+            if name not in {one.name for one in self.interventions[1:]}:
+                raise ValueError(f"selected: no intervention {name!r}")
+        for one in self.interventions:
+            effects = [self.mean(one.name, over, measure) for over in self.over for measure in self.measures]
+            effects += [self.tilt(one.name, pair, asked) for pair in self.pairs for asked in self.questions]
+            for effect in effects if one != self.baseline else ():
+                if effect.estimand.kind != "twins":
+                    _found(self._changes, (one.name, effect.a, effect.b, effect.measure))
+
+
+def check_limits(level: float, budget: float) -> None:
+    """Refuse what is no half-width of level, or no share of effectiveness."""
+    if not 0 <= level < MOST:
+        raise UserError(f"expected a level of at least 0 and below {MOST:g} points, got {level:g}")
+    if not 0 <= budget < 1:
+        raise UserError(f"expected a budget of at least 0 and below 1, such as {BUDGET:g} (1 point), got {budget:g}")
+
+
+def _by_place(rows: Sequence[_Row]) -> dict[Place, _Row]:
+    return {(row.run, row.a, row.b, row.measure): row for row in rows}
+
+
+def _found(rows: Mapping[Place, _Row], place: Place) -> _Row:
+    if place not in rows:
+        raise unknown("intervention, groups and measure", ", ".join(place), map(", ".join, rows))
+    return rows[place]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which interventions of a bench reach level within a budget; none where the baseline is not shown to be tilted.
+
+    An intervention is *level* where the whole interval of every tilt on the primary question lies within ±`level`
+    points (*within* where it favours a side all the same), and no loss of effectiveness beyond the budget is left in
+    its paired interval; *tilted* where one of these lies wholly beyond its limit, so that it is excluded;
+    *inconclusive* otherwise. Where some were selected on other queries, only these are judged, so that the more
+    strengths are tried, the likelier none becomes level by chance.
+    """
+
+    bench: Bench
+    level: float
+    budget: float
+
+    @cached_property
+    def rows(self) -> dict[str, tuple[GateRow, ...]]:
+        """What was asked of each intervention, by its name: its tilts, then its costs."""
+        return {one.name: (*self._tilts(one.name), *self._costs(one.name)) for one in self.bench.interventions}
+
+    def _tilts(self, name: str) -> Iterator[GateRow]:
+        baseline = name == self.bench.baseline.name
+        for tilt in self.bench.before if baseline else [self.bench.tilt(name, pair) for pair in self.bench.pairs]:
+            yield GateRow(name, tilt.measure, tilt.a, tilt.b, tilt.queries, (check_tilt(tilt, self.level),))
+
+    def _costs(self, name: str) -> Iterator[GateRow]:
+        for over in self.bench.over:
+            change = self.bench.change(name, (over, over))
+            if change is not None:  # the baseline costs nothing
+                check = check_cost(change, self.budget)
+                yield GateRow(name, change.measure, over, over, change.queries, (check,))
+
+    def outcome_of(self, name: str) -> Outcome:
+        """Return the worst of what was asked of an intervention: see `worst`."""
+        return worst(row.outcome for row in self.rows[name])
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What an audit says of the baseline, pair by pair."""
+        noun = "text" if self.bench.spec.get("by") == "source" else "documents"
+        return tuple(judge(self.bench.primary, [e], self.level, noun=noun) for e in self.bench.before)
+
+    @property
+    def tilted(self) -> bool:
+        """Whether there is something to level: the baseline is shown to favour a side, and more than slightly."""
+        return any(one.kind == "favours" and not one.slight for one in self.verdicts)
+
+    @property
+    def passing(self) -> tuple[Intervention, ...]:
+        """The smallest of each method that is within the margin, the least costly first; none with nothing to level."""
+        if not self.tilted:
+            return ()
+        level = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) in ("level", "within")]
+        smallest = {one.method: one for one in reversed(level)}  # in the order of rising strength
+        costs = {one: max((-c.value for c in self.costs(one.name)), default=0) for one in smallest.values()}
+        return tuple(sorted(costs, key=costs.__getitem__))
+
+    @property
+    def chosen(self) -> Intervention | None:
+        """The smallest intervention that reaches level within the budget; None where none is shown to."""
+        return next(iter(self.passing), None)
+
+    @property
+    def outcome(self) -> Outcome:
+        """That of the baseline where nothing is to be levelled, or of the chosen one; tilted where each is excluded."""
+        if self.chosen is not None or not self.tilted:
+            return self.outcome_of((self.chosen or self.bench.baseline).name)
+        open_ones = any(self.outcome_of(one.name) == "inconclusive" for one in self.bench.judged[1:])
+        return "inconclusive" if open_ones else "tilted"
+
+    @property
+    def decisive(self) -> tuple[GateRow, ...]:
+        """Rows behind the outcome: those of the chosen intervention, of the open ones, or of all."""
+        if self.chosen is not None or not self.tilted:
+            return self.rows[(self.chosen or self.bench.baseline).name]
+        names = [one.name for one in self.bench.judged if self.outcome_of(one.name) == self.outcome]
+        return tuple(row for name in names for row in self.rows[name])
+
+    def costs(self, name: str) -> list[Change]:
+        """Return how an intervention changed the effectiveness that the budget is about; none of the baseline."""
+        changes = [self.bench.change(name, (over, over)) for over in self.bench.over]
+        return [change for change in changes if change is not None]
+
+    def overcorrected(self, name: str) -> list[Effect]:
+        """Return the tilts of an intervention that are not level, and wholly on the other side than the baseline's."""
+        found = []
+        for pair in self.bench.pairs:
+            before, now = self.bench.tilt(self.bench.baseline.name, pair), self.bench.tilt(name, pair)
+            turned = (before.value - before.level) * (now.value - now.level) < 0
+            if turned and now.leans and now.extent(self.level) != "within":
+                found.append(now)
+        return found
+
+    @property
+    def limits(self) -> str:
+        """What is asked, in words."""
+        cost = f" at a loss of at most {points(self.budget)} of {self.bench.valued}"
+        return f"within {margin_words(self.level)}{cost * bool(self.bench.over)}"
+
+    @property
+    def headline(self) -> str:
+        """The choice in one sentence."""
+        if not self.tilted:
+            several = len(self.verdicts) > 1
+            told = [f"{one.a} | {one.b}: " * several + one.sentence for one in self.verdicts]
+            return f"Nothing to level: {'; '.join(told)}"
+        if self.chosen is not None:
+            return self._reached(self.chosen)
+        chosen_before = ", of those chosen on other queries," if self.bench.selected else ""
+        if self.outcome == "tilted":
+            return f"No intervention{chosen_before} is level {self.limits}: each is excluded"
+        return f"No intervention{chosen_before} is shown to be level {self.limits}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is said below the headline: the numbers behind it, the choices of other methods, and over-correction."""
+        others = (f"{self._reached(one)}; {self._tilt_words(one.name)}" for one in self.passing[1:])
+        detail = [self._detail()] if self.tilted else []
+        return (*detail, *others, *self._beyond(), *self._other_groups())
+
+    def _other_groups(self) -> Iterator[str]:
+        """What the chosen intervention did to the groups of other columns, on the first question that was asked."""
+        chosen = self.chosen.name if self.chosen is not None else ""
+        for other in self.bench.others:
+            moved = [change for change in other.changes if change.run == chosen]
+            for change in (change for change in moved if change.measure == self.bench.primary):
+                side = "shown" if change.shown else "not shown"
+                low, high = change.ends
+                yield (
+                    f"Levelling {self.bench.spec.get('by')} moved {other.by} ({change.a} | {change.b}): "
+                    f"{change.name if change.measure == repr(change.estimand) else change.measure} "
+                    f"{change.amount(change.value, sign=True)}{change.unit} [{low}, {high}], {side}"
+                )
+
+    def _detail(self) -> str:
+        baseline, chosen = self.bench.baseline.name, self.chosen
+        if chosen is not None:
+            return f"{chosen.name}: {self._tilt_words(chosen.name)}, against {self._tilt_words(baseline)} of {baseline}"
+        nearest = self._nearest()
+        reasons = [r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)]
+        within = self._margin(nearest.name)
+        digits = digits_apart([within], [self.level])
+        need = f"; its interval fits into ±{within:.{digits}f} points" if self.level < within < MOST else ""
+        return f"Nearest is {nearest.name}: {'; '.join(reasons)}{need}"
+
+    def _reached(self, one: Intervention) -> str:
+        costs = [cost_words(change, self.budget) for change in self.costs(one.name)]
+        paid = f": {join_words(costs)}" if costs else ""
+        tilts = [self.bench.tilt(one.name, pair) for pair in self.bench.pairs]
+        sides = list(dict.fromkeys(t.side(t.favours) for t in tilts if t.favours))
+        is_level = f"favours {join_words(sides)} no more than slightly," if sides else "is level"
+        if self.bench.selected:
+            return f"{one.name}, chosen on other queries, {is_level} {self.limits}{paid}"
+        several = f" of {one.method}" if len(self.bench.methods) > 1 else ""
+        return f"{one.name} is the smallest intervention{several} that {is_level} {self.limits}{paid}"
+
+    def _tilt_words(self, name: str) -> str:
+        tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
+        said = [tilt_numbers(t) + f" between {t.a} and {t.b}" * (len(tilts) > 1) for t in tilts]
+        return f"{_question_name(tilts[0])} {join_words(said)}"
+
+    def _nearest(self) -> Intervention:
+        """The intervention whose largest tilt is the smallest, among those that are open, where there are any."""
+        left = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == self.outcome]
+        return min(left, key=lambda one: (self._largest(one.name) != self._largest(one.name), self._largest(one.name)))
+
+    def _margin(self, name: str) -> float:
+        """The smallest limit within which an intervention would be level."""
+        tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
+        return max(in_percent(t) * abs(end - t.level) for t in tilts for end in (t.low, t.high))
+
+    def _largest(self, name: str) -> float:
+        tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
+        return max(in_percent(t) * abs(t.value - t.level) for t in tilts)
+
+    def _beyond(self) -> Iterator[str]:
+        """One sentence a pair of groups: what over-corrects, with the numbers of the smallest."""
+        baseline = self.bench.baseline.name
+        for pair in self.bench.pairs:
+            found = [t for one in self.bench.interventions for t in self.overcorrected(one.name) if (t.a, t.b) == pair]
+            if found:
+                first, before = found[0], self.bench.tilt(baseline, pair)
+                numbers = f"{_question_name(first)} {tilt_numbers(first)}"
+                numbers += f" between {pair[0]} and {pair[1]}" if len(self.bench.pairs) > 1 else ""
+                others = [tilt.run for tilt in found[1:]]
+                more = f"; so {'does' if len(others) == 1 else 'do'} {join_words(others)}" if others else ""
+                yield (
+                    f"{first.run} over-corrects: it tilts toward {first.side(first.leans)}, {numbers}, where "
+                    f"{baseline} had {before.estimand.answer(before.value)}{more}"
+                )
+
+
+def _question_name(tilt: Effect) -> str:
+    """Name a question with its measure: ``Relative Δ(nDCG@5)``, ``Share@10``."""
+    return f"{tilt_name(tilt)}({tilt.measure})" if isinstance(tilt.estimand, RelativeDelta) else tilt.measure

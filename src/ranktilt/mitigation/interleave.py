@@ -1,0 +1,79 @@
+"""Interleaving: the groups take turns, each by score; the simplest correction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.errors import UserError
+from ranktilt.mitigation.base import Correction, Lists, in_order, uniform
+from ranktilt.mitigation.prefixes import expected_counts
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interleave(Correction):
+    """Round robin by score: every prefix holds each group's share of the candidates, rounded up or down by chance.
+
+    A prefix of k ranks aims at ``(1 − strength)·today + strength·share·k`` documents of a group, and over seeds holds
+    exactly so many on average; so no group begins more often than its share. Several groups are placed one after the
+    other, each against all that follow it. Documents of no group keep their places.
+
+    Parameters
+    ----------
+    by : str
+        Column of the groups.
+    group : str, optional
+        Interleave this group with all others together; every group with every other by default.
+    strength : float
+        From 0, which leaves the run as it is, to 1, at which every prefix holds its share.
+    seed : int
+        Random seed of the rounding.
+    """
+
+    group: str = field(default="", kw_only=True)
+    strength: float = field(default=1.0, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    name: ClassVar[str] = "interleave"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.strength <= 1:
+            raise UserError(f"{self.name}: expected a strength from 0 to 1, got {self.strength}")
+
+    def rescored(self, lists: Lists) -> Floats:
+        """Set the places of each group; see `Correction.rescored`."""
+        sides = lists.two_sided(self.group) if self.group else lists.group
+        scores = lists.run.scores.copy()
+        if self.strength == 0:
+            return scores
+        for query, part in lists.parts():
+            side = sides[part]
+            order = np.arange(len(side))
+            known = np.flatnonzero(side >= 0)
+            order[known] = known[self._turns(query, side[known], scores[part][known])]
+            scores[part] = in_order(order, scores[part], side)
+        return scores
+
+    def _turns(self, query: str, side: Ints, scores: Floats) -> Ints:
+        """Order of a list in which the places of one group after the other are set, those of the last one left over."""
+        order = np.empty(len(side), dtype=np.int64)
+        free = rest = np.arange(len(side))
+        for group in np.unique(side)[:-1].tolist():
+            first = side[rest] == group
+            count, n = int(first.sum()), len(rest)
+            today = expected_counts(first, scores[rest])
+            aim = (1 - self.strength) * today + self.strength * count * np.arange(1, n + 1) / n
+            aim[-1] = count
+            # Systematic sampling: one number moves all roundings, so that each is right on average.
+            places = np.searchsorted(aim + uniform(self.seed, query, group), np.arange(1, count + 1))
+            order[free[places]] = rest[first]
+            free, rest = np.delete(free, places), rest[~first]
+        order[free] = rest
+        return order

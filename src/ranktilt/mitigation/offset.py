@@ -1,0 +1,231 @@
+"""Offsets: a constant for each group, fitted on training queries, that is added to the scores of its documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt._version import __version__
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError, UserError, counted, join_words, unknown
+from ranktilt.mitigation.base import Correction, Fit, Lists, fitted_on, read_fit, require_scale, scale_of
+from ranktilt.run import Run
+from ranktilt.statistics.bootstrap import interval, resampled_means
+
+Floats = npt.NDArray[np.float64]
+POPULATIONS = ("collection", "list")
+
+
+@dataclass(frozen=True)
+class GroupOffset:
+    """What is to be added to the scores of one group."""
+
+    group: str
+    value: float
+    """In the run's scores."""
+    low: float
+    high: float
+    """95 % interval, by bootstrap over queries."""
+    queries: int
+    """Queries that had documents of both groups to compare."""
+
+
+@dataclass(frozen=True, eq=False)
+class OffsetFit(Fit, format="ranktilt-offset", version=1, noun="an offset fit", command="ranktilt level"):
+    """The constants that `fit_offset` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: ranker, population, seed, versions.
+    queries : tuple of str
+        Ids of the queries that it was fitted on.
+    by : str
+        Column of the groups.
+    reference : str
+        The group whose scores stay.
+    offsets : tuple of GroupOffset
+        One for each other group.
+    """
+
+    by: str
+    reference: str
+    offsets: tuple[GroupOffset, ...]
+
+    def require_whole(self) -> None:
+        """Refuse a file that lacks the ranker; see `Result.require_whole`."""
+        _ = self.spec["ranker"], self.sentence
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in a line."""
+        found = [
+            f"{_signed(one.value)} for {one.group} (95 % interval {_signed(one.low)} to {_signed(one.high)}, "
+            f"{counted(one.queries, 'query', 'queries')})"
+            for one in self.offsets
+        ]
+        return f"Scores match those of {self.reference} with {join_words(found)}."
+
+
+def fit_offset(
+    collection: Collection,
+    run: Run,
+    *,
+    by: str = "source",
+    reference: str | None = None,
+    queries: Iterable[str] | None = None,
+    population: str = "collection",
+    seed: int = 0,
+) -> OffsetFit:
+    """Find the constants that make the scores of all groups match those of one, by quantiles.
+
+    In each query's list the i-th best document of a group is compared with the reference's document at the same
+    quantile, counted from the top; the median of the differences is the query's, and the mean over queries the
+    constant. A list cut at depth k holds the best of each group only, and more of the group that is favoured, so that
+    quantiles of what the list holds would hide the tilt: quantiles are those of all documents of the group that the
+    collection holds, of which the cut shows the uppermost, and compared is as far down as both groups are seen.
+
+    Parameters
+    ----------
+    collection : Collection
+        The documents and their groups.
+    run : Run
+        Scored lists of the queries to fit on; deep enough that most hold documents of every group.
+    by : str, optional
+        Column of the groups.
+    reference : str, optional
+        The group whose scores stay; human, or the first by name.
+    queries : iterable of str, optional
+        Ids of the queries to fit on; all of the run's by default.
+    population : {"collection", "list"}, optional
+        ``"list"``: quantiles are those of the group's documents in the list, where lists are no selection from the
+        collection but hold whatever there was to rank.
+    seed : int, optional
+        Of the bootstrap.
+
+    Returns
+    -------
+    OffsetFit
+        To be saved, and named in ``offset(fit=FILE)``.
+
+    Raises
+    ------
+    UserError
+        If there is no query to fit on, the run has no scores, the reference is no group, or a group never stands in
+        a list with the reference.
+    """
+    if population not in POPULATIONS:
+        raise unknown("population", population, POPULATIONS)
+    if not run.scored:
+        raise UserError(f"an offset is fitted to scores, and {run.name} gives only an order")
+    lists = Lists.of(collection, run, by)
+    names = lists.groups.names
+    number = lists.groups.number(names[0] if reference is None else reference)
+    chosen = _chosen(run, queries)
+    sizes = np.bincount(lists.groups.code[lists.groups.code >= 0], minlength=len(names)) * (population == "collection")
+    offsets = tuple(
+        _offset(lists, chosen, (number, other), sizes, seed) for other in range(len(names)) if other != number
+    )
+    spec = {
+        "ranker": scale_of(str(run.spec.get("made_by") or run.name)),
+        "population": population,
+        "seed": seed,
+        "ranktilt": __version__,
+    }
+    return OffsetFit(spec, tuple(chosen), by, names[number], offsets)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.4g}".replace("-", "−")
+
+
+def _chosen(run: Run, queries: Iterable[str] | None) -> list[str]:
+    """Ids of the queries to fit on, each once."""
+    chosen = list(run.queries if queries is None else dict.fromkeys(queries))
+    held = set(run.queries)
+    for query in chosen:
+        if query not in held:
+            raise UserError(f"no list of query {query!r} to fit on in {run.name}")
+    if not chosen:
+        raise UserError(f"no queries to fit on: {'the run has none' if queries is None else 'none was given'}")
+    return chosen
+
+
+def _offset(
+    lists: Lists, chosen: list[str], pair: tuple[int, int], sizes: npt.NDArray[np.int64], seed: int
+) -> GroupOffset:
+    """Constant of the second group of a pair of numbers, the first being the reference."""
+    wanted, gaps = set(chosen), list[float]()
+    for query, part in lists.parts():
+        if query in wanted:
+            one, two = (lists.run.scores[part][lists.group[part] == number] for number in pair)
+            gaps.append(quantile_gap(one, two, *(sizes[list(pair)] if sizes.any() else (len(one), len(two)))))
+    found = np.array([gap for gap in gaps if not np.isnan(gap)])
+    reference, name = (lists.groups.names[number] for number in pair)
+    if not len(found):
+        many = counted(len(chosen), "query", "queries")
+        raise UserError(f"no offset for {name}: no list of the {many} to fit on lets it be compared with {reference}")
+    low, high, *_ = interval(resampled_means([found], seed=seed)[0])
+    return GroupOffset(name, float(found.mean()), low, high, len(found))
+
+
+def quantile_gap(one: Floats, two: Floats, n_one: int, n_two: int) -> float:
+    """Median of the first scores less the second at equal quantiles, counted from the top; NaN if no two are seen.
+
+    Both fall; `n_one` and `n_two` say how many scores there would be if none were cut off.
+    """
+    if n_two > n_one:
+        return -quantile_gap(two, one, n_two, n_one)
+    at = (np.arange(len(two)) + 0.5) / max(n_two, 1) * n_one - 0.5
+    seen = at <= len(one) - 1 + 1e-9
+    return float(np.median(np.interp(at[seen], np.arange(len(one)), one) - two[seen])) if seen.any() else float("nan")
+
+
+@dataclass(frozen=True)
+class Offset(Correction):
+    """Adds to each document's score the constant that was fitted for its group; documents of no group keep theirs.
+
+    Parameters
+    ----------
+    by : str
+        Column of the groups, the one of the fit.
+    fit : str
+        File of an `OffsetFit`.
+    strength : float
+        How much of the constant is added: 0 leaves the run as it is, 1 adds the whole, 2 twice as much.
+    """
+
+    fit: str = field(default="", kw_only=True)
+    strength: float = field(default=1.0, kw_only=True)
+
+    name: ClassVar[str] = "offset"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.strength <= 2:
+            raise UserError(f"{self.name}: expected a strength from 0 to 2, got {self.strength}")
+
+    @property
+    def reads_scores(self) -> bool:
+        """It adds to them."""
+        return True
+
+    def rescored(self, lists: Lists) -> Floats:
+        """Add each group's constant; see `Correction.rescored`."""
+        fit = read_fit(OffsetFit, self.fit, self.name)
+        if fit.by != self.by:
+            raise DataError(self.fit, f"was fitted to groups of {fit.by!r}, not of {self.by!r}: say by={fit.by}")
+        known = {fit.reference: 0.0} | {one.group: one.value for one in fit.offsets}
+        strange = [name for name in lists.groups.names if name not in known]
+        if strange:
+            raise DataError(self.fit, f"was fitted to {join_words(list(known))}; here is {join_words(strange)} too")
+        require_scale(lists.run, self.fit, fit)
+        lists.notes.update(fitted_on(self.fit, fit))
+        if self.strength == 0:
+            return lists.run.scores
+        constants = np.array([*(known[name] for name in lists.groups.names), 0.0])
+        return lists.run.scores + self.strength * constants[lists.group]

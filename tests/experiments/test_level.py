@@ -1,0 +1,290 @@
+"""Levelling from end to end: what is fitted, chosen and told of simulated rankers that favour one side."""
+
+import csv
+import io
+import math
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from benchmarks.simulated import Simulated
+from ranktilt.auditing.audit import audit
+from ranktilt.collection import Collection
+from ranktilt.experiments.level import USUAL, Levelling, at_depth, choose_strengths, level
+from ranktilt.experiments.level_methods import group_columns
+from ranktilt.experiments.query_split import QuerySplit
+from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.registry import ranker
+from ranktilt.reporting.output import table
+from ranktilt.run import Run
+from tests.experiments.planted import swept
+from tests.refusals import refused
+
+PAIR = ("human", "llm")
+
+
+@cache
+def simulated(queries: int = 150, tilt: float = 0.5) -> Simulated:
+    return Simulated.drawn(np.random.default_rng(3), queries, tilt)
+
+
+def split(found: Simulated) -> QuerySplit:
+    names, third = found.run.queries, len(found.run.queries) // 3
+    sides = (names[:third], names[third : 2 * third], names[2 * third :])
+    return QuerySplit(*(found.collection.only_queries(side) for side in sides))
+
+
+def levelled(folder: Path, *methods: str, found: Simulated | None = None, **options: Any) -> Bench:
+    found = found or simulated()
+    measures = options.pop("measures", ["nDCG@10", "Share@10", "ExposureRatio"])
+    how = {name: options.pop(name) for name in ("level", "budget") if name in options}
+    chosen = Levelling(methods=methods or ("offset",), **{"strengths": (0.5, 1.0), **options})
+    return level(split(found), found.run, measures, folder=folder, options=chosen, resamples=300, **how)
+
+
+@pytest.mark.parametrize(
+    ("method", "asked", "strengths"),
+    [
+        ("offset", "nDCG@10", (1.0, 1.5)),
+        ("interleave", "Share@10", (0.5, 0.9)),
+        ("fair-rerank", "Share@10", (0.5, 1.0)),
+        ("fair-rerank:exposure", "ExposureRatio@20", (0.5, 0.8)),
+    ],
+)
+def test_a_known_tilt_is_brought_to_level(
+    method: str, asked: str, strengths: tuple[float, ...], tmp_path: Path
+) -> None:
+    found = levelled(tmp_path, method, measures=[asked], strengths=strengths)
+    before, *steps = (found.tilt(one.name, PAIR) for one in found.interventions)
+    assert before.low > before.level
+    nearest = min(steps, key=lambda tilt: abs(tilt.value - tilt.level))
+    # det-const-sort holds both sides to a least share, rounded down: what is left may favour either.
+    assert method == "fair-rerank" or nearest.low <= nearest.level <= nearest.high
+    assert abs(nearest.value - nearest.level) < abs(before.value - before.level) / 2
+
+
+def test_fa_ir_takes_a_high_target_for_chance_explains_much(tmp_path: Path) -> None:
+    found = levelled(tmp_path, "fair-rerank:fa-ir", measures=["Share@10"], target=25.0)
+    before, half, whole = (found.tilt(one.name, PAIR).value for one in found.interventions)
+    assert whole < half < before
+
+
+def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
+    found = levelled(tmp_path, "offset", "interleave", level=45, budget=0.15, measures=["nDCG@10"])
+    assert found.methods == ("offset", "interleave")
+    assert [one.name for one in found.interventions] == [
+        "simulated", "offset 0.5", "offset 1", "interleave 0.5", "interleave 1",
+    ]  # fmt: skip
+    chosen = found.choose().chosen
+    assert chosen is not None
+    assert chosen.name in found.selected
+    assert found.choose().headline.startswith(f"{chosen.name}, chosen on other queries, is level within ±45 points")
+    one = next(one for one in found.interventions if one.name == "offset 1")
+    assert one.ranker == f"simulated>>offset(fit={tmp_path}/simulated-offset.json)"
+    correction = ranker(one.ranker.removeprefix("simulated>>"))
+    test = split(simulated()).test
+    corrected = correction.rank(test, simulated().run)
+    assert corrected.spec["fitted_on"]["queries"] == list(split(simulated()).fit.queries["id"])
+    assert found.spec["queries"] == {"fit": 50, "select": 50, "test": 50}
+    assert found.spec["levelling"]["methods"] == ("offset", "interleave")
+    assert any(note.startswith("offset: Scores match ") for note in found.notes)
+
+
+def test_the_same_seed_gives_the_same_bench(tmp_path: Path) -> None:
+    of: dict[str, Any] = {"strengths": (1.0,), "measures": ["Share@10"]}
+    one, two = (levelled(tmp_path, "interleave", seed=1, **of) for _ in range(2))
+    assert one.to_json() == two.to_json()
+    other = levelled(tmp_path, "interleave", seed=2, **of)
+    assert other.tilts != one.tilts
+
+
+def test_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
+    given = simulated()
+    gender = pl.col("source").replace_strict({"llm": "female", "human": "male"})
+    docs = given.collection.docs.with_columns(gender=gender, source=pl.lit("unknown"), origin=pl.col("id"))
+    labels = Collection(docs, given.collection.queries, given.collection.qrels.clear(), {"labels": "labels.tsv"})
+    found = levelled(
+        tmp_path, "fair-rerank", "offset", found=replace(given, collection=labels), measures=None, by="gender",
+    )  # fmt: skip
+    assert found.questions == ("Share@10", "ExposureRatio")
+    before, half, whole = (found.tilt(one.name, ("female", "male")) for one in found.interventions[:3])
+    assert before.value < half.value < whole.value
+    assert abs(whole.value) < 0.05
+    assert found.interventions[2].ranker == "simulated>>fair-rerank(by=gender,group=female,target=0.0)"
+    assert found.over == ()
+
+
+def test_a_target_is_where_fair_re_ranking_ends(tmp_path: Path) -> None:
+    found = levelled(tmp_path, "fair-rerank", target=5.0, measures=["Share@10"])
+    assert found.interventions[-1].ranker.endswith("fair-rerank(group=llm,target=5.0)")
+    level_there = levelled(tmp_path, "fair-rerank", measures=["Share@10"])
+    assert found.tilt("fair-rerank 1", PAIR).value < level_there.tilt("fair-rerank 1", PAIR).value
+
+
+def test_strengths_are_chosen_by_values_alone() -> None:
+    tried = swept({0: (60, 0, 0), 1: (30, 0, 0), 2: (1, 0, 0), 3: (0, 0, 0), 4: (0, 30, 0)}, level=10)
+    tilts = [tried.tilt(one.name, PAIR).value for one in tried.interventions]
+    assert tilts[2:4] == [pytest.approx(-200 / 60, abs=0.1), 0]
+    assert choose_strengths(tried) == ["α = 2"]  # within half of the margin, and smaller than the one that is level
+    dear = swept({0: (60, 0, 0), 1: (30, 0, 0), 2: (0, 0, 24)}, level=10)
+    assert choose_strengths(dear) == ["α = 1"]  # the other one costs too much
+    assert choose_strengths(swept({0: (60, 0, 0), 1: (0, 0, 24)})) == ["α = 1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "deep"),
+    [
+        ("bm25", "bm25@100"), ("bm25@50", "bm25@50"), ("dense:minilm", "dense:minilm@100"),
+        ("bm25@200>>dense:minilm", "bm25@200>>dense:minilm@100"), ("replay:my.trec", "replay:my.trec@100"),
+    ],
+)  # fmt: skip
+def test_a_ranker_that_leaves_its_depth_open_gets_one(text: str, deep: str) -> None:
+    assert repr(at_depth(ranker(text), 100)) == deep
+
+
+def test_columns_of_few_groups_are_looked_at() -> None:
+    docs = simulated().collection.docs.with_columns(
+        gender=pl.lit("x"), age=pl.col("id").str.slice(0, 1), raw=pl.lit(b"{}"), year=pl.int_range(pl.len()),
+        half=pl.int_range(pl.len()) % 2,
+    )  # fmt: skip
+    assert group_columns(Collection(docs, simulated().collection.queries, simulated().collection.qrels), "source") == [
+        "half"
+    ]
+
+
+ORDER = replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank"})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"methods": ("magic",)},
+            "unknown method 'magic' (valid: causal, projection, fair-rerank, interleave, offset)",
+        ),
+        (
+            {"methods": ("fair-rerank:best",)},
+            "unknown method of fair-rerank 'best' (valid: det-const-sort, fa-ir, exposure)",
+        ),
+        ({"methods": ("offset:x",)}, "unknown method 'offset:x'; did you mean 'offset'? (valid: causal, projection, "
+         "fair-rerank, interleave, offset)"),
+        ({"methods": ()}, "expected methods, each once; got none"),
+        ({"methods": ("offset", "offset")}, "expected methods, each once; got offset, offset"),
+        ({"strengths": ()}, "expected strengths above 0 and at most 2, got none"),
+        ({"strengths": (0.5, 0.0)}, "expected strengths above 0 and at most 2, got 0.5, 0"),
+        ({"strengths": (math.nan,)}, "expected strengths above 0 and at most 2, got nan"),
+        ({"depth": 0}, "expected a depth of at least 1, got 0"),
+        ({"methods": ("interleave", "causal"), "strengths": (0.5, 1.5)}, "interleave has strengths up to 1, got 1.5; "
+         "offset alone goes further"),
+        ({"methods": ("projection",), "by": "gender"}, "projection learns from twins, which differ in their source; "
+         "leave it out, or by=gender"),
+        ({"methods": ("fair-rerank", "fair-rerank:exposure"), "target": 1.0}, "a target is points of a share or a "
+         "ratio of exposures; level fair-rerank:exposure apart"),
+        ({"methods": ("offset",), "target": 0.0}, "a target is where fair re-ranking ends; none of the methods is "
+         "fair-rerank"),
+    ],
+)  # fmt: skip
+def test_options_out_of_range_are_refused(options: dict[str, Any], said: str) -> None:
+    with refused(said):
+        Levelling(**options)
+
+
+@pytest.mark.parametrize(
+    ("method", "run", "said"),
+    [
+        ("causal", None, "causal needs the ranker itself, and simulated is a saved run; leave it out"),
+        ("projection", None, "projection needs the ranker itself, and simulated is a saved run; leave it out"),
+    ],
+)
+def test_methods_that_a_run_does_not_allow_are_refused(method: str, run: Run | None, said: str, tmp_path: Path) -> None:
+    with refused(said):
+        levelled(tmp_path, method)
+
+
+def test_a_ranker_without_vectors_has_no_direction(tmp_path: Path) -> None:
+    sides = split(simulated())
+    with refused("projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"):
+        level(QuerySplit(*map(_texts, (sides.fit, sides.select, sides.test))), ranker("bm25"), folder=tmp_path,
+              options=Levelling(methods=("projection",)))  # fmt: skip
+
+
+def _texts(side: Collection) -> Collection:
+    return Collection(
+        side.docs.with_columns(text=pl.col("id")), side.queries.with_columns(text=pl.lit("3")), side.qrels
+    )
+
+
+def test_more_than_two_groups_are_not_guessed_among(tmp_path: Path) -> None:
+    given = simulated()
+    docs = given.collection.docs.with_columns(
+        source=pl.when(pl.col("id") == "3-llm").then(pl.lit("gpt")).otherwise("source")
+    )
+    three = replace(given, collection=Collection(docs, given.collection.queries, given.collection.qrels))
+    with refused("source makes 3 groups (human, gpt, llm); name the two to level: --pair A,B"):
+        levelled(tmp_path, "offset", found=three)
+    with refused("a correction knows single groups, and 'rest' is none; name two to level: --pair A,B"):
+        levelled(tmp_path, "offset", found=three, pair=("human", "rest"))
+    named = levelled(tmp_path, "offset", found=three, pair=("human", "llm"), measures=["nDCG@10"])
+    assert named.pairs == (("human", "llm"),)
+
+
+def test_a_run_that_lacks_a_side_s_queries_is_refused(tmp_path: Path) -> None:
+    sides = split(simulated())
+    short = Run.from_frame(simulated().run.frame().filter(pl.col("query_id") == "q0"), spec={"ranker": "short"})
+    with refused("short has none of the 50 queries of a side to rank"):
+        level(sides, short, ["nDCG@10"], folder=tmp_path)
+
+
+def test_a_run_that_gives_only_an_order_is_levelled_without_offsets(tmp_path: Path) -> None:
+    found = levelled(tmp_path, *USUAL, found=replace(simulated(), run=ORDER), measures=["Share@10"], strengths=(1.0,))
+    assert found.methods == ("interleave", "fair-rerank")
+    assert found.refused == (("offset", "an offset is fitted to scores, and by rank gives only an order"),)
+
+
+def test_a_method_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
+    found = levelled(tmp_path, "causal", "offset", "projection", measures=["nDCG@10"])
+    assert (found.methods, found.selected) == (("offset",), levelled(tmp_path, measures=["nDCG@10"]).selected)
+    reason = "needs the ranker itself, and simulated is a saved run; leave it out"
+    assert found.refused == tuple((name, f"{name} {reason}") for name in ("causal", "projection"))
+    found.save(tmp_path / "level.json")
+    assert Bench.load(tmp_path / "level.json") == found
+    assert f"| causal | causal (causal {reason}) |  |  | refused |  |" in table(found, "markdown")
+    rows = [row for row in csv.DictReader(io.StringIO(table(found, "csv"))) if row["quantity"] == "refused"]
+    assert [(row["method"], row["reason"]) for row in rows] == list(found.refused)
+    with refused(f"causal {reason}"):
+        levelled(tmp_path, "causal", "projection")
+
+
+def test_documents_that_select_and_test_share_are_counted(tmp_path: Path) -> None:
+    note = "select and test share documents: 30 of 30 origins that are relevant to test queries (100 %) are"
+    assert any(one.startswith(note) for one in levelled(tmp_path).notes)
+
+
+def test_a_fit_of_another_ranker_is_refused(tmp_path: Path) -> None:
+    levelled(tmp_path, "offset", measures=["nDCG@10"])
+    other = replace(simulated().run, spec={"ranker": "bm25"})
+    file = f"{tmp_path}/simulated-offset.json"
+    with refused(f"{file} was fitted on scores of simulated, and the candidates are those of bm25"):
+        ranker(f"offset(fit={file})").rank(split(simulated()).test, other)
+
+
+def test_targets_below_the_range_are_the_least(tmp_path: Path) -> None:
+    found = levelled(tmp_path, "fair-rerank", target=-90.0, measures=["Share@10"], strengths=(0.1, 1.0))
+    assert [one.ranker.rpartition("target=")[2] for one in found.interventions[1:]] == ["-100.0)", "-90.0)"]
+
+
+def test_a_third_group_counts_among_the_others(tmp_path: Path) -> None:
+    given = simulated()
+    third = pl.int_range(pl.len()) % 6 == 1
+    docs = given.collection.docs.with_columns(source=pl.when(third).then(pl.lit("gpt")).otherwise("source"))
+    three = replace(given, collection=Collection(docs, given.collection.queries, given.collection.qrels))
+    options: dict[str, Any] = {"measures": ["Share@10"], "strengths": (1e-9, 1.0), "pair": PAIR}
+    found = levelled(tmp_path, "fair-rerank", found=three, **options)
+    today = float(found.interventions[1].ranker.rpartition("target=")[2].rstrip(")"))
+    test = audit(three.collection, three.run, ["Share@10"], pairs=[("llm", "rest")], resamples=100, confounds=False)
+    assert today == pytest.approx(100 * test.estimates[0].value, abs=5)

@@ -1,0 +1,226 @@
+"""The spiral: what is left of the page as rewrites enter, against pages counted by hand."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.groups import ALL
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError
+from ranktilt.experiments.spiral import spiral
+from ranktilt.experiments.spiral_result import Spiral
+from ranktilt.rankers.base import Ranker
+from ranktilt.registry import ranker
+from tests.experiments.growing import ORIGINS, HumanFirst, Planted, Tied, growing, grown, score
+from tests.refusals import refused
+from tests.toy import collection_of
+
+QUICK: dict[str, Any] = {"resamples": 200}
+
+
+def pages_by_hand(favour: float, first: str, *, rounds: int, page: int, quota: int) -> list[tuple[float, int]]:
+    """Round by round the share of the pages of what was first, and what has entered; the most shown enter first."""
+    collection = growing()
+    keys = {name.partition("-")[0]: key for name, key in zip(collection.ids, collection.tie_keys(), strict=True)}
+    entered: set[str] = set()
+    found = []
+    for _ in range(rounds + 1):
+        ids = [name for name in collection.ids if name.endswith(first) or name.partition("-")[0] in entered]
+        pages = [sorted(ids, key=lambda name: -score(query, name, favour))[:page] for query in collection.queries["id"]]
+        shares = [sum(name.endswith(first) for name in shown) / page for shown in pages]
+        found.append((sum(shares) / len(shares), len(ids) - ORIGINS))
+        counts = Counter(name.partition("-")[0] for shown in pages for name in shown)
+        waiting = sorted(counts.keys() - entered, key=lambda origin: (-counts[origin], keys[origin]))
+        entered |= set(waiting[:quota])
+    return found
+
+
+@pytest.mark.parametrize(("page", "quota"), [(1, ORIGINS), (4, 12), (3, 6)])
+def test_shares_in_both_directions_are_those_counted_by_hand(page: int, quota: int) -> None:
+    how = {"rounds": 3, "page": page}
+    found = spiral(growing(), [Planted(favour=0.02)], share=quota / ORIGINS, **how, **QUICK)
+    both = [pages_by_hand(0.02, first, quota=quota, **how) for first in ("human", "llm")]
+    assert 0 < both[0][1][1] <= quota
+    for one, (share, rewrites), (mirrored, _) in zip(found.rounds, *both, strict=True):
+        assert (one.share.value, one.rewrites) == (pytest.approx(share), rewrites)
+        assert one.mirrored.value == pytest.approx(mirrored)
+        assert one.lead.value == pytest.approx((share - mirrored) / 2)
+        assert one.middle == pytest.approx((share + mirrored) / 2)
+        assert one.held == pytest.approx(ORIGINS / (ORIGINS + rewrites))
+        assert one.share.low <= one.share.value <= one.share.high
+
+
+def test_a_neutral_ranker_stays_at_the_share_of_the_collection() -> None:
+    found = spiral(growing(), [Planted()], rounds=4, enter="random", **QUICK)
+    assert [one.rewrites for one in found.rounds] == [0, 15, 30, 45, 60]
+    for one in found.rounds[1:]:
+        assert one.share.low <= one.held <= one.share.high
+        assert one.lead.low <= 0 <= one.lead.high
+
+
+def test_where_what_is_shown_is_rewritten_a_neutral_ranker_stays_in_the_middle_not_at_the_collection() -> None:
+    found = spiral(growing(origins=300), [Planted()], rounds=3, share=0.1, **QUICK)
+    for one in found.rounds[1:]:
+        assert one.lead.low <= 0 <= one.lead.high
+    assert found.rounds[3].share.value < found.rounds[3].held
+    assert found.sentences[0].startswith("planted is not shown to leave human documents more or less of the page than ")
+
+
+def test_a_ranker_that_prefers_rewrites_leaves_nothing_to_humans() -> None:
+    found = spiral(growing(), [Planted(favour=2), Planted(favour=-2)], rounds=3, enter="random", **QUICK)
+    rewrites, human = found.of(found.runs[0]), found.of(found.runs[1])
+    assert [one.share for one in rewrites[1:]] == [(0, 0, 0)] * 3
+    assert [one.share for one in human] == [(1, 1, 1)] * 4
+    assert found.sentences[:2] == (
+        "planted(favour=2) leaves human documents less of the page than it leaves rewrites where these were first "
+        "(100.0 % [100.0, 100.0]): −50.0 points [−50.0, −50.0] from the middle, corrected p = .010",
+        "planted(favour=-2) leaves human documents more of the page than it leaves rewrites where these were first "
+        "(0.0 % [0.0, 0.0]): +50.0 points [+50.0, +50.0] from the middle, corrected p = .010",
+    )
+    first = found.differences[0]
+    assert (first.run, first.old_run, first.measure, first.change) == (*reversed(found.runs), "share", (1, 1, 1))
+    assert first.shown
+
+
+def test_ties_share_the_ranks() -> None:
+    found = spiral(growing(), [Tied()], rounds=2, page=7, enter="random", **QUICK)
+    assert [one.share.value for one in found.rounds] == pytest.approx([one.held for one in found.rounds])
+
+
+def test_at_the_end_all_is_what_an_audit_of_the_collection_says() -> None:
+    collection = growing()
+    found = spiral(collection, [Planted(favour=0.1)], rounds=2, enter="random", **QUICK)
+    whole = audit(collection, Planted(favour=0.1).rank(collection), ["nDCG@10"], confounds=False, **QUICK)
+    assert found.rounds[-1].effectiveness.value == whole.by_group().filter(group=ALL)["mean"][0]
+    start = collection_of(
+        collection.docs.filter(source="human").to_dicts(),
+        dict(collection.queries.iter_rows()),
+        {f"q{q}": {f"{n % ORIGINS}-human": 1 for n in (q, q + 7)} for q in range(40)},
+    )
+    alone = audit(start, Planted().rank(start), ["nDCG@10"], by=None, **QUICK)
+    assert found.rounds[0].effectiveness.value == alone.by_group()["mean"][0]
+
+
+def test_the_same_seed_gives_the_same_file_and_another_one_others() -> None:
+    files = [spiral(growing(), [Planted(favour=0.4)], enter="random", seed=s, **QUICK).to_json() for s in (1, 1, 2)]
+    assert files[0] == files[1]
+    shares = [[one["share"] for one in json.loads(file)["rounds"]] for file in files]
+    assert shares[0][2] != shares[2][2]
+
+
+def test_a_correction_is_left_out_of_the_round_without_rewrites_and_keeps_the_page() -> None:
+    found = grown()
+    assert found.runs == ("planted(favour=0.05)", "planted(favour=0.05)>>human-first")
+    plain, corrected = (found.of(run) for run in found.runs)
+    assert plain[0].effectiveness == corrected[0].effectiveness
+    assert [one.share.value for one in corrected] == [1.0] * 4
+    assert plain[-1].share.high < 0.5
+    assert found.headline.startswith("After 3 rounds the first 10 are ")
+    assert "100.0 % [100.0, 100.0] human with planted(favour=0.05)>>human-first" in found.headline
+
+
+def test_queries_that_a_correction_was_fitted_on_count_for_no_ranker() -> None:
+    rankers = [Planted(favour=0.4), Planted(favour=0.4) >> HumanFirst(learned="q0 q1 q2")]
+    found = spiral(growing(), rankers, rounds=1, **QUICK)
+    assert found.queries == 37
+    assert found.notes == ("left out: 3 queries that a correction was fitted on",)
+
+
+def test_other_sources_and_their_judgments_stay_out() -> None:
+    one = spiral(growing(("llm", "gpt")), [Planted(favour=0.2)], source="llm", rounds=2, enter="random", **QUICK)
+    two = spiral(growing(("llm",)), [Planted(favour=0.2)], rounds=2, enter="random", **QUICK)
+    assert one.rounds == two.rounds
+    assert one.spec["source"] == "llm"
+
+
+def test_rewrites_of_nothing_and_queries_without_judgments_are_told_of(tmp_path: Path) -> None:
+    docs = [*growing().docs.to_dicts(), {"id": "x-llm", "text": "x", "source": "llm", "origin": "x-human"}]
+    bare = Collection(pl.DataFrame(docs), growing().queries.head(5), growing().qrels.clear())
+    found = spiral(bare, [Planted()], rounds=1, **QUICK)
+    assert found.notes == (
+        "left out: 1 rewrite of no document of human",
+        "warning: only 5 queries; intervals from fewer than 30 are too narrow to rely on",
+        "no nDCG@10: no document of the reference is judged relevant",
+    )
+    assert found.rounds[1].effectiveness.value != found.rounds[1].effectiveness.value
+    assert Spiral.load(found.save(tmp_path / "spiral.json")) == found
+
+
+BM25 = [ranker("bm25")]
+ALONE = collection_of([{"id": "d", "text": "x"}], {"q": "x"}, {"q": {"d": 1}})
+STRANGERS = collection_of(
+    [{"id": "d", "text": "x"}, {"id": "e", "text": "x", "source": "llm"}], {"q": "x"}, {"q": {"d": 1}}
+)
+
+
+@pytest.mark.parametrize(
+    ("collection", "rankers", "options", "message"),
+    [
+        (ALONE, BM25, {}, "nothing can enter: only source 'human'; expected rewrites of its documents"),
+        (STRANGERS, BM25, {}, "nothing can enter: no document of 'llm' is of the origin of one of 'human'"),
+        (growing(), BM25, {"reference": "man"}, "unknown source 'man'; did you mean 'human'? (valid: human, llm)"),
+        (growing(), BM25, {"source": "gpt"}, "unknown source 'gpt' (valid: llm)"),
+        (
+            growing(("llm", "gpt")), BM25, {},
+            "rewrites of 2 sources: name the one that enters, such as --source llm",
+        ),
+        (growing(), BM25, {"rounds": 0}, "expected rounds of at least 1, got 0"),
+        (growing(), BM25, {"page": 0}, "expected page of at least 1, got 0"),
+        (growing(), BM25, {"share": 0}, "expected a share of the origins a round above 0 and at most 1, got 0"),
+        (growing(), BM25, {"enter": "all"}, "unknown choice of what enters 'all' (valid: retrieved, random)"),
+        (growing(), BM25, {"resamples": 9}, "expected at least 100 resamples, got 9"),
+        (growing(), [], {}, "a spiral needs at least one ranker, such as bm25 (-r bm25)"),
+        (growing(), BM25 * 2, {}, "ranker 'bm25' is given twice"),
+        (
+            growing(), [ranker("replay:run.trec>>cross-encoder:x")], {},
+            "replay:run.trec>>cross-encoder:x: a saved run cannot rank a collection that grows; name a ranker such as "
+            "bm25",
+        ),
+        (
+            growing(), [ranker("milvus:x.db")], {},
+            "milvus:x.db: an engine cannot rank a collection that grows; name a ranker such as bm25",
+        ),
+        (
+            Collection(growing().docs, growing().queries.clear(), growing().qrels.clear()), BM25, {},
+            "nothing to rank: the collection has no queries",
+        ),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named(
+    collection: Collection, rankers: list[Ranker], options: dict[str, Any], message: str
+) -> None:
+    with refused(message):
+        spiral(collection, rankers, **options)
+
+
+def test_a_document_with_several_rewrites_is_told_of() -> None:
+    docs = [*growing().docs.to_dicts(), {"id": "0-llm-again", "text": "x", "source": "llm", "origin": "0-human"}]
+    more = Collection(pl.DataFrame(docs), growing().queries, growing().qrels)
+    found = spiral(more, [Planted()], rounds=1, enter="random", **QUICK)
+    assert found.notes == ("some documents have several rewrites, so that the two directions are no mirror images",)
+    assert found.rounds[1].rewrites == ORIGINS + 1
+
+
+def test_nothing_found_anywhere_is_named() -> None:
+    with refused("no query for which every ranker finds a document in every round"):
+        spiral(STRANGERS_FOUND, BM25, rounds=1)
+
+
+STRANGERS_FOUND = collection_of(
+    [{"id": "d", "text": "x"}, {"id": "e", "text": "x", "source": "llm", "origin": "d"}], {"q": "y"}, {"q": {"d": 1}}
+)
+
+
+def test_a_file_that_lacks_a_round_is_refused(tmp_path: Path) -> None:
+    found = grown()
+    path = replace(found, rounds=found.rounds[:-1]).save(tmp_path / "half.json")
+    with refused(
+        f"{path}: is not a whole spiral: ValueError: expected the same rounds of every ranker, from 0", DataError
+    ):
+        Spiral.load(path)

@@ -1,0 +1,271 @@
+"""The bench: the smallest intervention that reaches level within the budget, or that none does."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.comparison.compare import compare
+from ranktilt.auditing.groups import ALL
+from ranktilt.datasets.load import load
+from ranktilt.errors import DataError
+from ranktilt.experiments.cost import check_cost
+from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
+from ranktilt.experiments.tradeoff_result import Bench, Intervention
+from ranktilt.registry import ranker
+from ranktilt.run import Run
+from tests.experiments.planted import DIAL, QUERIES, collection, swept, trial
+from tests.refusals import refused
+
+PAIR = ("human", "llm")
+
+
+def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
+    found = swept(budget=0.05)
+    choice = found.choose()
+    assert [one.name for one in found.interventions] == ["α = 0", "α = 0.001", "α = 0.01", "α = 0.1"]
+    assert [found.tilt(one.name, PAIR).value for one in found.interventions] == [-200, -100, 0, 200]
+    assert [choice.outcome_of(one.name) for one in found.interventions] == ["tilted", "tilted", "level", "tilted"]
+    assert choice.chosen == found.interventions[2]
+    assert choice.outcome == "level"
+    limits = "within ±5 points at a loss of at most 5 points of nDCG@10"
+    assert choice.headline.startswith(f"α = 0.01 is the smallest intervention that is level {limits}: −0.5 points")
+    assert choice.sentences[0] == (
+        "α = 0.01: Relative Δ(nDCG@1) 0.0 % [0.0, 0.0], against Relative Δ(nDCG@1) −200.0 % [−200.0, −200.0] of α = 0"
+    )
+
+
+def test_two_that_are_level_leave_the_smaller() -> None:
+    found = swept({0: (60, 0, 0), 2: (0, 0, 0), 0.5: (0, 0, 0)}, budget=0.05)
+    assert [one.strength for one in found.interventions] == [0, 0.5, 2]
+    chosen = found.choose().chosen
+    assert chosen is not None
+    assert chosen.strength == 0.5
+
+
+def test_a_level_baseline_needs_nothing() -> None:
+    choice = swept({0: (0, 0, 0), 1: (0, 0, 0)}).choose()
+    assert (choice.chosen, choice.outcome, choice.tilted) == (None, "level", False)
+    assert choice.headline.startswith(
+        "Nothing to level: α = 0 is level between human and llm, within ±5 points: nDCG@1 is "
+    )
+
+
+def test_a_budget_that_is_not_kept_leaves_none() -> None:
+    found = swept({0: (60, 0, 0), 1: (0, 0, 24)})
+    choice = found.choose()
+    assert (choice.chosen, choice.outcome) == (None, "tilted")
+    assert choice.headline == (
+        "No intervention is level within ±5 points at a loss of at most 1 point of nDCG@10: each is excluded"
+    )
+    assert "a loss of more than 1 point is shown" in choice.sentences[0]
+    assert found.choose(budget=0.5).chosen == found.interventions[1]
+
+
+def test_a_loss_that_the_interval_leaves_open_is_inconclusive() -> None:
+    choice = swept().choose(budget=0.004)  # one query of 60 lost: about 0.6 points, from 0 to 2
+    assert (choice.outcome, choice.outcome_of("α = 0.01")) == ("inconclusive", "inconclusive")
+    assert choice.headline.startswith("No intervention is shown to be level within ±5 points")
+    assert choice.sentences[0].startswith("Nearest is α = 0.01: nDCG@10 −0.")
+    assert choice.sentences[0].count("a loss of more than 0.4 points is neither shown nor excluded") == 2
+
+
+@pytest.mark.parametrize(
+    ("low", "said"),
+    [
+        (-1.04, "[−1.04, −0.20] over all documents: a loss of more than 1 point is neither shown nor excluded"),
+        (-1.0, "[−1.0, −0.2] over all documents: a loss of more than 1 point is excluded"),
+        (-0.96, "[−0.96, −0.20] over all documents: a loss of more than 1 point is excluded"),
+    ],
+)
+def test_a_bound_is_never_printed_as_the_limit_beside_which_it_lies(low: float, said: str) -> None:
+    change = swept().change("α = 0.01", (ALL, ALL))
+    assert change is not None
+    assert check_cost(replace(change, low=low, high=-0.2), 0.01).reason.endswith(said)
+
+
+def test_a_tilt_that_the_interval_leaves_open_is_inconclusive() -> None:
+    found = swept({0: (60, 0, 0), 1: (15, 15, 0)})
+    choice = found.choose()
+    tilt = found.tilt("α = 1", PAIR)
+    assert tilt.low < -5 < 5 < tilt.high
+    assert choice.outcome == "inconclusive"
+    assert choice.sentences[0].endswith(f"its interval fits into ±{max(-tilt.low, tilt.high):.1f} points")
+    assert found.choose(level=max(-tilt.low, tilt.high)).chosen is not None
+
+
+def test_over_correction_is_named_once_a_pair_of_groups() -> None:
+    choice = swept({**DIAL, 1.0: (0, 60, 0)}).choose()
+    assert [bool(choice.overcorrected(one.name)) for one in choice.bench.interventions] == [False] * 3 + [True] * 2
+    assert choice.sentences[-1] == (
+        "α = 0.1 over-corrects: it tilts toward human, Relative Δ(nDCG@1) +200.0 % [+200.0, +200.0], where α = 0 had "
+        "−200.0 %; so does α = 1"
+    )
+
+
+def test_level_is_level_on_every_source_also_on_those_not_trained_on() -> None:
+    sources = ("one", "two")
+    mixed = collection(sources)
+    plain = trial(0, (60, 0, 0), sources=sources)
+    levelled = trial(1, (0, 0, 0), sources=sources)
+    frame = levelled.mixed.frame()
+    above = frame["doc_id"].str.starts_with("two").to_numpy()
+    kept = Run.from_frame(frame.with_columns(score=frame["score"].to_numpy() + above), spec=levelled.mixed.spec)
+    found = bench(mixed, [plain, levelled._replace(mixed=kept)], ["nDCG@1"], resamples=200)
+    assert found.pairs == (("human", "one"), ("human", "two"))
+    assert found.choose().outcome_of("α = 1") == "tilted"
+    only = bench(mixed, [plain, levelled], ["nDCG@1"], resamples=200, pairs=[("human", "one")])
+    assert only.choose().chosen == levelled.intervention
+
+
+def test_each_method_has_its_smallest_and_the_cheaper_one_is_chosen() -> None:
+    trials = [
+        trial(0, (60, 0, 0)), trial(1, (0, 0, 1)), trial(0.5, (0, 0, 0), method="swap", name="swap(0.5)"),
+        trial(0.9, (0, 0, 0), method="swap", name="swap(0.9)"),
+    ]  # fmt: skip
+    found = bench(collection(), trials, ["nDCG@1"], resamples=200, budget=0.1)
+    assert [one.name for one in found.choose().passing] == ["swap(0.5)", "α = 1"]
+    assert found.choose().headline.startswith("swap(0.5) is the smallest intervention of swap that is level")
+
+
+def test_values_and_changes_are_those_of_an_audit_and_a_comparison() -> None:
+    found, mixed = swept(), collection()
+    runs = [trial(strength, DIAL[strength]) for strength in (0, 0.001)]
+    audits = [audit(mixed, one.mixed, list(found.measures), resamples=200, confounds=False) for one in runs]
+    for tilt in audits[1].tilts:
+        mine = found.tilt("α = 0.001", PAIR, tilt.measure)
+        assert (mine.value, mine.low, mine.high, mine.p) == (tilt.value, tilt.low, tilt.high, tilt.p)
+    compared = compare(audits[1], audits[0], resamples=200)
+    for theirs, pair in [*((t, PAIR) for t in compared.tilts), *((m, (ALL, ALL)) for m in compared.means)]:
+        change = found.change("α = 0.001", pair, theirs.measure)
+        assert change is not None
+        assert (change.value, change.low, change.high, change.p) == (theirs.value, theirs.low, theirs.high, theirs.p)
+        assert change.tests == len(found.changes) == 3 * 3 * 3
+    alone = audit(reference_alone(mixed), runs[1].alone, list(found.measures), by=None)  # type: ignore[arg-type]
+    means = alone.by_group().filter(group=ALL)
+    assert [found.mean("α = 0.001", "human", m).value for m in means["measure"]] == means["mean"].to_list()
+
+
+def test_effectiveness_of_human_documents_alone_counts_too() -> None:
+    spoilt = trial(1, (0, 0, 24))
+    kept = trial(1, (0, 0, 0))
+    trials = [trial(0, (60, 0, 0)), Trial(kept.intervention, kept.mixed, spoilt.alone)]
+    found = bench(collection(), trials, ["nDCG@1"], resamples=200)
+    assert [change.high < -1 for change in found.choose().costs("α = 1")] == [False, True]
+    assert found.choose().outcome == "tilted"
+    without = bench(collection(), [one._replace(alone=None) for one in trials], ["nDCG@1"], resamples=200)
+    assert without.over == (ALL,)
+    assert without.choose().chosen == kept.intervention
+    assert "effectiveness on human documents alone is not known: they were not ranked alone" in without.notes
+
+
+def test_it_is_saved_and_read_again(tmp_path: Path) -> None:
+    found = swept()
+    file = found.save(tmp_path / "bench.json")
+    assert Bench.load(file) == found
+    told = json.loads(file.read_bytes())
+    assert (told["format"], told["outcome"], told["chosen"]) == ("ranktilt-bench", "inconclusive", None)
+    assert [run["ranker"] for run in told["spec"]["runs"]] == [one.ranker for one in found.interventions]
+
+
+@pytest.mark.parametrize("lost", ["tilts", "effectiveness", "changes", "interventions"])
+def test_a_file_that_lacks_rows_is_refused(lost: str, tmp_path: Path) -> None:
+    told = json.loads(swept().to_json())
+    (tmp_path / "bench.json").write_text(json.dumps({**told, lost: told[lost][:1]}))
+    with pytest.raises(DataError, match="is not a whole bench"):
+        Bench.load(tmp_path / "bench.json")
+
+
+ONES = (trial(0, (60, 0, 0)), trial(1, (0, 0, 0)))
+
+
+def _without_queries(one: Trial) -> Trial:
+    frame = one.mixed.frame().filter(one.mixed.frame()["query_id"] != "q7")
+    return one._replace(mixed=Run.from_frame(frame, spec=one.mixed.spec))
+
+
+@pytest.mark.parametrize(
+    ("trials", "options", "said"),
+    [
+        (ONES[1:], {}, "a bench needs one baseline, the ranker without any intervention (no method); got none"),
+        (ONES[:1], {}, "a bench needs an intervention beside the baseline 'α = 0'"),
+        ((*ONES, ONES[1]), {}, "intervention 'α = 1' is given twice"),
+        ((*ONES, trial(1, (0, 0, 0), name="again")), {}, "debias of strength 1 is given twice"),
+        (
+            (ONES[0], _without_queries(ONES[1])), {},
+            "α = 1 and α = 0 ranked other queries (1 query is in one of them only, first 'q7'); rank the same queries "
+            "with both",
+        ),
+        (
+            (ONES[0], ONES[1]._replace(alone=None)), {},
+            "α = 1 has no run of human documents alone, others have; rank them with all or none",
+        ),
+        (
+            (ONES[0], ONES[1]._replace(alone=ONES[1].mixed)), {},
+            "α = 1: its run of human documents alone holds 'llm0', which is none of them",
+        ),
+        (ONES, {"budget": -0.1}, "expected a budget of at least 0 and below 1, such as 0.01 (1 point), got -0.1"),
+        (ONES, {"budget": np.nan}, "expected a budget of at least 0 and below 1, such as 0.01 (1 point), got nan"),
+        (ONES, {"budget": 1}, "expected a budget of at least 0 and below 1, such as 0.01 (1 point), got 1"),
+        (ONES, {"level": -1}, "expected a level of at least 0 and below 200 points, got -1"),
+        (ONES, {"reference": "me"}, "unknown source 'me' (valid: human, llm)"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_bench_is_refused(trials: Any, options: dict[str, Any], said: str) -> None:
+    with refused(said):
+        bench(collection(), trials, ["nDCG@1"], resamples=200, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "strength", "said"),
+    [
+        ("x", np.nan, "intervention 'x': expected a number as strength, got nan"),
+        ("x", np.inf, "intervention 'x': expected a number as strength, got inf"),
+        (" ", 0.1, "an intervention needs a name, such as 'α = 0.001'"),
+    ],
+)
+def test_an_intervention_needs_a_name_and_a_number(name: str, strength: float, said: str) -> None:
+    with refused(said):
+        Intervention(name, "debias", strength, "bm25")
+
+
+def test_the_toy_has_so_many_queries() -> None:
+    assert {change.queries for change in swept().changes} == {QUERIES}
+
+
+def test_what_is_undefined_is_not_level() -> None:
+    none = trial(1, (0, 0, 0))
+    frame = none.mixed.frame().filter(none.mixed.frame()["doc_id"].str.starts_with("other"))
+    found = bench(collection(), [ONES[0], none._replace(mixed=Run.from_frame(frame))], ["nDCG@1"], resamples=200)
+    assert np.isnan(found.tilt("α = 1", PAIR).value)
+    choice = found.choose()
+    assert [choice.outcome_of(name) for name in ("α = 0", "α = 1")] == ["tilted", "tilted"]  # it finds nothing at all
+    assert choice.sentences[0].startswith("Nearest is α = 1: ")
+    assert json.loads(found.to_json())["outcome"] == "tilted"
+
+
+@pytest.mark.long
+def test_a_boost_of_one_source_on_a_real_collection(shared_data: Path) -> None:
+    """BM25 with points added to human documents: the tilt rises, and only the mixed ranking changes."""
+    nfcorpus = load(shared_data / "cocktail-nfcorpus")
+    own, bm25 = reference_alone(nfcorpus), ranker("bm25@100")
+    run, alone = bm25.rank(nfcorpus), bm25.rank(own)
+    rows = nfcorpus.docs.select(doc_id="id", source="source")
+    frame = run.frame().join(rows, on="doc_id", maintain_order="left")
+    trials = [Trial(Intervention("+0", "", 0, "bm25@100"), run, alone)]
+    for boost in (0.02, 0.1, 0.5):
+        score = pl.col("score") + boost * (pl.col("source") == "human")
+        boosted = Run.from_frame(frame.with_columns(score), queries=run.queries)
+        trials.append(Trial(Intervention(f"+{boost:g}", "boost", boost, "bm25@100"), boosted, alone))
+    found = bench(nfcorpus, trials, ["nDCG@3"], resamples=500)
+    (pair,) = found.pairs
+    tilts = [found.tilt(one.name, pair).value for one in found.interventions]
+    assert tilts == sorted(tilts)
+    assert tilts[-1] > 50
+    assert found.choose().overcorrected("+0.5")
+    assert {change.value for change in found.changes if change.a == change.b == "human"} == {0.0}

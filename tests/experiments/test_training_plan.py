@@ -1,0 +1,236 @@
+"""The training study from end to end: what is trained, ranked, kept, resumed and refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ranktilt.auditing.audit import audit
+from ranktilt.collection import Collection
+from ranktilt.datasets.load import load
+from ranktilt.errors import UserError
+from ranktilt.experiments import training_plan
+from ranktilt.experiments.tradeoff import reference_alone
+from ranktilt.experiments.training_plan import (
+    StudyOptions,
+    ZeroShot,
+    apart,
+    drawn_queries,
+    training_study,
+    tuned_for,
+)
+from ranktilt.experiments.training_result import TrainingStudy
+from ranktilt.registry import ranker
+from ranktilt.run import Run
+from tests.experiments.answered import answered_folder
+from tests.experiments.trained import mixed
+from tests.refusals import refused
+from tests.toy import jsonl, tsv, write
+from tests.training.material import QUICK, WORDS
+
+pytestmark = pytest.mark.neural
+NO_FOLDER = "{}: expected a collection's folder, or candidates with their texts (rank_llm's JSON)"
+Made = tuple[TrainingStudy, Path]
+FEW = StudyOptions(training=replace(QUICK, steps=2, device="cpu"), depth=20)
+
+
+def study(folder: Path, body: Path, work: Path, **options: Any) -> TrainingStudy:
+    return training_study(folder, [body], work, options=replace(FEW, **options), resamples=100)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return answered_folder(tmp_path_factory.mktemp("qa") / "qa")
+
+
+@pytest.fixture(scope="module")
+def candidates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two lists of candidates with texts, the relevant document last, and its judgments."""
+    place = tmp_path_factory.mktemp("candidates")
+    hits = [[{"qid": q, "docid": f"{q}{n}", "content": f"text {n} {q}"} for n in range(3)] for q in "ab"]
+    write(
+        place / "lists.json", json.dumps([{"query": f"text {q}", "hits": h} for q, h in zip("ab", hits, strict=True)])
+    )
+    write(place / "qrels.tsv", tsv([("a", "a2", 2), ("b", "b2", 1), ("b", "elsewhere", 1)]))
+    return place
+
+
+@pytest.fixture(scope="module")
+def made(folder: Path, tiny: Path, candidates: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    work = tmp_path_factory.mktemp("work") / "work"
+    lists, qrels = str(candidates / "lists.json"), str(candidates / "qrels.tsv")
+    zero_shot = (ZeroShot(lists, qrels, name="lists"),)
+    curve = ((("human", 4), ("llm", 0)), (("human", 4), ("llm", 4)))
+    return study(folder, tiny, work, zero_shot=zero_shot, curve=curve), work
+
+
+def test_every_side_is_trained_and_every_collection_ranked(made: Made, tiny: Path) -> None:
+    found, work = made
+    assert [one.learned for one in found.rankers] == ["human", "llm", "4 human", "4 human and 4 llm"]
+    assert {one.tuned for one in found.rankers} == {"retrieval"}
+    assert [(one.name, one.kind) for one in found.evaluations] == [
+        ("qa-test", "supervised"), ("lists", "zero-shot"), ("qa-train queries, human documents", "seen"),
+        ("qa-train (human responses)", "first stage"), ("qa-train (llm responses)", "first stage"),
+        ("qa-test (human responses)", "first stage"), ("qa-test (llm responses)", "first stage"),
+        ("qa-test, augmented", "curve"),
+    ]  # fmt: skip
+    body = tiny.name
+    assert found.evaluations[2].rankers == ("BM25", f"{body} trained on llm")  # its labels were not seen
+    assert found.evaluations[7].rankers == (
+        "BM25",
+        *(f"{body} trained on 4 human{more}" for more in ("", " and 4 llm")),
+    )
+    record = json.loads((work / "models" / f"{body}-trained-on-llm-seed-0" / "training.json").read_text())
+    assert record["spec"]["sources"] == ["llm"]
+    assert found.spec["depth"] == 20
+    assert found.spec["training"]["steps"] == 2
+
+
+def test_its_numbers_are_those_of_the_ranker_that_it_names(made: Made, folder: Path) -> None:
+    found, work = made
+    own = reference_alone(load(folder, split="test"))
+    one = found.rankers[1]
+    run = ranker("bm25@20").rank(own)
+    run = ranker(f"{one.ranker[:-1]},device=cpu)" if "device" not in one.ranker else one.ranker).rank(own, run)
+    values = audit(own, run, "nDCG@10", by=None, resamples=100).values
+    assert found.evaluations[0].mean(one.name, "nDCG@10").value == pytest.approx(values.mean())
+    kept = Run.load(work / "runs" / f"qa-test--{one.run.replace(', ', '-').replace(' ', '-')}.trec")
+    assert kept.frame().equals(run.frame())
+
+
+def test_candidates_keep_their_order_and_judgments_elsewhere_count(made: Made) -> None:
+    one = made[0].evaluations[1]
+    assert (one.queries, one.documents, one.depth) == (2, 6, 3)  # no list is longer
+    assert one.mean("BM25", "RR@10").value == pytest.approx(1 / 3)
+    assert one.mean("BM25", "R@3").value == pytest.approx((1 + 1 / 2) / 2)
+    assert one.mean("BM25", "RR(rel=2)@10").queries == 1
+
+
+def test_what_is_there_is_not_made_again(made: Made, folder: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, work = made
+    stamps = {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")}
+    monkeypatch.setattr("ranktilt.models.batching.compute_missing", None)  # every pair is in the cache
+    again = study(folder, tiny, work)
+    assert repr(again.evaluations[0]) == repr(found.evaluations[0])  # p of means are NaN
+    assert {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")} == stamps
+    with pytest.raises(UserError, match="holds a model trained with steps 2, asked is 3"):
+        study(folder, tiny, work, training=replace(FEW.training, steps=3))
+
+
+def test_queries_are_drawn_by_domain_and_nested() -> None:
+    whole = reference_alone(mixed())
+    few, more = (drawn_queries(whole, n, 5) for n in (3, 9))
+    assert few.judged.height == 6  # of two domains
+    assert set(few.judged["id"]) < set(more.judged["id"])
+    assert sum(int(name[1:]) % 2 for name in few.judged["id"]) == 3
+    assert few.docs.equals(whole.docs)
+    assert set(drawn_queries(whole, 3, 6).judged["id"]) != set(few.judged["id"])
+    assert drawn_queries(whole, None, 0) is whole
+    judged = Collection(
+        whole.docs, whole.queries, whole.qrels.vstack(whole.qrels.head(1).with_columns(doc_id=_beyond()))
+    )
+    assert drawn_queries(judged, 3, 5).judged.height == 6  # a document that is elsewhere has no domain
+
+
+def _beyond():  # type: ignore[no-untyped-def]
+
+    return pl.lit("elsewhere")
+
+
+def test_disjoint_leaves_no_document_of_the_other_split_nor_a_copy_of_one(folder: Path) -> None:
+    train, test = (load(folder, split=split) for split in ("train", "test"))
+    learned, needed = (set(one.qrels["doc_id"]) for one in (train, test))
+    assert set(apart(test, train).ids) == set(test.ids) - learned
+    assert set(apart(train, test).ids) == set(train.ids) - needed
+    assert apart(test, train).qrels.equals(test.qrels)
+    assert apart(test, test).docs.equals(test.docs)  # what is relevant to queries of both stays in both
+    free = [name for name in test.ids if name not in learned | needed][:1]
+    given = {**dict.fromkeys(free, "one text"), min(learned): "one text", max(learned): "two", min(needed): "two"}
+    docs = test.docs.with_columns(text=pl.col("id").replace_strict(given, default=pl.col("text")))
+    same = [Collection(docs, one.queries, one.qrels) for one in (test, train)]
+    assert set(apart(*same).ids) == set(test.ids) - learned - set(free)  # a copy goes, unless the test needs it
+
+
+def test_a_disjoint_training_learns_from_no_document_of_the_test(
+    folder: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(collection: Collection, *_: object, **__: object) -> None:
+        assert not set(collection.ids) & set(load(folder, split="test").qrels["doc_id"])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training_plan, "train_cross_encoder", stop)
+    with pytest.raises(KeyboardInterrupt):
+        study(folder, tiny, tmp_path, disjoint=True)
+
+
+def test_bodies_say_what_they_were_tuned_for(tiny: Path, made: Made, tmp_path: Path) -> None:
+    assert tuned_for(str(tiny)) == "retrieval"
+    assert tuned_for(str(next((made[1] / "models").iterdir()))) == "classification"
+    write(tmp_path / "config.json", '{"architectures": ["BertModel"]}')
+    assert tuned_for(str(tmp_path)) == ""
+
+
+def test_refusals_before_any_training(
+    folder: Path, tiny: Path, tmp_path: Path, candidates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_plan, "train_cross_encoder", None)
+    lists, work = str(candidates / "lists.json"), tmp_path / "work"
+    for options, message in (
+        ({"seeds": 0}, "training study: expected seeds of at least 1, got 0"),
+        ({"queries": 0}, "training study: expected queries of at least 1, got 0"),
+        ({"reference": "people"}, "unknown source 'people' (valid: human, llm)"),
+        ({"curve": ((("human", 0),),)}, "the curve: a ranker needs a document to learn from; got none of any source"),
+        ({"curve": ((("bot", 1),),)}, "unknown source 'bot' (valid: human, llm)"),
+        ({"curve": ((("human", 999),),)},
+         f"{folder}, split train: asked to learn from 999 relevant documents of source 'human', and there are 24"),
+        ({"curve": ((("human", 1),),) * 2}, f"training '{tiny.name} trained on 1 human, seed 0' is given twice"),
+        ({"zero_shot": (ZeroShot(lists),)},
+         f"zero-shot collection {lists}: no judgments (qrels); name them: {lists},qrels=FILE"),
+        ({"zero_shot": (ZeroShot(str(folder), "none"),)},
+         f"zero-shot collection {folder}: no judgments (qrels); name them: {folder},qrels=FILE"),
+        ({"zero_shot": (ZeroShot(str(folder)),) * 2}, "collection 'qa' is given twice"),
+        ({"zero_shot": (ZeroShot(str(folder / "queries.jsonl")),)}, NO_FOLDER.format(folder / "queries.jsonl")),
+    ):  # fmt: skip
+        with refused(message):
+            study(folder, tiny, work, **options)  # type: ignore[arg-type]
+    with refused(f"{folder}: expected an encoder's folder, got one without config.json"):
+        study(folder, folder, work)
+    with refused("a training study needs an encoder to start from (--from MODEL)"):
+        training_study(folder, [], work)
+    with refused(f"model {tiny.name!r} is given twice"):
+        training_study(folder, [tiny, tiny], work)
+    assert not work.exists()
+
+
+def test_candidates_without_a_text_are_refused_before_any_training(folder: Path, tiny: Path, tmp_path: Path) -> None:
+    run = write(tmp_path / "other.trec", f"q-{WORDS[-1]} Q0 nowhere 1 1.0 x\n")
+    with pytest.raises(UserError, match="1 candidate of 1 not in the collection"):
+        study(folder, tiny, tmp_path / "work", zero_shot=(ZeroShot(str(folder), candidates=str(run)),))
+    assert not (tmp_path / "work").exists()
+
+
+def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Path) -> None:
+    folder = answered_folder(tmp_path / "qa")
+    human = [(f"q-{word}", f"{word}-human0", 1) for word in WORDS]
+    write(folder / "qrels" / "train.tsv", tsv(human))
+    with refused(f"{folder}, split train: no document of source 'llm' is judged relevant; there is nothing to learn"):
+        study(folder, tiny, tmp_path / "work")
+    rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
+    never = tsv([(f"q-{word}", f"{word}-{side}0", 1) for word in WORDS for side in ("human", "llm")])
+    write(folder / "qrels" / "train.tsv", never)
+    foreign = [{**row, "text": "quite other words"} if row["_id"].endswith("llm0") else row for row in rows]
+    write(folder / "corpus.jsonl", jsonl(foreign))
+    with refused(
+        f"{folder}, split train: BM25 finds no relevant document of source 'llm' beside others among its best 100; "
+        "there is nothing to learn"
+    ):
+        study(folder, tiny, tmp_path / "work")
+    write(folder / "corpus.jsonl", jsonl(row for row in rows if row["source"] == "human"))
+    with refused(
+        "a training study needs documents of two sides, got only source 'human'; ranktilt build retrieval-qa makes "
+        "such a collection"
+    ):
+        study(folder, tiny, tmp_path / "work")

@@ -1,0 +1,88 @@
+"""Rankers whose effectiveness is planted: 40 questions of two domains with a human and an LLM answer each."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from ranktilt.collection import Collection
+from ranktilt.experiments.tradeoff import reference_alone
+from ranktilt.experiments.training_result import BASELINE, TrainedRanker, TrainingStudy
+from ranktilt.experiments.training_study import Ranked, compare_trainings
+from ranktilt.run import Run
+from tests.toy import collection_of, run_of
+
+QUESTIONS = 40
+HUMAN, LLM = TrainedRanker("mini", ("human",), 0, "cross-encoder:h"), TrainedRanker("mini", ("llm",), 0, "c:l")
+RANKS: Mapping[str, int] = {BASELINE: 10, HUMAN.run: 1, LLM.run: 2}
+"""At which rank each ranker puts the human answer."""
+
+
+@cache
+def mixed(grade: int = 1) -> Collection:
+    """The answers of both sides: the human one holds one of a question's four words, the other two."""
+    docs = [
+        {
+            "id": f"{side}{n}", "source": side, "origin": f"{side}{n}", "domain": "law" if n % 2 else "art",
+            "text": f"answer of {side} {words} n{n}",
+        }
+        for side, words in (("human", "blue"), ("llm", "blue green"))
+        for n in range(QUESTIONS)
+    ]  # fmt: skip
+    grades = {f"q{n}": {f"{side}{n}": grade for side in ("human", "llm")} for n in range(QUESTIONS)}
+    return collection_of(docs, {query: f"Blue red green grey? {query}" for query in grades}, grades)
+
+
+def alone(grade: int = 1) -> Collection:
+    """The human answers."""
+    return reference_alone(mixed(grade))
+
+
+def ranked_at(collection: Collection, rank: int, *, spoilt: int = 0, side: str = "human") -> Run:
+    """Put a side's answer to every question at a rank, among answers to others; to the first `spoilt` one lower."""
+    scores = {}
+    for n in range(QUESTIONS):
+        place = rank + (n < spoilt)
+        others = [name for name in collection.ids if not name.endswith(f"{side}{n}")][n % 7 :][: place + 2]
+        order = [*others[: place - 1], f"{side}{n}", *others[place - 1 :]]
+        scores[f"q{n}"] = {doc: float(-number) for number, doc in enumerate(order)}
+    return run_of(collection, scores, ranker="planted")
+
+
+def ranked(ranks: Mapping[str, int] = RANKS, kind: Any = "supervised", name: str = "qa, test", **more: Any) -> Ranked:
+    """Runs of the human answers as planted."""
+    own, spoilt = alone(more.pop("grade", 1)), more.pop("spoilt", 0)
+    return Ranked(name, kind, own, {run: ranked_at(own, rank, spoilt=spoilt) for run, rank in ranks.items()}, **more)
+
+
+def mixture(sides: Mapping[str, str]) -> Ranked:
+    """Runs of both sides' answers: which side's answer each ranker puts first, below which stands the other one."""
+    both, runs = mixed(), {}
+    for run, side in sides.items():
+        other = "llm" if side == "human" else "human"
+        scores = {f"q{n}": {f"{side}{n}": 2.0, f"{other}{n}": 1.0} for n in range(QUESTIONS)}
+        runs[run] = run_of(both, scores, ranker="planted")
+    return Ranked("mixed", "supervised", both, runs)
+
+
+def studied(rankers: Sequence[TrainedRanker] = (HUMAN, LLM), **more: Any) -> TrainingStudy:
+    """The study of planted runs."""
+    sets = more.pop("sets", None) or [ranked()]
+    return compare_trainings(rankers, sets, **{"resamples": 1000, **more})
+
+
+SIDES = {BASELINE: "llm", HUMAN.run: "human", LLM.run: "llm"}
+"""Whose answer each ranker puts first."""
+MANY = tuple(TrainedRanker("mini", ("human", "llm"), 0, "c", (("human", 10), ("llm", n))) for n in (20, 40))
+
+
+def whole() -> TrainingStudy:
+    """A study of every kind of evaluation."""
+    sets = [
+        ranked(),
+        ranked(kind="zero-shot", name="nf", depth=100, grade=2),
+        ranked({BASELINE: 4, LLM.run: 3}, "seen", "qa, train"),
+        ranked({BASELINE: 4}, "first stage", "qa train (human responses)", split="train", side="human"),
+        ranked({BASELINE: 5}, "first stage", "qa dev (human responses)", split="dev", side="human"),
+        ranked({MANY[0].run: 3, MANY[1].run: 2}, "curve", "qa, test, augmented"),
+    ]
+    return studied((HUMAN, LLM, *MANY), sets=sets, mixed=mixture(SIDES), answers=mixed())

@@ -1,0 +1,245 @@
+"""The causal correction: what is fitted is the Wald ratio, and what is subtracted is λ times it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt import Collection, Run, load, ranker
+from ranktilt.errors import DataError
+from ranktilt.mitigation.causal import Causal, CausalFit, fit_causal
+from ranktilt.probes.perplexity import PerplexityProbe
+from ranktilt.rankers.lexical.bm25 import BM25
+from ranktilt.rankers.replay import Replay
+from tests.mitigation.worded import Planted, judged, perplexity, worded
+from tests.refusals import refused
+from tests.toy import collection_of, run_of, write_run
+
+LLM = "llama-2-7b-chat-tmp0.2"
+
+
+@pytest.fixture(scope="module")
+def texts() -> Collection:
+    return worded()
+
+
+@pytest.fixture(scope="module")
+def fit(texts: Collection) -> CausalFit:
+    return fit_causal(texts, Planted(), source="llm")
+
+
+@pytest.fixture
+def file(fit: CausalFit, tmp_path: Path) -> str:
+    return str(fit.save(tmp_path / "causal.json"))
+
+
+def gaps(collection: Collection, run: Run, fit: CausalFit) -> np.ndarray[Any, Any]:
+    """Score of the twin less that of the reference's document, of each pair of the estimation set."""
+    score = {(query, doc): score for query, doc, _, score in run.frame().iter_rows()}
+    return np.array([score[one.query, one.twin] - score[one.query, one.reference] for one in fit.pairs])
+
+
+def test_a_planted_effect_is_found(texts: Collection, fit: CausalFit) -> None:
+    assert fit.low < -0.5 < fit.high
+    assert fit.coefficient == pytest.approx(-0.5, abs=0.03)
+    assert fit.f > 80
+    assert fit_causal(texts, Planted(noise=0.0), source="llm").coefficient == pytest.approx(-0.5, abs=1e-12)
+
+
+def test_the_coefficient_is_that_of_two_regressions(texts: Collection, fit: CausalFit) -> None:
+    score = {(query, doc): score for query, doc, _, score in Planted().rank(texts).frame().iter_rows()}
+    values = dict(zip(texts.ids, perplexity(texts), strict=True))
+    entries = [(one.query, doc, side) for one in fit.pairs for side, doc in enumerate(one[1:])]
+    side = np.column_stack([np.ones(len(entries)), [side for _, _, side in entries]])
+    seen = np.array([values[doc] for _, doc, _ in entries])
+    predicted = side @ np.linalg.lstsq(side, seen, rcond=None)[0]
+    second = np.column_stack([np.ones(len(entries)), predicted])
+    slope = np.linalg.lstsq(second, np.array([score[query, doc] for query, doc, _ in entries]), rcond=None)[0][1]
+    assert fit.coefficient == pytest.approx(slope)
+    assert fit.coefficient == pytest.approx(fit.score_gap / fit.perplexity_gap)
+
+
+@pytest.mark.parametrize("scored", [Planted(), Planted(beta=0.3, noise=2.0), BM25()])
+def test_at_full_strength_twins_score_alike_on_average(texts: Collection, scored: Any, tmp_path: Path) -> None:
+    fit = fit_causal(texts, scored, source="llm", pairs=40)
+    file = str(fit.save(tmp_path / "fit.json"))
+    run = scored.rank(texts)
+    candidates = scored.rank(texts, run_of(texts, {q: dict.fromkeys(texts.ids, 0.0) for q in run.queries}))
+    for strength, left in ((1.0, 0.0), (0.25, 0.75)):
+        corrected = Causal(fit=file, strength=strength).rank(texts, candidates)
+        assert gaps(texts, corrected, fit).mean() == pytest.approx(left * fit.score_gap, abs=1e-9)
+
+
+def test_each_score_loses_its_part(texts: Collection, fit: CausalFit, file: str) -> None:
+    run = Planted(k=20).rank(texts)
+    corrected = Causal(fit=file, strength=0.6).rank(texts, run)
+    before, after = (one.frame().sort("query_id", "doc_id") for one in (run, corrected))
+    values = dict(zip(texts.ids, perplexity(texts), strict=True))
+    lost = np.array([0.6 * fit.coefficient * values[doc] for doc in before["doc_id"]])
+    assert after["doc_id"].to_list() == before["doc_id"].to_list()
+    assert after["score"].to_numpy() == pytest.approx(before["score"].to_numpy() - lost)
+    assert corrected.spec["fitted_on"] == {"file": file, "queries": list(fit.queries)}
+    assert corrected.spec["candidates"]["ranker"] == "planted@20"
+
+
+def test_no_strength_changes_nothing(texts: Collection, file: str) -> None:
+    run = Planted(k=20).rank(texts)
+    same = Causal(fit=file, strength=0).rank(texts, run)
+    assert (same.scores.tobytes(), same.docs.tobytes()) == (run.scores.tobytes(), run.docs.tobytes())
+
+
+def test_it_is_typed_behind_the_ranker_that_was_fitted(texts: Collection, tmp_path: Path) -> None:
+    fit = fit_causal(texts, ranker("tfidf@7>>bm25@3"), source="llm")
+    assert fit.spec["ranker"] == "bm25"
+    fit.save(tmp_path / "causal.json")
+    typed = ranker(f"bm25@10>>causal(strength=0.6,fit={tmp_path / 'causal.json'})@4")
+    run = typed.rank(texts)
+    assert run.name == repr(typed)
+    assert max(np.diff(run.offsets)) <= 5
+    saved = ranker("bm25@10").rank(texts).save(tmp_path / "mine.trec")
+    behind = ranker(f"replay:{saved}>>{str(typed).partition('>>')[2]}")
+    assert behind.rank(texts) == run
+
+
+def test_a_fit_is_read_back(fit: CausalFit, file: str) -> None:
+    assert CausalFit.load(file) == fit
+    assert fit.queries == tuple(dict.fromkeys(one.query for one in fit.pairs))
+    assert len(fit.pairs) == 90
+    assert fit.sentence.startswith(
+        "causal: +1 of perplexity, in nats per word (trigrams), moves scores of planted by −0.5"
+    )
+    assert fit.sentence.partition("; llm less human: ")[2].startswith("perplexity −0.")
+
+
+def test_a_fit_that_does_not_say_how_to_correct_is_refused(fit: CausalFit, tmp_path: Path) -> None:
+    for broken in ({"ranker": "bm25"}, {**fit.spec, "perplexity": {"lm": "ngram", "kind": "causal"}}):
+        file = replace(fit, spec=broken).save(tmp_path / "fit.json")
+        with pytest.raises(DataError, match="is not a whole fit of the causal correction: "):
+            Causal(fit=str(file)).check()
+
+
+def test_queries_take_turns(texts: Collection) -> None:
+    def drawn(seed: int) -> CausalFit:
+        return fit_causal(texts, Planted(), source="llm", pairs=30, seed=seed, force=True)
+
+    few = drawn(0)
+    assert sorted(one.query for one in few.pairs) == sorted(texts.queries["id"])
+    assert few == drawn(0)
+    assert few.pairs != drawn(1).pairs
+    some = fit_causal(judged(texts, ["q1", "q2"]), Planted(), source="llm", force=True)
+    assert (set(some.queries), len(some.pairs)) == ({"q1", "q2"}, 6)
+
+
+def test_pairs_that_a_saved_run_does_not_hold_are_left_out(texts: Collection, tmp_path: Path) -> None:
+    full = Planted().rank(texts)
+    lines: dict[str, dict[str, float]] = {query: {} for query in full.queries}
+    for query, doc, _, score in full.frame().iter_rows():
+        lines[query][doc] = score
+    for query in ("q0", "q1"):
+        lines[query].pop(f"{query[1:]}-llm")
+    saved = Replay(str(write_run(tmp_path / "run.trec", lines)))
+    fit = fit_causal(texts, saved, source="llm")
+    assert (len(fit.pairs), fit.spec["missing"]) == (88, 2)
+    assert "over 88 pairs of 30 queries, 2 more not scored; " in fit.sentence
+    assert fit.coefficient == pytest.approx(-0.5, abs=0.03)
+
+
+def test_a_document_without_words_has_the_mean_perplexity_of_the_others(texts: Collection, file: str) -> None:
+    rows = [*texts.docs.to_dicts(), {"id": "none", "text": "", "source": "human", "origin": "none"}]
+    more = collection_of(rows, {"q0": "rare1 rare2"}, {"q0": {"0-human": 1}})
+    run = run_of(more, {"q0": {"0-human": 3.0, "none": 2.5, "0-llm": 1.0}}, ranker="planted")
+    score = dict(Causal(fit=file).rank(more, run).frame().select("doc_id", "score").iter_rows())
+    assert 2.5 - score["none"] == pytest.approx(((3 - score["0-human"]) + (1 - score["0-llm"])) / 2)
+
+
+def test_a_language_model_reads_the_candidates_only(
+    texts: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[set[str]] = []
+
+    def measure(self: PerplexityProbe, some: Collection, reference: str, ranked: None) -> Any:
+        read.append(set(some.ids))
+        return (some.docs["source"] == "human").cast(pl.Float64).to_numpy() + 1
+
+    monkeypatch.setattr(PerplexityProbe, "measure", measure)
+    probe = PerplexityProbe("some/model", kind="causal", precision="float32")
+    fit = fit_causal(texts, BM25(), source="llm", probe=probe, force=True)
+    assert fit.perplexity_gap == -1
+    assert fit.spec["perplexity"] == probe.options
+    file = fit.save(tmp_path / "fit.json")
+    run = run_of(texts, {"q0": {"0-human": 2.0, "3-llm": 1.0}}, ranker="bm25")
+    corrected = Causal(fit=str(file)).rank(texts, run)
+    assert read[-1] == {"0-human", "3-llm"}
+    assert sorted(corrected.scores) == sorted([2 - 2 * fit.coefficient, 1 - fit.coefficient])
+
+
+def test_what_cannot_be_fitted_is_refused(texts: Collection, tmp_path: Path) -> None:
+    lone = collection_of([{"id": "a", "text": "x y", "source": s} | {"id": s} for s in ("human", "llm")], {}, {})
+    with refused("causal needs twins: no document of 'llm' shares its origin with one of 'human'"):
+        fit_causal(lone, Planted(), source="llm")
+    with refused("causal learns from judged queries; none has a relevant document of 'human' with a twin"):
+        fit_causal(judged(texts, []), Planted(), source="llm")
+    with refused("unknown source 'gpt' (valid: human, llm)"):
+        fit_causal(texts, Planted(), source="gpt")
+    with refused("causal: expected at least 3 pairs, got 2"):
+        fit_causal(texts, Planted(), source="llm", pairs=2)
+    with refused("causal needs the perplexity of texts alone; leave out given"):
+        fit_causal(texts, Planted(), source="llm", probe=PerplexityProbe("model", given="origin"))
+    with refused("causal is fitted on a ranker's own scores, and causal has changed them; leave it out"):
+        fit_causal(texts, ranker("bm25@9>>causal"), source="llm")
+    empty = Replay(str(write_run(tmp_path / "run.trec", {"q0": {"0-human": 2.0, "0-llm": 1.0}})))
+    with refused(f"causal needs at least 3 pairs of which {empty!r} scores both sides, got 1 of 90"):
+        fit_causal(texts, empty, source="llm")
+
+
+def test_a_weak_instrument_is_refused_unless_forced() -> None:
+    alike = worded(common=0.3)
+    same = alike.docs.with_columns(text=pl.col("text").first().over("origin"))
+    copies = Collection(same, alike.queries, alike.qrels)
+    weak = worded(12, common=0.22)
+    start = "causal: llm and human differ too little in perplexity (first-stage F "
+    with refused(f"{start}0.0, expected at least 10), so what that does to scores cannot be told"):
+        fit_causal(copies, Planted(), source="llm", force=True)
+    forced = fit_causal(weak, Planted(), source="llm", force=True)
+    assert forced.f < 10
+    with refused(f"{start}{forced.f:.1f}, expected at least 10), so what that does to scores cannot be told; "
+                 "force goes on"):  # fmt: skip
+        fit_causal(weak, Planted(), source="llm")
+
+
+def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_path: Path) -> None:
+    run = run_of(texts, {"q0": {"0-human": 2.0, "0-llm": 1.2, "1-llm": 1.0}}, ranker="bm25@3")
+    with refused(f"{file} was fitted on scores of planted, and the candidates are those of bm25@3"):
+        Causal(fit=file).rank(texts, run)
+    with refused("causal needs what was fitted: causal(fit=FILE), as ranktilt level writes it"):
+        Causal().check()
+    with refused("causal: expected a strength between 0 and 1, got 1.5"):
+        Causal(fit=file, strength=1.5)
+    with refused("causal is fitted on sources and knows no other group, got by=gender"):
+        Causal(fit=file, by="gender")
+    with refused(f"{Causal(fit=file)!r} reads scores, and planted gives only an order"):
+        Causal(fit=file).rank(texts, run_of(texts, {"q0": {"0-human": 3, "0-llm": 2, "1-llm": 1}}, ranker="planted"))
+    foreign = Run.from_frame(
+        pl.DataFrame({"query_id": "q0", "doc_id": ["0-human", "x", "y"], "score": [9.0, 7.0, 1.0]}),
+        spec={"ranker": "planted"},
+    )
+    with refused("causal reads texts, and 2 candidates of 3 not in the collection (first: document 'x')"):
+        Causal(fit=file).rank(texts, foreign)
+    with pytest.raises(DataError, match="expected a fit of the causal correction"):
+        Causal(fit=str(BM25(k=3).rank(texts).save(tmp_path / "run").with_name("run.json"))).check()
+    with refused(f"{Causal(fit=file)!r} re-ranks candidates; put a ranker before it, such as "
+                 f"bm25@100>>{Causal(fit=file)!r}"):  # fmt: skip
+        Causal(fit=file).rank(texts)
+
+
+@pytest.mark.data
+def test_lexical_rankers_of_nfcorpus(shared_data: Path) -> None:
+    """BM25 favours people, and so scores rise with perplexity; the figures of docs/causal-correction.md."""
+    train = load(shared_data / "cocktail-nfcorpus", split="train")
+    found = fit_causal(train, BM25(), source=LLM)
+    assert len(found.queries) == 128
+    assert found.f > 20
+    assert found.low < found.coefficient < found.high

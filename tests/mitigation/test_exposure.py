@@ -1,0 +1,178 @@
+"""Exposure-constrained re-ranking: the linear program over doubly stochastic matrices, and what is drawn."""
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+from scipy.optimize import linprog
+
+from ranktilt.collection import Collection
+from ranktilt.measures.exposure_ratio import ExposureRatio
+from ranktilt.measures.ranking import Ranking
+from ranktilt.mitigation.exposure import exposure_mixture
+from ranktilt.mitigation.fair_rerank import FairReRank
+from ranktilt.run import Run
+from tests.mitigation.patterns import labelled, patterns_of, same_bits
+
+Floats = npt.NDArray[np.float64]
+
+
+def solved(first: npt.NDArray[np.bool_], scores: Floats, weights: Floats, target: float) -> float | None:
+    """Best expected DCG of any doubly stochastic matrix that keeps to the target, by HiGHS; None if there is none."""
+    n = len(first)
+    sums = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
+    worth = np.where(first, 1 / first.sum(), -target / (~first).sum())
+    found = linprog(
+        -np.outer(scores, weights).ravel(),
+        A_ub=-np.outer(worth, weights).ravel()[None],
+        b_ub=[0],
+        A_eq=sums,
+        b_eq=np.ones(2 * n),
+    )
+    return -float(found.fun) if found.success else None
+
+
+def gained(
+    first: npt.NDArray[np.bool_], gains: Floats, weights: Floats, places: npt.NDArray[np.int64]
+) -> tuple[float, float]:
+    """DCG of an order, and the first side's share of the weights."""
+    rest = np.setdiff1d(np.arange(len(first)), places)
+    return float(gains[first] @ weights[places] + gains[~first] @ weights[rest]), float(weights[places].sum())
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_value_and_exposure_are_those_of_the_linear_program(tied: bool) -> None:
+    rng = np.random.default_rng(7 + tied)
+    corrected = 0
+    for n in (2, 3, 5, 7, 7, 7):
+        first = rng.permutation(np.arange(n) < rng.integers(1, n))
+        scores = np.sort(rng.integers(0, 4, n) * 1.5 if tied else rng.normal(size=n) * 10.0 ** rng.integers(-3, 4))[
+            ::-1
+        ]
+        weights = 1 / np.log2(np.sort(rng.choice(np.arange(2, 12), n, replace=False)))
+        for target in (0.5, 1.0, 1.2, 3.0):
+            found, best = exposure_mixture(first, scores, weights, target), solved(first, scores, weights, target)
+            today = scores @ weights
+            scale = max(np.ptp(scores), 1e-12)
+            if found is None:
+                assert best == pytest.approx(today, abs=1e-6 * scale)
+                continue
+            if found.short:
+                assert best is None
+                assert found.fewer.tolist() == found.more.tolist() == list(range(first.sum()))
+                continue
+            corrected += 1
+            (low, under), (high, over) = (gained(first, scores, weights, p) for p in (found.fewer, found.more))
+            assert 0 <= found.odds <= 1
+            dcg, held = ((1 - found.odds) * a + found.odds * b for a, b in ((low, high), (under, over)))
+            assert dcg == pytest.approx(best, abs=1e-6 * scale)
+            ratio = held / first.sum() / ((weights.sum() - held) / (~first).sum())
+            assert ratio == pytest.approx(target, abs=1e-9)
+            assert found.ratio == pytest.approx(target, abs=1e-9)
+            lowest = scores.min() * weights.sum()
+            assert found.dcg == pytest.approx((dcg - lowest) / (today - lowest) if today > lowest else 1.0, abs=1e-9)
+    assert corrected > 5
+
+
+def test_a_list_of_many_is_solved_as_well() -> None:
+    rng = np.random.default_rng(0)
+    first, weights = rng.random(400) < 0.3, 1 / np.log2(np.arange(2, 402))
+    scores = np.sort(rng.normal(size=400))[::-1]
+    found = exposure_mixture(first, scores, weights, 1.3)
+    assert found is not None
+    held = (1 - found.odds) * weights[found.fewer].sum() + found.odds * weights[found.more].sum()
+    assert held / first.sum() * (~first).sum() / (weights.sum() - held) == pytest.approx(1.3, abs=1e-12)
+    assert len(np.setxor1d(found.fewer, found.more)) == 2
+    assert (np.diff(found.more) > 0).all()
+
+
+def exposures(run: Run, sides: npt.NDArray[np.bool_]) -> Floats:
+    """Ratio of the others' exposure to the human documents', as the measure has it."""
+    return ExposureRatio.contrast(Ranking(run.offsets, run.scores), sides[run.docs], ~sides[run.docs])
+
+
+def test_one_of_two_orders_is_drawn_by_seed_and_query() -> None:
+    collection, run = labelled(["hhhll"] * 200)
+    llm = (collection.docs["source"] == "llm").to_numpy()
+    correct = FairReRank(method="exposure", group="llm", seed=1)
+    found = correct.rank(collection, run)
+    assert same_bits(found, correct.rank(collection, run))
+    drawn = patterns_of(collection, found)
+    assert len(set(drawn)) == 2
+    spec = found.spec["fair_rerank"]
+    assert spec == {
+        "lists": 200,
+        "corrected": 200,
+        "out_of_reach": 0,
+        "expected_ratio": pytest.approx(1.0, abs=1e-9),
+        "expected_dcg": pytest.approx(spec["expected_dcg"]),
+    }
+    mixture = exposure_mixture(llm[:5], run.scores[:5], 1 / np.log2(np.arange(2, 7)), 1.0)
+    assert mixture is not None
+    # An order with the LLM's documents further up comes later in the alphabet.
+    share = np.mean([one == max(drawn) for one in drawn])
+    assert share == pytest.approx(mixture.odds, abs=3 * 0.5 / 200**0.5)
+    assert spec["expected_dcg"] == pytest.approx(mixture.dcg)
+    other = patterns_of(collection, FairReRank(method="exposure", group="llm", seed=2).rank(collection, run))
+    assert 0 < sum(a != b for a, b in zip(drawn, other, strict=True)) < 200
+    part = Run(run.queries[7:9], [0, 5, 10], run.docs[35:45], run.scores[35:45], run.ids)
+    assert patterns_of(collection, correct.rank(collection, part)) == drawn[7:9]
+
+
+def tossed() -> tuple[Collection, Run]:
+    """300 lists of 3 to 20 documents whose groups a coin tossed."""
+    rng = np.random.default_rng(4)
+    patterns = ["".join(rng.choice(["h", "l"], rng.integers(3, 21))) for _ in range(300)]
+    return labelled(patterns)
+
+
+@pytest.mark.parametrize("group", ["human", "llm"])
+def test_a_ranker_that_is_level_stays_level_whichever_group_is_named(group: str) -> None:
+    """Lifting the named group alone, where chance puts it low, gives it 1.14 times the exposure of the others."""
+    collection, run = tossed()
+    human = (collection.docs["source"] == "human").to_numpy()
+    before, after = (
+        np.nanmean(np.log(exposures(one, human)))
+        for one in (run, FairReRank(method="exposure", group=group).rank(collection, run))
+    )
+    assert abs(before) < 0.05
+    assert abs(after) < 0.02
+
+
+@pytest.mark.parametrize("target", [1.0, 0.8])
+def test_both_groups_are_treated_alike(target: float) -> None:
+    collection, run = tossed()
+    human, llm = (FairReRank(method="exposure", group=one, target=target) for one in ("human", "llm"))
+    assert same_bits(human.rank(collection, run), llm.rank(collection, run))
+    renamed = pl.col("source").replace({"human": "llm", "llm": "human"})
+    mirrored = Collection(collection.docs.with_columns(renamed), collection.queries, collection.qrels)
+    assert same_bits(human.rank(collection, run), human.rank(mirrored, run))
+    above = FairReRank(method="exposure", group="human", target=1.3).rank(collection, run).spec["fair_rerank"]
+    assert above["expected_ratio"] == pytest.approx(1.3, abs=0.02)  # of every list that reaches it, and no more
+
+
+def test_a_target_out_of_reach_comes_as_near_as_it_can() -> None:
+    collection, run = labelled(["hhll", "llhh", "hh"])
+    found = FairReRank(method="exposure", group="llm", target=9.0).rank(collection, run)
+    assert patterns_of(collection, found) == ["llhh", "llhh", "hh"]
+    spec = found.spec["fair_rerank"]
+    assert (spec["lists"], spec["corrected"], spec["out_of_reach"]) == (2, 2, 2)
+    llm = (collection.docs["source"] == "llm").to_numpy()
+    assert spec["expected_ratio"] == pytest.approx(exposures(found, llm)[0])
+
+
+def test_what_is_enough_already_stays_and_is_told() -> None:
+    collection, run = labelled(["llhh", "hlh"], [[1.0] * 4, [3.0, 2.0, 1.0]])
+    llm = (collection.docs["source"] == "llm").to_numpy()
+    found = FairReRank(method="exposure", group="llm", target=0.6).rank(collection, run)
+    assert same_bits(found, run)
+    spec = found.spec["fair_rerank"]
+    assert spec["corrected"] == 0
+    assert spec["expected_ratio"] == pytest.approx(exposures(run, llm).mean())
+    assert spec["expected_dcg"] == 1
+
+
+def test_documents_of_no_group_keep_their_places() -> None:
+    collection, run = labelled([".hh.ll"])
+    found = FairReRank(method="exposure", group="llm", target=5.0).rank(collection, run)
+    assert patterns_of(collection, found) == [".ll.hh"]

@@ -1,0 +1,243 @@
+"""Fair re-ranking: the published algorithms, all orders of small lists, and what comes back as it was."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from ranktilt.mitigation.fa_ir import m_table
+from ranktilt.mitigation.fair_rerank import FairReRank
+from ranktilt.registry import ranker
+from ranktilt.run import Run
+from tests.mitigation.patterns import labelled, patterns_of, same_bits
+from tests.refusals import refused
+from tests.toy import collection_of, run_of, toy
+
+MIXED = [
+    "".join(p) for n in range(2, 8) for p in itertools.product("hl", repeat=n) if 0 < p.count("h") < n
+]  # fmt: skip
+TARGETS = (-30.0, -10.0, 0.0, 20.0)
+
+
+def shares(pattern: str, target: float) -> dict[str, float]:
+    """Least share of each side."""
+    base = pattern.count("h") / len(pattern)
+    return {
+        "h": min(max(base + target / 100, 0), 1),
+        "l": min(max(1 - base - abs(target) / 100, 0), 1),
+    }
+
+
+def minimum(share: float, k: int) -> int:
+    return math.floor(share * k + 1e-9)
+
+
+def published(pattern: str, share: dict[str, float], *, from_zero: bool = False) -> str:
+    """Algorithm 3 of Geyik et al., line by line; places are counted from 1, or `from_zero` as the pseudo-code does."""
+    pools = {side: [-place for place, one in enumerate(pattern) if one == side] for side in share}
+    counts, minimums = dict.fromkeys(share, 0), dict.fromkeys(share, 0)
+    sides, scores, limits = list[str](), list[int](), list[float]()
+
+    def insert(score: int, side: str, limit: float) -> None:
+        start = len(sides)
+        sides.append(side)
+        scores.append(score)
+        limits.append(limit)
+        while start > 0 and limits[start - 1] >= start + (not from_zero) and scores[start - 1] < scores[start]:
+            for values in (sides, scores, limits):
+                values[start - 1], values[start] = values[start], values[start - 1]  # type: ignore[index]
+            start -= 1
+        counts[side] += 1
+
+    k = 0
+    while len(sides) < len(pattern) and k < 1000:
+        k += 1
+        now = {side: min(minimum(share[side], k), len(pools[side])) for side in share}
+        changed = [side for side in share if minimums[side] < now[side]]
+        for score, side in sorted(((pools[side][counts[side]], side) for side in changed), reverse=True):
+            insert(score, side, k)
+        minimums = now
+    rest = [(score, side) for side in share for score in pools[side][counts[side] :]]
+    for score, side in sorted(rest, reverse=True):
+        insert(score, side, math.inf)
+    return "".join(sides)
+
+
+def fair(pattern: str, *, method: str = "det-const-sort", target: float = 0.0, alpha: float = 0.1) -> Iterator[int]:
+    """Least number of human documents, and of others, on each prefix: h1, l1, h2, l2, …."""
+    share, n = shares(pattern, target), len(pattern)
+    table = m_table(n, share["h"], alpha)
+    for k in range(1, n + 1):
+        least = minimum(share["h"], k) if method == "det-const-sort" else table[k - 1]
+        yield min(least, pattern.count("h"))
+        yield min(minimum(share["l"], k), pattern.count("l")) if method == "det-const-sort" else 0
+
+
+def keeps(pattern: str, needed: Sequence[int]) -> bool:
+    """Whether all prefixes hold what they need."""
+    return all(
+        pattern[:k].count("h") >= needed[2 * k - 2] and pattern[:k].count("l") >= needed[2 * k - 1]
+        for k in range(1, len(pattern) + 1)
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_det_const_sort_gives_what_is_published(target: float) -> None:
+    collection, run = labelled(MIXED)
+    found = FairReRank(group="human", target=target).rank(collection, run)
+    assert patterns_of(collection, found) == [published(one, shares(one, target)) for one in MIXED]
+
+
+def test_places_counted_from_zero_would_miss_a_minimum() -> None:
+    share = {"h": 0.5, "l": 0.5}
+    assert published("hhll", share, from_zero=True) == "hhll"
+    assert published("hhll", share) == "hlhl"
+
+
+@pytest.mark.parametrize("method", ["det-const-sort", "fa-ir"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_it_is_the_best_of_all_orders_that_keep_to_the_target(method: str, target: float) -> None:
+    collection, run = labelled(MIXED)
+    found = FairReRank(method=method, group="human", target=target, alpha=0.3).rank(collection, run)
+    for pattern, got in zip(MIXED, patterns_of(collection, found), strict=True):
+        needed = list(fair(pattern, method=method, target=target, alpha=0.3))
+        orders = {"".join(one) for one in itertools.permutations(pattern)} if len(pattern) < 6 else {got}
+        assert got in orders
+        assert keeps(got, needed)
+
+        def documents(order: str, pattern: str = pattern) -> list[int]:
+            left = {side: [place for place, one in enumerate(pattern) if one == side] for side in "hl"}
+            return [left[side].pop(0) for side in order]
+
+        assert got == min((one for one in orders if keeps(one, needed)), key=documents)
+
+
+@pytest.mark.parametrize("method", ["det-const-sort", "fa-ir", "exposure"])
+def test_a_list_at_its_target_comes_back_to_the_last_bit(method: str) -> None:
+    rng = np.random.default_rng(5)
+    changed = 0
+    for pattern in rng.choice(MIXED, 25).tolist():
+        base, weights = pattern.count("h") / len(pattern), 1 / np.log2(np.arange(2, len(pattern) + 2))
+        ahead = [pattern[:k].count("h") / k - base for k in range(1, len(pattern) + 1)]
+        today = 100 * min(*ahead, 0.0)
+        if method == "det-const-sort":
+            today = -100 * max(map(abs, ahead))
+        if method == "exposure":
+            exposure = {
+                side: np.mean([w for w, one in zip(weights, pattern, strict=True) if one == side]) for side in "hl"
+            }
+            today = float(exposure["h"] / exposure["l"])
+        collection, run = labelled([pattern], [np.sort(rng.normal(size=len(pattern)))[::-1]])
+        assert same_bits(FairReRank(method=method, group="human", target=today).rank(collection, run), run)
+        more = FairReRank(method=method, group="human", target=1.5 if method == "exposure" else 60.0)
+        changed += not same_bits(more.rank(collection, run), run)
+    assert changed > 15
+
+
+def test_scores_fall_and_what_does_not_move_keeps_its_own() -> None:
+    collection, run = labelled(["hhhhllll"])
+    found = FairReRank(group="llm").rank(collection, run)
+    assert patterns_of(collection, found) == ["hlhlhlhl"]
+    assert found.scores.tobytes() == run.scores.tobytes()
+    assert found.spec["fair_rerank"] == {"lists": 1, "corrected": 1}
+    assert found.name == "fair-rerank(group=llm)"
+
+
+def test_documents_of_no_group_keep_their_places_and_lists_of_one_side_stay() -> None:
+    collection, run = labelled([".hh.ll", "hhh", "l.", "", "hlg.gl"])
+    found = FairReRank(group="llm").rank(collection, run)
+    assert patterns_of(collection, found) == [".hl.hl", "hhh", "l.", "", "hlg.gl"]
+    assert found.spec["fair_rerank"] == {"lists": 2, "corrected": 1}
+    assert patterns_of(collection, FairReRank(group="llm", k=3).rank(collection, run))[0] == ".hl"
+
+
+def test_a_document_that_the_collection_lacks_is_of_no_group() -> None:
+    collection, _ = labelled(["hhll"])
+    table = Run.from_frame(
+        run_of(collection, {"q0": {"d0-0": 4.0, "d0-1": 3.5, "d0-2": 2.0, "d0-3": 1.9}}).frame()[
+            ["query_id", "doc_id", "score"]
+        ]
+    )
+    strange = Run(table.queries, [0, 5], [0, 4, 1, 2, 3], [9, 8, 6, 5, 4.5], table.ids.append(table.ids[:1] + "x"))
+    found = FairReRank(group="llm").rank(collection, strange)
+    assert found.frame()["doc_id"].to_list() == ["d0-0", "d0-0x", "d0-2", "d0-1", "d0-3"]
+
+
+TIED = [[3.0] * 4 + [2.0] * 4]
+
+
+@pytest.mark.parametrize("pattern", ["hhllhhll", "llhhllhh", "hlhllhlh"])
+def test_ties_that_are_level_stay_ties(pattern: str) -> None:
+    collection, run = labelled([pattern], TIED)
+    assert same_bits(FairReRank(group="human").rank(collection, run), run)
+
+
+def test_ties_are_broken_where_a_side_needs_it_and_within_no_side() -> None:
+    collection, run = labelled(["hhhlllhl"], [[3.0] * 3 + [2.0] * 5])
+    found = patterns_of(collection, FairReRank(group="llm").rank(collection, run))
+    assert found == ["hlhlhlhl"]
+    collection, run = labelled(["llll", "hhll"], [[1.0] * 4, [1.0] * 4])
+    found = patterns_of(collection, FairReRank(group="llm", target=100.0).rank(collection, run))
+    assert found == ["[llll]", "[ll][hh]"]
+
+
+def test_ties_favour_nobody_whatever_ids_and_groups_are_called() -> None:
+    """Twins share their tie keys, so all depends on what the sides are called or on the order in which they come."""
+    rng = np.random.default_rng(2)
+    names = [("human", "llm"), ("z", "a")]
+    results = []
+    for first, second in names:
+        docs = [
+            {"id": f"{n if first == 'human' else 9 - n}{side}", "text": f"{n}", "source": side, "origin": f"o{n}"}
+            for n in rng.permutation(6).tolist()
+            for side in ((first, second) if rng.random() < 0.5 else (second, first))
+        ]
+        collection = collection_of(docs, {"q0": "a", "q1": "b", "q2": "c"}, {"q0": {docs[0]["id"]: 1}})
+        origin = dict(zip(collection.docs["id"], collection.docs["origin"], strict=True))
+        levels = {"q0": 2, "q1": 3, "q2": 6}
+        scores = {
+            query: {one["id"]: -float(int(one["origin"][1:]) // size) for one in docs} for query, size in levels.items()
+        }
+        found = FairReRank(group=first, target=20.0).rank(collection, run_of(collection, scores))
+        rows = found.frame().iter_rows()
+        results.append(sorted((query, score, origin[doc], doc.endswith(first)) for query, doc, _, score in rows))
+    assert results[0] == results[1]
+    assert len({row[:2] for row in results[0]}) > sum(6 // size for size in levels.values())
+
+
+def test_the_text_of_one_reads_back() -> None:
+    for one in (
+        FairReRank(group="human"),
+        FairReRank(method="fa-ir", group="a,b", target=-5.5, alpha=0.05, by="gender", k=10),
+        FairReRank(method="exposure", group="human", target=0.9, seed=3),
+    ):
+        assert ranker(repr(one)) == one
+
+
+def test_what_cannot_be_done_is_refused() -> None:
+    collection, run = labelled(["hhll"])
+    with refused("fair-rerank needs the group that shall not get too little: group=NAME (valid: human, llm)"):
+        ranker("fair-rerank").rank(collection, run)
+    with refused("unknown source 'people' (valid: human, llm)"):
+        ranker("fair-rerank(group=people)").rank(collection, run)
+    with refused("unknown method of fair-rerank 'greedy' (valid: det-const-sort, fa-ir, exposure)"):
+        ranker("fair-rerank(method=greedy)")
+    for target in ("101.0", "-100.5", "nan"):
+        with refused(f"fair-rerank: expected a target from -100 to 100 points, got {target}"):
+            ranker(f"fair-rerank(target={target})")
+    for target in ("-0.1", "inf", "nan"):
+        with refused(f"fair-rerank: expected a ratio of exposures of 0 or more as target, got {target}"):
+            ranker(f"fair-rerank(method=exposure,target={target})")
+    with refused("fair-rerank: expected alpha between 0 and 1, got 0.0"):
+        ranker("fair-rerank(method=fa-ir,alpha=0)")
+    with refused(
+        "fair-rerank(group=human) re-ranks candidates; put a ranker before it, "
+        "such as bm25@100>>fair-rerank(group=human)"
+    ):
+        FairReRank(group="human").rank(toy())
+    order = Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {"score_order": "rank", "ranker": "listed"})
+    with refused("fair-rerank(method=exposure,group=human) reads scores, and listed gives only an order"):
+        FairReRank(method="exposure", group="human").rank(collection, order)
+    assert FairReRank(group="llm").rank(collection, order).spec["score_order"] == "rank"

@@ -1,0 +1,154 @@
+"""Offsets: a planted tilt is found and taken away, also where lists show the best of each group only."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError
+from ranktilt.mitigation.offset import Offset, OffsetFit, fit_offset, quantile_gap
+from ranktilt.registry import ranker
+from ranktilt.run import Run
+from tests.mitigation.patterns import labelled, patterns_of, same_bits
+from tests.refusals import refused
+from tests.toy import collection_of
+
+TILT, QUERIES = 0.8, 40
+
+
+def simulated(n_human: int, n_llm: int, depth: int, *, seed: int, tilt: float = TILT) -> tuple[Collection, Run]:
+    """Lists cut at a depth: scores of a scale of each query's own, and a constant more for the LLM's documents."""
+    rng = np.random.default_rng(seed)
+    docs = [{"id": f"h{n}", "text": f"text {n}"} for n in range(n_human)]
+    docs += [{"id": f"l{n}", "text": f"note {n}", "source": "llm"} for n in range(n_llm)]
+    queries = {f"q{n}": f"words {n}" for n in range(QUERIES)}
+    collection = collection_of(docs, queries, {query: {"h0": 1} for query in queries})
+    scores = rng.gumbel(size=(QUERIES, n_human + n_llm)) * rng.uniform(0.5, 2, (QUERIES, 1)) + rng.normal(
+        size=(QUERIES, 1)
+    )
+    scores[:, n_human:] += tilt
+    rows = np.argsort(-scores, axis=1)[:, :depth]
+    values = np.take_along_axis(scores, rows, axis=1)
+    offsets = np.arange(QUERIES + 1) * rows.shape[1]
+    return collection, Run(tuple(queries), offsets, rows.ravel(), values.ravel(), collection.ids, {"ranker": "planted"})
+
+
+@pytest.mark.parametrize(("n_human", "n_llm", "depth"), [(100, 100, 30), (100, 100, 200), (150, 50, 60), (50, 100, 40)])
+def test_a_planted_tilt_is_found_within_its_interval(n_human: int, n_llm: int, depth: int) -> None:
+    inside, found = 0, list[float]()
+    for seed in range(20):
+        (one,) = fit_offset(*simulated(n_human, n_llm, depth, seed=seed)).offsets
+        inside += one.low <= -TILT <= one.high
+        found.append(one.value)
+        assert one.group == "llm"
+        assert one.low < one.value < one.high
+    assert inside >= 16
+    assert np.mean(found) == pytest.approx(-TILT, abs=0.05)
+
+
+def test_quantiles_of_a_cut_list_would_hide_the_tilt() -> None:
+    collection, run = simulated(100, 100, 30, seed=0)
+    (whole,), (listed,) = (fit_offset(collection, run, population=one).offsets for one in ("collection", "list"))
+    assert whole.value < -0.6
+    assert abs(listed.value) < 0.3
+    collection, run = simulated(100, 100, 200, seed=0)
+    (whole,), (listed,) = (fit_offset(collection, run, population=one).offsets for one in ("collection", "list"))
+    assert whole == listed
+
+
+def test_quantiles_are_counted_from_the_top() -> None:
+    one, two = np.array([9.0, 7, 5, 3, 1]), np.array([6.0, 2])
+    assert quantile_gap(one, two, 5, 2) == pytest.approx(
+        np.median([np.interp(0.75, range(5), one) - 6, np.interp(3.25, range(5), one) - 2])
+    )
+    assert quantile_gap(two, one, 2, 5) == -quantile_gap(one, two, 5, 2)
+    assert quantile_gap(one, one[:2], 5, 5) == 0
+    assert quantile_gap(one[:2], two, 5, 2) == pytest.approx(np.interp(0.75, range(2), one[:2]) - 6)
+    assert np.isnan(quantile_gap(one[:0], two, 5, 2))
+    assert np.isnan(quantile_gap(one[:1], two, 50, 2))
+
+
+def test_the_tilt_is_taken_away(tmp_path: Path) -> None:
+    collection, training = simulated(100, 100, 30, seed=1)
+    fit = fit_offset(collection, training)
+    fit.save(tmp_path / "offset.json")
+    _, run = simulated(100, 100, 200, seed=2)
+    llm = (collection.docs["source"] == "llm").to_numpy()
+
+    def gap(run: Run) -> float:
+        return float(run.scores[llm[run.docs]].mean() - run.scores[~llm[run.docs]].mean())
+
+    found = [
+        gap(Offset(fit=str(tmp_path / "offset.json"), strength=s).rank(collection, run)) for s in (0.0, 0.5, 1.0, 2.0)
+    ]
+    assert found == pytest.approx([gap(run) + s * fit.offsets[0].value for s in (0.0, 0.5, 1.0, 2.0)])
+    assert abs(found[2]) < 0.15
+
+
+def test_a_fit_reads_back_and_its_run_says_where_it_comes_from(tmp_path: Path) -> None:
+    collection, run = labelled(["hhhll.", "hlhlg"], [[9.0, 8.0, 6.0, 5.5, 3.0, 1.0], [4.0, 3.0, 2.5, 1.0, 0.5]])
+    fit = fit_offset(collection, run, queries=["q1"], population="list")
+    assert fit.queries == ("q1",)
+    assert [(one.group, one.queries) for one in fit.offsets] == [("gpt", 1), ("llm", 1)]
+    assert [one.value for one in fit.offsets] == [3.25 - 0.5, pytest.approx(np.median([4 - 3.0, 2.5 - 1.0]) + 0.0)]
+    assert fit.sentence == (
+        "Scores match those of human with +2.75 for gpt (95 % interval +2.75 to +2.75, 1 query) and +1.25 for llm "
+        "(95 % interval +1.25 to +1.25, 1 query)."
+    )
+    path = fit.save(tmp_path / "offset.json")
+    assert OffsetFit.load(path) == fit
+    one = Offset(fit=str(path))
+    assert ranker(repr(one)) == one
+    found = one.rank(collection, run)
+    assert found.spec["fitted_on"] == {"file": str(path), "queries": ["q1"]}
+    assert patterns_of(collection, found) == ["hhlhl.", "lhghl"]
+    assert same_bits(Offset(fit=str(path), strength=0).rank(collection, run), run)
+    turned = fit_offset(collection, run, queries=["q1"], population="list", reference="llm")
+    assert [one.group for one in turned.offsets] == ["human", "gpt"]
+    assert turned.offsets[0].value == -1.25
+    assert turned.sentence.startswith("Scores match those of llm with −1.25 for human (95 % interval −1.25 to −1.25")
+
+
+def test_what_cannot_be_fitted_is_refused() -> None:
+    collection, run = labelled(["hhll", "hhl", "hg"])
+    none = Run((), [0], [], [], collection.ids)
+    with refused("no queries to fit on: the run has none"):
+        fit_offset(collection, none)
+    with refused("no queries to fit on: none was given"):
+        fit_offset(collection, run, queries=[])
+    with refused("no list of query 'q9' to fit on in run"):
+        fit_offset(collection, run, queries=["q1", "q9"])
+    with refused("unknown source 'people' (valid: human, gpt, llm)"):
+        fit_offset(collection, run, reference="people")
+    with refused("no offset for gpt: no list of the 2 queries to fit on lets it be compared with human"):
+        fit_offset(collection, run, queries=["q0", "q1"])
+    with refused("unknown population 'lists'; did you mean 'list'? (valid: collection, list)"):
+        fit_offset(collection, run, population="lists")
+    order = Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {"score_order": "rank", "ranker": "listed"})
+    with refused("an offset is fitted to scores, and listed gives only an order"):
+        fit_offset(collection, order)
+
+
+def test_a_fit_that_does_not_belong_is_refused(tmp_path: Path) -> None:
+    collection, run = labelled(["hhll", "hlhl"], [[4.0, 3.5, 2.0, 1.0]] * 2)
+    path = fit_offset(collection, run).save(tmp_path / "offset.json")
+    with refused("offset needs what was fitted: offset(fit=FILE), as ranktilt level writes it"):
+        Offset().rank(collection, run)
+    for strength in ("2.5", "-1.0", "nan"):
+        with refused(f"offset: expected a strength from 0 to 2, got {strength}"):
+            ranker(f"offset(strength={strength})")
+    with refused(f"{path}: was fitted to groups of 'source', not of 'length:2': say by=source", DataError):
+        Offset(fit=str(path), by="length:2").rank(*labelled(["hhll"]))
+    other, run_of_other = labelled(["hglh"], [[4.0, 3.5, 2.0, 1.0]])
+    with refused(f"{path}: was fitted to human and llm; here is gpt too", DataError):
+        Offset(fit=str(path)).rank(other, run_of_other)
+    order = Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {"score_order": "rank", "ranker": "listed"})
+    with refused(f"{Offset(fit=str(path))!r} reads scores, and listed gives only an order"):
+        Offset(fit=str(path)).rank(collection, order)
+    content = json.loads(path.read_text())
+    del content["offsets"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match="is not a whole offset fit"):
+        Offset(fit=str(path)).rank(collection, run)

@@ -1,0 +1,213 @@
+"""A direction that sources differ in is removed from documents, without reading them anew."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from ranktilt import Collection, Run, ranker
+from ranktilt.errors import DataError
+from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt.mitigation.projection import fit_direction, relevant_origins
+from ranktilt.rankers.dense.direction import Direction
+from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.dense.search import score_pairs, search, unit
+from ranktilt.rankers.lexical.bm25 import TFIDF
+from ranktilt.statistics.permutation import sign_flip_length_p, sign_flip_p
+from tests.mitigation.worded import judged, worded
+from tests.rankers.dense.test_search import Held, drawn
+from tests.rankers.tiny import tiny_model
+from tests.refusals import refused
+from tests.toy import collection_of
+
+SPEC = {
+    "model": "dense:some", "fingerprint": "abc", "cosine": True, "reference": "human", "source": "llm", "twins": 2,
+    "left_out": 0, "length": 0.25, "random_length": 0.125, "p": 0.0009990,
+}  # fmt: skip
+
+
+def direction(size: int = 8, seed: int = 3) -> Direction:
+    vector = np.random.default_rng(seed).standard_normal(size)
+    return Direction(vector / np.linalg.norm(vector), SPEC, ("o1", "o2"))
+
+
+def explicit(documents: npt.NDArray[np.float32], along: Direction, strength: float) -> npt.NDArray[np.float64]:
+    """v − s(v·u)u, row by row in Python."""
+    rows = documents.astype(np.float64)
+    return np.array([row - strength * float(row @ along.vector) * along.vector for row in rows])
+
+
+def test_nothing_is_left_along_the_direction() -> None:
+    along, vectors = direction(384), unit(drawn(50, 384))
+    removed = along.remove(vectors)
+    assert np.abs(removed @ along.vector).max() < 1e-6
+    assert along.remove(vectors, 0.25) @ along.vector == pytest.approx(0.75 * (vectors @ along.vector), abs=1e-6)
+    assert removed == pytest.approx(explicit(vectors, along, 1.0), abs=1e-6)
+    across = drawn(1, 384)[0] - (drawn(1, 384)[0] @ along.vector) * along.vector
+    assert removed @ across == pytest.approx(vectors @ across, abs=1e-5)
+
+
+@pytest.mark.parametrize("cosine", [True, False])
+@pytest.mark.parametrize("memory", [None, 1])
+def test_scores_are_those_of_projected_documents(cosine: bool, memory: int | None) -> None:
+    queries, documents, along = drawn(5, 8, 1), drawn(40, 8, 2), direction()
+
+    def project(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        return along.remove(vectors, 0.7)
+
+    with limited(MemoryLimits(memory)):
+        found = list(search(queries, Held(documents), 6, cosine=cosine, label="", project=project))
+    sides = (unit(queries), unit(documents)) if cosine else (queries, documents)
+    expected = sides[0].astype(np.float64) @ explicit(sides[1], along, 0.7).T
+    for (rows, scores), every in zip(found, expected, strict=True):
+        assert sorted(rows) == sorted(np.argsort(-every)[:6])
+        assert scores == pytest.approx(every[rows], abs=1e-6)
+        query = np.full(6, np.flatnonzero((expected == every).all(axis=1))[0])
+        again = score_pairs(queries, Held(documents), query, rows, cosine=cosine, project=project)
+        assert again.tobytes() == scores.tobytes()
+
+
+def test_the_signs_of_twins_are_turned() -> None:
+    rng = np.random.default_rng(0)
+    few = rng.standard_normal((9, 3)) + 0.4
+    signs = 1 - 2 * ((np.arange(512)[:, None] >> np.arange(9)) & 1)
+    lengths = np.linalg.norm(signs @ few, axis=1)
+    assert sign_flip_length_p(few) == np.mean(lengths >= np.linalg.norm(few.sum(axis=0)) - 1e-9)
+    line = rng.standard_normal(60) + 0.3
+    assert sign_flip_length_p(line[:, None], resamples=500) == sign_flip_p(line, resamples=500)
+    assert sign_flip_length_p(rng.standard_normal((80, 20)) + 1) == 1 / 1001
+    null = [sign_flip_length_p(rng.standard_normal((30, 5)), resamples=199, seed=s) for s in range(200)]
+    assert 0.01 <= np.mean(np.array(null) <= 0.05) <= 0.1
+    assert sign_flip_length_p(np.zeros((20, 3))) == 1
+
+
+def test_a_direction_is_read_back(tmp_path: Path) -> None:
+    kept = direction()
+    found = Direction.load(kept.save(tmp_path / "direction.npz"))
+    assert found.vector.tobytes() == kept.vector.tobytes()
+    assert (found.spec, found.origins) == (kept.spec, kept.origins)
+    assert found.sentence == (
+        "projection: direction of llm from human by dense:some, over 2 twins; their mean difference has length 0.25, "
+        "with random signs 0.125 (p < .001)"
+    )
+    assert replace(found, spec={**SPEC, "p": 0.3}).sentence.endswith("(p = .300)")
+
+
+def test_files_that_hold_no_direction_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "direction.npz"
+    pickled = np.array([{"a": 1}], dtype=object)
+    broken: list[Any] = [{"vector": pickled}, {"vector": np.ones(3)}, {"vector": np.ones((1, 1)), "spec": "{}"}]
+    for held in broken:
+        np.savez(file, **held)
+        with refused(f"{file}: expected a direction as ranktilt level writes it", DataError):
+            Direction.load(file)
+    replace(direction(), vector=np.full(8, 2.0)).save(file)
+    with refused(f"{file}: expected a direction as ranktilt level writes it", DataError):
+        Direction.load(file)
+    file.write_bytes(b"no archive")
+    with refused(f"{file}: expected a direction as ranktilt level writes it", DataError):
+        Direction.load(file)
+    with refused("a direction of 8 numbers, by dense:some, fits no vectors of 4"):
+        direction().remove(drawn(2, 4))
+
+
+def test_options_that_say_nothing_are_refused() -> None:
+    with refused("dense: expected project_strength between 0 and 1, got 1.5"):
+        Dense("minilm", project="u.npz", project_strength=1.5)
+    with refused("dense: project_strength needs a direction: project=FILE"):
+        Dense("minilm", project_strength=0.5)
+    assert repr(ranker("dense:minilm(project=u.npz,project_strength=0.5)@10")) == (
+        "dense:minilm(project=u.npz,project_strength=0.5)@10"
+    )
+
+
+@pytest.fixture(scope="module")
+def texts() -> Collection:
+    return worded(20)
+
+
+def vectors(dense: Dense, collection: Collection) -> npt.NDArray[np.float32]:
+    """Vectors of all documents, as the model gives them."""
+    stored, row = dense.encoder.encode(collection.texts().to_list(), "document", "")
+    return stored.take(row)
+
+
+def bits(run: Run) -> tuple[bytes, bytes]:
+    return run.docs.tobytes(), run.scores.tobytes()
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_a_direction_is_the_mean_difference_of_twins(tiny: Path, texts: Collection, similarity: str) -> None:
+    dense = Dense(str(tiny), similarity=similarity)
+    left = relevant_origins(texts, ["q4", "q5"])
+    assert left == {f"o{n}" for n in (4, 5, 6, 7)}
+    found = fit_direction(texts, dense, source="llm", leave_out=left)
+    every = vectors(dense, texts)
+    every = unit(every) if similarity == "cosine" else every
+    row = {name: n for n, name in enumerate(texts.ids)}
+    kept = [n for n in range(20) if f"o{n}" not in left]
+    mean = np.mean([every[row[f"{n}-llm"]] - every[row[f"{n}-human"]] for n in kept], axis=0)
+    assert found.vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+    assert found.spec["length"] == pytest.approx(np.linalg.norm(mean), rel=1e-5)
+    assert (found.spec["twins"], found.spec["left_out"], len(found.origins)) == (16, 4, 16)
+    assert found.spec["p"] < 0.01
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_a_search_without_the_direction(tiny: Path, texts: Collection, similarity: str, tmp_path: Path) -> None:
+    dense = Dense(str(tiny), similarity=similarity, k=9)
+    along = fit_direction(texts, dense, source="llm")
+    file = str(along.save(tmp_path / "u.npz"))
+    plain = dense.rank(texts)
+    assert bits(replace(dense, project=file, project_strength=0.0).rank(texts)) == bits(plain)
+    removing = replace(dense, project=file)
+    run = removing.rank(texts)
+    stored, row = dense.encoder.encode(texts.judged["text"].to_list(), "query", "")
+    queries, documents = stored.take(row), vectors(dense, texts)
+    if similarity == "cosine":
+        queries, documents = unit(queries), unit(documents)
+    expected = queries.astype(np.float64) @ explicit(documents, along, 1.0).T
+    query = run.entry_queries
+    assert run.scores == pytest.approx(expected[query, run.docs], rel=1e-4, abs=1e-5)
+    assert bits(run) != bits(plain)
+    again = removing.rank(texts, run)
+    assert bits(again) == bits(run)
+    assert run.spec["fitted_on"] == again.spec["fitted_on"] == {"file": file, "queries": list(texts.judged["id"])}
+    assert run.spec["direction"] == dict(along.spec)
+
+
+@pytest.mark.neural
+def test_queries_of_other_origins_are_not_learned_from(tiny: Path, texts: Collection, tmp_path: Path) -> None:
+    test = judged(texts, ["q4", "q5"])
+    along = fit_direction(texts, Dense(str(tiny)), source="llm", leave_out=relevant_origins(test, ["q4", "q5"]))
+    file = along.save(tmp_path / "u.npz")
+    run = Dense(str(tiny), project=str(file)).rank(test)
+    assert run.spec["fitted_on"]["queries"] == []
+    candidates = TFIDF(k=5).rank(texts)
+    both = Dense(str(tiny), project=str(file)).rank(texts, candidates)
+    assert both.spec["fitted_on"]["queries"] == [q for q in texts.judged["id"] if q not in ("q4", "q5")]
+
+
+@pytest.mark.neural
+def test_what_gives_no_direction_is_refused(tiny: Path, texts: Collection, tmp_path: Path) -> None:
+    dense = Dense(str(tiny))
+    lone = collection_of([{"id": s, "text": "x y", "source": s, "origin": s} for s in ("human", "llm")], {}, {})
+    with refused("a projection needs twins: no document of 'llm' shares its origin with one of 'human'"):
+        fit_direction(lone, dense, source="llm")
+    with refused("a projection needs twins to learn from, and all 20 are left out"):
+        fit_direction(texts, dense, source="llm", leave_out=texts.docs["origin"])
+    same = [{"id": s, "text": "x y", "source": s, "origin": "o"} for s in ("human", "llm")]
+    with refused("a projection needs a direction, and the vectors of 1 twin of human and llm do not differ on average"):
+        fit_direction(collection_of(same, {}, {}), dense, source="llm")
+    file = str(fit_direction(texts, dense, source="llm").save(tmp_path / "u.npz"))
+    other = tiny_model(tmp_path / "other", seed=1)
+    start = f"{file} is a direction of {dense!r}; the vectors of"
+    with refused(f"{start} dense:{other} are others"):
+        Dense(str(other), project=file).check()
+    with refused(f"{start} dense:{tiny}(similarity=dot) are others"):
+        Dense(str(tiny), similarity="dot", project=file).check()

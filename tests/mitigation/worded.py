@@ -1,0 +1,66 @@
+"""Human texts of rare words and their twins of common ones, and a ranker whose scores depend on how rare words are."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from ranktilt import Collection, Ranker, Run
+from ranktilt.mitigation.causal import perplexities
+from ranktilt.probes.perplexity import PerplexityProbe
+from ranktilt.rankers.base import cut
+from tests.toy import collection_of
+
+FIT = {"reference": "human", "perplexity": PerplexityProbe().options}
+RARE, COMMON = [f"rare{n}" for n in range(60)], [f"common{n}" for n in range(6)]
+
+
+def worded(origins: int = 30, *, common: float = 0.7) -> Collection:
+    """Each query has three relevant origins, and both of their versions are relevant."""
+    rng = np.random.default_rng(0)
+    docs = []
+    for n in range(origins):
+        words = rng.choice(RARE, 20)
+        plain = np.where(rng.random(20) < common, rng.choice(COMMON, 20), words)
+        for source, some in (("human", words), ("llm", plain)):
+            mixed = np.where(rng.random(20) < 0.3, rng.choice(COMMON, 20), some) if source == "human" else some
+            docs.append({"id": f"{n}-{source}", "text": " ".join(mixed), "source": source, "origin": f"o{n}"})
+    queries = {f"q{n}": docs[2 * n]["text"] for n in range(origins)}
+    qrels = {
+        f"q{n}": {f"{(n + i) % origins}-{source}": 1 for i in range(3) for source in ("human", "llm")}
+        for n in range(origins)
+    }
+    return collection_of(docs, queries, qrels)
+
+
+def perplexity(collection: Collection) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Log perplexity of every document."""
+    return perplexities(collection, np.arange(collection.docs.height), FIT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planted(Ranker):
+    """Scores a document by β · log perplexity and noise; searches, or scores candidates."""
+
+    name: ClassVar[str] = "planted"
+    beta: float = -0.5
+    noise: float = 0.1
+    k: int | None = None
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Score everything, or the candidates; see `Ranker.rank`."""
+        names = list(collection.judged["id"]) if run is None else list(run.queries)
+        every, values = np.arange(collection.docs.height), np.nan_to_num(perplexity(collection))
+        found = []
+        for number, name in enumerate(names):
+            docs = every if run is None else run.docs[run.offsets[number] : run.offsets[number + 1]].astype(np.int64)
+            drawn = np.random.default_rng([1, int(name[1:])]).normal(0, 1, len(every))
+            found.append((docs, (self.beta * values + self.noise * drawn)[docs]))
+        parts = cut(found, collection.tie_keys(), self.k)
+        return Run(tuple(names), *parts, collection.ids, {"ranker": repr(self)})
+
+
+def judged(collection: Collection, queries: list[str]) -> Collection:
+    """The judgments of some queries only."""
+    return Collection(collection.docs, collection.queries, collection.qrels.filter(pl.col("query_id").is_in(queries)))
