@@ -12,19 +12,18 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import generate
 from common import arguments, machine, nfcorpus, publish, say, seconds, table, target
 
 import ranktilt as rt
-from ranktilt.planning.experiments import RankerSteps, load_experiments, text_bytes
-from ranktilt.planning.measuring import Stopwatch, measured_once
-from ranktilt.planning.result import Amount, CostPlan, Measurement
-from ranktilt.planning.sample import sample
+from ranktilt.planning.plan import Amount, CostPlan
+from ranktilt.planning.step_costs import Measurement, RankerSteps, Stopwatch, loading, sample
 from ranktilt.rankers.lexical.index import LARGE
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars", "torch", "sentence-transformers")
-TENFOLD, FOLDS, LEAST, MOST_OFF = 10, 3, 1.0, 20.0
+TENFOLD, FOLDS, LEAST, MOST_OFF = 10, 3, 1.0, 25.0
 BUDGET = 60.0
 QUANTITIES = {"seconds": "wall time", "processor": "processor time"}
 
@@ -46,18 +45,12 @@ def cases(given: argparse.Namespace) -> Iterator[tuple[str, str, rt.Collection]]
 
 def measured(collection: rt.Collection, ranker: str, seed: int) -> dict[str, Measurement]:
     """Each step on the whole collection."""
-    size, watch = (collection.docs.height, collection.judged.height), Stopwatch()
-    work = RankerSteps(rt.ranker(ranker), size[0])
-    loading = load_experiments(collection, size[0], large=text_bytes(collection) >= LARGE)
-    for one in (*loading, *work.experiments(collection)):
-        if not one.repeats:
-            measured_once(one, collection, size, watch, seed=seed)
-    found = dict[str, Measurement]()
-    for step in {row.step for row in watch.measurements}:
-        some = [row for row in watch.measurements if row.step == step and row.documents == size[0]]
-        middle = {name: statistics.median(getattr(row, name) for row in some) for name in QUANTITIES}
-        found[step] = some[0]._replace(**middle)
-    return found
+    documents, watch = collection.docs.height, Stopwatch()
+    large = int(collection.texts().str.len_bytes().sum()) >= LARGE
+    work = RankerSteps(rt.ranker(ranker))
+    for one in (loading(collection, documents, large=large), *work.experiments(collection, documents)):
+        replace(one, queries=collection.judged.height).once(1.0, 1, watch, seed=seed)
+    return {row.step: row for row in watch.measurements}
 
 
 def folds(

@@ -19,8 +19,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_options_reach_the_plan(cli: Cli, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.planning.experiments.audit", lambda *_, **__: None)  # it takes longest
-    monkeypatch.setattr("ranktilt.planning.measuring._PASSES", 1)
+    monkeypatch.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)  # it takes longest
     size = ("--documents", "8.8M", "--queries", "7k", "--machines", "4", "--seconds", "1", "--seed", "2")
     page, llm = tmp_path / "p.html", ("-r", "bm25@20>>listwise:openai:gpt-4o-mini", "--llm-price", "0.15,0.60")
     code, out, _ = cli("plan", folder, *size, *llm, "--json", "-", "-o", page)

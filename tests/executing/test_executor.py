@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra
-from ranktilt.executing.executor import Executor, LocalExecutor, Portable, _rebuilt, executor, run_on
+from ranktilt.executing.executor import Executor, LocalExecutor, Portable, _rebuilt, executor
+from ranktilt.executing.run_on import run_on
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.transformers import Transformers
 from ranktilt.models.encoder import Encoder

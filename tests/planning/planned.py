@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ranktilt.collection import Collection
-from ranktilt.planning.result import Amount, CostPlan, Measurement, PlannedStep
+from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
+from ranktilt.planning.step_costs import Measurement
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 
 UNKNOWN = Amount(math.nan, math.nan, math.nan)

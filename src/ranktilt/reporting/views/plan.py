@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from ranktilt.llm.estimate import duration
-from ranktilt.planning.result import Amount, CostPlan, PlannedStep
+from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
 from ranktilt.reporting.document import TEXT, Cell, Column, Document, Row, Section, Sentence, Table
 from ranktilt.reporting.numbers import DASH, count, decimal, size
 from ranktilt.reporting.views.provenance import folder, provenance
