@@ -27,7 +27,10 @@ class Clock:
         """Return its time."""
         return cls.now
 
-    process_time = perf_counter
+    @classmethod
+    def process_time(cls) -> float:
+        """Return half of it: others use the machine, too."""
+        return cls.now / 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -231,18 +231,15 @@ def plan(
     asked = documents or collection.docs.height, queries or collection.judged.height
     scale = _Scale(*asked, round(asked[0] * share), machines, llm_price, seed)
     total, works = asked[0] + scale.rewrites, [RankerSteps(one) for one in rankers]
+    large = sum(collection.texts().str.len_bytes().to_list()) / collection.docs.height * total >= LARGE
     watch = Stopwatch(float(ranked.docs.estimated_size() + ranked.queries.estimated_size()))
-    size = sum(collection.texts().str.len_bytes().to_list()) / collection.docs.height * total
-    with limited(MemoryLimits(index_files_from=0 if size >= LARGE else None)):  # as it will be done
-        experiments = [loading(ranked, total, large=size >= LARGE), *([prompts] if prompts else [])]
+    with limited(MemoryLimits(index_files_from=0 if large else None)):  # as it will be done
+        experiments = [loading(ranked, total, large=large), *([prompts] if prompts else [])]
         experiments += [one for work in works for one in work.experiments(ranked, total)]
         _measure(experiments, watch, seconds, seed)
-    steps = {LOAD.key: LOAD} if prompts is None else {REWRITE.key: REWRITE, LOAD.key: LOAD}
-    found = {key: _expected(step, scale, None, watch.measurements) for key, step in steps.items()}
-    for work in works:
-        for step in work.steps():
-            if steps.setdefault(step.key, step) is step:
-                found[step.key] = _expected(step, scale, work, watch.measurements)
+    each = (*([REWRITE] if prompts else []), LOAD, *(step for work in works for step in work.steps))
+    steps = {step.key: step for step in each}  # what rankers share counts once
+    found = {key: _expected(step, scale, watch.measurements) for key, step in steps.items()}
     return CostPlan(
         {"rankers": [repr(one) for one in rankers], "llm": None if model is None else model.name, "price": llm_price,
          "seconds": seconds, "seed": seed, "machine": _machine(), **audit_provenance(collection, [])},
@@ -250,7 +247,7 @@ def plan(
         tuple(_planned(step, found[key], scale) for key, step in steps.items()),
         _planned(Step("", "total", ()), _total(list(found.values())), scale),
         tuple(watch.measurements),
-        tuple(_notes(collection, scale, works, model)),
+        tuple(_notes(collection, scale, model)),
     )  # fmt: skip
 
 
@@ -285,16 +282,17 @@ def _terms(names: Sequence[str], documents: float, queries: float, results: floa
     return [1.0, *(of[name] for name in names)]
 
 
-def _expected(
-    step: Step, scale: _Scale, work: RankerSteps | None, measured: Sequence[Measurement]
-) -> dict[str, _Estimate]:
+def _expected(step: Step, scale: _Scale, measured: Sequence[Measurement]) -> dict[str, _Estimate]:
     """What a step would cost, a quantity at a time; rewrites are loaded and ranked as the documents are."""
+    measured = _paced([row for row in measured if row.step == step.key])
     documents = scale.documents if step is REWRITE else scale.documents + scale.rewrites
-    results = work.results(documents, scale.queries, step.depth) if work is not None and step.depth else 0.0
+    most = max(measured, key=lambda row: (row.documents, row.queries))
+    # Lists grow as the documents do, up to a depth.
+    results = scale.queries * min(most.results / most.queries * documents / most.documents, step.depth)
     found = dict[str, _Estimate]()
     for number, quantity in enumerate(QUANTITIES):
         names = step.terms_of(quantity)
-        rows = [row for row in measured if row.step == step.key and np.isfinite(getattr(row, quantity))]
+        rows = [row for row in measured if np.isfinite(getattr(row, quantity))]
         if not rows:
             found[quantity] = _NOTHING
             continue
@@ -310,11 +308,18 @@ def _expected(
         # What is done batch by batch grows as the batches do, however far.
         value, draws = fit.value(shared), fit.drawn(shared, 1.0 if step.batched else factor)
         if quantity == "memory" and step.name == "search":
-            most = memory_limit() + float(fit.coefficients[0])
-            value, draws = min(value, most), np.minimum(draws, most)
+            limit = memory_limit() + float(fit.coefficients[0])
+            value, draws = min(value, limit), np.minimum(draws, limit)
         grows = ("fixed", *names)[int(np.argmax(fit.coefficients * whole))]
         found[quantity] = _Estimate(value, draws, factor, grows)
     return found
+
+
+def _paced(rows: Sequence[Measurement]) -> Sequence[Measurement]:
+    """Times as the processors' at the pace of the larger samples: others who use the machine disturb those less."""
+    larger = rows[len(rows) // 2 :]
+    pace = sum(row.seconds for row in larger) / max(sum(row.processor for row in larger), 1e-9)
+    return rows if math.isnan(pace) else [row._replace(seconds=row.processor * pace) for row in rows]
 
 
 def _total(steps: Sequence[dict[str, _Estimate]]) -> dict[str, _Estimate]:
@@ -347,7 +352,7 @@ def _machine() -> dict[str, object]:
     return {"processor": platform.machine(), "cores": processors(), "memory": available_memory()}
 
 
-def _notes(collection: Collection, scale: _Scale, works: Sequence[RankerSteps], model: LLM | None) -> Iterator[str]:
+def _notes(collection: Collection, scale: _Scale, model: LLM | None) -> Iterator[str]:
     """What the model leaves out, where it matters."""
     yield (
         "Not counted: starting Python, importing libraries, fetching models and collections. Disks and networks slower "
@@ -360,11 +365,6 @@ def _notes(collection: Collection, scale: _Scale, works: Sequence[RankerSteps], 
         )
     if model is not None:
         yield f"Tokens of {model.name} are {counting(model).how}; its time is assumed, and retries are not counted."
-    shallow = [repr(one.first) for one in works if one.first.depth > collection.docs.height]
-    if shallow and scale.documents > collection.docs.height:
-        yield (
-            f"The sample holds fewer documents than {shallow[0]} returns; what a search of more takes is known badly."
-        )
     times = (scale.documents + scale.rewrites) / collection.docs.height
     if times > _CLOSE:
         yield (

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ from ranktilt.rankers.replay import Replay
 DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × queries", "results"
 PLANNED = "planned rewrites"
 """The source of documents that stand in for rewrites."""
-_COPIES, _QUERIES, _NUMBERS, _CANDIDATES, _REWRITTEN = 16, 500, 1 << 26, 20_000, 4_000
+_COPIES, _QUERIES, _NUMBERS, _CANDIDATES, _REWRITTEN = 64, 500, 1 << 26, 20_000, 4_000
 """At most: copies of a document in a sample, queries where no model computes, numbers of pretended vectors, documents
 among which candidates of a re-ranker are found, and documents whose prompts are counted."""
 _SMALLEST, _SIZES, _REPEATS, _FEWER_QUERIES = 64, 3, 3, 4
@@ -322,7 +322,7 @@ class RankerSteps:
     """What a ranker does; each of its stages computes on this machine, or can be rehearsed without asking anything."""
 
     def __init__(self, ranker: Ranker) -> None:
-        self._name, stages = repr(ranker), stages_of(ranker)
+        self._name, stages = repr(ranker), list[Any](stages_of(ranker))
         for stage in stages:
             asks = isinstance(stage, Dense) and not isinstance(stage.encoder, Encoder)
             if isinstance(stage, LiveEngine | Replay) or asks:
@@ -334,27 +334,24 @@ class RankerSteps:
                 stage.check()
         if not isinstance(stages[0], FirstStage):
             raise UserError(f"{ranker!r}: no stage searches; put one first, such as bm25@100>>{ranker!r}")
-        self.first: Any = stages[0]
-        self._later: tuple[Any, ...] = stages[1:]
-        self._lengths: tuple[int, Any] = (0, np.zeros(1))
-        """Documents of the largest sample, and the results of each query of the first stage's run over them."""
-
-    def _depth(self, stages: int) -> int:
-        """Results of a query, at most, after so many stages."""
-        return int(min([self.first.depth, *(one.k for one in self._later[: stages - 1] if one.k)]))
-
-    def steps(self) -> Iterator[Step]:
+        self._first: Any = stages[0]
+        self._later = stages[1:]
+        depths = [self._first.depth]
+        for stage in self._later:
+            depths.append(min(depths[-1], stage.k or depths[-1]))
+        self._prepared = self._preparation()
+        self._search = Step(repr(self._first), "search", (DOCUMENTS, PRODUCT, RESULTS), True, depths[0])
+        self._reranked = [
+            Step(self._name, f"re-rank: {stage!r}", (RESULTS,), True, depth, True)
+            for stage, depth in zip(self._later, depths, strict=False)
+        ]
+        self._audited = Step(self._name, "audit, run saved", (DOCUMENTS, QUERIES, RESULTS), depth=depths[-1])
+        self.steps = (*self._prepared, self._search, *self._reranked, self._audited)
         """In the order of the work."""
-        yield from self._prepared
-        yield self._search
-        for number in range(len(self._later)):
-            yield self._reranked(number)
-        yield self._audited
 
-    @property
-    def _prepared(self) -> tuple[Step, ...]:
+    def _preparation(self) -> tuple[Step, ...]:
         """What is done before a search; the same for rankers that share it."""
-        first = self.first
+        first = self._first
         if isinstance(first, Lexical):
             of = "" if first.text == "title+text" else f", {first.text}"
             return (Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS,), True),)
@@ -364,35 +361,18 @@ class RankerSteps:
             return documents, Step(name, "encode queries", (QUERIES,), spreads=True, batched=True)
         return (Step(repr(first), "prepare documents", (DOCUMENTS,), True),)
 
-    @property
-    def _search(self) -> Step:
-        return Step(repr(self.first), "search", (DOCUMENTS, PRODUCT, RESULTS), True, self.first.depth)
-
-    def _reranked(self, number: int) -> Step:
-        return Step(self._name, f"re-rank: {self._later[number]!r}", (RESULTS,), True, self._depth(number + 1), True)
-
-    @property
-    def _audited(self) -> Step:
-        depth = self._depth(len(self._later) + 1)
-        return Step(self._name, "audit, run saved", (DOCUMENTS, QUERIES, RESULTS), depth=depth)
-
-    def results(self, documents: int, queries: int, depth: int) -> float:
-        """Results of so many queries over so many documents, as the lists of the largest sample would grow."""
-        sampled, lengths = self._lengths
-        return float(np.minimum(lengths * (documents / sampled), depth).mean()) * queries
-
     def experiments(self, collection: Collection, planned: int) -> Iterator[Experiment]:
         """The quick one first."""
         documents, queries = collection.docs.height, collection.judged.height
         most = min(planned, _COPIES * documents)
-        if isinstance(self.first, Dense):
+        if isinstance(self._first, Dense):
             most = min(most, _NUMBERS // self._width)
         yield Experiment(
             f"{self._name}: search and audit", self._measure_search, collection, most, min(queries, _QUERIES)
         )
-        if isinstance(self.first, Dense):
+        if isinstance(self._first, Dense):
             encode = self._measure_encoding
-            yield Experiment(f"{self.first!r}: encoding", encode, collection, documents, queries, slow=True)
+            yield Experiment(f"{self._first!r}: encoding", encode, collection, documents, queries, slow=True)
         for number, stage in enumerate(self._later):
             yield Experiment(
                 f"{self._name}: {stage!r}", partial(self._measure_stage, number), collection,
@@ -401,7 +381,7 @@ class RankerSteps:
 
     def _measure_search(self, given: Collection, watch: Stopwatch) -> None:
         """Index, search and audit; where a model encodes, over random vectors."""
-        first, depth = replace(self.first), self._audited.depth
+        first, depth = replace(self._first), self._audited.depth
         if isinstance(first, Dense):
             self._pretend_vectors(first, given)
         else:
@@ -410,8 +390,6 @@ class RankerSteps:
         with watch(self._search.key, given) as usage:
             run = first.rank(given)
             usage.results = len(run.docs)
-        if given.docs.height >= self._lengths[0]:
-            self._lengths = given.docs.height, np.diff(run.offsets)
         if depth < first.depth:
             run = replace(first, k=depth).rank(given)
         with watch(self._audited.key, given) as usage:
@@ -430,25 +408,24 @@ class RankerSteps:
             cache.put(keys, rng.normal(size=(len(keys), self._width)).astype(np.float32))
         stage.rank(given.only_queries(given.judged["id"][:1]))  # tokens are counted: a part of encoding
 
-    @property
+    @cached_property
     def _width(self) -> int:
-        if not hasattr(self, "_vector_width"):
-            self._vector_width = self.first.encoder.encode(["a text"], "query", "")[0].shape[1]
-        return int(self._vector_width)
+        return int(self._first.encoder.encode(["a text"], "query", "")[0].shape[1])
 
     def _measure_encoding(self, given: Collection, watch: Stopwatch) -> None:
-        stage, (documents, queries) = replace(self.first), self._prepared
+        stage, (documents, queries) = replace(self._first), self._prepared
         with watch(documents.key, given):
             stage.encoder.encode(given.texts(stage.text).to_list(), "document", "")
         with watch(queries.key, given):
             stage.encoder.encode(stage.read_queries(given.judged["text"]).to_list(), "query", "")
 
     def _measure_stage(self, number: int, given: Collection, watch: Stopwatch) -> None:
-        first, stage = replace(self.first, k=self._depth(number + 1)), replace(self._later[number])
+        step, stage = self._reranked[number], replace(self._later[number])
+        first = replace(self._first, k=step.depth)
         if isinstance(first, Dense):
             self._pretend_vectors(first, given)
         run = first.rank(given)
-        with watch(self._reranked(number).key, given) as usage:
+        with watch(step.key, given) as usage:
             usage.results = len(run.docs)
             if isinstance(stage, LLMRanker):
                 _, rehearsal = stage.rehearse(given, run)
