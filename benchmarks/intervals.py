@@ -1,7 +1,7 @@
 """Coverage, power and level: intervals, detectable effects and tests where the right answer is known.
 
 Coverage: simulated collections of 50 and of 300 queries, drawn with replacement from a population of rankings whose own
-values are therefore exactly the true ones (`ranktilt.auditing.calibration.simulation`).
+values are therefore exactly the true ones (`simulated_rankings.py`).
 Values and intervals come from the functions
 that an audit calls. An interval that claims 95 % should hold the true value in 93–97 % of 2,000 collections.
 
@@ -59,7 +59,7 @@ MEASURES = ("nDCG@1", "nDCG@3", "AP@5", "nDCG@10")
 
 def section(plan: Plan, seed: int) -> str:
     """Simulate, count, and write the table."""
-    from ranktilt.auditing.calibration.simulation import coverage, population
+    from simulated_rankings import coverage, population
 
     watch = Watch()
     say(f"simulating {plan.population:,} queries")

@@ -40,11 +40,8 @@ from ranktilt.errors import UserError
 from ranktilt.generation.manifest import earlier, manifest, require_ours
 from ranktilt.generation.templates import template
 from ranktilt.generation.triples import TripleRules, triples
-from ranktilt.io.journal import JSONL, Journal
 from ranktilt.io.parquet import read_judgments, read_parquet
 from ranktilt.io.qrels import read_qrels
-from ranktilt.llm.base import Answer
-from ranktilt.llm.journal import JournalRecord
 from ranktilt.probes.validation import validate
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.reload import Opened
@@ -69,7 +66,7 @@ VALUES = [
 ]  # fmt: skip
 NAMES = [
     "beir", "cocktail", "qrels", "trec", "json run", "sidecar", "labels tsv", "labels csv", "labels parquet",
-    "rows parquet", "judgments", "audit", "validation", "study", "cells", "manifest", "output", "prompt", "journal",
+    "rows parquet", "judgments", "audit", "validation", "study", "cells", "manifest", "output", "prompt",
     "queries", "triples",
 ]  # fmt: skip
 Read = Callable[[Path], object]
@@ -110,10 +107,6 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         one = isinstance(found, rt.Audit)
         return found.to_json(), report_page([Opened(found) if one else found]), rt.table(rt.gate(found)) if one else ""
 
-    def kept(path: Path) -> object:
-        with Journal(path) as journal:
-            return [JournalRecord.of(content) for content in journal.read([key * 32 for key in "ab"]).values()]
-
     def labels(path: Path) -> object:
         return from_labels(read_labels(path), queries=run.queries, labels_file=path)
 
@@ -123,9 +116,6 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
     table, frame = pairs.docs.select("source", "origin", doc_id="id"), run.frame()
     scores = {q: dict(zip(f["doc_id"], f["score"], strict=True)) for (q,), f in frame.group_by("query_id")}
     judged = [{"query-id": q, "corpus-id": d, "score": g} for q, d, g in pairs.qrels.iter_rows()]
-    told = {"prompt": "p", "document": "d", "attempt": 1, "parameters": {"seed": 1}, "asked": "m"}
-    answer = Answer("text", "stop", 3, 5, "m")
-    lines = [JournalRecord(key=key * 32, answer=answer, **told).sealed() for key in "ab"]
     made = {"llm": {"llm": "echo"}, "prompt": {"name": "p"}, "sources": {"m": 0.7}, "of": "human", "titles": "keep"}
     made = {**made, "collection": {"path": "toy"}, "earlier": [made], "inputs": {"a": "b"}}
     cut = {"limit": 512, "share": {"human": 0.5, "claude": 0.25}}
@@ -153,7 +143,6 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         .encode(),
         "triples/t.tsv": b"".join(triples(pairs, TripleRules(negatives=2))),
         "prompt/prompt.txt": b"Rewrite {{this}}, {title}:\n{text}\n",
-        f"journal/{JSONL}": b"\n".join(lines),
     }
     write(folder, files)
     for name, content in (("labels", table), ("rows", pairs.docs.rename({"id": "_id"}))):
@@ -168,7 +157,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "judgments": lambda at: read_judgments(at / "test.jsonl"), "audit": lambda at: result(at / "a.json"),
         "validation": lambda at: result(at / "v.json"), "study": lambda at: result(at / "s.json"),
         "cells": lambda at: read_cells(at / "cells.csv"), "manifest": earlier, "output": require_ours,
-        "prompt": lambda at: template(at / "prompt.txt").render("text"), "journal": kept,
+        "prompt": lambda at: template(at / "prompt.txt").render("text"),
         "queries": lambda at: read_queries(at / "queries.tsv"),
         "triples": lambda at: training_set(pairs, RerankerTraining(triples=str(at / "t.tsv"))),
     }  # fmt: skip

@@ -20,6 +20,7 @@ RANKERS = {
     "tfidf": "ranktilt.rankers.lexical.bm25:TFIDF",
     "tfidf:dai": "ranktilt.rankers.lexical.bm25:DaiTFIDF",
     "dense": "ranktilt.rankers.dense.retriever:Dense",
+    "sparse": "ranktilt.rankers.sparse:Sparse",
     "replay": "ranktilt.rankers.replay:Replay",
     "cross-encoder": "ranktilt.rankers.rerank.cross_encoder:CrossEncoder",
     "monobert": "ranktilt.rankers.rerank.cross_encoder:MonoBERT",

@@ -17,8 +17,8 @@ from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.calibration.synthetic_twins import SCHEMES, sampled, with_synthetic_twins
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping
-from ranktilt.measures.attention.base import AttentionEstimand
 from ranktilt.measures.base import GroupEstimand, estimand
+from ranktilt.measures.exposure.base import AttentionEstimand
 from ranktilt.reporting.output import table
 from tests.auditing.calibration.test_result import STEPS, World, relabelled, worlds
 from tests.refusals import refused

@@ -5,10 +5,8 @@ import gzip
 import importlib
 import io
 import json
-import os
 import re
 import shlex
-import subprocess
 from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
@@ -451,106 +449,57 @@ def test_a_file_of_ids_says_nothing_of_sources(cli: Cli, engine: Path, tmp_path:
 # Bad input: one line, nothing written
 
 
+RUN = "--run {run} --groups {labels}"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "words"),
     [
-        (
-            ["--run", "{run}"],
-            "which document is of which source? Name a collection DIR, or a label file: --groups FILE",
-        ),
-        (["-r", "bm25", "--groups", "{labels}"], "ranker 'bm25' needs texts: name a collection DIR"),
-        (
-            ["-r", "bm25", "--run", "{run}", "--groups", "{labels}"],
-            "ranker 'bm25' needs texts: name a collection DIR",
-        ),
-        (
-            ["--run", "{run}", "--groups", "{labels}", "--controls"],
-            "--controls rank texts again: name a collection DIR and rankers (-r)",
-        ),
-        (["{run}", "--groups", "{labels}"], "{run}: expected a collection DIR, this is a file; a run: --run {run}"),
-        (["--groups", "{labels}"], "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
-        (
-            ["--run", "{run}", "--groups", "{labels}", "--split", "dev"],
-            "--split names judgments of a collection DIR; name a file instead: --qrels FILE",
-        ),
-        (
-            ["{toy}", "--run", "{run}", "--split", "test", "--qrels", "{qrels}"],
-            "name a split or a file of judgments, not both",
-        ),
-        (
-            ["--run", "{run}", "--groups", "{labels}", "--by", "gender"],
-            "{labels}: unknown column 'gender' (valid: source); choose the column of labels with --by (by=)",
-        ),
-        (["--run", "{run}", "--groups", "{labels}", "--by", "none"],
-         "the card needs a column to group by; leave --by none out"),
-        (["no/folder", "-r", "bm25", "--by", "none", "--card"],
-         "the card needs a column to group by; leave --by none out"),
-        (["{toy}", "-r", "bm25", "--depth", "5"], "--depth is about the card; ask for it: --card"),
-        (["--run", "{run}", "--groups", "{labels}", "--qrels", "{qrels}", "--depth", "5"],
-         "--depth is about the card; ask for it: --card"),
-        (["no/folder", "-r", "bm25", "--near-identical", "0.9"],
-         "--near-identical is about a control; ask for them: --controls"),
-        (["no/folder", "-r", "bm25", "--score-order", "rank"],
-         "--score-order is about a run that exists; name one: --run FILE"),
-        (["--run", "{run}", "--groups", "{labels}", "--by", "length:3"],
-         "--by length:3 needs texts: name a collection DIR, without --groups (a column of numbers can be parted too, "
-         "such as year:3)"),
-        (["{toy}", "-r", "bm25", "--by", "title"], "'title' cannot be grouped by (valid: source)"),
-        (["{toy}", "-r", "bm25", "--qrels", "none", "--controls"],
-         "nothing to control: this audit compares no groups by relevance"),
-        (["{toy}", "-r", "bm25", "--qrels", "none", "-m", "nDCG@3"],
-         "nDCG@3 needs judgments, and there are none: name them (--qrels FILE), or ask what needs none, such as "
-         "Share@10, or HeadToHead of twins"),
-        (["--run", "{run}", "--run", "{run}", "--groups", "{labels}"], "run 'replay:{run}' is given twice"),
-        (["{toy}", "-r", "bm25", "--groups", "{labels}", "--by", "origin"],
-         "--groups cannot replace the column 'origin' of a collection; call it something else"),
-        (["no/folder", "-r", "bm25", "--missing", "skip"], "unknown missing 'skip' (valid: zero, exclude)"),
-        (["no/folder", "--run", "{run}", "--score-order", "tag"],
-         "unknown score order 'tag' (valid: score, rank)"),
-        (["--run", "{run}", "--groups", "{labels}", "--score-order", "tag"],
-         "unknown score order 'tag' (valid: score, rank)"),
-        (["{toy}", "-r", "bm25", "--groups", "gone.tsv"], "gone.tsv: cannot be read: No such file or directory"),
-        (["--run", "{run}", "--groups", "{run}"],
-         "{run}: expected a label file that ends in .tsv, .tsv.gz, .csv, .csv.gz, .jsonl, .jsonl.gz, .json, .json.gz, "
-         ".parquet; of a bare list of ids say what all others are: --rest LABEL"),
-        (["{toy}", "-r", "bm25", "--rest", "human"], "--rest is about labels; name their file: --groups FILE"),
-        (["{toy}", "-r", "bm25", "--name", "1=ai"], "--name is about labels; name their file: --groups FILE"),
-        (["--run", "{run}", "--groups", "{labels}", "--name", "1"],
-         "--name expects a value and its name, such as 1=ai; got 1"),
-        (["--run", "{run}", "--groups", "{labels}", "--reference", "man"],
-         "unknown source 'man'; did you mean 'human'? (valid: human, llm)"),
+        ("--run {run}", "which document is of which source? Name a collection DIR, or a label file: --groups FILE"),
+        ("-r bm25 --groups {labels}", "ranker 'bm25' needs texts: name a collection DIR"),
+        (f"{RUN} --controls", "--controls rank texts again: name a collection DIR"),
+        ("{run} --groups {labels}", "{run}: expected a collection DIR, this is a file; a run: --run {run}"),
+        (f"{RUN} --split dev", "--split names judgments of a collection DIR"),
+        ("{toy} --run {run} --split test --qrels {qrels}", "name a split or a file of judgments, not both"),
+        (f"{RUN} --by gender", "{labels}: unknown column 'gender' (valid: source)"),
+        (f"{RUN} --by none", "the card needs a column to group by; leave --by none out"),
+        ("{toy} -r bm25 --depth 5", "--depth is about the card; ask for it: --card"),
+        ("no/folder -r bm25 --near-identical 0.9", "--near-identical is about a control; ask for them: --controls"),
+        ("no/folder -r bm25 --score-order rank", "--score-order is about a run that exists"),
+        (f"{RUN} --by length:3", "--by length:3 needs texts: name a collection DIR"),
+        ("{toy} -r bm25 --qrels none --controls", "nothing to control: this audit compares no groups by relevance"),
+        ("{toy} -r bm25 --qrels none -m nDCG@3", "nDCG@3 needs judgments, and there are none"),
+        ("{toy} -r bm25 --groups {labels} --by origin", "--groups cannot replace the column 'origin'"),
+        ("{toy} -r bm25 --rest human", "--rest is about labels; name their file: --groups FILE"),
+        (f"{RUN} --name 1", "--name expects a value and its name, such as 1=ai; got 1"),
+        (f"{RUN} --reference man", "unknown source 'man'; did you mean 'human'?"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_audited(
-    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, arguments: list[str], message: str
+    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, arguments: str, words: str
 ) -> None:
     places = {"toy": toy_folder, "run": engine, "labels": labels(tmp_path), "qrels": judgments(tmp_path)}
     out = tmp_path / "out"
     files = ("--json", out / "a.json", "--save", out / "all", "--per-query", out / "q.csv")
-    got = refused(cli, "audit", *(one.format(**places) for one in arguments), *files)
-    assert got == message.format(**places)
+    got = refused(cli, "audit", *(one.format(**places) for one in arguments.split()), *files)
+    assert got.startswith(words.format(**places))
     assert not out.exists()
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("labels.tsv", "doc_id\tsorce\nd1-human\thuman\n", "{}: unknown column 'source'; did you mean 'sorce'?"),
         ("labels.tsv", "id\tsource\nd1-human\thuman\n", "{}:1: expected a column doc_id, got id, source; "),
         ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd1-human\tllm\n",
          "{}:3: document 'd1-human' has two labels: 'human' (line 2) and 'llm'"),
-        ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd2-human\thuman\n",
-         "{}: nothing to compare: only source 'human'; expected two sources"),
         ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd9-llm\tllm\n",
          "nothing to compare: no document of source 'llm' is judged relevant"),
         ("labels.tsv", "doc_id\tsource\nd1-human\thuman\n", "{}: nothing to compare: only source 'human'; expected two "
          "sources or more, such as human and llm; what are all others? --rest LABEL"),
         ("engine.trec", "q1 Q0 d1-human 1 NaN x\n", "{}:1: expected a finite number as score, got 'NaN'"),
-        ("engine.json", '{{"q1": {{"d1-human": NaN}}}}', "{}: "),
         ("engine.trec", "7 Q0 d1-human 1 2 x\n", "{}: no overlap: none of its 1 query has a judgment (first: '7')"),
         ("engine.trec", "q1 Q0 web-1 1 2 x\n", "{}: no overlap: none of its 1 document is in "),
         ("judgments.tsv", "q1\td1-human\tgood\n", "{}:1: expected a number as score, got 'good'"),
-        ("judgments.tsv", "q1\td1-human\t0\n", "no document is judged relevant to any query"),
     ],
 )  # fmt: skip
 def test_a_bad_file_is_named_with_its_line(
@@ -678,29 +627,13 @@ def test_one_that_fails_takes_no_other_with_it(cli: Cli, toy_folder: Path, tmp_p
     assert bool(list(tmp_path.rglob("*.trec.gz"))) == (full != "--save"), "a folder of --save is whole or is not there"
 
 
-def deny(folder: Path) -> None:
-    """Make a folder one that nobody can write into, not even root."""
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(folder)], capture_output=True, check=False)
-    if done.returncode:
-        folder.chmod(0o555)
-        if os.access(folder, os.W_OK):
-            pytest.skip("needs a folder that cannot be written")
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--save", "kept"), "kept/table.parquet: expected a file, this is a folder"),
         (("--save", "file"), "--save file: expected a folder, this is a file"),
         (("--save", "half"), "half/runs/1-run.trec.gz: cannot be written: Not a directory"),
-        (("--save", "shut"), "shut/audit.json: cannot be written: "),
-        (("--save", "n" * 300), "cannot be written: File name too long"),
-        (("--json", "new/" + "n" * 300), "cannot be written: File name too long"),
-        (("--json", "shut/there.json"), "shut/there.json: cannot be written: "),
         (("--json", "file/a.json"), "file/a.json: cannot be written: Not a directory"),
-        (("--json", "round"), "round: cannot be written: Too many levels of symbolic links"),
-        (("-o", "lost.html"), "lost.html: cannot be written: "),
-        (("--json", "new", "--per-query", "new/q.csv"), "new cannot be a file and the folder of q.csv"),
         (
             ("--per-query", "kept/audit.json", "--save", "kept"),
             "kept/audit.json: this file is written by --per-query too",
@@ -712,20 +645,13 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_is_ranked(
 ) -> None:
     monkeypatch.chdir(toy_folder.parent)
     monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", lambda *_: pytest.fail("ranked first"))
-    for name in ("kept/table.parquet", "half", "shut"):
+    for name in ("kept/table.parquet", "half"):
         Path(name).mkdir(parents=True)
     Path("file").touch()
     Path("half/runs").touch()
-    Path("round").symlink_to("round")
-    Path("lost.html").symlink_to("shut/there.html")
-    deny(Path("shut"))
-    try:
-        before = sorted(Path().rglob("*"))
-        message = refused(cli, "audit", "toy", "-r", "bm25", *options)
-        assert sorted(Path().rglob("*")) == before
-    finally:
-        subprocess.run(["umount", "shut"], capture_output=True, check=False)
-    assert said in message
+    before = sorted(Path().rglob("*"))
+    assert said in refused(cli, "audit", "toy", "-r", "bm25", *options)
+    assert sorted(Path().rglob("*")) == before
 
 
 def test_json_may_name_the_audit_that_is_saved(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:

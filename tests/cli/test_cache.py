@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from ranktilt.io.cache import VectorCache, content_keys
+from ranktilt.llm.base import Answer
+from ranktilt.llm.journal import Journal, JournalRecord
 from tests.cli.conftest import Cli
 from tests.toy import write
 
@@ -125,10 +127,11 @@ def test_a_mistake_is_one_line_and_removes_nothing(cli: Cli, folder: Path, optio
 @pytest.fixture
 def paid(folder: Path) -> Path:
     """The same cache with two answers of a language model beside the vectors, and vectors of a server."""
-    lines = b'{"key": "a"}\n{"key": "b"}\n'
     about = {"llm": "openai:gpt@default", "model": "gpt", "base_url": "http://127.0.0.1:9/v1"}
     write(folder / "llm" / "x" / "about.json", json.dumps(about).encode())
-    write(folder / "llm" / "x" / "answers.jsonl", lines)
+    with Journal(folder / "llm" / "x") as journal:
+        answer = Answer("text", "stop", 1, 1, "gpt")
+        journal.append([JournalRecord(key, "", "", "", 1, "{}", "gpt", answer) for key in "ab"])
     cache = VectorCache(folder / "embeddings" / "y", about={"model": "openai:ada"})
     cache.put(content_keys("z"), np.ones((1, 4), dtype=np.float32))
     return folder

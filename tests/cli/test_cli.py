@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -55,35 +54,16 @@ def hostile(tmp_path: Path) -> Path:
     return write_beir(tmp_path / f"hostile{BAD}", docs=rows, queries=queries, qrels=qrels)
 
 
-MARGIN = "--level-margin: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
         ["audit", "", *BM25, "-m", "nDCG@3", "--card", "--controls"],
-        ["audit", "", *BM25, "-m", "nDCG@3", "--card", "--controls", "--format", "markdown"],
         ["audit", "", *BM25, "-m", "nDCG@3", "--card", "--controls", "--format", "latex"],
         ["audit", "", *BM25, "--pair", f"human{BAD},x{BAD}"],
         ["audit", "", "--run", f"absent{BAD}"],
-        ["check", ""],
         ["check", "", "--format", "markdown"],
-        ["validate", "", "-r", "none", "--similarity", "none", "--format", "markdown"],
-        ["explain", ""],
         ["mix", "", "", "-o", f"out{BAD}"],
         ["load", "", "-o", f"loaded{BAD}"],
-        [
-            "study",
-            "",
-            "-r",
-            "bm25",
-            "--reference",
-            f"human{BAD}",
-            "--source-temperature",
-            f"llm{BAD}=0.2",
-            "--resamples",
-            "100",
-        ],
         [f"audit{BAD}"],
     ],
     ids=lambda arguments: " ".join(arguments[:1] + arguments[-2:]).encode("ascii", "ignore").decode("ascii"),
@@ -117,106 +97,52 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("name", ["x" * 300, "loop", "/dev/zero"])
 @pytest.mark.parametrize(
     "arguments",
     [
-        "audit {} -r bm25", "audit TOY --run {}", "audit TOY -r bm25 --qrels {}", "audit --groups {} --run r",
-        "audit TOY -r replay:{}", "audit TOY -r dense:{}", "check {}", "gate {}", "compare {} {}",
-        "report {} -o r.html",
-        "report {} --layout paper", "view --no-browser {}", "mix TOY {} -o m", "load {} -o l", "study {} -r bm25",
-        "validate {}", "explain {}", "calibrate {}",
-        "replay-log {} --candidates c", "replay-log TOY/queries.jsonl --candidates {}",
-        "answer {} --llm openai:x -o w",
-        "rewrite {} --llm openai:x -o w", "rewrite TOY --prompt {} --llm openai:x -o w",
+        "audit {} -r bm25", "audit TOY --run {}", "audit TOY -r bm25 --qrels {}", "check {}",
+        "compare {} {}", "report {} -o r.html", "load {} -o l", "rewrite TOY --prompt {} --llm openai:x -o w",
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_one_line(
-    cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, name: str
+def test_what_is_not_there_is_named_in_one_line(
+    cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    Path("loop").symlink_to("loop")
-    given = [part.replace("TOY", str(toy_folder)).replace("{}", name) for part in arguments.split()]
-    assert refused(cli, *given)
+    given = [part.replace("TOY", str(toy_folder)).replace("{}", "gone.x") for part in arguments.split()]
+    assert "gone.x" in refused(cli, *given)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "words"),
     [
-        (
-            ["-r", "bm52"],
-            f"unknown ranker 'bm52'; did you mean 'bm25'? (valid: {', '.join(RANKERS)})",
-        ),
-        (
-            ["-r", "bm25(k2=1)"],
-            "unknown option of bm25 'k2'; did you mean 'k1'? "
-            "(valid: text, exclude_self, query_template, attribute, analyzer, k1, b, method, delta)",
-        ),
-        (["-r", "bm25(b=x)"], "option 'b' of bm25: expected a number, got 'x'"),
-        (
-            ["-r", "bm25("],
-            "cannot read ranker 'bm25(' at 'bm25(': expected name[:argument][(option=value,…)][@k], "
-            "stages joined by >>",
-        ),
-        (["-r", "bm25@0"], "bm25: expected a depth of at least 1, got @0"),
-        (["-r", "dense"], "dense needs an argument: dense:MODEL"),
-        (
-            [*BM25, "--format", "htm"],
-            "unknown format 'htm'; did you mean 'html'? (valid: table, markdown, csv, latex, html, json)",
-        ),
-        (
-            [*BM25, "--text", "titel"],
-            "unknown text 'titel'; did you mean 'title'? (valid: title+text, text, title)",
-        ),
-        ([*BM25, "--by", "sorce"], "unknown column to group by 'sorce'; did you mean 'source'? (valid: source)"),
-        ([*BM25, "--pair", "human"], "--pair expects two groups, such as human,llm; got 'human'"),
+        (["-r", "bm52"], f"unknown ranker 'bm52'; did you mean 'bm25'? (valid: {', '.join(RANKERS)})"),
+        (["-r", "bm25(k2=1)"], "unknown option of bm25 'k2'; did you mean 'k1'?"),
+        (["-r", "bm25("], "cannot read ranker 'bm25(' at 'bm25('"),
+        (["-r", "bm25@0"], "a depth of at least 1, got @0"),
+        ([*BM25, "--format", "htm"], "unknown format 'htm'; did you mean 'html'? (valid: table, markdown, csv, latex,"),
+        ([*BM25, "-m", "NCDG@3"], "unknown measure 'NCDG'; did you mean 'nDCG@k'? (valid: nDCG@k, AP@k, P@k, "),
+        ([*BM25, "--by", "sorce"], "unknown column to group by 'sorce'; did you mean 'source'?"),
         ([*BM25, "--pair", "human,"], "--pair expects two groups, such as human,llm; got 'human,'"),
-        ([*BM25, "--pair", "human,lm"], "unknown source 'lm'; did you mean 'llm'? (valid: human, llm)"),
-        ([*BM25, "--pair", "llm,llm"], "nothing to compare: pair 'llm','llm' names one group twice"),
-        ([*BM25, "--ties", "none"], "unknown ties 'none' (valid: expected, trec_eval)"),
-        ([*BM25, "--test", "z"], "unknown test 'z' (valid: permutation, t)"),
+        ([*BM25, "--pair", "llm,llm"], "names one group twice"),
         ([*BM25, "-r", "bm25"], "run 'bm25' is given twice"),
-        ([*BM25, "-m", "P@1", "-m", "P@1"], "measure 'P@1' is given twice"),
         ([], "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
-        (["-m", "nDCG@3"], "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
     ],
 )
-def test_a_wrong_word_is_named(cli: Cli, toy_folder: Path, arguments: list[str], message: str) -> None:
-    assert refused(cli, "audit", toy_folder, *arguments) == message
-
-
-def test_an_unknown_measure_is_named_with_the_nearest(cli: Cli, toy_folder: Path) -> None:
-    message = refused(cli, "audit", toy_folder, *BM25, "-m", "NCDG@3")
-    valid = (
-        "nDCG@k, AP@k, P@k, R@k, RR@k, NDSR@k, HeadToHead, RankGap, ScoreGap, ExposureRatio@k, Share@k, AWRF@k, EEL@k, "
-        "NDKL@k"
-    )
-    assert message == f"unknown measure 'NCDG'; did you mean 'nDCG@k'? (valid: {valid})"
+def test_a_wrong_word_is_named(cli: Cli, toy_folder: Path, arguments: list[str], words: str) -> None:
+    assert words in refused(cli, "audit", toy_folder, *arguments)
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["audit"], "ranktilt: nothing to audit: name a ranker, such as -r bm25"),
         (["audit", "x", "--measur", "P@1"], "ranktilt audit: No such option: --measur"),
-        (["audit", "x", "--level-margin", "low"], f"ranktilt: {MARGIN}; got low\n"),
-        (["audit", "x", "--level-margin", "-1"], f"ranktilt: {MARGIN}; got -1\n"),
-        (["audit", "x", "--level-margin=-1"], f"ranktilt: {MARGIN}; got -1\n"),
-        (["audit", "x", "--level-margin", "nan"], f"ranktilt: {MARGIN}; got nan\n"),
+        (["audit", "x", "--level-margin=-1"], "ranktilt: --level-margin: expected a margin of at least 0"),
         (["audit", "x", "--resamples", "99"], "ranktilt audit: --resamples: expected at least 100, got 99\n"),
         (["audit", "x", "--seed", "1.5"], "ranktilt audit: --seed: expected a whole number, got '1.5'\n"),
-        (["audit", "x", "--threads", "0"], "ranktilt audit: --threads: expected at least 1, got 0\n"),
-        (
-            ["calibrate", "--depth", "3", "--depth", "x"],
-            "ranktilt calibrate: --depth: expected a whole number, got 'x'\n",
-        ),
-        (["check", "x", "--examples", "-2"], "ranktilt check: --examples: expected at least 0, got -2\n"),
         (["audit", "x", "--json"], "ranktilt: Option '--json' requires an argument."),
         (["audit", "x", "y"], "ranktilt audit: Got unexpected extra argument"),
         (["mix", "x"], "ranktilt mix: Missing option '--output' / '-o'."),
         (["adit"], "ranktilt: No such command 'adit'."),
-        (["--versoin"], "ranktilt: No such option: --versoin"),
     ],
 )
 def test_wrong_usage_is_one_line_too(cli: Cli, arguments: list[str], line: str) -> None:
@@ -234,10 +160,6 @@ def append(name: str, content: str | bytes) -> Change:
     return change
 
 
-def replace(name: str, content: str) -> Change:
-    return lambda folder: write(folder / name, content)
-
-
 def remove(name: str) -> Change:
     return lambda folder: (folder / name).unlink()
 
@@ -245,84 +167,45 @@ def remove(name: str) -> Change:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        pytest.param(
-            append("corpus/human.jsonl", '{"_id": "d4"\n'),
-            "{}/corpus/human.jsonl:4: expected one JSON object, got broken JSON",
-            id="broken JSON",
-        ),
-        pytest.param(
-            append("corpus/llm.jsonl", '{"text": "x"}\n'),
-            "{}/corpus/llm.jsonl:4: expected the fields _id and text, _id is missing: ",
-            id="no _id",
-        ),
-        pytest.param(
-            append("queries.jsonl", '{"_id": "q4"}\n'),
-            "{}/queries.jsonl:4: expected the fields _id and text, text is missing: ",
-            id="no text",
-        ),
-        pytest.param(
-            append("corpus/human.jsonl", jsonl([{"_id": "d1", "text": "x"}])),
-            "{}/corpus/human.jsonl:4: _id 'd1' came before; ids must be unique",
-            id="same id twice",
-        ),
-        pytest.param(
-            append("qrels/test.tsv", "q1\td1\t1\tx\n"),
-            "{}/qrels/test.tsv:7: expected query-id, corpus-id, score (3 tab-separated fields), got 4: ",
-            id="four fields",
-        ),
-        pytest.param(
-            append("qrels/test.tsv", "q2\td3\tgood\n"),
-            "{}/qrels/test.tsv:7: expected a number as score, got 'good'",
-            id="grade",
-        ),
-        pytest.param(
-            append("qrels/test.tsv", "q1\tgone\t1\nq9\td1\t1\n"),
-            "{}/qrels/test.tsv:7: 1 judgment of 1 unknown document (first: 'gone'); 1 judgment of 1 unknown query ",
-            id="unknown document and query",
-        ),
-        pytest.param(replace("queries.jsonl", ""), "{}/queries.jsonl: the file is empty", id="empty file"),
-        pytest.param(
-            append("corpus/llm.jsonl", b'{"_id": "d4", "text": "\xff"}\n'),
-            "{}/corpus/llm.jsonl:4: invalid UTF-8 at byte ",
-            id="no UTF-8",
-        ),
-        pytest.param(remove("corpus/llm.jsonl"), "nothing to compare: only source 'human'", id="one source only"),
-        pytest.param(remove("queries.jsonl"), "{}: expected queries.jsonl (or .gz) in this folder", id="no queries"),
-        pytest.param(
-            remove("qrels/test.tsv"), "{}/qrels: expected judgments in qrels/<split>.tsv (or .gz)", id="no judgments"
-        ),
+        (append("corpus/human.jsonl", '{"_id": "d4"\n'), "corpus/human.jsonl:4: expected one JSON object"),
+        (append("corpus/llm.jsonl", '{"text": "x"}\n'), "corpus/llm.jsonl:4: expected the fields _id and text"),
+        (append("corpus/human.jsonl", jsonl([{"_id": "d1", "text": "x"}])), "human.jsonl:4: _id 'd1' came before"),
+        (append("qrels/test.tsv", "q1\td1\t1\tx\n"), "qrels/test.tsv:7: expected query-id, corpus-id, score"),
+        (append("qrels/test.tsv", "q1\tgone\t1\n"), "qrels/test.tsv:7: 1 judgment of 1 unknown document"),
+        (append("corpus/llm.jsonl", b'{"_id": "d4", "text": "\xff"}\n'), "corpus/llm.jsonl:4: invalid UTF-8"),
+        (remove("queries.jsonl"), "expected queries.jsonl (or .gz) in this folder"),
+        (remove("qrels/test.tsv"), "qrels: expected judgments in qrels/<split>.tsv (or .gz)"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_collection_is_named_with_its_line(cli: Cli, toy_folder: Path, change: Change, message: str) -> None:
     change(toy_folder)
     out = toy_folder.parent / "out"
     got = refused(
         cli, "audit", toy_folder, *BM25, "--json", out / "a.json", "--save", out, "--per-query", out / "q.csv"
     )
-    assert got.startswith(message.format(toy_folder))
+    assert got.startswith(str(toy_folder))
+    assert message in got
     assert not out.exists()
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("q1 d1-human 0.5\n", "{}:1: expected query-id, Q0, document-id, rank, score and a tag or none (6 or 5 "),
-        ("q1 Q0 d1-human 0.5\n", "{}:1: expected a run, got judgments (query, 0, document, grade): 'q1 Q0 d1-human "),
-        ("q1 d1-human one 0.5\n", "{}:1: expected a whole number as rank, got 'one'"),
-        ("q1 Q0 d1-human 1 NaN x\n", "{}:1: expected a finite number as score, got 'NaN'"),
-        ("q1 Q0 d1-human 1 inf x\n", "{}:1: expected a finite number as score, got 'inf'"),
-        ("q1 Q0 d1-human 1 2 x\nq1 Q0 d1-human 2 1 x\n", "{}:2: document 'd1-human' comes twice for query 'q1'"),
-        ("q1 Q0 web-1 1 2 x\n", "{}: no overlap: none of its 1 document is in the collection (first: 'web-1'; "),
-        ("7 Q0 d1-llm 1 2 x\n", "{}: no overlap: none of its 1 query has a judgment (first: '7')"),
-        ("q1 Q0 d1 1 2 x\n", "{}: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'; "),
-        ("", "{}: the file is empty"),
+        ("q1 d1-human 0.5\n", ":1: expected query-id, Q0, document-id"),
+        ("q1 Q0 d1-human 0.5\n", ":1: expected a run, got judgments"),
+        ("q1 d1-human one 0.5\n", ":1: expected a whole number as rank, got 'one'"),
+        ("q1 Q0 d1-human 1 NaN x\n", ":1: expected a finite number as score, got 'NaN'"),
+        ("q1 Q0 d1-human 1 2 x\nq1 Q0 d1-human 2 1 x\n", ":2: document 'd1-human' comes twice for query 'q1'"),
+        ("q1 Q0 web-1 1 2 x\n", ": no overlap: none of its 1 document is in the collection"),
+        ("7 Q0 d1-llm 1 2 x\n", ": no overlap: none of its 1 query has a judgment"),
+        ("q1 Q0 d1 1 2 x\n", ": document id 'd1' is shared by several sources"),
     ],
 )
 def test_a_broken_run_is_named_with_its_line(
     cli: Cli, toy_folder: Path, tmp_path: Path, content: str, message: str
 ) -> None:
     file = write(tmp_path / "a.trec", content)
-    assert refused(cli, "audit", toy_folder, "--run", file).startswith(message.format(file))
+    assert refused(cli, "audit", toy_folder, "--run", file).startswith(f"{file}{message}")
 
 
 @pytest.mark.parametrize(
@@ -388,10 +271,9 @@ def test_a_stdout_of_an_old_encoding_keeps_its_signs(process: Cli, toy_folder: P
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-@pytest.mark.parametrize("form", [("--json", "-"), ("--format", "csv"), ()])
-def test_a_full_disk_behind_stdout_is_one_line(process: Cli, toy_folder: Path, form: tuple[str, ...]) -> None:
+def test_a_full_disk_behind_stdout_is_one_line(process: Cli, toy_folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = process("audit", toy_folder, *BM25, *form, capture_output=False, stdout=full, stderr=-1)
+        done = process("audit", toy_folder, *BM25, "--json", "-", capture_output=False, stdout=full, stderr=-1)
     hint = "free some space or choose another place"
     expected = f"ranktilt: standard output: cannot be written: {os.strerror(errno.ENOSPC)}; {hint}\n"
     assert (done.code, done.err) == (2, expected)
@@ -431,7 +313,8 @@ class Panic(BaseException):
     [
         (ZeroDivisionError("ours"), 70, "ZeroDivisionError: ours\n"),
         (Panic("theirs"), 70, "Panic: theirs\n"),
-        (MemoryError(), 71, "ask for less (--memory bounds search)\n"),
+        (MemoryError(), 71, "ranktilt: out of memory: lower --memory or close other programs\n"),
+        (PermissionError(13, "Permission denied", "x"), 2, "ranktilt: [Errno 13] Permission denied: 'x'\n"),
         (BrokenPipeError(32, "Broken pipe"), 141, ""),
         (EOFError(), 130, "ranktilt: interrupted; what was cached is kept\n"),
     ],
@@ -450,26 +333,14 @@ def test_what_gate_says_is_never_said_by_a_crash(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes behave otherwise here")
-@pytest.mark.parametrize(
-    ("number", "closed", "code"), [(1, True, 2), (1, False, 141), (2, True, 0), (2, False, 0)],
-    ids=["no-stdout", "nobody-reads-stdout", "no-stderr", "nobody-reads-stderr"],
-)  # fmt: skip
-def test_a_stream_that_nobody_reads_is_no_verdict(
-    process: Cli, toy_folder: Path, tmp_path: Path, number: int, closed: bool, code: int
-) -> None:
-    made = tmp_path / "made"
-    verb = (
-        ["audit", toy_folder, *BM25, "--json", made] if number == 1 else ["rank", toy_folder, "-r", "bm25", "-o", made]
-    )
+def test_notes_that_nobody_reads_end_no_work(process: Cli, toy_folder: Path, tmp_path: Path) -> None:
     read, write_end = os.pipe()
     os.close(read)
-    streams = {"stdout": -1, "stderr": -1} | ({} if closed else {("stdout", "stderr")[number - 1]: write_end})
-    close = partial(os.close, number) if closed else None
-    done = process(*verb, capture_output=False, preexec_fn=close, **streams)
+    verb = ("rank", toy_folder, "-r", "bm25", "-o", tmp_path / "made")
+    done = process(*verb, capture_output=False, stdout=-1, stderr=write_end)
     os.close(write_end)
-    line = "ranktilt: standard output: cannot be written: Bad file descriptor; choose another place\n"
-    assert (done.code, done.err or "") == (code, line if code == 2 else "")
-    assert made.stat().st_size, "what is shown and what is kept do not depend on each other"
+    assert (done.code, done.out) == (0, "")
+    assert (tmp_path / "made").stat().st_size
 
 
 def test_version(cli: Cli) -> None:
@@ -480,33 +351,9 @@ def test_help_names_the_verbs(cli: Cli) -> None:
     code, out, err = cli("--help")
     assert (code, err) == (0, "")
     lines = out.partition("\nmeasure:\n")[2].splitlines()
-    assert sorted(line.split()[0] for line in lines if line[:2] == "  " and line[2:3].strip()) == [
-        "answer",
-        "audit",
-        "build",
-        "cache",
-        "calibrate",
-        "check",
-        "compare",
-        "demo",
-        "explain",
-        "gate",
-        "level",
-        "load",
-        "mix",
-        "models",
-        "pairwise",
-        "plan",
-        "rank",
-        "replay-log",
-        "report",
-        "rewrite",
-        "spiral",
-        "study",
-        "train",
-        "validate",
-        "view",
-    ]
+    verbs = [line.split()[0] for line in lines if line[:2] == "  " and line[2:3].strip()]
+    assert len(verbs) == len(set(verbs)) == 25
+    assert {"audit", "compare", "rank", "report", "rewrite", "train", "validate"} < set(verbs)
 
 
 def test_without_a_verb_the_help_is_shown(cli: Cli) -> None:
@@ -540,9 +387,3 @@ def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: P
     unset = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "7")
     done = process("audit", toy_folder, *BM25, *form, env={"PYTHONPATH": str(tmp_path), **unset})
     assert (done.code, done.err) == (0, "1 1 1 1")
-
-
-def test_name_that_is_no_text_is_refused_before_any_work(cli: Cli, toy_folder: Path) -> None:
-    code, out, err = cli("audit", toy_folder, "--run", "b\udcff.trec")
-    assert (code, out) == (2, "")
-    assert err == "ranktilt: 'b\\udcff.trec' is not UTF-8; rename the file, and name it anew\n"

@@ -33,14 +33,12 @@ def saved(tmp_path: Path) -> dict[str, Path]:
         ("human", [], 1, "✗ tilted (asked: tilt within ±15 points of level)"),
         ("human", ["--max-tilt", "60"], 0, "✓ within the limit (asked: tilt within ±60 points of level)"),
         ("unsure", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
-        ("unsure", ["--inconclusive", "fail"], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
         (
             "unsure",
             ["--inconclusive", "pass"],
             0,
             "? inconclusive (asked: tilt within ±15 points of level; passes by --inconclusive pass)",
         ),
-        ("nothing", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
         ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
         ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
         (
@@ -49,13 +47,6 @@ def saved(tmp_path: Path) -> dict[str, Path]:
             0,
             "✓ level (asked: growth of at most 60 points since the baseline)",
         ),
-        (
-            "human",
-            ["--baseline", "human", "--max-tilt", "15"],
-            1,
-            "✗ tilted (asked: tilt within ±15 points of level and no growth since the baseline)",
-        ),
-        ("level", ["--baseline", "nothing"], 3, "? inconclusive (asked: no growth since the baseline)"),
     ],
 )
 def test_exit_codes(cli: Cli, saved: dict[str, Path], name: str, options: list[str], code: int, last: str) -> None:
@@ -175,42 +166,27 @@ class TestFiles:
         assert refused(cli, "gate", saved["human"], *filled) == message.format(**names)
 
 
-MARGIN = "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'"
-
-
 class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
             (["-m", "RR"], "the audit has no measure 'RR'; it has nDCG@5"),
-            (["-m", "nDCG"], "the audit has no measure 'nDCG'; it has nDCG@5"),
             (["--run", "bm25"], "the audit has no run 'bm25'; it has run"),
             (["--pair", "human,gpt"], "the audit has no pair of groups 'human,gpt'; it has human,llm"),
             (["--pair", "human"], "--pair expects two groups, such as human,llm; got 'human'"),
-            (["--inconclusive", "no"], "unknown inconclusive 'no' (valid: fail, pass)"),
             (
                 ["--min-effect", "5"],
                 "--min-effect is the growth since a baseline that is allowed; name it: --baseline OLD.json",
             ),
-            (["--max-tilt", "inf"], f"{MARGIN}; got inf"),
-            (["--max-tilt", "-3"], f"{MARGIN}; got -3"),
-            (["--max-tilt", "x"], f"{MARGIN}; got x"),
+            (
+                ["--max-tilt", "inf"],
+                "--max-tilt: expected a margin of at least 0, such as 5 (points) or '0.5 ranks'; got inf",
+            ),
             (["--max-tilt", "300"], "--max-tilt: expected less than 200, the most Relative Δ can be; got 300"),
         ],
     )
     def test_of_options(self, cli: Cli, saved: dict[str, Path], options: list[str], message: str) -> None:
         assert refused(cli, "gate", saved["level"], *options) == message
-
-    @pytest.mark.parametrize(
-        ("options", "expected"),
-        [
-            (["--min-effect", "-1"], "at least 0, got -1"),
-        ],
-    )
-    def test_of_numbers(self, cli: Cli, saved: dict[str, Path], options: list[str], expected: str) -> None:
-        code, out, err = cli("gate", saved["level"], *options)
-        assert (code, out) == (2, "")
-        assert err == f"ranktilt gate: {options[0]}: expected {expected}\n"
 
     def test_a_baseline_over_other_queries(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
         queries = [*(f"q{i}" for i in range(58)), "new1", "new2"]

@@ -126,20 +126,10 @@ def test_too_many_answers_without_a_ranking_fail(
             "candidates.trec:1: expected records of prompt and response (rank_llm), or of query, ids and answer, got ",
         ),
         ("empty --candidates texts.json", "empty: the file is empty"),
-        ("both.json --candidates empty", "empty: the file is empty"),
         ("both.json --candidates other.json", "both.json: none of its 96 calls fits the candidates: call 1 shows"),
-        ("both.json --candidates broken.json", "broken.json: expected rank_llm's candidates: query and hits (or "),
         ("both.json --candidates twice.json", "twice.json: document 'd' comes twice for query 'q'"),
         ("both.json --candidates named.json", "named.json: entry 1: expected rank_llm's candidates: query and hits"),
-        ("both.json --candidates candidates.trec", "both.json: none of its 96 calls fits the candidates: call 1 shows"),
         ("two.json --candidates texts.json", "call 97 of the log ranks a query again from its first order: it holds"),
-        ("both.json --candidates texts.json -m nDCG@5", "nDCG@5 needs judgments, and there are none: name them"),
-        ("both.json --candidates texts.json --split test", "--split names judgments of a collection; name it"),
-        (
-            "both.json --candidates texts.json --save texts.json",
-            "texts.json/published.trec: cannot be written: Not a directory; choose",
-        ),
-        ("both.json --candidates texts.json --json both.json", "--json both.json: this file is read too"),
     ],
 )
 def test_what_cannot_be_replayed_is_one_line(here: Path, cli: Cli, arguments: str, message: str) -> None:
@@ -156,6 +146,20 @@ def test_what_cannot_be_replayed_is_one_line(here: Path, cli: Cli, arguments: st
     before = sorted(Path().rglob("*"))
     assert refused(cli, "replay-log", *arguments.split()).startswith(message)
     assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("-m nDCG@5", "nDCG@5 needs judgments, and there are none: name them"),
+        ("--split test", "--split names judgments of a collection; name it"),
+        ("--save texts.json", "texts.json/published.trec: cannot be written: Not a directory; choose"),
+        ("--json both.json", "--json both.json: this file is read too"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(here: Path, cli: Cli, options: str, message: str) -> None:
+    found = refused(cli, "replay-log", "both.json", "--candidates", "texts.json", *options.split())
+    assert found.startswith(message)
 
 
 def test_a_share_beyond_all_is_refused(here: Path, cli: Cli) -> None:

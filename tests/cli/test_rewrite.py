@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.io.journal import JOURNAL, count_records
+from ranktilt.llm.journal import JOURNAL, Journal
 from tests.cli.conftest import Cli, refused
 from tests.datasets.hub_cache import cached, mteb, point_to
 from tests.llm.server import FAULTS, Faults, Server
@@ -236,9 +236,9 @@ def test_a_full_disk_is_one_line_and_a_rerun_goes_on(cli: Cli, folder: Path) -> 
         with no_room(3_000):
             code, _, err = run(cli, server, folder, "--concurrency", "1")
         assert code == 2
-        assert "cannot be written: File too large" in err
+        assert "journal.sqlite: cannot be used: " in err
         assert not (folder.parent / "out").exists()
-        written = sum(count_records(file.parent) for file in (folder.parent / "cache").rglob(JOURNAL))
+        written = sum(len(Journal(file.parent)) for file in (folder.parent / "cache").rglob(JOURNAL))
         before = len(server.requests)
         assert run(cli, server, folder)[0] == 0
         assert len(server.requests) - before == 12 - written
@@ -298,7 +298,7 @@ def test_a_dry_run_asks_nothing_and_needs_no_key(cli: Cli, folder: Path) -> None
 
 def test_a_dry_run_knows_what_is_journalled(cli: Cli, server: Server, folder: Path) -> None:
     run(cli, server, folder, "--limit", "5")
-    options = ["--base-url", server.url, "--dry-run", "--json", "-", "--rpm", "60", "--price", "1,2"]
+    options = ["--base-url", server.url, "--dry-run", "--json", "-", "--requests-per-minute", "60", "--price", "1,2"]
     code, out, _ = cli("rewrite", folder, "--llm", "openai:tiny", *options)
     content = json.loads(out)
     assert code == 0
@@ -358,8 +358,8 @@ def test_no_key_reaches_a_file(cli: Cli, folder: Path, monkeypatch: pytest.Monke
         (["--dry-run", "--batch", "2"], "--batch is for a transformers: model (--batch, --device); leave it out for"),
         (
             ["--dry-run", "--llm", "transformers:none", "--base-url", "http://localhost:8000/v1"],
-            "--base-url is for a server, an openai: model (--base-url, --concurrency, --timeout, --retries, --rpm, "
-            "--tpm, --max-answer); leave it out for transformers:none",
+            "--base-url is for a server, an openai: model (--base-url, --concurrency, --timeout, --retries, "
+            "--requests-per-minute); leave it out for transformers:none",
         ),
         (["--dry-run", "--timeout", "0"], "timeout must be above 0 seconds, got 0.0"),
         (["--dry-run", "--temperature", "-1"], "--temperature: expected at least 0, got -1"),
@@ -412,20 +412,6 @@ def test_a_summary_in_the_output_folder_is_refused(cli: Cli, folder: Path) -> No
         "summary.json: lies in the folder of -o, which is replaced as a whole; choose another place"
     )
     assert not out.exists()
-
-
-def test_a_longer_answer_than_is_allowed_is_left_out_unread(cli: Cli, server: Server, folder: Path) -> None:
-    code, _, err = run(cli, server, folder, "--max-answer", "1KB", "--limit", "2")
-    assert (code, "2 of 2 documents rewritten" in err) == (0, True)
-    server.answer = lambda messages, body: "word " * 500
-    code, _, err = run(cli, server, folder, "--max-answer", "1KB", "--limit", "3", out="other")
-    assert code == 0
-    left = [json.loads(line) for line in (folder.parent / "other" / "left-out.jsonl").read_text().splitlines()]
-    assert [(row["reason"], row["message"]) for row in left] == [
-        ("refused", "the answer has more than 1,000 bytes, and is not read (--max-answer, max_answer)")
-    ]
-    for size, why in (("1B", "expected at least 1000 bytes"), ("much", "expected a size such as 1GB")):
-        assert f"--max-answer: {why}" in run(cli, server, folder, "--max-answer", size)[2]
 
 
 @pytest.mark.parametrize("price", ["nan,1", "1,inf", "-1,1"])

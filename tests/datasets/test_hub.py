@@ -219,24 +219,6 @@ def test_a_broken_zip_file_leaves_nothing(cache: Path, tmp_path: Path) -> None:
     assert not list((tmp_path / "ours" / "collections").iterdir())
 
 
-@pytest.mark.parametrize(
-    ("flag", "method", "message"),
-    [(1, 8, "is encrypted, password required"), (0, 9, "compression method is not supported"), (0, 12, "delete it")],
-)
-def test_a_zip_file_that_cannot_be_read_here(cache: Path, flag: int, method: int, message: str) -> None:
-    packed = bytearray(next(iter(cocktail_zip().values())))
-    for sign, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
-        at = packed.find(sign)
-        while at >= 0:
-            packed[at + offset] |= flag
-            packed[at + offset + 2] = method
-            at = packed.find(sign, at + 1)
-    snapshot = cached(cache, "a/b", {"b.zip": bytes(packed)})
-    said = refused("hub:a/b")
-    assert said.startswith(f"{snapshot / 'b.zip'}: cannot be unpacked")
-    assert message in said
-
-
 def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtra) as caught:

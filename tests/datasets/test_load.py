@@ -1,7 +1,6 @@
 """Loading: each layout, its twins and judgments, every fault with its place, and the real collections."""
 
 import json
-import os
 import statistics
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from ranktilt.generation.rewrite.save import splits
 from tests.refusals import refused
 from tests.toy import (
     jsonl,
-    no_permission,
     raw_docs,
     raw_qrels,
     toy,
@@ -215,14 +213,6 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     assert fault(path) == f"{path}: expected a folder, got a file"
 
 
-def test_a_folder_that_may_not_be_looked_into_is_named(tmp_path: Path) -> None:
-    folder = write_beir(tmp_path / "f")
-    folder.chmod(0)
-    with no_permission(tmp_path):
-        assert fault(folder) == f"{folder}: cannot be read: Permission denied"
-    folder.chmod(0o755)
-
-
 def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path: Path) -> None:
     write(tmp_path / "other.txt", "")
     assert fault(tmp_path) == (
@@ -273,15 +263,6 @@ def test_files_that_a_mac_leaves_beside_others_are_passed_over(tmp_path: Path, w
         (file.parent / f"._{file.name}").write_bytes(b"\x00\x05\x16\x07 Mac OS X")
     assert load(tmp_path) == whole
     assert splits(tmp_path) == ["test"]
-
-
-@pytest.mark.parametrize("name", [b"corpus/l\xff.jsonl", b"qrels/l\xff.tsv"])
-def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path, name: bytes) -> None:
-    write_cocktail(tmp_path)
-    file = tmp_path / os.fsdecode(name)
-    file.write_text("")
-    with refused(f"{file}: the file's name is not UTF-8; rename it", DataError):
-        load(tmp_path)
 
 
 # What is there and wrong: each file by its name and line

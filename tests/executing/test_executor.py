@@ -96,12 +96,12 @@ def test_another_model_under_the_same_name_is_refused(tmp_path: Path) -> None:
 
 
 def test_language_models_travel_as_their_options_and_share_their_rate_limits(tmp_path: Path) -> None:
-    model = OpenAI("m", base_url="http://127.0.0.1:9/v1", rpm=100, tpm=7, timeout=3)
+    model = OpenAI("m", base_url="http://127.0.0.1:9/v1", requests_per_minute=100, timeout=3)
     there = pickle.loads(pickle.dumps(model.one_of(4)))
-    assert (there.identity, there.made_of()) == (model.identity, {**model.made_of(), "rpm": 25, "tpm": 1})
+    assert (there.identity, there.made_of()) == (model.identity, {**model.made_of(), "requests_per_minute": 25})
     assert model.one_of(1) is model
-    with refused("tpm=7 is too little to be divided among 8 workers; leave --on out"):
-        model.one_of(8)
+    with refused("requests_per_minute=100 is too little to be divided among 101 workers; leave --on out"):
+        model.one_of(101)
     local = Transformers(tiny_model(tmp_path / "m"), batch=2, precision="float32")
     assert pickle.loads(pickle.dumps(local)).made_of() == local.made_of()
     assert local.one_of(3) is local

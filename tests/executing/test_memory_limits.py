@@ -106,13 +106,13 @@ def test_the_encoder_gets_no_more_texts_at_once(
     tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch, piece: int | None, most: int
 ) -> None:
     sizes: list[int] = []
-    prepare = Encoder._prepare
+    encoded = Encoder._encoded
 
     def counting(self: Encoder, texts: list[str], kind: Any) -> Any:
         sizes.append(len(texts))
-        return prepare(self, texts, kind)
+        return encoded(self, texts, kind)
 
-    monkeypatch.setattr(Encoder, "_prepare", counting)
+    monkeypatch.setattr(Encoder, "_encoded", counting)
     with limited(MemoryLimits(texts_per_batch=piece)):
         Dense(str(tiny)).rank(toy())
     assert max(sizes) == most

@@ -19,9 +19,8 @@ from ranktilt.errors import DataWarning, UserError
 from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import MemoryLimits, limited, processors
 from ranktilt.executing.run_on import run_on
-from ranktilt.io.journal import Journal
 from ranktilt.llm.base import Prompt, Sampling
-from ranktilt.llm.journal import Request, journalled
+from ranktilt.llm.journal import Journal, Request, journalled
 from ranktilt.llm.openai import OpenAI
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.dense import search

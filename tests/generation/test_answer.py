@@ -9,8 +9,8 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.queries import read_queries
 from ranktilt.generation.answer.answer import Answering, answer, plan_answers
 from ranktilt.generation.answer.save import save_answered
-from ranktilt.generation.flags import check_answer
-from ranktilt.generation.rounds import DRAWS_APART
+from ranktilt.generation.batched_requests import DRAWS_APART
+from ranktilt.generation.checks import check_answer
 from ranktilt.generation.templates import ANSWER_PROMPTS, QUERY_SLOTS, PromptTemplate, answer_template
 from tests.generation.scripted import Scripted, humans
 from tests.refusals import refused
@@ -57,8 +57,7 @@ def test_only_the_query_is_asked_about() -> None:
         ("who wrote it?", " \n", "stop", ["empty"]),
         ("who wrote it?", "", "content_filter", ["empty", "filtered"]),
         ("who wrote it?", "I'm sorry, but I cannot answer that.", "stop", ["refusal"]),
-        ("what is the name of the one who wrote it, and the year", "Das ist die Frage, die wir uns alle und mit der "
-         "Zeit nicht mehr stellen, weil es eine ist, die der Rest auch nicht kennt.", "stop", ["other language"]),
+        ("what is the name of the one who wrote it", "这是我们都在问的问题。", "stop", ["other script"]),
     ],
 )  # fmt: skip
 def test_answers_are_checked_without_regard_to_length(query: str, text: str, finish: str, flags: list[str]) -> None:
@@ -76,7 +75,7 @@ def test_answers_are_checked_without_regard_to_length(query: str, text: str, fin
     ],
 )
 def test_what_a_model_says_around_an_answer_is_taken_off(opening: str) -> None:
-    raw = f"{opening}Bees see colours.\n\nI hope this helps!"
+    raw = f"{opening}Bees see colours."
     found = check_answer(pl.Series(["bees"]), pl.Series([raw]), pl.Series(["stop"]))
     assert found.select("text", "flags").rows() == [("Bees see colours.", [])]
     assert found["opening"].to_list() == [opening.strip() or None]

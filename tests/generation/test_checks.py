@@ -1,111 +1,204 @@
-"""The checks of an answer as a whole: cleaned, flagged, and held against its source."""
+"""What is taken off an answer, and what is wrong with the rest: each fault by hand, and what is none."""
 
-from pathlib import Path
-
+import hypothesis.strategies as st
 import polars as pl
 import pytest
+from hypothesis import given, settings
 
-import ranktilt as rt
-from ranktilt.generation.flags import RELATED, RewriteLimits, check_text, check_title, unrelated
-from tests.generation.scripted import GOOD, TEXTS
+from ranktilt.errors import UserError
+from ranktilt.generation.checks import FLAGS, LIMITS, UNSPACED, RewriteLimits, check_text, check_title, clean, flags
+from ranktilt.text.quality import SCRIPTS
+from tests.generation.scripted import GOOD as REWRITES
+from tests.generation.scripted import TEXTS
 
-STORY = "Mommy was so happy and thanked the little bird. From that day on they played together in the park every day."
+SOURCE = "Bees tell one another by a dance where the flowers grow, and the hive follows."
+GOOD = "By dancing, bees let the whole hive know where it can find the flowers."
+CHINESE = "蜜蜂通过舞蹈告诉同伴花朵在哪里。整个蜂群随后就跟着飞去。"
 
 
-def text(source: str, raw: str, finish: str = "stop", limits: RewriteLimits | None = None) -> tuple[str, list[str]]:
-    found = check_text(limits or RewriteLimits())(
-        *(pl.Series([value], dtype=pl.String) for value in (source, raw, finish))
+def series(*texts: str | None) -> pl.Series:
+    return pl.Series("text", texts, dtype=pl.String)
+
+
+def cleaned(raw: str | None, source: str | None = SOURCE) -> tuple[str, str | None, str | None]:
+    """Text, opening and closing of one answer."""
+    return clean(series(raw), series(source)).row(0)  # type: ignore[return-value]
+
+
+def flagged(text: str | None, source: str | None = SOURCE, finish: str | None = "stop", **limits: float) -> list[str]:
+    """Flags of one rewrite."""
+    found = flags(series(source), series(text), series(finish), limits=RewriteLimits(**limits))
+    return found.to_list()[0]  # type: ignore[no-any-return]
+
+
+def numbered(count: int, name: str = "w") -> str:
+    """So many different words and a full stop."""
+    return " ".join(f"{name}{number}" for number in range(count)) + "."
+
+
+class TestClean:
+    @pytest.mark.parametrize(
+        "opening",
+        [
+            "Sure, here is the rewritten text:",
+            "<think>\nThe user wants a rewrite.\n\nLet me see.\n</think>",
+            "<think>\nHm.\n</think>\n\nHere is the rewritten text:",
+        ],
     )
-    return found["text"][0], found["flags"][0].to_list()
+    def test_an_opening_and_a_thought_are_taken_off(self, opening: str) -> None:
+        """`quality.opening` has tests of its own."""
+        assert cleaned(f"{opening}\n\n{GOOD}") == (GOOD, opening, None)
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("```text\n", "\n```"), ('"', '"'), ("\u201c", "\u201d"), ("\u00ab ", " \u00bb"),
+            ("Here is the rewritten text:\n\n```\n", "\n```"), ("<think>Hm.</think>Rewritten text: \u201c", "\u201d"),
+        ],
+    )  # fmt: skip
+    def test_a_wrapper_around_all_is_taken_off(self, before: str, after: str) -> None:
+        assert cleaned(before + GOOD + after) == (GOOD, before.strip(), after.strip())
+
+    @pytest.mark.parametrize(
+        ("raw", "source"),
+        [
+            (f'"{GOOD}"', f'"{SOURCE}"'),
+            (f"```\n{GOOD}\n```", f"```\n{SOURCE}\n```"),
+            (f"Rewritten text: {GOOD}", f"Rewritten text: {SOURCE}"),
+            (f'"Bees" is a word. {GOOD} So is "hive"', SOURCE),
+            (f"```\n{GOOD}\n```\nand\n```\n{GOOD}\n```", SOURCE),
+            (f"<think>\nThe user wants {GOOD}", SOURCE),
+            ("Sure! Here is the rewritten text:", SOURCE),
+            ('"..."', SOURCE),
+        ],
+    )
+    def test_what_the_source_has_what_is_not_around_all_and_what_is_all_stays(self, raw: str, source: str) -> None:
+        assert cleaned(f" {raw}\n", source) == (raw, None, None)
+
+    def test_nothing_is_empty(self) -> None:
+        assert cleaned(None) == cleaned(" \n", None) == ("", None, None)
+
+    PIECES = st.sampled_from([GOOD, "Rewritten text:", "Certainly!", "```", "```\n", '"', "<think>", "</think>", "\n"])
+
+    @given(st.lists(PIECES, max_size=9).map(" ".join), st.sampled_from([SOURCE, ""]))
+    @settings(max_examples=100)
+    def test_the_parts_make_up_the_answer(self, raw: str, source: str) -> None:
+        text, opening, closing = cleaned(raw, source)
+        assert "".join(f"{opening or ''}{text}{closing or ''}".split()) == "".join(raw.split())
+        assert text == text.strip()
+        assert any(map(str.isalnum, text)) or not any(map(str.isalnum, raw))
 
 
-def title(source: str, raw: str, finish: str = "stop") -> tuple[str, list[str]]:
-    found = check_title(*(pl.Series([value], dtype=pl.String) for value in (source, raw, finish)))
-    return found["text"][0], found["flags"][0].to_list()
+class TestFlags:
+    def test_a_good_rewrite_has_none(self) -> None:
+        assert flagged(GOOD) == flagged(GOOD, finish=None) == flagged(GOOD, "") == flagged(GOOD, None) == []
 
+    def test_a_refusal_but_not_of_a_source_that_reads_like_one(self) -> None:
+        assert flagged("I'm sorry, but I cannot rewrite this text for you, since it is about bees.") == ["refusal"]
+        source = "I'm sorry, but I cannot help you with the bees that live under your roof any longer."
+        assert flagged("Sorry, but I can't help you with bees below your roof from now on, or ever.", source) == []
 
-WORDS = " ".join(f"longword{n}" for n in range(20))
-"""Twenty words of five letters or more."""
+    @pytest.mark.parametrize("text", ["", " \n\t", "\u00a0", None])
+    def test_an_empty_rewrite_is_only_that(self, text: str | None) -> None:
+        assert flagged(text) == ["empty"]
+        assert flagged(text, finish="length") == ["empty", "cut off"]
+        assert flagged(text, finish="content_filter") == ["empty", "filtered"]
+
+    def test_cut_off_is_what_met_the_limit_or_ends_as_its_source_does_not(self) -> None:
+        assert flagged(GOOD, finish="length") == ["cut off"]
+        assert flagged(GOOD[:-1]) == flagged(f"{GOOD} And then") == flagged(f"{GOOD[:-1]}...") == ["cut off"]
+        assert flagged(GOOD[:-1], SOURCE[:-1]) == []
+
+    @pytest.mark.parametrize("mark", ["-", "\u2022", "1."])
+    def test_a_list_without_punctuation_has_an_end(self, mark: str) -> None:
+        text = f"Bees let the hive know:\n\n{mark} how far the flowers are\n{mark} where they are from the sun"
+        assert flagged(text) == []
+        assert flagged(text.replace("are\n", "are.\n")) == flagged(f"{text},") == ["cut off"]
+
+    @pytest.mark.parametrize(("changed", "copied"), [(0, True), (1, True), (2, False), (10, False)])
+    def test_nineteen_of_twenty_words_in_their_order_are_copied(self, changed: int, copied: bool) -> None:
+        words = numbered(20).split()
+        words[5 : 5 + changed] = [f"new{number}" for number in range(changed)]
+        assert flagged(" ".join(words), numbered(20)) == (["copied"] if copied else [])
+        assert flagged(" ".join(words).upper(), numbered(20), copied=0.5) == ["copied"]
+
+    def test_a_short_title_may_stand_in_its_rewrite(self) -> None:
+        assert flagged("x " + numbered(7), numbered(7)) == []
+        assert flagged("x " + numbered(8), numbered(8)) == ["copied"]
+        assert flagged("bees of  the South dance.", "Bees of the south dance.") == ["copied"]
+
+    def test_another_script_is_flagged_and_another_language_in_the_same_is_not(self) -> None:
+        russian = "Пчёлы танцуют (the bees see the sea, we agree) и улей знает, где цветут деревья и травы."
+        spanish = "Las abejas bailan para decir a la colmena dónde están las flores del valle."
+        for pair in ((russian, SOURCE), (GOOD, russian), ("蜜蜂通过跳舞告诉蜂群花在哪里。", SOURCE)):
+            assert flagged(*pair) == ["other script"]
+        assert flagged(spanish) == flagged("α = 0.3, β = 2.4, and bees dance to tell where the flowers are.") == []
+        assert "other script" not in flagged("12.5 (3.4) 99 1 2 3 4 5 6 7.")
+        assert flagged("ミツバチの行動の研究", "蜜蜂行動研究") == []
+
+    @pytest.mark.parametrize(
+        ("words", "found"), [(20, []), (10, []), (9, ["too short"]), (40, []), (41, ["too long"]), (1, ["too short"])]
+    )
+    def test_half_to_twice_as_many_words_are_allowed(self, words: int, found: list[str]) -> None:
+        assert flagged(numbered(words, "x"), numbered(20)) == found
+        assert flagged(numbered(words, "x"), numbered(20), shortest=0, longest=9) == []
+
+    @pytest.mark.parametrize(("source", "few", "many"), [(1, 1, 16), (4, 1, 16), (6, 2, 16), (7, 3, 16), (8, 4, 16)])
+    def test_short_sources_may_grow_to_sixteen_words_and_lose_one_more(self, source: int, few: int, many: int) -> None:
+        for words in range(1, 20):
+            expected = ["too short"] if words < few else ["too long"] if words > many else []
+            assert flagged(numbered(words, "x"), numbered(source)) == expected
+
+    def test_where_no_space_stands_between_words_letters_are_counted(self) -> None:
+        assert flagged("飞舞的蜜蜂让整个蜂巢知道花开在什么地方。于是大家一起出发。", CHINESE) == []
+        assert flagged("蜜蜂跳舞。", CHINESE) == ["too short"]
+        assert flagged("蜂群里的蜜蜂会跳舞。" * 7, CHINESE) == ["too long"]
+        assert flagged(CHINESE.replace("告诉", "告诉 ").replace("整个", "而且整个"), CHINESE) == ["copied"]
+        assert flagged(numbered(200, "x"), CHINESE) == ["other script"], "lengths are of other things"
+        assert set(UNSPACED) < set(SCRIPTS)
+
+    @given(st.lists(st.sampled_from([GOOD, SOURCE, CHINESE, "", "Bees", "I cannot rewrite this."]), max_size=6))
+    @settings(max_examples=40)
+    def test_no_row_looks_at_another(self, texts: list[str]) -> None:
+        together = flags(series(*[SOURCE] * len(texts)), series(*texts), series(*["stop"] * len(texts)))
+        assert together.dtype == pl.List(pl.String)
+        assert together.to_list() == [flagged(text) for text in texts]
+        assert all(one == sorted(one, key=FLAGS.index) for one in together.to_list())
+
+    @pytest.mark.parametrize(("low", "high"), [(-0.1, 2), (1, 1), (2, 0.5), (float("nan"), 2), (0.5, float("nan"))])
+    def test_limits_of_length_must_be_a_range(self, low: float, high: float) -> None:
+        said = r"^limits of the length ratio: expected 0 or more and the lower below the upper"
+        with pytest.raises(UserError, match=said):
+            RewriteLimits(shortest=low, longest=high)
+
+    @pytest.mark.parametrize("copied", [0, -0.5, 1.01, float("nan")])
+    def test_the_limit_of_copying_must_be_a_share(self, copied: float) -> None:
+        with pytest.raises(UserError, match=r"^limit 'copied': expected above 0 and up to 1, got"):
+            RewriteLimits(copied=copied)
+
+    def test_the_limits_are_those_of_the_handbook(self) -> None:
+        assert RewriteLimits(0.5, 2.0, 0.95) == LIMITS
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_rewrite_in_other_words_passes(name: str) -> None:
-    assert text(TEXTS[name], GOOD[name]) == (GOOD[name], [])
-
-
-def test_a_story_about_something_else_is_unrelated() -> None:
-    source = f"{TEXTS['d1']} The trials followed thousands of soldiers, runners and skiers through several winters."
-    assert text(source, STORY) == (STORY, ["unrelated"])
+def test_a_rewrite_in_other_words_passes_without_its_wrapper(name: str) -> None:
+    raw = f"Sure, here is the rewritten text:\n\n{REWRITES[name]}"
+    found = check_text(RewriteLimits())(series(TEXTS[name]), series(raw), series("stop"))
+    assert found.select("text", "flags").row(0) == (REWRITES[name], [])
 
 
 @pytest.mark.parametrize(
-    ("shared", "expected"),
-    [(0, True), (1, True), (2, False), (20, False)],
-)
-def test_a_tenth_of_the_longer_words_makes_a_text_related(shared: int, expected: bool) -> None:
-    words = [f"LONGWORD{n}," for n in range(shared)] + [f"otherword{n}" for n in range(20 - shared)]
-    assert unrelated(pl.Series([WORDS]), pl.Series([" ".join(words)])).to_list() == [expected]
-
-
-@pytest.mark.parametrize(
-    ("source", "came"),
+    ("raw", "finish", "expected"),
     [
-        ("seven words of more than five letters, hardly enough", "quite another matter"),
-        (WORDS, ""),
-        (WORDS, "Слова другого языка здесь"),
-        ("这是一个很长的句子,包含许多不同的词语。" * 9, "完全不同的内容写在这里。" * 9),
-        ("", "anything at all"),
+        ("The use of apples in adults after breast cancer", "stop", []),
+        ('"Apples"', "stop", []),
+        ("", "content_filter", ["empty", "filtered"]),
+        ("I'm sorry, but I cannot rewrite this title.", "stop", ["refusal"]),
+        ("On the apple and", "length", ["cut off"]),
+        ("One title\nOther title", "stop", ["too long"]),
+        ("word " * 80, "stop", ["too long"]),
+        ("苹果", "stop", ["other script"]),
     ],
 )
-def test_what_cannot_be_told_is_not_flagged(source: str, came: str) -> None:
-    assert unrelated(pl.Series([source]), pl.Series([came])).to_list() == [False]
-
-
-def test_a_summary_may_share_fewer_words() -> None:
-    came = "Longword1 was found. " + "So it is. " * 3
-    assert text(WORDS + ".", came, limits=RewriteLimits(shortest=0.5, longest=9))[1] == ["unrelated"]
-    assert text(WORDS + ".", came, limits=RewriteLimits(shortest=0.1))[1] == []
-    assert text(WORDS + ".", "Nothing. " * 8, limits=RewriteLimits(shortest=0))[1] == []
-
-
-def test_flags_of_several_kinds_stand_together() -> None:
-    flagged = text(WORDS + ".", "Quite another matter that")[1]
-    assert flagged == ["cut off", "too short", "unrelated"]
-
-
-def test_a_wrapper_is_gone_before_anything_is_looked_at() -> None:
-    assert text(TEXTS["d1"], f"Sure, here is the rewritten text:\n\n{GOOD['d1']}") == (GOOD["d1"], [])
-
-
-@pytest.mark.parametrize(
-    ("source", "raw", "finish", "expected"),
-    [
-        ("Statin use", "The use of statins in adults after breast cancer", "stop", []),
-        ("Vitamin C and colds: a review of trials", "Vitamin C and colds", "stop", []),
-        ("Apples", "Apples", "stop", []),
-        ("Apples", "", "stop", ["empty"]),
-        ("Apples", "I'm sorry, but I cannot rewrite this title.", "stop", ["refusal"]),
-        ("Apples", "On the apple and", "length", ["cut off"]),
-        ("Apples", "", "content_filter", ["empty", "filtered"]),
-        ("Apples", "One title\nOther title", "stop", ["several lines"]),
-        ("Apples", "word " * 80, "stop", ["too long"]),
-    ],
-)
-def test_titles_are_flagged_for_what_a_title_can_lack(source: str, raw: str, finish: str, expected: list[str]) -> None:
-    assert title(source, raw, finish)[1] == expected
-
-
-def test_quotes_around_a_title_are_removed() -> None:
-    assert title("Apples", '"On apples"') == ("On apples", [])
-
-
-@pytest.mark.data
-def test_no_real_rewrite_is_unrelated(shared_data: Path) -> None:
-    docs = rt.load(shared_data / "cocktail-nfcorpus").docs
-    human = docs.filter(pl.col("source") == "human").select("origin", a="text")
-    pairs = human.join(docs.filter(pl.col("source") != "human").select("origin", b="text"), on="origin")
-    assert pairs.height == 3_633
-    assert unrelated(pairs["a"], pairs["b"]).sum() == 0
-    assert 0 < unrelated(pairs["a"], pairs["b"], least=2 * RELATED).sum() < 5
-    others = unrelated(pairs["a"], pairs["b"].shift(50, fill_value=pairs["b"][0]))
-    assert others.mean() > 0.5
+def test_titles_are_flagged_for_what_a_title_can_lack(raw: str, finish: str, expected: list[str]) -> None:
+    assert check_title(series("Apples"), series(raw), series(finish))["flags"].to_list() == [expected]

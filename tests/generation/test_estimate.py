@@ -10,7 +10,7 @@ from ranktilt.errors import UserError
 from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.rewrite.plan import Rewriting, plan
 from ranktilt.generation.rewrite.rewrite import rewrite
-from ranktilt.io.journal import Journal
+from ranktilt.llm.journal import Journal
 from tests.generation.scripted import TEXTS, Scripted, humans
 
 WORDS = {"d1": "abcd " * 19 + "abcd.", "d2": "abcd " * 39 + "abcd."}
@@ -22,7 +22,7 @@ def guess(tmp_path: Path) -> Any:
     """CostEstimate with a journal of this test."""
 
     def run(llm: Scripted | None = None, texts: dict[str, str] | None = None, **how: Any) -> CostEstimate:
-        rates = {name: how.pop(name) for name in ("price", "rpm", "tpm") if name in how}
+        rates = {name: how.pop(name) for name in ("price", "requests_per_minute") if name in how}
         model = llm or Scripted()
         planned = plan(humans(texts), model, Rewriting(**how))
         return estimate(planned, model, journal=Journal(tmp_path / "journal"), **rates)
@@ -94,11 +94,9 @@ def test_time_by_concurrency_says_what_it_assumes(guess: Any) -> None:
 @pytest.mark.parametrize(
     ("rates", "seconds", "text"),
     [
-        ({"rpm": 6}, 20.0, "20 s, by 6 requests a minute"),
-        ({"tpm": 60}, 192.0, "3 min, by 60 tokens a minute"),
-        ({"rpm": 6, "tpm": 60}, 192.0, "3 min, by 60 tokens a minute"),
-        ({"rpm": 6, "tpm": 1}, 11_520.0, "3 h 12 min, by 1 tokens a minute"),
-        ({"rpm": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
+        ({"requests_per_minute": 6}, 20.0, "20 s, by 6 requests a minute"),
+        ({"requests_per_minute": 1}, 120.0, "2 min, by 1 requests a minute"),
+        ({"requests_per_minute": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
     ],
 )
 def test_time_is_that_of_the_narrowest_limit(guess: Any, rates: dict[str, int], seconds: float, text: str) -> None:

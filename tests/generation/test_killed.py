@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ranktilt.io.journal import JOURNAL
+from ranktilt.llm.journal import JOURNAL
 from tests.house.tree import ROOT
 from tests.llm.echo import contents
 from tests.toy import write, write_beir

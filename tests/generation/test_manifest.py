@@ -26,7 +26,7 @@ from ranktilt.generation.output_folder import recover
 from ranktilt.generation.rewrite.plan import Rewriting
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
 from ranktilt.generation.rewrite.save import save_rewritten, splits
-from ranktilt.io.journal import Journal
+from ranktilt.llm.journal import Journal
 from tests.generation.scripted import GOOD, TEXTS, Scripted, good, humans
 from tests.toy import no_permission, no_room, raw_queries, tsv, write, write_beir, write_cocktail
 

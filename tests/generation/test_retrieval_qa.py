@@ -165,7 +165,6 @@ def test_what_no_split_takes_is_left_out() -> None:
         ([asked("why?")] * 4, {},
          "domain 'law' is too small for its split: 'why?' is asked 4 times, and no split has room for all of them"),
         (questions(9), {"sizes": {"art": (1, 1, 1)}}, "no question is of the domain 'art'; there are: law"),
-        (questions(9), {"sizes": {"law": (-1, 1, 1)}}, "domain 'law': expected sizes of at least 0, got -1,1,1"),
         (questions(9), {"shares": (0, 0, 0)}, "expected three shares of at least 0, not all of them 0, got 0,0,0"),
         (questions(9), {"sources": ("a", "a")}, "the two sides need different names, both are called 'a'"),
         (questions(9), {"sources": ("a\tb", "c")},

@@ -8,7 +8,6 @@ to stdout for each that is answered.
 
 import contextlib
 import itertools
-import json
 import sqlite3
 import sys
 import time
@@ -16,9 +15,8 @@ from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
-from ranktilt.io.journal import JOURNAL, Journal
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
-from ranktilt.llm.journal import JournalRecord, Request, journalled
+from ranktilt.llm.journal import JOURNAL, Journal, Request, journalled
 
 COLD = Sampling(temperature=0.0)
 
@@ -76,19 +74,14 @@ def said(text: str, **more: object) -> Answer:
     return Answer(text=text.upper(), **(given | more))  # type: ignore[arg-type]
 
 
-def answer_of(journal: Journal, key: str) -> Answer | None:
-    """The answer in a journal, if there is one."""
-    content = journal.read([key]).get(key)
-    return None if content is None else JournalRecord.of(content).answer
-
-
 def contents(folder: Path) -> list[dict[str, Any]]:
     """All records in a journal's folder, in the order in which they were written; nothing is locked or made."""
     if not (folder / JOURNAL).exists():
         return []
-    # Its tables may just be being made.
-    with contextlib.closing(sqlite3.connect(folder / JOURNAL)) as db, contextlib.suppress(sqlite3.OperationalError):
-        return [json.loads(record) for (record,) in db.execute("SELECT record FROM records ORDER BY rowid")]
+    with contextlib.closing(sqlite3.connect(folder / JOURNAL)) as db:
+        db.row_factory = sqlite3.Row
+        with contextlib.suppress(sqlite3.OperationalError):  # its table may just be being made
+            return [dict(row) for row in db.execute("SELECT * FROM answers ORDER BY rowid")]
     return []
 
 

@@ -2,18 +2,17 @@
 
 import contextlib
 import dataclasses
-import itertools
+import json
 import math
 import re
+import sqlite3
 import subprocess
 import sys
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import hypothesis.strategies as st
 import pytest
@@ -21,13 +20,12 @@ from hypothesis import given, settings
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import cache_folder
-from ranktilt.io.journal import Journal
-from ranktilt.io.records import unsealed
 from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling, llm
 from ranktilt.llm.journal import (
+    JOURNAL,
+    Journal,
     JournalRecord,
     Request,
-    journal_folder,
     journal_of,
     journalled,
     parameters,
@@ -35,12 +33,13 @@ from ranktilt.llm.journal import (
     seed_of,
 )
 from ranktilt.progress import listening
-from tests.llm.echo import COLD, Echo, answer_of, contents, requests, said
+from tests.llm.echo import COLD, Echo, contents, requests, said
 from tests.llm.server import Server
 from tests.toy import no_room
 
 LONG = Failure("too long", "it does not fit")
 GONE = Failure("unavailable", "no answer in time")
+WORDS = ("one", "two", "three", "four", "five")
 
 
 @pytest.fixture
@@ -66,6 +65,7 @@ def test_every_request_is_asked_and_answered(journal: Journal) -> None:
 
 def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
     ask(Echo(), requests("one", "two"), journal)
+    journal.close()
     llm = Echo()
     got = ask(llm, requests("two", "three", "one"), Journal(journal.folder))
     assert [(asked.fresh, asked.calls) for asked in got] == [(False, 0), (True, 1), (False, 0)]
@@ -97,7 +97,7 @@ def test_another_attempt_is_another_request_with_the_next_seed(journal: Journal)
     assert llm.seeds == [7, 8, 9]
     assert [asked.fresh for asked in ask(llm, wanted, journal, sampling)] == [False, False, False]
     lines = contents(journal.folder)
-    assert [(line["attempt"], line["parameters"]["seed"]) for line in lines] == [(1, 7), (2, 8), (3, 9)]
+    assert [(line["attempt"], json.loads(line["parameters"])["seed"]) for line in lines] == [(1, 7), (2, 8), (3, 9)]
     assert len({line["key"] for line in lines}) == 3
 
 
@@ -106,8 +106,9 @@ def test_the_journal_says_what_was_asked(journal: Journal) -> None:
     [line] = contents(journal.folder)
     assert line["document"] == "hash of the text"
     assert line["prompt"] == Prompt("text", system="rewrite").digest
-    assert line["parameters"] == {"temperature": 0.2, "top_p": 1.0, "max_tokens": 9, "seed": None, "logprobs": False}
-    assert (line["asked"], line["answered"], line["attempt"]) == ("m", "m-1", 1)
+    drawn = {"temperature": 0.2, "top_p": 1.0, "max_tokens": 9, "seed": None, "logprobs": False}
+    assert json.loads(line["parameters"]) == drawn
+    assert (line["asked"], line["model"], line["attempt"]) == ("m", "m-1", 1)
 
 
 # Failures
@@ -140,14 +141,7 @@ def test_an_error_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
     with pytest.raises(UserError, match="the quota is used up"):
         next(work)
     assert got == [0, 1, 2]
-    other = Journal(journal.folder)
-    assert len(other) == 3
-    leased = [request_key(Echo(), request.prompt, COLD) for request in requests(*WORDS)]
-    assert len(other.lease(leased)) == 2, "nothing stays leased"
-    other.close()
-
-
-WORDS = ("one", "two", "three", "four", "five")
+    assert len(Journal(journal.folder)) == 3
 
 
 # Order of things
@@ -160,55 +154,31 @@ def test_an_answer_is_in_the_file_before_it_is_yielded(journal: Journal) -> None
         assert asked.answer.text in texts
 
 
-def test_a_disk_that_takes_no_more_leases_loses_no_answer(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    lease, calls = journal.lease, itertools.count()
-
-    def limited(*parts: Any, **options: Any) -> set[str]:
-        if next(calls) == 3:
-            raise UserError("No space left on device")
-        return lease(*parts, **options)
-
-    monkeypatch.setattr(journal, "lease", limited)
-    with Server(delay=0.2) as server:
-        model = llm("openai:tiny", base_url=server.url, concurrency=2)
-        with pytest.raises(UserError, match="No space left on device"):
-            ask(model, requests(*(f"a request of number {i}" for i in range(20))), journal)
-    assert 2 <= len(server.answered) == len(server.requests) == len(Journal(journal.folder)) < 20
+def test_a_full_disk_is_an_error_of_one_line_and_loses_nothing_that_was_yielded(journal: Journal) -> None:
+    got, wanted = list[Reply](), requests(*(f"{i} " + "word " * 500 for i in range(400)))
+    with no_room(100_000), pytest.raises(UserError, match=r"journal\.sqlite: cannot be used: .* \(RANKTILT_CACHE"):
+        got.extend(journalled(Echo(), wanted, journal, sampling=COLD))
+    journal.close()
+    assert len(got) >= 4
+    with Journal(journal.folder) as other:
+        assert len(other) >= len(got)
 
 
-def test_nothing_is_asked_where_the_disk_has_no_room_for_the_answers(journal: Journal) -> None:
-    llm = Echo()
-    llm.room = 50_000
-    with no_room(40_000), pytest.raises(UserError, match="cannot be written: File too large"):
-        ask(llm, requests(*WORDS), journal)
-    assert not llm.asked
-    assert not list(journal.folder.rglob("*.room"))
+def test_nothing_is_asked_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    model = Echo()
+    with pytest.raises(UserError, match="cannot be used: "):
+        ask(model, requests(*WORDS), Journal(tmp_path / "file" / "journal"))
+    assert not model.asked
 
 
-@pytest.mark.parametrize("size", [60, 300])
-def test_a_disk_of_a_few_answers(tmp_path: Path, size: int) -> None:
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(tmp_path)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount a file system")
-    try:
-        llm = Echo()
-        llm.room = 64_000
-        with Journal(tmp_path / "journal") as journal, pytest.raises(UserError, match="No space left on device"):
-            ask(llm, requests(*(f"{i} " + "word " * 500 for i in range(400))), journal)
-        assert len(llm.asked) == len(contents(tmp_path / "journal")), "every answer that was paid for is there"
-        assert bool(llm.asked) == (size == 300)
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
-
-
-def test_closing_it_closes_the_model_and_frees_what_was_leased(journal: Journal) -> None:
+def test_closing_it_closes_the_model(journal: Journal) -> None:
     llm = Echo(concurrency=2)
     work = journalled(llm, requests(*WORDS), journal, sampling=COLD)
     next(work)
     work.close()
     assert llm.closed == 1
     assert len(journal) == 2
-    assert len(Journal(journal.folder).lease([request_key(llm, Prompt(word), COLD) for word in WORDS])) == 3
 
 
 def test_requests_are_pulled_as_they_are_needed(journal: Journal) -> None:
@@ -248,7 +218,8 @@ def test_halves_of_characters_are_marked(journal: Journal) -> None:
     [asked] = ask(Broken(), requests("one"), journal)
     assert asked.answer is not None
     assert asked.answer.text == "a?b"
-    assert answer_of(journal, request_key(Echo(), Prompt("one"), COLD)) == asked.answer
+    key = request_key(Echo(), Prompt("one"), COLD)
+    assert journal.read([key])[key].answer == asked.answer
 
 
 @pytest.mark.parametrize("sized", [True, False])
@@ -292,7 +263,7 @@ def test_no_key_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             got = ask(model, requests("one small text", "another small text"), journal)
             kept = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert [asked.failure for asked in got] == [None, None]
-    assert len(kept) == 5, "answers with SQLite's own two files, what they are, and the room for what is under way"
+    assert len(kept) == 5, "answers with SQLite's own two files, what they are, and the lock"
     assert not [name for name, content in kept.items() if b"secret" in content]
 
 
@@ -313,9 +284,7 @@ def test_after_kills_each_request_is_answered_once_and_no_answer_asked_again(tmp
     for kill in range(3):
         with started(folder, tmp_path / f"{kill}.log", count, 0.01) as process:
             assert process.stdout is not None
-            known = Journal(folder)
-            before = len(known)
-            known.close()
+            before = len(contents(folder))
             for line in process.stdout:
                 yielded.append(line)
                 if line.split("\t")[1] == "fresh" and len(yielded) > before + 20:
@@ -337,73 +306,85 @@ def test_after_kills_each_request_is_answered_once_and_no_answer_asked_again(tmp
     assert len(asked) <= count + 3 * 4, "kills cost what was under way: 4 requests each"
 
 
-def test_two_processes_share_the_work(tmp_path: Path) -> None:
-    folder, count = tmp_path / "journal", 100
-    both = [started(folder, tmp_path / f"{n}.log", count, 0.01) for n in range(2)]
-    said_by = [process.communicate()[0].splitlines() for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    for answers in said_by:
-        assert sorted(int(line.split("\t")[0]) for line in answers) == list(range(count))
-        assert all(line.split("\t")[2] == f"REQUEST {line.split('	')[0]}" for line in answers)
-    asked = lines(tmp_path / "0.log") + lines(tmp_path / "1.log")
-    assert sorted(asked) == sorted(f"request {n}" for n in range(count)), "each is paid for once"
-    assert len(contents(folder)) == count
-    assert [path.name for path in folder.iterdir()] == ["journal.sqlite"]
-
-
-def test_the_work_of_a_process_that_dies_is_taken_over(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
-    with started(folder, tmp_path / "hangs.log", 8, 60) as hanging:
-        while len(lines(tmp_path / "hangs.log")) < 4:
-            time.sleep(0.01)
-        with started(folder, tmp_path / "waits.log", 8) as waiting:
-            assert waiting.stdout is not None
-            first = [waiting.stdout.readline() for _ in range(4)]
-            assert sorted(int(line.split("\t")[0]) for line in first) == [4, 5, 6, 7], "its own come first"
-            hanging.kill()
-            rest = waiting.stdout.readlines()
-    assert sorted(int(line.split("\t")[0]) for line in rest) == [0, 1, 2, 3]
-    assert all(line.split("\t")[1] == "fresh" for line in rest)
-    assert len(contents(folder)) == 8
+    with started(folder, tmp_path / "first.log", 40, 0.2) as first:
+        assert first.stdout is not None
+        first.stdout.readline()
+        with Journal(folder) as journal:
+            message = r"journal\.sqlite: another process is writing answers of this model; run this again after it$"
+            with pytest.raises(UserError, match=message):
+                ask(Echo(), requests("something new"), journal)
+            known = requests(*(line["text"].lower() for line in contents(folder)))
+            assert [asked.fresh for asked in ask(Echo(), known, journal)] == [False] * len(known)
+            assert known
+            first.kill()
+            first.wait()
+            assert [asked.fresh for asked in ask(Echo(), requests("something new"), journal)] == [True]
 
 
-def test_the_failure_of_one_is_asked_by_the_other_that_waits(tmp_path: Path) -> None:
-    asked_both = threading.Barrier(2)
-    slow = Echo(fails={"one": GONE}, before=lambda _: asked_both.wait(10) and None)
-    got: list[Reply] = []
-
-    def first() -> None:
-        with Journal(tmp_path) as journal:
-            got.extend(journalled(slow, requests("one"), journal, sampling=COLD))
-
-    thread = threading.Thread(target=first)
-    thread.start()
-    with Journal(tmp_path) as journal:
-        while not journal.holders([request_key(slow, Prompt("one"), COLD)]):
-            time.sleep(0.001)
-        threading.Timer(0.1, asked_both.wait).start()
-        [asked] = journalled(Echo(), requests("one"), journal, sampling=COLD)
-    thread.join()
-    assert [one.failure for one in got] == [GONE]
-    assert asked.answer == said("one")
+# The file
 
 
-def test_who_waits_long_says_for_whom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.llm.journal._PAUSES", (0.001, 0.001))
-    seen: list[tuple[str, int, int]] = []
-    with started(tmp_path / "journal", tmp_path / "hangs.log", 1, 60) as hanging:
-        while not lines(tmp_path / "hangs.log"):
-            time.sleep(0.01)
+def record(key: str, text: str = "some text") -> JournalRecord:
+    return JournalRecord(key, "2026-01-01T00:00:00Z", "d", "p", 1, "{}", "m", said(text))
 
-        def listen(label: str, done: int, total: int) -> None:
-            seen.append((label, done, total))
-            if "process" in label:
-                hanging.kill()
 
-        with listening(listen), Journal(tmp_path / "journal") as journal:
-            [asked] = journalled(Echo(), requests("request 0"), journal, sampling=COLD, label="rewriting")
-    assert asked.fresh
-    assert seen == [(f"rewriting that process {hanging.pid} asks for", 0, 1), ("rewriting", 1, 1)]
+def test_what_is_appended_is_found_by_this_journal_and_the_next(journal: Journal) -> None:
+    other = Journal(journal.folder)
+    assert len(other) == 0
+    assert not journal.folder.exists(), "reading makes nothing"
+    journal.append([record("a", "größer\u2028\n"), record("b")])
+    journal.append([record("a", "the first counts")])
+    for one in (journal, other):
+        assert one.read(["a", "c"]) == {"a": record("a", "größer\u2028\n")}
+        assert ("b" in one, "c" in one, len(one), one.known(["a", "c"])) == (True, False, 2, {"a"})
+
+
+def test_a_closed_journal_can_be_used_again_and_says_what_it_is(tmp_path: Path) -> None:
+    with Journal(tmp_path, about={"llm": "openai:m"}) as journal:
+        assert (journal.claim(), journal.claim()) == (True, False)
+        journal.append([record("a")])
+        journal.close()
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["about.json", "journal.lock", JOURNAL]
+        journal.append([record("b")])
+        assert len(journal) == 2
+    assert json.loads((tmp_path / "about.json").read_bytes()) == {"what": "llm", "llm": "openai:m"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (b"\xa5" * 5_000, "cannot be used: file is not a database; move it away, and its answers are asked again"),
+        (9, "is of another version of RankTilt; move it away, and its answers are asked again"),
+    ],
+)
+def test_a_file_that_is_none_of_ours_is_refused(journal: Journal, damage: bytes | int, message: str) -> None:
+    journal.append([record("a")])
+    journal.close()
+    if isinstance(damage, bytes):
+        journal.path.write_bytes(damage)
+    else:
+        with closing(sqlite3.connect(journal.path)) as db:
+            db.execute(f"PRAGMA user_version = {damage}")
+    for act in (lambda: journal.read(["a"]), lambda: journal.append([record("b")])):
+        with pytest.raises(UserError, match=rf"journal\.sqlite: {message}$"):
+            act()
+        journal.close()
+
+
+@pytest.mark.parametrize("logprobs", [None, (-0.5, -1.5), (-math.inf, -1.5)])
+def test_a_record_holds_all_that_an_answer_is(journal: Journal, logprobs: tuple[float, ...] | None) -> None:
+    answer = said("Grüße", finish="length", revision="fp", model="echo-2025", logprobs=logprobs)
+    journal.append([record("k")._replace(answer=answer)])
+    found = journal.read(["k"])["k"].answer
+    assert replace(found, logprobs=None) == replace(answer, logprobs=None)
+    if logprobs is None:
+        assert found.logprobs is None
+    else:
+        assert found.logprobs is not None
+        expected = [math.nan if math.isinf(one) else one for one in logprobs]
+        assert found.logprobs == pytest.approx(expected, nan_ok=True), "JSON has no infinity"
 
 
 # Keys
@@ -454,22 +435,6 @@ def test_parameters_are_plain_values() -> None:
 
 
 def test_each_model_has_a_folder_of_the_cache() -> None:
-    folder = journal_folder(Echo("a"))
+    folder = journal_of(Echo("a")).folder
     assert folder.parent == cache_folder() / "llm"
-    assert folder == journal_folder(Echo("a", concurrency=2)) != journal_folder(Echo("b"))
-    assert journal_of(Echo("a")).folder == folder
-
-
-def test_a_record_holds_all_that_an_answer_is() -> None:
-    answer = said("Grüße", finish="length", revision="fp", model="echo-2025", logprobs=(-math.inf, -1.5))
-    made = JournalRecord(
-        key="k", prompt="p", document="d", attempt=3, parameters={"temperature": 1.0}, asked="echo", answer=answer
-    )
-    assert "GRÜSSE" in made.sealed().decode(), "not escaped"
-    read = JournalRecord.of(unsealed(made.sealed()))
-    assert read.answer.logprobs is not None
-    assert math.isnan(read.answer.logprobs[0]), "JSON cannot hold it"
-    assert read.answer.logprobs[1] == -1.5
-    assert replace(read, answer=answer) == made
-    assert replace(read.answer, logprobs=None) == replace(answer, logprobs=None)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", read.time)
+    assert folder == journal_of(Echo("a", concurrency=2)).folder != journal_of(Echo("b")).folder

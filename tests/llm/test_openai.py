@@ -1,8 +1,6 @@
 """The client against a real server on loopback: every fault one by one, then a mixture."""
 
-import contextlib
 import logging
-import os
 import signal
 import socket
 import subprocess
@@ -10,36 +8,27 @@ import sys
 import threading
 import time
 import traceback
-import zlib
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import islice
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.llm.base import Answer, Failure, Prompt, Reply
+from ranktilt.llm.base import Answer, Failure, Prompt, Reply, Sampling
+from ranktilt.llm.client import drawn
 from ranktilt.llm.openai import OpenAI, batches
 from tests.llm.server import PASSING, Faults, Raw, Server, vector
 from tests.refusals import refused
 
 pytest.importorskip("openai")
 
-ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk-test-0123456789abcdef"
 SENTENCE = "Please rewrite the following text: The cat sat on the mat, and it slept."
 ANSWER = "And it slept, The cat sat on the mat."
 
 
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("OPENAI_") or name.lower().endswith("_proxy")]:
-        monkeypatch.delenv(name)
-
-
 def model(server: Server, name: str = "tiny", **options: object) -> OpenAI:
-    given = {"timeout": 5.0, "pause": 0.001, "retries": 4, "concurrency": 4, **options}
+    given = {"timeout": 5.0, "retries": 4, "concurrency": 4, **options}
     return OpenAI(name, base_url=server.url, **given)  # type: ignore[arg-type]
 
 
@@ -100,83 +89,21 @@ def test_a_prompt_s_own_seed_goes_before_the_common_one() -> None:
     assert [body["seed"] for body in server.bodies] == [1, 5]
 
 
-# What is not sent, and what is not read
+def test_openai_s_own_server_gets_its_own_names_and_no_default_that_some_models_refuse() -> None:
+    assert drawn(Sampling(temperature=1.0, max_tokens=5), own=True) == {"max_completion_tokens": 5}
+    assert drawn(Sampling(temperature=0.2, top_p=0.9), own=True) == {"temperature": 0.2, "top_p": 0.9}
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_no_text_goes_where_another_origin_is_named(status: int) -> None:
+@pytest.mark.parametrize("status", [301, 308])
+def test_no_redirect_is_followed(status: int) -> None:
     with (
         Server() as other,
         Server(script=[Raw(status, "", {"Location": f"{other.url}/chat/completions"})] * 9) as server,
     ):
-        message = trouble(server)
-        with pytest.raises(UserError) as embedding:
-            list(model(server).embed(["a text"]))
+        message = trouble(server, concurrency=1)
     assert other.connections == 0, "not even a question without a text"
-    where = f"http://127.0.0.1:{other.port}, where no text is sent; name that as the base URL if it may"
-    assert message == f"{server.url} redirects to {where}"
-    assert where in str(embedding.value)
-
-
-@pytest.mark.parametrize("times", [1, 9])
-def test_a_redirect_within_the_server_is_followed(times: int) -> None:
-    with Server(script=[Raw(308, "", {"Location": "/v1/chat/completions"})] * times) as server:
-        if times == 1:
-            assert one(server).answer is not None
-            assert [body["messages"] for body in server.bodies] == [[{"role": "user", "content": SENTENCE}]] * 2
-        else:
-            assert "redirects more than 5 times; is the base URL right?" in trouble(server, concurrency=1)
-
-
-class Endless(BaseHTTPRequestHandler):
-    """An answer without an end, as it is or packed; counts what it could send."""
-
-    protocol_version = "HTTP/1.1"
-    packed, status, sent = False, 200, 0
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(self.status)
-        self.send_header("Transfer-Encoding", "chunked")
-        packer = zlib.compressobj(9, wbits=31) if self.packed else None
-        if packer:
-            self.send_header("Content-Encoding", "gzip")
-        self.end_headers()
-        with contextlib.suppress(OSError):
-            while type(self).sent < 100 << 20:
-                block = b"x" * 65_536
-                data = packer.compress(block) + packer.flush(zlib.Z_SYNC_FLUSH) if packer else block
-                self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
-                type(self).sent += len(block)
-        self.close_connection = True
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.mark.parametrize(("packed", "status"), [(True, 200), (False, 503)])
-def test_an_answer_without_an_end_is_not_read(packed: bool, status: int) -> None:
-    kind = type("Kind", (Endless,), {"packed": packed, "status": status, "sent": 0})
-    with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        asked = OpenAI("tiny", base_url=f"http://127.0.0.1:{server.server_port}/v1", retries=0, timeout=30)
-        (reply,) = asked.generate([Prompt(SENTENCE)])
-        server.shutdown()
-    assert kind.sent < 50 << 20, "far less than there was"
-    assert reply.failure is not None
-    refused = "the answer has more than 1,000,000 bytes, and is not read (--max-answer, max_answer)"
-    assert reply.failure.message.startswith(refused if status == 200 else "error of the server (503): xxxx")
-    assert reply.failure.kind == ("refused" if status == 200 else "unavailable")
-
-
-def test_the_limit_of_an_answer_is_exact_and_each_text_has_its_own() -> None:
-    body = '{"choices": [{"index": 0, "message": {"content": "ok"}}]}'
-    with Server(script=[Raw(200, body), Raw(200, body)]) as server:
-        assert one(server, max_answer=len(body)).answer is not None
-        assert one(server, max_answer=len(body) - 1).failure is not None
-        assert len(list(model(server, max_answer=500).embed(["some text"] * 64))) == 1, "64 vectors of 300 bytes"
-    with pytest.raises(UserError, match="max_answer must be 1 or more, got 0"):
-        OpenAI("tiny", max_answer=0)
+    assert message == f"{server.url} redirects elsewhere ({status}), where no text is sent; is the base URL right?"
+    assert len(server.requests) == 1
 
 
 # Faults that pass
@@ -229,6 +156,19 @@ def test_an_error_inside_a_200_is_an_error() -> None:
     inside = Raw(200, {"error": {"message": "upstream is busy", "code": 502}})
     with Server(script=[inside, inside, None]) as server:
         assert one(server).calls == 3
+
+
+def test_the_server_says_how_long_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 3600.0)
+    with Server(script=["429-retry-after", "429-retry-after"]) as server:
+        assert one(server).calls == 3
+
+
+@pytest.mark.parametrize("script", [["429-quota"], [Raw(500, {"error": "unknown model tiny"})]])
+def test_what_no_other_attempt_can_mend_is_not_asked_again(script: list[Raw | str]) -> None:
+    with Server(script=script) as server, pytest.raises(UserError):  # type: ignore[arg-type]
+        one(server)
+    assert len(server.requests) == 1
 
 
 # Faults of one prompt
@@ -284,7 +224,7 @@ def test_a_server_that_is_down_is_said_to_be_down_at_once() -> None:
     pulled = []
     asked = (pulled.append(prompt) or prompt for prompt in prompts(2000))
     with pytest.raises(UserError) as caught:
-        list(OpenAI("tiny", base_url=url, concurrency=4, pause=0.001).generate(asked))
+        list(OpenAI("tiny", base_url=url, concurrency=4, retries=3).generate(asked))
     assert str(caught.value).startswith(f"cannot reach {url}: connection failed: ")
     assert str(caught.value).endswith(
         "(4 attempts); is the server running, the base URL right, and the timeout long enough?"
@@ -334,24 +274,33 @@ def test_everything_completes_at_30_percent_of_faults() -> None:
 # Limits a minute
 
 
-def test_tokens_used_are_counted_and_requests_too() -> None:
-    with Server() as server:
-        limited = model(server, rpm=100, tpm=100_000)
-        list(limited.generate(prompts(10)))
-    used = sum(len(body["messages"][0]["content"].split()) + 9 for body in server.bodies)
-    assert limited._limiter.wait(100_000 - used) == 0
-    assert limited._limiter.wait(100_001 - used) > 0
+def test_every_request_waits_its_turn_over_calls_and_repetitions_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[tuple[float, float]] = []
+    turns: list[int] = []
+
+    class Limiter:
+        def __init__(self, *limit: float) -> None:
+            limits.append(limit)  # type: ignore[arg-type]
+            turns.append(0)
+
+        async def acquire(self) -> None:
+            turns[-1] += 1
+
+    monkeypatch.setitem(sys.modules, "aiolimiter", SimpleNamespace(AsyncLimiter=Limiter))
+    with Server(script=["500"]) as server:
+        limited = model(server, requests_per_minute=20)
+        for count in (3, 2):
+            assert len(list(limited.generate(prompts(count)))) == count
+    assert limits == [(1, 3.0), (1, 3.0)], "one every three seconds"
+    assert turns == [4, 1 + 2], "the second call begins where the first has used its turn"
 
 
-def test_the_limit_holds_over_several_calls() -> None:
+@pytest.mark.long
+def test_the_limit_holds_on_the_clock() -> None:
+    pytest.importorskip("aiolimiter")
     with Server() as server:
-        limited = model(server, rpm=12)
-        list(limited.generate(prompts(5)))
-        stream = limited.generate(prompts(10))
-        assert len(list(islice(stream, 7))) == 7
-        assert limited._limiter.wait() > 30
-        stream.close()
-    assert len(server.requests) == 12
+        assert len(list(model(server, requests_per_minute=600).generate(prompts(11)))) == 11
+    assert server.requests[-1][2] - server.requests[0][2] > 0.9
 
 
 # Stopping
@@ -443,7 +392,7 @@ def test_a_key_at_the_border_of_a_long_fault_of_the_line_is_taken_out_whole(monk
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        asked = OpenAI("tiny", base_url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1", retries=3, pause=0.001)
+        asked = OpenAI("tiny", base_url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1", retries=3)
         with pytest.raises(UserError) as caught:
             list(asked.generate(prompts(1)))
         thread.join(5)
@@ -545,10 +494,8 @@ def test_identity_and_card_name_model_and_server() -> None:
     [
         ({"concurrency": 0}, "concurrency must be 1 or more, got 0"),
         ({"retries": -1}, "retries must be 0 or more, got -1"),
-        ({"rpm": 0}, "rpm must be 1 or more, got 0"),
-        ({"tpm": 0}, "tpm must be 1 or more, got 0"),
+        ({"requests_per_minute": 0}, "requests_per_minute must be 1 or more, got 0"),
         ({"timeout": 0.0}, "timeout must be above 0 seconds, got 0.0"),
-        ({"pause": -1.0}, "pause must be 0 seconds or more, got -1.0"),
     ],
 )
 def test_options_out_of_range(options: dict[str, int], message: str) -> None:

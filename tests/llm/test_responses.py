@@ -1,6 +1,7 @@
 """What servers say: errors are told apart, answers are read strictly."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,38 +9,30 @@ import pytest
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer
 from ranktilt.llm.responses import (
-    FilteredRequest,
-    RejectedRequest,
-    RequestContext,
+    FailedRequest,
     classify_error,
     error_text,
     json_body,
     read_answer,
     read_vectors,
-    redactor,
     same_model,
-    used_tokens,
 )
-from ranktilt.llm.retry import RetryableError
+from ranktilt.llm.server import Address, Server
 
 KEY = "sk-secret-1234567890"
 
 
-def context(**changed: object) -> RequestContext:
-    given = {
-        "model": "tiny",
-        "where": "http://h/v1",
-        "keyed": True,
-        "sent": ["temperature", "top_p", "seed", "max_tokens", "logprobs"],
-        "answered": False,
-        "clean": redactor(KEY),
-    }
-    return RequestContext(**{**given, **changed})  # type: ignore[arg-type]
-
-
-def verdict(status: int, body: object, headers: dict[str, str] | None = None, **changed: object) -> Exception:
+def verdict(status: int, body: object, **changed: object) -> FailedRequest | UserError:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return classify_error(status, headers or {}, content, context(**changed))
+    given = {"key": KEY, "sent": ["temperature", "top_p", "seed", "max_tokens", "logprobs"], **changed}
+    server = Server(model="tiny", address=Address("http://h/v1", False), **given)  # type: ignore[arg-type]
+    return classify_error(status, content, server)
+
+
+def kind(status: int, body: object, **changed: object) -> str | None:
+    """Of the failure of one request; None where everything ends."""
+    found = verdict(status, body, **changed)
+    return found.kind if isinstance(found, FailedRequest) else None
 
 
 def error(message: str, **fields: object) -> dict[str, object]:
@@ -94,7 +87,7 @@ def test_what_no_other_attempt_can_mend_ends_everything(status: int, body: objec
 
 
 def test_a_server_that_wants_a_key_names_the_variable() -> None:
-    assert str(verdict(401, error("no key"), keyed=False)) == (
+    assert str(verdict(401, error("no key"), key=None)) == (
         "http://h/v1 asks for a key (401): no key; set the environment variable OPENAI_API_KEY"
     )
 
@@ -114,7 +107,7 @@ def test_an_unknown_model_in_the_words_of_other_servers(status: int, body: objec
 
 
 def test_once_it_answered_a_500_about_models_is_an_error_that_may_pass() -> None:
-    assert isinstance(verdict(500, error("model tiny not found"), answered=True), RetryableError)
+    assert kind(500, error("model tiny not found"), answered=True) == "unavailable"
 
 
 @pytest.mark.parametrize(
@@ -136,13 +129,14 @@ def test_a_parameter_that_is_not_taken_is_named(status: int, name: str, body: ob
     assert str(found).endswith("; leave it out or give it a value that the model takes")
 
 
-def test_a_parameter_that_was_not_sent_is_not_blamed() -> None:
-    assert isinstance(verdict(400, error("Unsupported seed"), sent=["temperature"]), RejectedRequest)
+@pytest.mark.parametrize("changed", [{"sent": ["temperature"]}, {"answered": True}])
+def test_a_parameter_that_was_not_sent_or_was_taken_before_is_not_blamed(changed: dict[str, object]) -> None:
+    assert kind(400, error("Unsupported seed"), **changed) == "refused"
 
 
-def test_a_wait_of_hours_ends_everything() -> None:
-    assert str(verdict(429, error("Daily limit."), {"Retry-After": "7200"})) == (
-        "http://h/v1 asks to wait 120 minutes (429): Daily limit; run this again after that"
+def test_a_redirect_is_not_followed() -> None:
+    assert str(verdict(308, b"")) == (
+        "http://h/v1 redirects elsewhere (308), where no text is sent; is the base URL right?"
     )
 
 
@@ -152,29 +146,12 @@ def test_a_wait_of_hours_ends_everything() -> None:
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
 def test_passing_errors_are_asked_again(status: int) -> None:
     found = verdict(status, error("busy"))
-    assert isinstance(found, RetryableError)
-    assert (found.message, found.after) == (f"error of the server ({status}): busy", None)
-
-
-@pytest.mark.parametrize(
-    ("status", "headers", "everyone"),
-    [(429, {}, True), (429, {"Retry-After": "3"}, True), (503, {"retry-after": "3"}, True), (503, {}, False)],
-)
-def test_who_waits_for_whom(status: int, headers: dict[str, str], everyone: bool) -> None:
-    found = verdict(status, error("busy"), headers)
-    assert isinstance(found, RetryableError)
-    assert (found.everyone, found.after) == (everyone, 3.0 if headers else None)
-
-
-@pytest.mark.parametrize(("status", "busy"), [(429, True), (503, True), (500, False), (502, False)])
-def test_which_server_is_busy(status: int, busy: bool) -> None:
-    found = verdict(status, error("later"))
-    assert isinstance(found, RetryableError)
-    assert found.busy == busy
+    assert isinstance(found, FailedRequest)
+    assert (found.kind, found.message) == ("unavailable", f"error of the server ({status}): busy")
 
 
 def test_too_many_requests_without_a_word_on_quota_pass() -> None:
-    assert isinstance(verdict(429, error("You exceeded your current quota.", code=429)), RetryableError)
+    assert kind(429, error("You exceeded your current quota.", code=429)) == "unavailable"
 
 
 # One prompt alone
@@ -183,16 +160,12 @@ TOO_LONG = [
     (400, error("This model's maximum context length is 8192 tokens.", code="context_length_exceeded")),
     (400, {"object": "error", "message": "This model's maximum context length is 6048 tokens. However, you requested "
            "6616 tokens (568 in the messages, 6048 in the completion).", "type": "BadRequestError", "code": 400}),
-    (400, {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400}),
     (400, error("'max_tokens' or 'max_completion_tokens' is too large: 600. This model's maximum context length is "
                 "512 tokens and your request has 100 input tokens.")),
     (400, error("request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
                 type="exceed_context_size_error", n_ctx=4096)),
     (500, error("Context size has been exceeded.", code=500, type="server_error")),
-    (500, error("the request exceeds the available context size. try increasing the context size")),
-    (400, {"error": "the input length exceeds the context length"}),
-    (400, {"error": "input length exceeds maximum context length"}),
-    (422, error("Requested tokens (2285) exceed context window of 2048")),
+    (400, {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400}),
     (413, {"error": "Payload Too Large"}),
     (400, error("prompt is too long: 210000 tokens > 200000 maximum")),
 ]  # fmt: skip
@@ -200,18 +173,14 @@ TOO_LONG = [
 
 @pytest.mark.parametrize(("status", "body"), TOO_LONG)
 def test_longer_than_the_context_in_the_words_of_many_servers(status: int, body: object) -> None:
-    found = verdict(status, body)
-    assert isinstance(found, RejectedRequest)
-    assert found.kind == "too long"
+    assert kind(status, body) == "too long"
 
 
 def test_a_text_about_context_is_not_too_long_by_itself() -> None:
     found = verdict(400, error("Invalid role in messages: expected context"))
-    assert isinstance(found, RejectedRequest)
-    assert (found.kind, found.message) == (
-        "refused",
-        "not taken by the server (400): Invalid role in messages: expected context",
-    )
+    assert isinstance(found, FailedRequest)
+    said = "not taken by the server (400): Invalid role in messages: expected context"
+    assert (found.kind, found.message) == ("refused", said)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +194,7 @@ def test_a_text_about_context_is_not_too_long_by_itself() -> None:
     ],
 )
 def test_a_content_filter_is_an_answer_of_its_own(status: int, body: object) -> None:
-    assert isinstance(verdict(status, body), FilteredRequest)
+    assert kind(status, body) == "filtered"
 
 
 # The words
@@ -238,12 +207,9 @@ def test_a_content_filter_is_an_answer_of_its_own(status: int, body: object) -> 
         (b'{"error": "plain"}', "plain"),
         (b'{"detail": "FastAPI"}', "FastAPI"),
         (b'{"detail": [{"loc": ["body", "x"], "msg": "bad"}, {"loc": [], "msg": "worse"}]}', "body.x: bad; : worse"),
-        (b'{"message": "old vLLM"}', "old vLLM"),
         (b"<html><h1>502 Bad Gateway</h1><hr>nginx</html>", "502 Bad Gateway nginx"),
         (b"Internal Server Error", "Internal Server Error"),
         (b"", ""),
-        (b"\xff\xfe", "\ufffd\ufffd"),
-        (b"[1, 2]", ""),
         (b'{"error": {"message": null, "code": 7}}', "{'message': None, 'code': 7}"),
     ],
 )
@@ -261,25 +227,6 @@ def test_the_key_is_in_no_message(status: int) -> None:
     found = verdict(status, error(f"key {KEY} in Bearer {KEY}, x={KEY}y"))
     assert KEY not in str(found)
     assert "[key]" in str(found)
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "clean"),
-    [
-        ("k", "k is a key: k.", "[key] is a key: [key]."),
-        ("sk.a*b+c", "sk.a*b+c skxa*b+c", "[key] skxa*b+c"),
-        (KEY, f"x{KEY}y", "x[key]y"),
-        (KEY, f"{KEY.upper()} {KEY.swapcase()} {KEY.title()}", "[key] [key] [key]"),
-        (None, "none", "none"),
-    ],
-)
-def test_a_key_is_taken_out_of_a_text(key: str | None, text: str, clean: str) -> None:
-    assert redactor(key)(text) == clean
-
-
-def test_a_short_key_may_be_a_word_of_what_is_kept() -> None:
-    assert redactor("anything", least=16)("it takes anything") == "it takes anything"
-    assert redactor(KEY, least=16)(f"it takes {KEY}") == "it takes [key]"
 
 
 # Answers
@@ -343,9 +290,8 @@ def test_logprobs_that_are_not_offered(given: object) -> None:
     ],
 )
 def test_what_is_no_answer_is_asked_again(data: dict[str, object], message: str) -> None:
-    with pytest.raises(RetryableError) as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         read_answer(data, "tiny")
-    assert caught.value.message == message
 
 
 @pytest.mark.parametrize(
@@ -359,9 +305,8 @@ def test_what_is_no_answer_is_asked_again(data: dict[str, object], message: str)
     ],
 )
 def test_what_is_no_json_object_is_asked_again(content: bytes, message: str) -> None:
-    with pytest.raises(RetryableError) as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         json_body(content)
-    assert caught.value.message == message
 
 
 @pytest.mark.parametrize(
@@ -394,14 +339,8 @@ def test_what_must_not_be_kept_is_taken_out_of_every_field() -> None:
 
 @pytest.mark.parametrize("count", [-1, "3", 2.5, True, None])
 def test_odd_counts_of_tokens_are_none(count: object) -> None:
-    data = {**completion(), "usage": {"prompt_tokens": count, "total_tokens": count}}
+    data = {**completion(), "usage": {"prompt_tokens": count}}
     assert read_answer(data, "tiny").prompt_tokens is None
-    assert used_tokens(data) is None
-
-
-def test_tokens_in_all() -> None:
-    assert used_tokens(completion()) == 5
-    assert used_tokens({}) is None
 
 
 def test_vectors_come_in_the_order_of_their_index() -> None:
@@ -418,19 +357,14 @@ def test_vectors_come_in_the_order_of_their_index() -> None:
         (rows((0, [1.0]), (0, [1.0])), "expected the indices 0 to 1, each once"),
         (rows((0, [1.0]), (2, [1.0])), "expected the indices 0 to 1, each once"),
         (rows((0, [1.0]), (1, [1.0, 2.0])), "vectors without an index, not of numbers, or not of one dimension"),
-        ({"data": [{"index": 0}, {"index": 1}]}, "vectors without an index, not of numbers, or not of one dimension"),
         (rows((0, [1.0]), (None, [1.0])), "vectors without an index, not of numbers, or not of one dimension"),  # type: ignore[arg-type]
-        (rows((0.0, [1.0]), (1.0, [1.0])), "vectors without an index, not of numbers, or not of one dimension"),  # type: ignore[arg-type]
-        (rows((0, ["a"]), (1, ["b"])), "vectors without an index, not of numbers, or not of one dimension"),  # type: ignore[list-item]
-        (rows((0, [1.0]), (1, [None])), "vectors with values that are no finite numbers"),  # type: ignore[list-item]
         (rows((0, [1.0]), (1, [1e300])), "vectors with values that are no finite numbers"),
         (rows((0, []), (1, [])), "vectors with values that are no finite numbers"),
     ],
 )
 def test_vectors_that_are_not_one_a_text_are_asked_again(data: dict[str, object], message: str) -> None:
-    with pytest.raises(RetryableError) as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         read_vectors(data, 2)
-    assert caught.value.message == message
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,8 @@ import pytest
 
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
-from ranktilt.io.journal import Journal
 from ranktilt.llm.base import Prompt, Sampling, llm
-from ranktilt.llm.journal import journalled
+from ranktilt.llm.journal import Journal, journalled
 from tests.llm.echo import requests
 from tests.llm.stories import END, SENTENCES, STEPS
 

@@ -11,9 +11,8 @@ import pytest
 
 from ranktilt.errors import MissingExtra, UserError
 from ranktilt.executing import memory_limits
-from ranktilt.io.journal import Journal
 from ranktilt.llm.base import Answer, Failure, Prompt, Sampling
-from ranktilt.llm.journal import journalled
+from ranktilt.llm.journal import Journal, journalled
 from ranktilt.llm.transformers import Sampler, Transformers, seeds, within_top_p
 from ranktilt.models import checkpoint
 from tests.llm.echo import requests
@@ -290,7 +289,6 @@ def without(file: str) -> Callable[[Path], None]:
         (lambda f: (f / "config.json").write_text("{"), r"config\.json: expected the model's configuration as JSON: "),
         (lambda f: (f / "config.json").write_text("[]"), r"config\.json: expected a JSON dict, got list"),
         (without("model.safetensors"), r"own: no weights: expected a model\.safetensors or pytorch_model\.bin"),
-        (lambda f: (f / "tokenizer.json").write_text("{"), "tokenizer.json: cannot be read as a tokenizer: "),
         (
             lambda f: edit(f / "tokenizer_config.json", chat_template=None),
             r"own: its tokenizer has no chat template, so it is no model that follows instructions; choose the one",
@@ -326,8 +324,10 @@ def test_a_model_s_own_code_is_not_run(own: Path, tmp_path: Path) -> None:
     [
         (lambda f: (f / "model.safetensors").write_bytes(b"0"), "own: cannot be loaded on device 'cpu': "),
         (lambda f: edit(f / "config.json", num_hidden_layers=2), r"its weights lack model\.layers\.1\."),
-        (lambda f: edit(f / "config.json", hidden_size=0), "config.json: expected a whole number of at least 1 as hid"),
-        (lambda f: edit(f / "config.json", vocab_size=3), r"and the model has embeddings for 3 tokens \(vocab_size in"),
+        (
+            lambda f: edit(f / "config.json", vocab_size=3),
+            r"\.weight have another shape than its config",
+        ),
     ],
 )
 def test_weights_that_are_no_weights_are_an_error(own: Path, damage: Callable[[Path], None], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Where a model is found, what is said where it is not, whose code is refused, and what computes in which precision."""
+"""Where a model is found, what is said where it is not, and whose code is refused."""
 
 import socket
 from dataclasses import replace
@@ -10,7 +10,6 @@ import pytest
 from ranktilt.errors import MissingExtra, UserError
 from ranktilt.models import catalogue as models
 from ranktilt.models import checkpoint as module
-from ranktilt.models import device as devices
 from ranktilt.models.checkpoint import fingerprint, first_line
 from ranktilt.models.encoder import Encoder, encoder
 from tests.rankers.tiny import write_json
@@ -247,27 +246,6 @@ def test_a_configuration_that_is_not_there_is_empty(tmp_path: Path) -> None:
 )
 def test_the_first_line_of_an_error(message: str, expected: str) -> None:
     assert first_line(ValueError(message)) == expected
-
-
-# What computes
-
-
-@pytest.mark.parametrize(
-    ("device", "gpu", "expected"),
-    [
-        (None, True, True),
-        (None, False, False),
-        ("cuda:0", True, True),
-        ("cuda", False, False),
-        ("cpu", True, False),
-        ("mps", True, False),
-    ],
-)
-def test_a_gpu_is_used_where_there_is_one(
-    monkeypatch: pytest.MonkeyPatch, device: str | None, gpu: bool, expected: bool
-) -> None:
-    monkeypatch.setattr(devices, "_gpu_is_usable", lambda: gpu)
-    assert devices.on_gpu(device) is expected
 
 
 def test_a_model_that_the_hubs_cache_lacks_is_missed_without_looking(

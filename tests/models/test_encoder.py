@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ranktilt import ranker
-from ranktilt.errors import UserError, shorten
+from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.cache import Vectors
 from ranktilt.models.encoder import Encoder, encoder
@@ -43,13 +43,13 @@ def encoded(model: Encoder, texts: list[str], kind: Any = "document") -> Vectors
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """Keep the texts of every forward pass."""
     made: Calls = []
-    prepare = Encoder._prepare
+    encode = Encoder._encoded
 
     def counting(self: Encoder, texts: list[str], kind: Any) -> Any:
         made.append(texts)
-        return prepare(self, texts, kind)
+        return encode(self, texts, kind)
 
-    monkeypatch.setattr(Encoder, "_prepare", counting)
+    monkeypatch.setattr(Encoder, "_encoded", counting)
     return made
 
 
@@ -108,39 +108,26 @@ def test_weights_kept_in_half_compute_in_float32(tiny: Path, own_cache: Path, tm
 
 
 @neural
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
-def test_neither_company_nor_order_nor_what_was_cached_changes_a_bit(
-    tiny: Path, own_cache: Path, tmp_path: Path, precision: str
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05), ("float16", 0.01)])
+def test_company_and_order_change_a_vector_within_the_stated_tolerance(
+    tiny: Path, own_cache: Path, tmp_path: Path, precision: str, tolerance: float
 ) -> None:
     texts = ["ab" * (number % 13) + " river" * (number % 3) + str(number) for number in range(90)]
     model = found(tiny, precision=precision)
     whole = encoded(model, texts)
+    assert np.abs(whole).max() > 0.5
     for size in (1, 3):
         with limited(MemoryLimits(texts_per_batch=size, texts_per_write=size, cache=tmp_path / f"pieces of {size}")):
-            assert encoded(model, texts[:20]).tobytes() == whole[:20].tobytes()
+            assert encoded(model, texts[:20]) == pytest.approx(whole[:20], abs=tolerance)
     with limited(MemoryLimits(cache=tmp_path / "away")):
-        for start in (70, 30, 0):
-            assert encoded(model, texts[start:][::-1])[::-1].tobytes() == whole[start:].tobytes()
+        assert encoded(model, texts[70:][::-1])[::-1] == pytest.approx(whole[70:], abs=tolerance)
 
 
 @neural
-def test_an_older_library_that_cannot_be_given_a_shape_encodes_each_text_alone(
-    tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handed: list[list[str]] = []
-
-    class Older(list[None]):
-        """What sentence-transformers 5 has: no step between texts and vectors."""
-
-        device, max_seq_length = "cpu", LENGTH
-
-        def encode(self, texts: list[str], **options: Any) -> Vectors:
-            handed.append(texts)
-            return np.full((len(texts), 32), len(texts[0]), dtype=np.float32)
-
-    monkeypatch.setattr(Encoder, "module", Older([None]))
-    assert encoded(found(tiny), TEXTS)[:, 0].tolist() == [len(text) for text in TEXTS]
-    assert sorted(handed) == sorted([text] for text in set(TEXTS))
+def test_what_is_cached_stays_to_the_last_bit(tiny: Path, own_cache: Path) -> None:
+    model, texts = found(tiny), ["river", "old clock bell", "red"]
+    first = encoded(model, texts[:1])
+    assert encoded(model, texts)[:1].tobytes() == first.tobytes()
 
 
 @neural
@@ -198,6 +185,7 @@ def test_vectors_that_are_no_numbers_are_refused(tiny: Path, tmp_path: Path, own
         {"max_tokens": 5, "precision": "bfloat16"},
         {"store": "float16"},
         {"pooling": "cls"},
+        {"backend": "onnx"},
         {"query_prefix": "x "},
         {"document_prefix": "x "},
     ],
@@ -299,81 +287,6 @@ def test_what_is_not_used_may_be_missing_or_left_over(tiny: Path, tmp_path: Path
         lambda w: {**{f"bert.{k}": v for k, v in w.items() if "pooler" not in k}, "cls.bias": torch.zeros(3)},
     )
     assert encoded(found(folder), TEXTS).tobytes() == encoded(found(tiny), TEXTS).tobytes()
-
-
-def test_vectors_that_unchecked_weights_made_are_not_found_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_json(tmp_path / "config.json", {})
-    now = found(tmp_path).fingerprint
-    monkeypatch.setattr("ranktilt.models.encoder.RESULTS_VERSION", 1)
-    assert found(tmp_path).fingerprint != now
-
-
-@pytest.mark.parametrize(
-    ("name", "setting", "value", "expected"),
-    [
-        ("config.json", "hidden_size", 0, "a whole number of at least 1"),
-        ("config.json", "num_hidden_layers", -1, "a whole number of at least 1"),
-        ("config.json", "vocab_size", "41", "a whole number of at least 1"),
-        ("config.json", "max_position_embeddings", 3.5, "a whole number of at least 1"),
-        ("config.json", "num_attention_heads", True, "a whole number of at least 1"),
-        ("config.json", "intermediate_size", float("nan"), "a whole number of at least 1"),
-        ("sentence_bert_config.json", "max_seq_length", -24, "a whole number of at least 1"),
-        ("tokenizer_config.json", "model_max_length", "64", "a whole number of at least 1"),
-        ("1_Pooling/config.json", "word_embedding_dimension", "", "a whole number of at least 1"),
-        ("config.json", "architectures", 5, "a list"),
-        ("config.json", "id2label", {"x": "relevant"}, "a dict from numbers to names"),
-        ("config.json", "id2label", 7, "a dict from numbers to names"),
-        ("config.json", "pad_token_id", "0", "a whole number"),
-        ("config.json", "model_type", ["bert"], "text"),
-        ("config_sentence_transformers.json", "prompts", ["query"], "a dict"),
-        ("config_sentence_transformers.json", "default_prompt_name", ["query"], "text"),
-        ("sentence_bert_config.json", "tokenizer_args", "x", "a dict"),
-    ],
-)
-def test_settings_that_no_model_has_are_refused_by_every_ranker(
-    tmp_path: Path, name: str, setting: str, value: object, expected: str
-) -> None:
-    for file in ("model.safetensors", "tokenizer.json"):
-        (tmp_path / file).write_bytes(b"{}")
-    write_json(tmp_path / "config.json", {"model_type": "bert"})
-    write_json(tmp_path / name, {"model_type": "bert", setting: value})
-    for check in (lambda: found(tmp_path), ranker(f"cross-encoder:{tmp_path}").check):
-        with refused(f"{tmp_path / name}: expected {expected} as {setting}, got {shorten(value)}"):
-            check()
-
-
-LARGER = """
-import sys
-from ranktilt import ranker
-from ranktilt.errors import UserError
-from tests.toy import toy
-
-for text in sys.argv[1:]:
-    try:
-        ranker(text).rank(toy(), *([ranker("bm25").rank(toy())] if "cross" in text else []))
-    except UserError as error:
-        print(error, {"torch", "transformers"} & set(sys.modules))
-"""
-
-
-@neural
-def test_a_tokenizer_larger_than_the_embeddings_is_refused_before_anything_is_loaded(
-    tiny: Path, tmp_path: Path
-) -> None:
-    folders = [Path(shutil.copytree(tiny, tmp_path / kind)) for kind in ("dense", "cross-encoder")]
-    for folder, kind in zip(folders, ("BertModel", "BertForSequenceClassification"), strict=True):
-        config = json.loads((folder / "config.json").read_text())
-        write_json(folder / "config.json", {**config, "vocab_size": 70, "architectures": [kind]})
-    (folders[1] / "modules.json").unlink()
-    command = [sys.executable, "-c", LARGER, *(f"{folder.name}:{folder}" for folder in folders)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.splitlines() == [
-        f"{folder / 'tokenizer.json'}: its tokens have numbers up to 76, and the model has embeddings for 70 tokens "
-        "(vocab_size in config.json); they are not of one model set()"
-        for folder in folders
-    ]
 
 
 @neural

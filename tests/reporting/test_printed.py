@@ -14,16 +14,15 @@ import pytest
 
 from ranktilt import MissingExtra, UserError, table
 from ranktilt.auditing.answer.gate import gate
-from ranktilt.auditing.calibration.result import SIMULATED
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckLimits, CheckResult, CheckRow
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.reporting.output import FORMATS, notebook
-from ranktilt.reporting.views import calibrate, validate, view
 from ranktilt.reporting.views import check as check_view
 from ranktilt.reporting.views import compare as compare_view
 from ranktilt.reporting.views import study as study_view
+from ranktilt.reporting.views import validate, view
 from ranktilt.reporting.views.validate_sections import bars
 from tests.auditing.arrays import audit_of
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
@@ -33,14 +32,12 @@ from tests.reporting.markup import Markup
 from tests.reporting.results import (
     BODY,
     RESULTS,
-    SPEC,
     changed,
     failed,
     gone,
     pairs,
     refused,
     result,
-    row,
     temperatures,
     turned,
     two_models,
@@ -180,7 +177,7 @@ class TestCsv:
         assert {r["part"] for r in records("validation, one source")} == {"statistics", "queries"}
 
     def test_of_a_calibration_a_gate_and_models(self) -> None:
-        assert records("calibration")[6] == {
+        assert records("calibration")[5] == {
             "check": "null", "ranker": "mine", "estimand": "ΔNDSR", "expected": "exactly 0",
             "measured": "≠ 0 in 3 of 12, up to −1", "verdict": "failed", "tests": "12", "failed": "1",
             "details": "ids: hashed, depth 3: −1",
@@ -325,25 +322,6 @@ class TestCheck:
         header, title, *_ = table(refused(("a-reference-with-a-long-name", "llm"))).splitlines()
         assert header.split() == ["found", "share", "reference", "limit", "verdict"]
         assert title == "llm against a-reference-with-a-long-name"
-
-
-class TestCalibration:
-    @pytest.mark.parametrize(
-        ("accepted", "rough"),
-        [("90.0–99.0 %", False), ("91.2–98.6 %", False), ("89.9–98.0 %", True), ("92.0–99.1 %", True), ("", False)],
-    )
-    def test_a_wide_band_of_coverage_is_called_a_rough_check(self, accepted: str, rough: bool) -> None:
-        good = failed(passed=True)
-        rows = (*good.rows[:-1], *([replace(good.rows[-1], expected=accepted)] if accepted else []))
-        more = f" Of coverage this is a rough check: with 200 draws {accepted} passes; --draws narrows it."
-        said = f"Calibrated: {len(rows)} checks came out as expected."
-        assert calibrate.closing(replace(good, rows=rows)) == said + more * rough
-
-    def test_coverage_that_fails_is_explained_by_its_misses(self) -> None:
-        low = row("coverage", "71.0 %", ranker=SIMULATED, verdict="failed", details="true value +3: 50 below")
-        text = table(replace(failed(), rows=(low,), spec=SPEC), notes=False)
-        assert "  ΔNDSR     FAILED: 71.0 %\n" in text
-        assert "  coverage failed for ΔNDSR: true value +3: 50 below\n" in text
 
 
 LEGENDS = [

@@ -14,8 +14,8 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataError, UserError
-from ranktilt.measures.attention.base import GroupLists
 from ranktilt.measures.base import Measure
+from ranktilt.measures.exposure.base import GroupLists
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import values
 from ranktilt.measures.trec_eval import trec_eval_values

@@ -45,9 +45,9 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words, refuse_twice, shorten
 from ranktilt.io.files import sha256
 from ranktilt.io.runfile import unwritable
-from ranktilt.measures.attention.base import AttentionEstimand
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.exposure.base import AttentionEstimand
 from ranktilt.measures.margin import LEVEL, Margin, read_margin, require_unit
 from ranktilt.measures.twins.base import TwinLists
 from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts

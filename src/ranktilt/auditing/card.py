@@ -15,8 +15,8 @@ from ranktilt.auditing.groups import ALL, Groups, Pair
 from ranktilt.auditing.inference import Chance, InferenceOptions, Sample
 from ranktilt.auditing.label_clusters import listed_labels, page_labels
 from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
-from ranktilt.measures.attention.base import AttentionEstimand, GroupLists
 from ranktilt.measures.base import Estimand, GroupEstimand
+from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.measures.twins.head_to_head import HeadToHead

@@ -9,13 +9,10 @@ from ranktilt.auditing.alignment import Aligned
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.inference import Sample
 from ranktilt.auditing.random_band import TopRanks, strata
-from ranktilt.measures.base import Bools, GroupEstimand, Measure
-from ranktilt.measures.ranking import Judged
+from ranktilt.measures.base import GroupEstimand, Measure
+from ranktilt.measures.ranking import Bools, Ints, Judged
 from ranktilt.measures.relevance import label_weights
 from ranktilt.statistics.two_way import Clusters, Labels, sums
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def relevant_clusters(

@@ -18,7 +18,7 @@ from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, PageOutput, check_paths, collection_files, deliver, file_name, with_command
 from ranktilt.errors import UserError
-from ranktilt.io.files import cannot_write, write_files
+from ranktilt.io.files import write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
@@ -110,7 +110,6 @@ class AuditInputs(options.LabelOptions):
 
     @property
     def files(self) -> list[Path]:
-        """Files that are read."""
         named = [self.labels.path if self.labels else None, self.queries, self.qrels]
         return [*collection_files(self.folder), *(self.run or ()), *(Path(file) for file in named if file is not None)]
 
@@ -285,7 +284,6 @@ class AuditOutput(PageOutput):
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
-        """Files to write, by the options that name them."""
         paths = {**super().paths, "--per-query": self.per_query}
         if self.save is not None:
             # The audit is the same whoever asks for it: --json may name the one that --save writes.
@@ -299,12 +297,8 @@ class AuditOutput(PageOutput):
 
     def check(self, *inputs: Path) -> None:
         """Refuse a folder for ``--save`` that is none, too."""
-        if self.save is not None:
-            try:
-                if (self.save.exists() and not self.save.is_dir()) or self.save in (self._json, self.page):
-                    raise UserError(f"--save {self.save}: expected a folder, this is a file")
-            except OSError as error:
-                raise cannot_write(self.save, error) from error
+        if self.save is not None and (self.save.is_file() or self.save in (self._json, self.page)):
+            raise UserError(f"--save {self.save}: expected a folder, this is a file")
         super().check(*inputs)
 
     def check_several(self, sources: Sequence[str], inputs: Sequence[Path]) -> None:

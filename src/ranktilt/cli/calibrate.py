@@ -29,12 +29,6 @@ def calibrate(
     sample: Annotated[
         int, typer.Option("--sample", metavar="N", help="Most pairs of documents, at least 2; half as many queries.")
     ] = 500,
-    draws: Annotated[
-        int,
-        typer.Option(
-            "--draws", metavar="N", help="Simulated collections, at least 100, for the coverage of intervals."
-        ),
-    ] = 500,
     labellings: Annotated[
         int, typer.Option("--labellings", metavar="N", help="Draws of random labels, at least 20, for each ranker.")
     ] = 25,
@@ -58,8 +52,8 @@ def calibrate(
 
         collection = load(folder, split=split, ignore_unknown=True)
     result = run_calibration(
-        collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, draws=draws,
-        labellings=labellings, seed=seed,
+        collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, labellings=labellings,
+        seed=seed,
     )  # fmt: skip
     output.deliver(result)
     return 0 if result.passed else FAILED

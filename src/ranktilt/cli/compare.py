@@ -96,7 +96,8 @@ def gate(
         ),
     ] = None,
     inconclusive: Annotated[
-        options.OnInconclusive, typer.Option("--inconclusive", help="Exit 3 or 0 where nothing is decided.")
+        options.OnInconclusive,
+        typer.Option("--inconclusive", help="Exit code when inconclusive: fail (3) or pass (0)."),
     ] = options.OnInconclusive.fail_,
     resamples: Annotated[
         int, typer.Option("--resamples", min=100, help="Bootstrap resamples of the growth since the baseline.")

@@ -87,20 +87,20 @@ def check(
     *,
     reference: options.Reference = None,
     split: options.Split = None,
-    max_missing: Annotated[float, typer.Option(help="Most pairs that may miss a side, in %.")] = 10,
-    max_identical: Annotated[float, typer.Option(help="Most pairs with the same text twice, in %.")] = 5,
-    max_boilerplate: Annotated[float, typer.Option(help="Most texts with a boilerplate opening, in %.")] = 10,
-    max_refusals: Annotated[float, typer.Option(help="Most texts that are a refusal, in %.")] = 10,
-    max_cut_off: Annotated[float, typer.Option(help="Most texts that end in the middle, in %.")] = 10,
-    min_length_ratio: Annotated[float, typer.Option(help="Least median of words, rewrite over reference.")] = 0.67,
-    max_length_ratio: Annotated[float, typer.Option(help="Largest median of words, rewrite over reference.")] = 1.5,
+    max_missing: Annotated[float, typer.Option(help="Maximum share of documents without a twin, in %.")] = 10,
+    max_identical: Annotated[float, typer.Option(help="Maximum share of pairs with the same text twice, in %.")] = 5,
+    max_boilerplate: Annotated[float, typer.Option(help="Maximum share of boilerplate openings, in %.")] = 10,
+    max_refusals: Annotated[float, typer.Option(help="Maximum share of refusals, in %.")] = 10,
+    max_cut_off: Annotated[float, typer.Option(help="Maximum share of cut-off endings, in %.")] = 10,
+    min_length_ratio: Annotated[float, typer.Option(help="Minimum median length ratio, rewrite to reference.")] = 0.67,
+    max_length_ratio: Annotated[float, typer.Option(help="Maximum median length ratio, rewrite to reference.")] = 1.5,
     max_one_sided: Annotated[
-        float, typer.Option(help="Most relevant judgments that hold for one twin only, in %.")
+        float, typer.Option(help="Maximum share of relevant judgments of one twin only, in %.")
     ] = 5,
     near_identical: Annotated[
         float, typer.Option(help="Jaccard similarity of terms from which twins are near-identical.")
     ] = 0.95,
-    warn_above: Annotated[float, typer.Option(help="Share from which other faults are a warning, in %.")] = 1,
+    warn_above: Annotated[float, typer.Option(help="Warn when any other fault exceeds this share, in %.")] = 1,
     examples: Annotated[int, typer.Option("--examples", min=0, help="Ids to name in a row.")] = 3,
     output: Output,
 ) -> int:

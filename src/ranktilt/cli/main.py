@@ -97,7 +97,6 @@ def _options(
 
 def main() -> None:
     """Run the command line; mistakes of the user end in one line on stderr and exit code 2."""
-    _open_streams()
     _set_threads(sys.argv[1:])
     _speak_utf8()
     sys.exit(_run())
@@ -106,16 +105,15 @@ def main() -> None:
 def _run() -> int:
     """Run the command; returns its exit code, whatever happens."""
     try:
-        _refuse_bytes(sys.argv[1:])
         code = app(prog_name=app.info.name, standalone_mode=False) or 0
-    except (UserError, _USAGE) as error:
+    except (ReaderGone, BrokenPipeError):
+        code = _READER_GONE
+    except (UserError, OSError, _USAGE) as error:
         if "--debug" in sys.argv:
             say(traceback.format_exc().rstrip())
         else:
             _refuse(error)
         code = _REFUSED
-    except ReaderGone:
-        code = _READER_GONE
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
             raise
@@ -123,7 +121,7 @@ def _run() -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except MemoryError:
-        say(f"{app.info.name}: the memory is not enough; end other programs, or ask for less (--memory bounds search)")
+        say(f"{app.info.name}: out of memory: lower --memory or close other programs")
         code = _NO_MEMORY
     except BaseException:  # a library's panic is no Exception
         say(traceback.format_exc().rstrip())
@@ -133,30 +131,6 @@ def _run() -> int:
     return code
 
 
-def _open_streams() -> None:
-    """Give what was closed before we began (``>&-``) a stream that cannot be written, and its number to no other file.
-
-    Notes that nobody can read are thrown away.
-    """
-    for number, name, flags in ((1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
-        if getattr(sys, name) is not None:
-            continue
-        opened = os.open(os.devnull, flags)
-        if opened != number:
-            os.dup2(opened, number)
-            os.close(opened)
-        setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-
-
-def _refuse_bytes(arguments: list[str]) -> None:
-    """A name that is no text can stand in no table, file or page that is made of it."""
-    for argument in arguments:
-        try:
-            argument.encode()
-        except UnicodeEncodeError as error:
-            raise UserError(f"{argument!r} is not UTF-8; rename the file, and name it anew") from error
-
-
 def _refuse(error: Any) -> None:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # nothing after a verb that has verbs of its own: the help page
@@ -164,7 +138,8 @@ def _refuse(error: Any) -> None:
     where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
     choice = _wrong_choice(error)
     where = app.info.name if choice else where
-    message = str(error) if isinstance(error, UserError) else choice or _wrong_number(error) or error.format_message()
+    own = isinstance(error, UserError | OSError)
+    message = str(error) if own else choice or _wrong_number(error) or error.format_message()
     say(f"{where}: {' '.join(message.splitlines())}")
 
 

@@ -142,7 +142,6 @@ class _Bars:
             self._tasks[label] = self._progress.add_task(label, total=total, completed=done)
 
     def close(self) -> None:
-        """Take the bars away."""
         with self._lock:
             self._closed = True
             if self._progress is not None:

@@ -72,7 +72,7 @@ AnyCollection = Annotated[
 Destination = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the collection goes.")]
 Qrels = Annotated[
     str | None,
-    typer.Option("--qrels", metavar="FILE", help="Judgments in place of the collection's; none for none."),
+    typer.Option("--qrels", metavar="FILE", help="Judgment file to use instead; none for no judgments."),
 ]
 Split = Annotated[
     str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test, or the only one).")

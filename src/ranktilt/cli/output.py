@@ -42,7 +42,6 @@ class Output(OptionGroup):
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
-        """Files to write, by the options that name them."""
         return {"--json": self.json}
 
     def check(self, *inputs: Path) -> None:
@@ -72,7 +71,6 @@ class PageOutput(Output):
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
-        """Files to write, by the options that name them."""
         return {**super().paths, "-o": self.page}
 
     def check(self, *inputs: Path) -> None:
@@ -136,7 +134,6 @@ def results() -> Iterator[TextIO]:
 
 
 def print_result(text: str) -> None:
-    """Write a text to stdout, all of it."""
     with results() as stream:
         stream.write(text)
 
@@ -184,13 +181,13 @@ def check_paths(
         raise UserError(f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them")
     read = list(inputs)
     beside = [path.parent / name for path in read for name in _BESIDE if path.suffix in (".jsonl", ".gz")]
-    taken = {_real(path): "belongs to the collection" for path in beside if path.is_file()}
-    taken |= {_real(path): "is read" for path in read}
+    taken = {path.resolve(): "belongs to the collection" for path in beside if path.is_file()}
+    taken |= {path.resolve(): "is read" for path in read}
     for option, path in given.items():
         if option not in streams:
             try:
                 _check(option, Path(path), taken)
-            except OSError as error:  # a folder on the way may not even be looked into
+            except OSError as error:
                 raise cannot_write(Path(path), error) from error
 
 
@@ -201,22 +198,12 @@ def collection_files(folder: Path | None) -> list[Path]:
     return [file for pattern in _COLLECTION for file in folder.glob(pattern) if file.is_file()]
 
 
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))  # unlike Path.resolve it bears links that go round
-
-
 def _check(option: str, path: Path, taken: dict[Path, str]) -> None:
     if path.is_dir():
         raise UserError(f"{option} {path}: expected a file, this is a folder")
-    place = _real(path)
-    if place in taken and (path.is_file() or not path.exists()):  # a device may take any number of them
+    place = path.resolve()
+    if place in taken:
         raise UserError(f"{option} {path}: this file {taken[place]} too; choose another place")
-    folder = next((other for other in taken if other in place.parents or place in other.parents), None)
-    if folder is not None and not (folder.exists() or place.exists()):
-        outer, inner = (folder, place) if folder in place.parents else (place, folder)
-        raise UserError(
-            f"{option} {path}: {outer} cannot be a file and the folder of {inner.name}; choose another place"
-        )
     taken[place] = f"is written by {option}"
     require_place(path)
 

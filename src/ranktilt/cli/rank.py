@@ -78,15 +78,15 @@ def rank(
     files = _files(output, rankers)
     _check(files, [*collection_files(folder), *_read(rankers), *([Path(qrels)] if qrels else [])])
     collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
-    if not files or not all(map(_regular, files)):
+    if not files:
         _require_plain(output, collection)
     runs = [with_command(run) for run in options.rank_with(rankers, collection)]
     shown = "" if files else runs[0].contents(_STDOUT)[_STDOUT].decode()
-    deliver(shown, {}, *(partial(_write, file, run) for file, run in zip(files, runs, strict=False)))
+    deliver(shown, {}, *(partial(write_files, run.contents(file)) for file, run in zip(files, runs, strict=False)))
     for file, run in zip(files or [_STDOUT], runs, strict=True):
         for line in _notes(file, run, judged=bool(collection.qrels.height)):
             note(line)
-    if any(file.is_file() for file in files):
+    if files:
         named = {"--split": split, "--qrels": qrels}
         how = [part for option, value in named.items() if value is not None for part in (option, value)]
         if search.exclude_self is not None:
@@ -158,13 +158,8 @@ def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
 
     many = len(files) > 1
     paths = {f"-o {file.name}" if many else "-o": file for file in files}
-    paths |= {f"{option}, its sidecar": sidecar(file) for option, file in paths.items() if _regular(file)}
+    paths |= {f"{option}, its sidecar": sidecar(file) for option, file in paths.items()}
     check_paths(paths, inputs=inputs)
-
-
-def _regular(file: Path) -> bool:
-    """Whether something can lie beside it: nothing does beside a pipe or ``/dev/null``."""
-    return file.is_file() or not file.exists()
 
 
 def _require_plain(output: str, collection: Collection) -> None:
@@ -176,10 +171,6 @@ def _require_plain(output: str, collection: Collection) -> None:
         if len(blank):
             what = f"{noun} id {blank[0]!r} has a blank in it, which a run alone cannot hold"
             raise UserError(f"-o {output}: {what}; name a file, which gets a sidecar")
-
-
-def _write(file: Path, run: Run) -> None:
-    write_files({path: data for path, data in run.contents(file).items() if path == file or _regular(file)})
 
 
 def _notes(path: Path, run: Run, *, judged: bool) -> Iterator[str]:
@@ -280,16 +271,12 @@ def replay_log(
         max_failures=max_failures, correction=correction, resamples=resamples, seed=seed,
     )  # fmt: skip
     files: dict[Path | str | None, Callable[[], bytes]] = {
-        file: partial(_content, found.runs[name], path, file)
+        file: partial(bytes, data)
         for name, path in places.items()
-        for file in (path, sidecar(path))
+        for file, data in found.runs[name].contents(path).items()
     }
     output.deliver(result, files)
     return 0 if result.passed else FAILED
-
-
-def _content(run: Run, path: Path, file: Path) -> bytes:
-    return run.contents(path)[file]
 
 
 def _inputs(candidates: Path, folder: Path | None, qrels: str | None, split: str | None) -> tuple[Collection, Run]:

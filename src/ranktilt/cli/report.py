@@ -14,7 +14,7 @@ from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import ENDINGS, check_ending, check_paths, file_size, print_result
 from ranktilt.errors import UserError, unknown
-from ranktilt.io.files import cannot_write, require_place, write_files
+from ranktilt.io.files import require_place, write_files
 
 TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf")
 FORMATS = ("html", *TABLES, *FIGURES)
@@ -93,13 +93,6 @@ def _check(form: str, output: Path | None, layout: str | None, files: Sequence[P
         if form == "html" and sys.stdout.isatty():
             raise UserError("the page needs a file: -o report.html")
         return
-    try:
-        _check_path(output, form, files)
-    except OSError as error:  # a folder on the way may not even be looked into
-        raise cannot_write(output, error) from error
-
-
-def _check_path(output: Path, form: str, files: Sequence[Path]) -> None:
     if not output.absolute().parent.is_dir():
         raise UserError(f"-o {output}: there is no folder {output.parent}; make it first, or choose another place")
     if form in FIGURES:

@@ -74,7 +74,7 @@ class RewriteOptions(SamplingOptions):
 
     def rewriting(self) -> Rewriting:
         """As the function takes it; limits that are not named are the prompt's."""
-        from ranktilt.generation.flags import RewriteLimits
+        from ranktilt.generation.checks import RewriteLimits
         from ranktilt.generation.rewrite.plan import Rewriting
         from ranktilt.generation.templates import template
 

@@ -47,18 +47,7 @@ _HTTP = 80
 
 
 class PageServer(ThreadingMixIn, TCPServer):
-    """A server of one page, which listens from the moment that it is made.
-
-    Parameters
-    ----------
-    port : int
-        1 to 65535; 0 for any that is free.
-
-    Raises
-    ------
-    UserError
-        If the port is in use or not allowed.
-    """
+    """A server of one page on loopback (port 0: any that is free), listening from the moment that it is made."""
 
     daemon_threads = True
     block_on_close = False
@@ -79,7 +68,6 @@ class PageServer(ThreadingMixIn, TCPServer):
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
         return int(self.server_address[1])
 
     @property

@@ -50,7 +50,6 @@ def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataF
 
 
 def unjudged(docs: pl.DataFrame, queries: pl.DataFrame, spec: Mapping[str, Any]) -> Collection:
-    """Make a collection without judgments."""
     return Collection(docs, queries, pl.DataFrame(schema=_QRELS), spec)
 
 

@@ -28,41 +28,24 @@ LENGTH_NOTICE = (0.9, 1.1)
 
 @dataclass(frozen=True)
 class CheckLimits:
-    """From where on a fault voids a comparison; shares in %.
-
-    Parameters
-    ----------
-    missing : float, optional
-        Most pairs that may miss a side, of all pairs.
-    identical : float, optional
-        Most pairs whose texts may be the same.
-    boilerplate, refusals, cut_off : float, optional
-        Most documents of a rewritten source that may begin with boilerplate, be a refusal, or end in the middle.
-    one_sided : float, optional
-        Most relevant judgments of pairs that may hold for one side only.
-    shortest, longest : float, optional
-        Range of the median length ratio, words of the rewrite over words of the reference.
-    near_identical : float, optional
-        Jaccard similarity of term sets, 0 to 1, from which a pair counts as near-identical.
-    notice : float, optional
-        Share above which a fault that voids nothing is a warning.
-
-    Raises
-    ------
-    UserError
-        If a limit is outside of its range, or `shortest` is not below `longest`.
-    """
+    """From where on a fault voids a comparison; shares in %. `UserError` for a limit outside its range."""
 
     missing: float = 10.0
+    """Documents without a twin, of all pairs."""
     identical: float = 5.0
     boilerplate: float = 10.0
+    """Of the documents of a rewritten source; so are refusals and cut-off endings."""
     refusals: float = 10.0
     cut_off: float = 10.0
     one_sided: float = 5.0
+    """Relevant judgments of pairs that hold for one side only."""
     shortest: float = 0.67
+    """Median length ratio, words of the rewrite over words of the reference; so is the longest."""
     longest: float = 1.5
     near_identical: float = NEAR_IDENTICAL
+    """Jaccard similarity of term sets, 0 to 1, from which a pair counts as near-identical."""
     notice: float = 1.0
+    """Share above which a fault that voids nothing is a warning."""
 
     def __post_init__(self) -> None:
         tops = {"shortest": math.inf, "longest": math.inf, "near_identical": 1.0}
@@ -83,8 +66,6 @@ LIMITS = CheckLimits()
 
 @dataclass(frozen=True)
 class CheckRow:
-    """What one check found."""
-
     name: str
     source: str
     """The source that is held against the reference; empty for the collection as a whole."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 import re
-import shutil
-import uuid
 import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
@@ -21,7 +19,6 @@ from ranktilt.datasets.assemble import judged, read_documents, read_rows, unjudg
 from ranktilt.datasets.named import NO_QRELS, Named, Wanted, choose_split
 from ranktilt.errors import DataError, UserError
 from ranktilt.io.cache import cache_folder
-from ranktilt.io.files import cannot_write
 from ranktilt.io.jsonl import stack
 from ranktilt.io.parquet import read_judgments
 from ranktilt.io.qrels import read_qrels
@@ -236,24 +233,15 @@ def _unpacked(fetched: Snapshot) -> Path:
 
 def _unpack(archive: Path, target: Path) -> None:
     """Unpack what is data, whole or not at all."""
-    waiting = target.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
-        waiting.mkdir(parents=True)
-        with zipfile.ZipFile(archive) as packed:
-            wanted = [n for n in packed.namelist() if n.endswith(SUFFIXES) and not is_hidden(PurePosixPath(n))]
-            packed.extractall(waiting, wanted)
-        os.replace(waiting, target)
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError) as error:
-        raise DataError(archive, f"cannot be unpacked: {error}; delete it, so that it is fetched again") from error
-    except (RuntimeError, NotImplementedError) as error:  # a password, or a compression that Python does not have
-        raise DataError(archive, f"cannot be unpacked here: {error}; unpack it yourself and load the folder") from error
-    except OSError as error:
-        if error.errno is None:  # a damaged bzip2 stream
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".", dir=target.parent) as waiting:
+        try:
+            with zipfile.ZipFile(archive) as packed:
+                wanted = [n for n in packed.namelist() if n.endswith(SUFFIXES) and not is_hidden(PurePosixPath(n))]
+                packed.extractall(f"{waiting}/data", wanted)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise DataError(archive, f"cannot be unpacked: {error}; delete it, so that it is fetched again") from error
-        if not target.is_dir():  # another process was faster
-            raise cannot_write(target, error) from error
-    finally:
-        shutil.rmtree(waiting, ignore_errors=True)
+        os.replace(f"{waiting}/data", target)
 
 
 def _inner(folder: Path) -> Path:

@@ -19,25 +19,15 @@ _FLAGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false", "1
 
 @dataclass(frozen=True)
 class LabelFile:
-    """A label file, and how it is read.
-
-    Parameters
-    ----------
-    path : str
-        TSV, CSV, JSON lines or JSON, each plain or .gz, or Parquet; with `rest` also any text file, an id a line.
-    columns : dict, optional
-        Column of the file by what it holds: ``{"doc_id": "url", "source": "is_ai"}``.
-    names : dict, optional
-        What values of the labels are called: ``{"1": "ai"}``; others stay. ``True`` is ``true``, and ``1.0`` is ``1``.
-    rest : str, optional
-        Label of every document of the runs and judgments, or of the collection, that the file gives none. The ids of a
-        bare list are ``listed``, which `names` can change.
-    """
+    """A label file (TSV, CSV, JSON lines, JSON or Parquet; with `rest` also a bare list of ids), and how it is read."""
 
     path: str
     columns: dict[str, str] = field(default_factory=dict)
+    """Column of the file by what it holds: ``{"doc_id": "url", "source": "is_ai"}``."""
     names: dict[str, str] = field(default_factory=dict)
+    """What values of the labels are called: ``{"1": "ai"}``; ``True`` is ``true``, and ``1.0`` is ``1``."""
     rest: str | None = None
+    """Label of every document that the file gives none; the ids of a bare list are ``listed``."""
 
     @classmethod
     def of(cls, labels: str | Path | LabelFile) -> LabelFile:

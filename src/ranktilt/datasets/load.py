@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -112,7 +110,6 @@ class FolderLayout:
 
     @cached_property
     def queries(self) -> Path:
-        """The query file."""
         found = _plain_or_gz(self.folder / "queries.jsonl")
         if found is None:
             raise DataError(self.folder, "expected queries.jsonl (or .gz) in this folder")
@@ -121,8 +118,7 @@ class FolderLayout:
     def qrels(self, split: str | None) -> tuple[str, Path]:
         """Name and file of a split's judgments; ``test``, or the only one, where none is named."""
         folder = self.folder / "qrels"
-        with _readable(folder):
-            files = sorted(folder.iterdir(), reverse=True) if folder.is_dir() else []  # plain wins over .gz
+        files = sorted(folder.iterdir(), reverse=True) if folder.is_dir() else []  # plain wins over .gz
         splits = {f.name.removesuffix(".gz").removesuffix(".tsv"): f for f in files if _is_named(f, _SPLITS)}
         if not splits:
             raise DataError(folder, "expected judgments in qrels/<split>.tsv (or .gz)")
@@ -135,36 +131,27 @@ class FolderLayout:
 
 def find_layout(folder: Path) -> FolderLayout:
     """Recognise a folder's layout by its files, or say which files were expected."""
-    with _readable(folder):
-        if not folder.is_dir():
-            public = "; a public collection begins with hub: or irds:" if ":" in str(folder) else ""
-            raise DataError(folder, "expected a folder, got a file" if folder.exists() else f"no such folder{public}")
-        one = _plain_or_gz(folder / "corpus.jsonl")
-        parts = folder / "corpus"
-        if parts.is_dir() and (files := part_files(parts)):
-            lines = one or next((f for f in sorted(parts.iterdir()) if _is_jsonl(f)), None)
-            if lines:
-                beside = f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({files[0].name})"
-                raise DataError(folder, f"expected one form of the documents, got {beside}; remove one of them")
-            return FolderLayout("beir", folder, ((None, parts),))
-        if one:
-            return FolderLayout("beir", folder, ((None, one),))
-        for name, corpora in (("cocktail", _cocktail(folder)), ("paper", _paper(folder))):
-            if corpora:
-                return FolderLayout(name, folder, _human_first(corpora))
+    if not folder.is_dir():
+        public = "; a public collection begins with hub: or irds:" if ":" in str(folder) else ""
+        raise DataError(folder, "expected a folder, got a file" if folder.exists() else f"no such folder{public}")
+    one = _plain_or_gz(folder / "corpus.jsonl")
+    parts = folder / "corpus"
+    if parts.is_dir() and (files := part_files(parts)):
+        lines = one or next((f for f in sorted(parts.iterdir()) if _is_jsonl(f)), None)
+        if lines:
+            beside = f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({files[0].name})"
+            raise DataError(folder, f"expected one form of the documents, got {beside}; remove one of them")
+        return FolderLayout("beir", folder, ((None, parts),))
+    if one:
+        return FolderLayout("beir", folder, ((None, one),))
+    for name, corpora in (("cocktail", _cocktail(folder)), ("paper", _paper(folder))):
+        if corpora:
+            return FolderLayout(name, folder, _human_first(corpora))
     raise DataError(
         folder,
         "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or corpus-human.jsonl with "
         "<temperature>/corpus-<llm>.jsonl, plain or .gz",
     )
-
-
-@contextmanager
-def _readable(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise DataError(folder, f"cannot be read: {error.strerror or error}") from error
 
 
 def _cocktail(folder: Path) -> list[tuple[str, Path]]:
@@ -205,13 +192,7 @@ def _is_jsonl(path: Path) -> bool:
 
 def _is_named(path: Path, endings: tuple[str, ...]) -> bool:
     """Whether a file ends so; what begins with a dot is the system's own, such as ``._a.jsonl`` of macOS."""
-    if not path.name.endswith(endings) or path.name.startswith("."):
-        return False
-    try:
-        path.name.encode()  # names say sources and splits
-    except UnicodeEncodeError as error:
-        raise DataError(path, "the file's name is not UTF-8; rename it") from error
-    return True
+    return path.name.endswith(endings) and not path.name.startswith(".")
 
 
 def _stem(path: Path) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 import polars as pl
@@ -14,7 +18,6 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import PAGE_TITLE
-from ranktilt.datasets.wikipedia_pages import NotAPage, WikipediaPage, fold_title, read_page
 from ranktilt.errors import DataError, DataWarning, UserError, shorten, unknown
 from ranktilt.io.files import line_chunks
 from ranktilt.io.jsonl import parse_line
@@ -28,6 +31,12 @@ PUBLISHED: Mapping[str, float] = {"documents": 109_739, "test queries": 7_830, "
 """What Dai et al. (KDD 2024) count in NQ320K."""
 TRAINING = 307_373
 """Lines of the simplified training set."""
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_H1 = re.compile(r"<H1>(.*?)</H1>", re.DOTALL)
+_CJK = (
+    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,20 +96,12 @@ class _Pages:
 
 
 def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS, titles: str = "text") -> Built:
-    """Build NQ320K from the files of Natural Questions, JSON lines, plain or gzip.
+    """Build NQ320K from files of Natural Questions; ``train`` or ``dev`` in a file's name tells which it is.
 
-    They are the simplified training set (``v1.0-simplified_simplified-nq-train.jsonl.gz``) and the development set
-    (``v1.0-simplified_nq-dev-all.jsonl.gz``); ``train`` or ``dev`` in a file's name says which it is. Training files
-    are read first, in any order given. Texts are cut after so many `words`, counted between blanks. With the titles
-    ``"text"`` a text begins with its title, as published, and the field ``title`` stays empty, so that the title is not
-    ranked twice (the column ``page_title`` keeps it); with ``"field"`` the title is in ``title`` only.
-
-    One document a page, in order of appearance, and one query a development question with its page as the only relevant
-    document. A page is known again by its folded title; its first appearance gives the text. `UserError` if there is no
-    development file, a file's name does not say which it is, or an option is unknown; `DataError` names file and line.
-
-    Wang et al., A Neural Corpus Indexer, NeurIPS 2022, whose published notebook counts 109,739 pages; Dai et al.,
-    KDD 2024, sec. 2.2.1. docs/collections.md says which rules are theirs and which are our reading.
+    One document a page, in order of appearance, cut after so many `words`, and one query a development question with
+    its page as the only relevant document. With the titles ``"text"`` a text begins with its title, as published, and
+    ``page_title`` keeps it; with ``"field"`` it is in ``title`` only. Wang et al., NeurIPS 2022; Dai et al., KDD 2024,
+    sec. 2.2.1; docs/collections.md says which rules are theirs and which are our reading.
     """
     if titles not in TITLES:
         raise unknown("place of titles", titles, TITLES)
@@ -188,3 +189,96 @@ def _question(file: Path, number: int, line: bytes) -> _Question:
     if not isinstance(id, str | int) or id == "" or not isinstance(text, str):
         raise DataError(file, f"expected the fields example_id and question_text: {shown}", line=number)
     return _Question(file, number, str(id), text, row)
+
+
+class NotAPage(ValueError):
+    """A line that holds no question with its page; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class WikipediaPage:
+    """A question's page, taken apart only when its text is wanted; `content` is a text or a list of tokens."""
+
+    title: str
+    content: str | list[Any]
+    url: str
+
+    def text(self, words: int) -> str:
+        """Return the first so many words of the page, between single spaces, without tags.
+
+        From the first paragraph on (all of the page where it has none) up to the end of the last list but one: behind
+        it are the page's references and links. `NotAPage` if a token is no object with a text.
+        """
+        tokens = self._tokens()
+        start = tokens.index("<P>") if "<P>" in tokens else 0
+        paragraph = tokens.index("</P>") if "</P>" in tokens else 0
+        ends = [i for i, token in enumerate(tokens) if token == "</Ul>"]
+        end = max(ends[-2:][0], paragraph) if ends else len(tokens)
+        return " ".join(islice(_words(tokens[start:end]), words))
+
+    def _tokens(self) -> list[str]:
+        if isinstance(self.content, str):
+            return self.content.split()
+        try:
+            # As the simplified form is made: a tag's blanks become underscores, so that it is one token.
+            return " ".join(token["token"].replace(" ", "_") for token in self.content).split()
+        except (TypeError, KeyError, AttributeError) as error:
+            raise NotAPage("expected document_tokens to be objects with the string token") from error
+
+
+def _words(tokens: Iterable[str]) -> Iterator[str]:
+    return (token for token in tokens if not _TAG.fullmatch(token))
+
+
+def read_page(row: Mapping[str, Any]) -> WikipediaPage:
+    """Read the page of one line, simplified (``document_text``) or full (``document_title``, ``document_tokens``).
+
+    Its title is ``document_title`` where the line has it; else what stands between the first ``<H1>`` and ``</H1>``;
+    else the one in ``document_url``. `NotAPage` if neither form is there, or a page has no title at all.
+    """
+    text, listed = row.get("document_text"), row.get("document_tokens")
+    content = text if isinstance(text, str) else listed
+    if not isinstance(content, str | list):
+        came = ", ".join(sorted(row)) or "none"
+        raise NotAPage(f"expected document_text (simplified) or document_tokens (full); its fields are: {came}")
+    given, url = row.get("document_title"), row.get("document_url")
+    address = url if isinstance(url, str) else ""
+    title = (given if isinstance(given, str) else "") or _heading(content) or _named(address)
+    if not title.strip():
+        raise NotAPage("expected a title in document_title, <H1> or document_url, found none")
+    return WikipediaPage(title, content, address)
+
+
+def _heading(content: str | list[Any]) -> str:
+    found = _H1.search(content) if isinstance(content, str) else None
+    return " ".join(_words(found[1].split())) if found else ""
+
+
+def _named(url: str) -> str:
+    """The title that an address holds: ``…/index.php?title=Red_apple&oldid=1``."""
+    parts = urlsplit(url)
+    title = parse_qs(parts.query).get("title", [parts.path.partition("/wiki/")[2]])[0]
+    return unquote(title).replace("_", " ")
+
+
+def fold_title(title: str) -> str:
+    """Fold a title as BERT's uncased tokenizer does, so that equal pages meet.
+
+    Lower case, without accents and control characters; punctuation marks and Chinese characters stand alone: ``"Beyoncé
+    (singer)"`` and ``"Beyonce ( Singer )"`` are one.
+    """
+    kept = "".join(" " if c in "\t\n\r" else c for c in title if c in "\t\n\r" or not _control(c))
+    lower = "".join(map(str.lower, kept))  # one by one: a sigma that ends a word is lowered as any other
+    plain = "".join(c for c in unicodedata.normalize("NFD", lower) if unicodedata.category(c) != "Mn")
+    return " ".join("".join(f" {c} " if _alone(c) else c for c in plain).split())
+
+
+def _control(char: str) -> bool:
+    return char in "\0\ufffd" or unicodedata.category(char) in ("Cc", "Cf", "Co", "Cn")
+
+
+def _alone(char: str) -> bool:
+    code = ord(char)
+    if code < 128:
+        return not (char.isalnum() or char.isspace())
+    return unicodedata.category(char).startswith("P") or any(low <= code <= high for low, high in _CJK)

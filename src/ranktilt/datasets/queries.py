@@ -17,23 +17,10 @@ _HEADER = re.compile(r"_?id|q(?:uery)?[-_ ]?id", re.IGNORECASE), re.compile(r"te
 
 
 def read_queries(path: str | Path) -> Collection:
-    """Read queries as a collection without documents and judgments.
+    """Read queries as a collection without documents and judgments; `DataError` names file and line of a fault.
 
-    Parameters
-    ----------
-    path : str or Path
-        ``.jsonl`` (``_id`` and ``text``, further fields kept) or ``.parquet``; anything else has lines of an id, a tab
-        and the text, and may begin with a header. Plain or ``.gz``.
-
-    Returns
-    -------
-    Collection
-        With ``spec`` naming the file.
-
-    Raises
-    ------
-    DataError
-        Naming file and line of what is wrong: an id that is empty or came before, another number of fields, no text.
+    ``.jsonl`` (``_id`` and ``text``) or ``.parquet``; anything else has lines of an id, a tab and the text. Plain or
+    ``.gz``.
     """
     path = Path(path)
     rows = path.name.removesuffix(".gz").endswith((".jsonl", PARQUET))

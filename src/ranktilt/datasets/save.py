@@ -10,7 +10,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
-from ranktilt.io.files import Content, cannot_write, holds, write_files
+from ranktilt.io.files import Content, holds, write_files
 from ranktilt.io.jsonl import to_jsonl
 from ranktilt.io.parts import part_contents
 from ranktilt.io.qrels import to_tsv
@@ -94,11 +94,8 @@ def _lines(docs: pl.DataFrame) -> Iterator[bytes]:
 
 def _refuse_other(folder: Path, ours: dict[Path, Content]) -> None:
     patterns = ("corpus*.jsonl*", "corpus/*.jsonl*", "corpus/*.parquet", "qrels/*.tsv*")
-    try:
-        strange = sorted(str(p) for pattern in patterns for p in folder.glob(pattern) if p not in ours)
-        strange += [str(p) for p, data in ours.items() if p.is_file() and not holds(p, data)]
-    except OSError as error:
-        raise cannot_write(folder, error) from error
+    strange = sorted(str(p) for pattern in patterns for p in folder.glob(pattern) if p not in ours)
+    strange += [str(p) for p, data in ours.items() if p.is_file() and not holds(p, data)]
     if strange:
         raise UserError(f"{folder}: holds another collection ({strange[0]}); choose an empty folder")
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -98,7 +99,7 @@ class Portable:
 
     def made_of(self) -> dict[str, Any]:
         """Return the keywords that make an equal one."""
-        return {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), tuple(self.made_of().items()), self.fingerprint)

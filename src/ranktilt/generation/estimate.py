@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ranktilt.errors import counted
-from ranktilt.generation.rounds import EMPTY, TOO_LONG
+from ranktilt.generation.batched_requests import EMPTY, TOO_LONG
 from ranktilt.generation.settings import GenerationPlan
-from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt
 from ranktilt.llm.estimate import TEMPLATE_TOKENS, counting, duration, price_of, time_of
-from ranktilt.llm.journal import journal_of, request_key
+from ranktilt.llm.journal import Journal, journal_of, request_key
 
 
 @dataclass(frozen=True)
@@ -70,14 +69,13 @@ def estimate(
     llm: LLM,
     *,
     price: tuple[float, float] | None = None,
-    rpm: float | None = None,
-    tpm: float | None = None,
+    requests_per_minute: float | None = None,
     journal: Journal | None = None,
 ) -> CostEstimate:
     """Estimate what is left to ask; asks nothing and needs no key.
 
-    `price` is that of a million tokens read, and of a million written; `rpm` and `tpm` are limits a minute. Tokens are
-    counted by the model's tokenizer where it lies on this machine, or else estimated.
+    `price` is that of a million tokens read, and of a million written. Tokens are counted by the model's tokenizer if
+    it lies on this machine, or else estimated.
     """
     price_of(0, 0, price)  # refuses a wrong one before anything is counted
     with journal_of(llm) if journal is None else nullcontext(journal) as known:
@@ -88,7 +86,7 @@ def estimate(
     answers = by.count([text for _, text in left]) if each is None else [each] * len(left)
     most = planned.settings.max_tokens
     written = sum(answers if most is None else [min(most, n) for n in answers])
-    seconds, pace = time_of(llm, (len(left), read, written), rpm, tpm)
+    seconds, pace = time_of(llm, (len(left), read, written), requests_per_minute)
     reasons = [one.reason for one in planned.lost]
     return CostEstimate(
         documents=planned.chosen,

@@ -11,7 +11,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
-from ranktilt.generation.rounds import UNANSWERED, RoundOutcome
+from ranktilt.generation.batched_requests import UNANSWERED, RoundOutcome
 from ranktilt.generation.settings import GenerationPlan
 from ranktilt.llm.base import LLM
 
@@ -56,7 +56,7 @@ class Generated:
     left_out: pl.DataFrame
     """Documents without a good answer, a row each and source; see `LEFT_OUT`."""
     answers: pl.DataFrame
-    """Every answer, with ``id`` and ``source`` of its document and the columns of `rounds.RECORD`."""
+    """Every answer, with ``id`` and ``source`` of its document and the columns of `batched_requests.RECORD`."""
     made: tuple[SourceSummary, ...]
     spec: Mapping[str, Any]
     """How it was made; plain JSON values."""

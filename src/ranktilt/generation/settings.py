@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ranktilt.errors import UserError
-from ranktilt.generation.rounds import GenerationTask, Rejected
+from ranktilt.generation.batched_requests import GenerationTask, Rejected
 from ranktilt.generation.templates import PromptTemplate
 from ranktilt.llm.base import LLM, Sampling
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.cache import ABOUT, cache_folder
 from ranktilt.io.files import cannot_write
-from ranktilt.io.journal import count_records
 from ranktilt.io.texts import KIND as TEXTS
 from ranktilt.io.vectors import SUFFIX, TEMPORARY, Shard
 
@@ -153,7 +153,7 @@ def _entry_of(folder: Path, what: str) -> CacheEntry | None:
     if what in WHOLE:
         entries = int(about.get("documents", 0))
     else:
-        entries = count_records(folder) if what == ANSWERS else sum(map(_count, files))
+        entries = sum(map(_count_answers if what == ANSWERS else _count, files))
     if not entries:
         return None
     used = max(p.stat().st_mtime for p in files)
@@ -178,6 +178,13 @@ def _count(file: Path) -> int:
     if file.suffix == SUFFIX:
         with suppress(OSError, ValueError):
             return len(Shard.open(file).keys)
+    return 0
+
+
+def _count_answers(file: Path) -> int:
+    """Answers in a file of `ranktilt.llm.journal`; 0 for any other."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        return int(db.execute("SELECT count(*) FROM answers").fetchone()[0])
     return 0
 
 

@@ -21,7 +21,7 @@ from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.executing.executor import executor
 
 Vectors = npt.NDArray[np.float32]
-_PROMPTS_A_PLACE, _PARTS_A_WORKER = 4, 2
+_PROMPTS_A_PLACE = 4
 """Prompts that travel together, for each that a worker has under way at once."""
 LARGEST_SEED = 2**53
 """Whole numbers up to here are the same in every server's JSON."""
@@ -135,7 +135,7 @@ class Reply:
     calls: int
     """Requests it took, the repeated ones included; 0 where none was sent."""
     fresh: bool = True
-    """False where the answer was in the journal, came from another process, or was asked for an equal request."""
+    """False where the answer was in the journal, or was asked for an equal request."""
     time: str | None = None
     """When the answer was journalled, in UTC, as ISO 8601; None where it is not."""
 
@@ -158,8 +158,6 @@ class LLM(ABC):
         Tokens that a prompt and its answer may have together; None where that is not known before it is asked.
     training_queries : frozenset of str
         Ids of queries that it was trained on, as far as that is known.
-    room : int
-        Bytes that paid answers may take, those of all that can be under way at once; 0 where none is paid for.
     """
 
     name: str
@@ -171,7 +169,6 @@ class LLM(ABC):
     concurrency: int = 1
     context: int | None = None
     training_queries: frozenset[str] = frozenset()
-    room: int = 0
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -212,7 +209,9 @@ class LLM(ABC):
             As `arrivals`.
         """
         sampling = Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed, logprobs=logprobs)
-        return _one_by_one(self.arrivals(prompts, sampling))
+        with closing(self.arrivals(prompts, sampling)) as arrivals:
+            for replies in arrivals:
+                yield from replies
 
     def one_of(self, workers: int) -> LLM:
         """Return the model as one of so many workers asks it: each with its part of what all may ask in a minute."""
@@ -258,12 +257,6 @@ def spread(model: LLM, prompts: Iterable[Prompt], sampling: Sampling) -> Generat
     yield from place.map(stage, enumerate(prompts), at_once=at_once, ordered=False, neural=model.neural)
 
 
-def room_of(model: LLM) -> int:
-    """Bytes that paid answers may take, those of all that can be under way at once on all machines."""
-    workers = executor().workers
-    return model.room * (workers * _PROMPTS_A_PLACE * _PARTS_A_WORKER if workers > 1 else 1)
-
-
 def _answered(model: LLM, sampling: Sampling, prompts: Iterator[tuple[int, Prompt]]) -> Iterator[list[Reply]]:
     numbers = list[int]()
 
@@ -275,14 +268,6 @@ def _answered(model: LLM, sampling: Sampling, prompts: Iterator[tuple[int, Promp
     with closing(model.arrivals(pulled(), sampling)) as arrivals:
         for replies in arrivals:
             yield [replace(reply, number=numbers[reply.number]) for reply in replies]
-
-
-def _one_by_one(arrivals: Generator[list[Reply], None, None]) -> Generator[Reply, None, None]:
-    try:
-        for replies in arrivals:
-            yield from replies
-    finally:
-        arrivals.close()
 
 
 KINDS = {
@@ -303,7 +288,7 @@ def llm(text: str, **options: Any) -> LLM:
         model in a local folder.
     **options
         Those of the class, by name; None leaves one as it is by default. `OpenAI`: base_url, concurrency, timeout,
-        retries, rpm, tpm, max_answer.
+        retries, requests_per_minute.
 
     Returns
     -------

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ranktilt.errors import UserError
-from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Answer, Reply, Sampling
-from ranktilt.llm.journal import JournalRecord, Request, request_key
+from ranktilt.llm.journal import Journal, Request, request_key
 from ranktilt.llm.prompts import BYTES_A_TOKEN
 
 TOKENS_A_SECOND = 50.0
@@ -52,23 +51,19 @@ def price_of(read: int, written: int, price: tuple[float, float] | None) -> floa
     return (read * price[0] + written * price[1]) / 1e6
 
 
-def time_of(
-    llm: LLM, left: Sequence[int], rpm: float | None = None, tpm: float | None = None
-) -> tuple[float | None, str]:
-    """Return seconds by the narrowest limit, None where nothing is known, and what they rest on.
+def time_of(llm: LLM, left: Sequence[int], requests_per_minute: float | None = None) -> tuple[float | None, str]:
+    """Return seconds by the narrower limit, None where nothing is known, and what they rest on.
 
     `left` are requests, tokens read and tokens written.
     """
-    requests, read, written = left
+    requests, _, written = left
     if hasattr(llm, "count_tokens"):  # a model on this machine
         return None, "unknown for a model on this machine; try some documents with --limit"
     each = LATENCY + written / requests / TOKENS_A_SECOND if requests else 0.0
     speed = f", {llm.concurrency} at a time, if an answer takes {each:.1f} s"
     times = {speed: each * max(1.0, requests / llm.concurrency)}
-    if rpm:
-        times[f", by {rpm:g} requests a minute"] = 60 * requests / rpm
-    if tpm:
-        times[f", by {tpm:g} tokens a minute"] = 60 * (read + written) / tpm
+    if requests_per_minute:
+        times[f", by {requests_per_minute:g} requests a minute"] = 60 * requests / requests_per_minute
     pace = max(times, key=times.__getitem__)
     return times[pace], pace
 
@@ -123,7 +118,7 @@ class Rehearsal:
         self._seen |= {key for key, _ in asked}
         for number, (key, _) in enumerate(asked):
             answer = (
-                JournalRecord.of(known[key]).answer
+                known[key].answer
                 if key in known
                 else Answer(self.answers[number], "stop", None, None, llm.name, logprobs=(_LOGPROB,))
             )

@@ -1,45 +1,187 @@
-"""Asking with a journal: what was answered before is never asked again, and nothing counts before it is written."""
+"""The journal: what was answered before is never asked again, and no answer counts before it is written."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-import time
+import sqlite3
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sized
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from ranktilt.errors import UserError
-from ranktilt.io.cache import cache_folder
-from ranktilt.io.journal import Journal
-from ranktilt.io.records import sealed
-from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling, room_of, spread
+from ranktilt.io.cache import ABOUT, cache_folder
+from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling, spread
 from ranktilt.progress import report
 
+JOURNAL, LOCK = "journal.sqlite", "journal.lock"
 KEY_BYTES = 16
+_VERSION = 2
+_TABLE = """CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY, time TEXT, document TEXT, prompt TEXT, attempt INTEGER, parameters TEXT, asked TEXT,
+    text TEXT, finish TEXT, prompt_tokens INTEGER, completion_tokens INTEGER, model TEXT, revision TEXT, logprobs TEXT
+)"""
+_WITH_KEYS = "FROM answers WHERE key IN (SELECT value FROM json_each(?))"
 _LOOK = 1_000
-"""Requests that are looked up in one go: what is answered already waits no longer for its turn."""
-_LEASES = 32
-_PAUSES = (0.05, 0.5)
-_WAITED = 20
+"""Most requests that are looked up in one go: what is answered already waits no longer for its turn."""
+_FEWEST = 32
 
 
-def journal_folder(llm: LLM) -> Path:
-    """Return where a model's answers are kept: a folder of the cache named after a hash of its identity."""
-    name = hashlib.blake2b(llm.identity.encode(), digest_size=KEY_BYTES).hexdigest()
-    return cache_folder() / "llm" / name
+class JournalRecord(NamedTuple):
+    """One answer and what was asked for it.
+
+    `prompt` is the digest of the messages, `document` the hash of the content that the prompt was made of, `parameters`
+    how the answer was drawn, as JSON, `asked` the name of the model that was asked for (that of the model that answered
+    is the answer's), `time` in UTC.
+    """
+
+    key: str
+    time: str
+    document: str
+    prompt: str
+    attempt: int
+    parameters: str
+    asked: str
+    answer: Answer
+
+
+class Journal:
+    """The answers of one model, by the keys of requests: a table of an SQLite file.
+
+    Anyone may read, one process at a time writes. It may be killed at any moment: what was appended stays. The folder
+    is of one model only, and made when something is claimed or appended; `about` says for people what the model is
+    (plain JSON, never a key).
+    """
+
+    def __init__(self, folder: Path, *, about: Mapping[str, Any] | None = None) -> None:
+        self.folder, self.path, self._about = folder, folder / JOURNAL, about
+        self._db: sqlite3.Connection | None = None
+        self._lock: sqlite3.Connection | None = None
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """Answers so far."""
+        return int(next(self._rows("SELECT count(*) FROM answers"), (0,))[0])
+
+    def __contains__(self, key: str) -> bool:
+        """Whether the answer to a request is known so far."""
+        return key in self.known([key])
+
+    def known(self, keys: Collection[str]) -> set[str]:
+        """Return which requests have an answer so far."""
+        return {key for (key,) in self._rows(f"SELECT key {_WITH_KEYS}", orjson.dumps(list(keys)).decode())}
+
+    def read(self, keys: Collection[str]) -> dict[str, JournalRecord]:
+        """Look up records: those that are known so far, by key."""
+        rows = self._rows(f"SELECT * {_WITH_KEYS}", orjson.dumps(list(keys)).decode())
+        return {row[0]: JournalRecord._make([*row[:7], _answer(row[7:])]) for row in rows}
+
+    def claim(self) -> bool:
+        """Keep other processes from writing, until `close`; True if nothing kept them before.
+
+        `UserError` where another process writes, or nothing can be written.
+        """
+        if self._lock is not None:
+            return False
+        with self._errors():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            # SQLite's own lock of an empty file: it ends with the process, however that ends, on every system.
+            lock = sqlite3.connect(self.folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False)
+            try:
+                lock.execute("PRAGMA journal_mode = OFF")
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                lock.close()
+                if error.sqlite_errorname != "SQLITE_BUSY":
+                    raise
+                message = f"{self.path}: another process is writing answers of this model; run this again after it"
+                raise UserError(message) from None
+            self._lock, db = lock, self._opened()
+            db.execute("PRAGMA journal_mode = WAL")
+            if self._version(db) == 0:
+                db.execute(_TABLE)
+                db.execute(f"PRAGMA user_version = {_VERSION}")
+            if self._about is not None:
+                (self.folder / ABOUT).write_bytes(orjson.dumps({"what": "llm", **self._about}) + b"\n")
+        return True
+
+    def append(self, records: Sequence[JournalRecord]) -> None:
+        """Write records down: all of them, or none and a `UserError`; the first record of a key counts."""
+        self.claim()
+        rows = [(*one[:-1], *_columns(one.answer)) for one in records]
+        with self._errors(), self._opened() as db:
+            db.executemany(f"INSERT OR IGNORE INTO answers VALUES ({','.join('?' * 14)})", rows)
+
+    def close(self) -> None:
+        """Let others write; the journal can be used again."""
+        for db in (self._db, self._lock):
+            if db is not None:
+                db.close()
+        self._db = self._lock = None
+
+    def _rows(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
+        """Rows of the file as it is; none where there is none, and nothing is made."""
+        if self._db is not None or self.path.exists():
+            with self._errors():
+                db = self._opened()
+                if self._version(db):
+                    yield from db.execute(query, values)
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._db = sqlite3.connect(self.path, check_same_thread=False)
+        return self._db
+
+    def _version(self, db: sqlite3.Connection) -> int:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version not in (0, _VERSION):
+            raise UserError(
+                f"{self.path}: is of another version of RankTilt; move it away, and its answers are asked again"
+            )
+        return int(version)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        where = f"{self.path}: cannot be used"
+        try:
+            yield
+        except OSError as error:
+            raise UserError(f"{where}: {error.strerror} (RANKTILT_CACHE names the cache's folder)") from error
+        except sqlite3.OperationalError as error:  # a full disk, a place without the right to write
+            raise UserError(f"{where}: {error} (RANKTILT_CACHE names the cache's folder)") from error
+        except sqlite3.DatabaseError as error:
+            raise UserError(f"{where}: {error}; move it away, and its answers are asked again") from error
+
+
+def _columns(answer: Answer) -> tuple[Any, ...]:
+    logprobs = None if answer.logprobs is None else orjson.dumps(answer.logprobs).decode()
+    counts = answer.prompt_tokens, answer.completion_tokens
+    return answer.text, answer.finish, *counts, answer.model, answer.revision, logprobs
+
+
+def _answer(columns: Sequence[Any]) -> Answer:
+    """Read an answer; a log-probability that JSON cannot hold is NaN."""
+    text, finish, read, written, model, revision, said = columns
+    logprobs = None if said is None else tuple(math.nan if one is None else one for one in orjson.loads(said))
+    return Answer(text, finish, read, written, model, revision, logprobs)
 
 
 def journal_of(llm: LLM) -> Journal:
-    """Return the journal of a model, in its folder of the cache."""
-    return Journal(journal_folder(llm), about=llm.spec)
+    """Return the journal of a model, in a folder of the cache that is named after a hash of its identity."""
+    name = hashlib.blake2b(llm.identity.encode(), digest_size=KEY_BYTES).hexdigest()
+    return Journal(cache_folder() / "llm" / name, about=llm.spec)
 
 
 @dataclass(frozen=True)
@@ -52,65 +194,6 @@ class Request:
     prompt: Prompt
     document: str
     attempt: int = 1
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-@dataclass(frozen=True, kw_only=True)
-class JournalRecord:
-    """One answer and what was asked for it.
-
-    `prompt` is the digest of the messages, `document` the hash of the content that the prompt was made of, `asked` the
-    name of the model that was asked for (that of the model that answered is the answer's), `time` in UTC.
-    """
-
-    key: str
-    prompt: str
-    document: str
-    attempt: int
-    parameters: Mapping[str, Any]
-    asked: str
-    answer: Answer
-    time: str = field(default_factory=_now)
-
-    def sealed(self) -> bytes:
-        """Return the record as the journal keeps it."""
-        answer = self.answer
-        content = {
-            "key": self.key,
-            "time": self.time,
-            "document": self.document,
-            "prompt": self.prompt,
-            "attempt": self.attempt,
-            "parameters": dict(self.parameters),
-            "asked": self.asked,
-            "answered": answer.model,
-            "revision": answer.revision,
-            "finish": answer.finish,
-            "prompt_tokens": answer.prompt_tokens,
-            "completion_tokens": answer.completion_tokens,
-            "text": answer.text,
-        }
-        logprobs = {} if answer.logprobs is None else {"logprobs": list(answer.logprobs)}
-        return sealed(content | logprobs)
-
-    @classmethod
-    def of(cls, content: Mapping[str, Any]) -> JournalRecord:
-        """Read a record as the journal gives it; a log-probability that JSON could not hold is NaN."""
-        logprobs = content.get("logprobs")
-        answer = Answer(
-            text=content["text"],
-            finish=content["finish"],
-            prompt_tokens=content["prompt_tokens"],
-            completion_tokens=content["completion_tokens"],
-            model=content["answered"],
-            revision=content["revision"],
-            logprobs=None if logprobs is None else tuple(math.nan if p is None else p for p in logprobs),
-        )
-        names = ("key", "prompt", "document", "attempt", "parameters", "asked", "time")
-        return cls(answer=answer, **{name: content[name] for name in names})
 
 
 def parameters(sampling: Sampling, *, seed: int | None) -> dict[str, Any]:
@@ -152,171 +235,100 @@ def journalled(
     """Answer requests from the journal, and ask the model for the rest; yields one reply a request, in any order.
 
     Requests are pulled as they are needed: at most a thousand beyond those that are under way. Equal requests are asked
-    once. Requests that another live process is asking are left for last, and its answers are taken from the journal;
-    should it die or give up, they are asked here. Nothing is asked before the journal can be written, and answers are
-    in the journal before they are yielded: where it cannot be written any more, nothing more is asked, and what is
-    under way goes into the room that was kept for it. A failure is asked again by the next run. `total` is the number
-    of requests, for the progress that `label` names, those `before` these included. Closing the iterator gives up what
-    is under way.
+    once. Nothing is asked before the journal can be written, and answers are in the journal before they are yielded. A
+    failure is asked again by the next run. `total` is the number of requests, for the progress that `label` names,
+    those `before` these included. Closing the iterator gives up what is under way.
     """
     count = len(requests) if total is None and isinstance(requests, Sized) else total
-    work = _OpenRequests(llm, requests, journal, sampling)
-    try:
-        for done, reply in enumerate(work.replies(label), start=before + 1):
-            if count:
-                report(label, done, max(count, done))
-            yield reply
-    finally:
-        journal.release(work.open)
+    for done, reply in enumerate(_OpenRequests(llm, requests, journal, sampling).replies(), start=before + 1):
+        if count:
+            report(label, done, max(count, done))
+        yield reply
 
 
 class _OpenRequests:
-    """The requests of one call: which are to be asked here, which are asked elsewhere, and which have an answer."""
+    """The requests of one call: which are to be asked, which are under way, and which have an answer."""
 
     def __init__(self, llm: LLM, requests: Iterable[Request], journal: Journal, sampling: Sampling) -> None:
         self._llm, self._journal, self._sampling = llm, journal, sampling
         self._source = enumerate(requests)
-        self._at_once = self._fewest = min(llm.concurrency, _LEASES)
+        self._at_once = self._fewest = min(llm.concurrency, _FEWEST)
         self._numbers: dict[str, list[int]] = {}  # of every request that has no answer yet
         self._failed: dict[str, Failure] = {}
-        self._mine: deque[tuple[str, Request]] = deque()
+        self._waiting: deque[tuple[str, Request]] = deque()
         self._sent: dict[int, tuple[str, Request]] = {}
-        self._waiting: dict[str, Request] = {}
         self._ready: deque[Reply] = deque()
-        self._full: UserError | None = None
 
-    @property
-    def open(self) -> list[str]:
-        """Keys that were leased here and have neither answer nor failure."""
-        return [name for name, _ in (*self._mine, *self._sent.values())]
-
-    def replies(self, label: str) -> Iterator[Reply]:
-        while not self._mine and self._look():
+    def replies(self) -> Iterator[Reply]:
+        while not self._waiting and self._look():
             yield from self._known()
-        while True:
-            if self._mine:
-                yield from self._ask()
-            yield from self._known()
-            if not self._waiting:
-                return
-            self._wait(label)
+        if self._waiting:
+            with closing(spread(self._llm, self._prompts(), self._sampling)) as arrivals:
+                for replies in arrivals:
+                    yield from self._settle(replies)
+                    yield from self._known()
+        yield from self._known()
 
     def _look(self) -> bool:
-        """Look up the next requests and lease what is to be asked; False where there are none."""
+        """Look up the next requests; False where there are none."""
         batch = list(islice(self._source, self._at_once))
         new: dict[str, Request] = {}
         for number, request in batch:
-            name = request_key(self._llm, request.prompt, self._sampling, request.attempt)
-            if name in self._failed:
-                self._ready.append(Reply(number, None, self._failed[name], 0, fresh=False))
-            elif name in self._numbers:
-                self._numbers[name].append(number)
+            key = request_key(self._llm, request.prompt, self._sampling, request.attempt)
+            if key in self._failed:
+                self._ready.append(Reply(number, None, self._failed[key], 0, fresh=False))
+            elif key in self._numbers:
+                self._numbers[key].append(number)
             else:
-                self._numbers[name] = [number]
-                new[name] = request
-        self._found(new)
-        self._lease(new)
+                self._numbers[key] = [number]
+                new[key] = request
+        found = self._journal.read(new) if new else {}
+        if len(found) < len(new) and self._journal.claim():
+            found = self._journal.read(new)  # another process may have written until then
+        for key, request in new.items():
+            if key not in found:
+                self._waiting.append((key, request))
+                continue
+            answer, time = found[key].answer, found[key].time
+            numbers = self._numbers.pop(key)
+            self._ready.extend(Reply(number, answer, None, 0, fresh=False, time=time) for number in numbers)
         # More at a time while all is known: one look-up each would take longer than the answers.
-        self._at_once = self._fewest if new else min(2 * self._at_once, _LOOK)
+        self._at_once = self._fewest if self._waiting else min(2 * self._at_once, _LOOK)
         return bool(batch)
-
-    def _found(self, among: dict[str, Request]) -> None:
-        """Take out of `among` what is in the journal."""
-        found = self._journal.read(among) if among else {}
-        for name in [name for name in among if name in found]:
-            record = JournalRecord.of(found[name])
-            del among[name]
-            for number in self._numbers.pop(name):
-                self._ready.append(Reply(number, record.answer, None, 0, fresh=False, time=record.time))
-
-    def _lease(self, new: dict[str, Request], *, most: int | None = None) -> None:
-        """Sort requests into those to be asked here, those that have an answer by now, and those asked elsewhere."""
-        if not new:
-            return
-        self._journal.keep_room(room_of(self._llm))
-        taken = self._journal.lease(new, most=most)
-        self._mine.extend((name, request) for name, request in new.items() if name in taken)
-        rest = {name: request for name, request in new.items() if name not in taken}
-        self._found(rest)
-        self._waiting = {name: request for name, request in self._waiting.items() if name not in new} | rest
-
-    def _ask(self) -> Iterator[Reply]:
-        with closing(spread(self._llm, self._prompts(), self._sampling)) as arrivals:
-            for replies in arrivals:
-                yield from self._settle(replies)
-                yield from self._known()
-        if self._full is not None:
-            raise self._full
 
     def _prompts(self) -> Iterator[Prompt]:
         number = 0
-        while self._full is None:  # once the disk is full, what is under way still comes, and is written
-            try:
-                if not self._mine and not self._look():
-                    return
-            except UserError as error:
-                self._full = error
-                return
-            if not self._mine:
-                continue
-            name, request = self._mine.popleft()
-            self._sent[number] = name, request
-            yield replace(request.prompt, seed=seed_of(request.prompt, self._sampling, request.attempt))
-            number += 1
+        while self._waiting or self._look():
+            if self._waiting:
+                self._sent[number] = _, request = self._waiting.popleft()
+                yield replace(request.prompt, seed=seed_of(request.prompt, self._sampling, request.attempt))
+                number += 1
 
-    def _settle(self, replies: list[Reply]) -> Iterator[Reply]:
+    def _settle(self, replies: Sequence[Reply]) -> Iterator[Reply]:
         """Write down what has arrived, and only then count it."""
         sent = [(*self._sent.pop(reply.number), reply, _whole(reply.answer)) for reply in replies]
-        records = {name: self._record(name, request, answer) for name, request, _, answer in sent if answer is not None}
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        records = [self._record(now, key, request, answer) for key, request, _, answer in sent if answer is not None]
         if records:
-            self._keep(records)
-        failed = {name: reply.failure for name, _, reply, _ in sent if reply.failure is not None}
-        self._failed.update(failed)
-        self._journal.release(failed)
-        for name, _, reply, answer in sent:
-            first, *others = self._numbers.pop(name)
-            when = records[name].time if name in records else None
+            self._journal.append(records)
+        for key, _, reply, answer in sent:
+            if reply.failure is not None:
+                self._failed[key] = reply.failure
+            first, *others = self._numbers.pop(key)
+            when = None if answer is None else now
             yield Reply(first, answer, reply.failure, reply.calls, time=when)
             for number in others:
                 yield Reply(number, answer, reply.failure, 0, fresh=False, time=when)
 
-    def _keep(self, records: Mapping[str, JournalRecord]) -> None:
-        try:
-            self._journal.append({name: record.sealed() for name, record in records.items()})
-        except UserError as error:
-            self._full = self._full or error
-            if len(self._journal.read(records)) < len(records):
-                raise
-
-    def _record(self, name: str, request: Request, answer: Answer) -> JournalRecord:
-        seed = seed_of(request.prompt, self._sampling, request.attempt)
-        return JournalRecord(
-            key=name,
-            prompt=request.prompt.digest,
-            document=request.document,
-            attempt=request.attempt,
-            parameters=parameters(self._sampling, seed=seed),
-            asked=self._llm.name,
-            answer=answer,
-        )
+    def _record(self, time: str, key: str, request: Request, answer: Answer) -> JournalRecord:
+        prompt, attempt = request.prompt, request.attempt
+        drawn = parameters(self._sampling, seed=seed_of(prompt, self._sampling, attempt))
+        plain = orjson.dumps(drawn).decode()
+        return JournalRecord(key, time, request.document, prompt.digest, attempt, plain, self._llm.name, answer)
 
     def _known(self) -> Iterator[Reply]:
         while self._ready:
             yield self._ready.popleft()
-
-    def _wait(self, label: str) -> None:
-        """Wait until others have answered something, or leave something to us."""
-        pause, tries = _PAUSES[0], 0
-        while True:
-            self._lease(dict(self._waiting), most=_LEASES)
-            if self._mine or self._ready:
-                return
-            tries += 1
-            if tries == _WAITED:
-                holders = ", ".join(map(str, self._journal.holders(self._waiting)))
-                report(f"{label} that process {holders} asks for", 0, len(self._waiting))
-            time.sleep(pause)
-            pause = min(2 * pause, _PAUSES[1])
 
 
 def _whole(answer: Answer | None) -> Answer | None:

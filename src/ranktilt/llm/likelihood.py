@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +12,10 @@ import numpy as np
 from ranktilt.errors import UserError, counted
 from ranktilt.executing.memory_limits import vector_folder
 from ranktilt.io.cache import VectorCache, content_keys
-from ranktilt.llm.client import ServerClient, estimated_tokens
+from ranktilt.llm.client import ServerClient
 from ranktilt.llm.openai import OpenAI
-from ranktilt.llm.responses import FilteredRequest, RejectedRequest, RequestContext
-from ranktilt.llm.retry import Retrier, RetryableError
+from ranktilt.llm.responses import FailedRequest
+from ranktilt.llm.server import Server
 from ranktilt.models.likelihood import Likelihoods
 from ranktilt.progress import report
 
@@ -33,26 +33,22 @@ class PromptClient(ServerClient):
 
     path = "/completions"
 
-    def __init__(self, client: Any, retrier: Retrier, context: Callable[..., RequestContext], *, form: Form) -> None:
-        super().__init__(client, retrier, context)
+    def __init__(self, server: Server, *, form: Form) -> None:
+        super().__init__(server)
         self._form = form
 
     async def serve(self, number: int, item: tuple[str, str]) -> tuple[int, list[float]]:
         """Ask for the tokens of one text."""
         before, text = item
-        body = {"model": self._model, "prompt": before + text, "max_tokens": 1, "temperature": 0, **FORMS[self._form]}
-
-        async def ask() -> tuple[list[float], int | None]:
-            data, used = await self.post(body)
-            return prompt_losses(data, before + text, self._form, tail=text if before else None), used
-
+        model, prompt = self.server.model, before + text
+        body = {"model": model, "prompt": prompt, "max_tokens": 1, "temperature": 0, **FORMS[self._form]}
         try:
-            found = await self.retrier.call(ask, estimated_tokens(before + text))
-        except (RejectedRequest, FilteredRequest, RetryableError) as error:
-            words = counted(len((before + text).split()), "word", "words")
-            raise UserError(f"{self._where} does not score text {number} ({words}): {error}") from None
-        self._answered = True
-        return number, found
+            data, _ = await self.post(body, dict)
+        except FailedRequest as error:
+            words = counted(len(prompt.split()), "word", "words")
+            where = self.server.where
+            raise UserError(f"{where} does not score text {number} ({words}): {error.message}") from None
+        return number, prompt_losses(data, prompt, self._form, tail=text if before else None)
 
 
 def prompt_losses(data: Mapping[str, Any], text: str, form: Form, *, tail: str | None = None) -> list[float]:
@@ -117,7 +113,6 @@ class LikelihoodServer:
 
     def form(self) -> Form:
         """Find out how the server gives them; `UserError` where it does not."""
-        self.model.check()
         refused = ""
         for form in FORMS:
             try:

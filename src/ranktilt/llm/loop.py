@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
 from itertools import islice
@@ -27,11 +26,6 @@ class Client(Protocol[Given, Made]):
         """Make the result of one item; what it raises ends everything."""
 
 
-def ahead(concurrency: int) -> int:
-    """Most items that `flow` has pulled and not given back."""
-    return concurrency + max(concurrency // 4, 1)
-
-
 def flow(
     opened: Callable[[], AbstractAsyncContextManager[Client[Item, Result]]], items: Iterable[Item], concurrency: int
 ) -> Generator[list[Result], None, None]:
@@ -41,20 +35,18 @@ def flow(
     caller's thread, at most `concurrency` and a quarter beyond the results taken. Closing the iterator cancels what is
     under way.
     """
-    source = enumerate(items)
-    most, waiting, more = ahead(concurrency), 0, True
+    source, most, waiting = enumerate(items), concurrency + max(concurrency // 4, 1), 0
+    given = list(islice(source, most))
+    if not given:
+        return
     loop = _Loop(opened, concurrency)
     try:
-        while True:
-            if more and (given := list(islice(source, most - waiting))):
-                waiting += len(given)
-                loop.send(given)
-            more = more and waiting == most
-            if not waiting:
-                return
+        while given or waiting:
+            loop.send(given)
             results = loop.receive()
-            waiting -= len(results)
+            waiting += len(given) - len(results)
             yield results
+            given = list(islice(source, most - waiting))
     finally:
         loop.stop()
 
@@ -65,24 +57,17 @@ class _Loop(Generic[Item, Result]):
     def __init__(
         self, opened: Callable[[], AbstractAsyncContextManager[Client[Item, Result]]], concurrency: int
     ) -> None:
-        self._opened, self._concurrency = opened, concurrency
+        self._opened, self._places = opened, asyncio.Semaphore(concurrency)
+        self._given: asyncio.Queue[list[tuple[int, Item]] | None] = asyncio.Queue()
         self._out: queue.SimpleQueue[list[Result] | BaseException] = queue.SimpleQueue()
-        self._pending: deque[tuple[int, Item]] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._made: list[Result] = []
         self._loop = asyncio.new_event_loop()
-        self._stopped = asyncio.Event()
-        self._thread: threading.Thread | None = None
-        self._client: Client[Item, Result] | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True, name="ranktilt-llm")
+        self._thread.start()
 
-    def send(self, given: list[tuple[int, Item]]) -> None:
-        if self._thread is None:
-            self._pending.extend(given)
-            self._thread = threading.Thread(target=self._run, daemon=True, name="ranktilt-llm")
-            self._thread.start()
-        else:
-            with suppress(RuntimeError):  # ended by an error, which `receive` gives
-                self._loop.call_soon_threadsafe(self._accept, given)
+    def send(self, given: list[tuple[int, Item]] | None) -> None:
+        with suppress(RuntimeError):  # ended by an error, which `receive` gives
+            self._loop.call_soon_threadsafe(self._given.put_nowait, given)
 
     def receive(self) -> list[Result]:
         """Wait in short turns: once polars is imported, Ctrl-C does not interrupt a wait without an end."""
@@ -95,58 +80,33 @@ class _Loop(Generic[Item, Result]):
         return results
 
     def stop(self) -> None:
-        if self._thread is None:
-            self._loop.close()
-            return
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._stopped.set)
+        self.send(None)
         self._thread.join(_GOODBYE)
 
     def _run(self) -> None:
         try:
             with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
                 runner.run(self._serve())
+        except BaseExceptionGroup as group:
+            self._out.put(group.exceptions[0])
         except BaseException as error:
             self._out.put(error)
 
     async def _serve(self) -> None:
-        async with self._opened() as client:
-            self._client = client
-            self._start()
-            await self._stopped.wait()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _accept(self, given: list[tuple[int, Item]]) -> None:
-        self._pending.extend(given)
-        self._start()
-
-    def _start(self) -> None:
-        if self._client is None or self._stopped.is_set():
-            return
-        while self._pending and len(self._tasks) < self._concurrency:
-            task = self._loop.create_task(self._one(self._client, *self._pending.popleft()))
-            self._tasks.add(task)
-            task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._start()
+        async with self._opened() as client, asyncio.TaskGroup() as tasks:
+            while (given := await self._given.get()) is not None:
+                for number, item in given:
+                    tasks.create_task(self._one(client, number, item))
+            raise asyncio.CancelledError  # which gives up what is under way
 
     async def _one(self, client: Client[Item, Result], number: int, item: Item) -> None:
-        try:
-            result = await client.serve(number, item)
-        except Exception as error:
-            self._hand_over()
-            self._out.put(error)
-            self._stopped.set()
-            return
+        await self._places.acquire()
+        result = await client.serve(number, item)
+        self._places.release()  # not after an error, which ends everything
         if not self._made:
             self._loop.call_soon(self._hand_over)
         self._made.append(result)
 
     def _hand_over(self) -> None:
-        if self._made:
-            self._out.put(self._made)
-            self._made = []
+        self._out.put(self._made)
+        self._made = []

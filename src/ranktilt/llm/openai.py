@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, closing
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -13,28 +14,14 @@ from typing import Any
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling, Vectors
-from ranktilt.llm.client import (
-    Address,
-    ChatClient,
-    EmbeddingClient,
-    ServerClient,
-    Texts,
-    connected,
-    estimated_tokens,
-)
-from ranktilt.llm.loop import ahead, flow
-from ranktilt.llm.responses import LONG_KEY, VARIABLE, same_model
-from ranktilt.llm.retry import RateLimiter, Retrier, RetryPolicy
+from ranktilt.llm.client import ChatClient, EmbeddingClient, ServerClient, Texts, estimated_tokens
+from ranktilt.llm.loop import flow
+from ranktilt.llm.responses import same_model
+from ranktilt.llm.server import LONG_KEY, VARIABLE, Address, Server
 from ranktilt.optional import need
 
 TEXTS_A_REQUEST = 64
 TOKENS_A_REQUEST = 16_384
-MOST_BYTES = 1_000_000
-_BESIDE = 32_768
-"""Bytes that a record of the journal takes beside the answer: pages that it shares with others are written anew."""
-FIRST_CONTACT = 4
-"""Attempts while the server has never answered."""
-_LIMITS = ("rpm", "tpm")
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
 
@@ -44,14 +31,9 @@ class OpenAI(Portable, LLM):
 
     The key comes from the environment variable ``OPENAI_API_KEY`` alone and is kept nowhere; a server on this
     machine's loopback needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does not. At most
-    `concurrency` requests are under way at once; each is given up after `timeout` seconds, and followed by up to
-    `retries` further attempts where the reason may pass.
-
-    `rpm` and `tpm` limit requests and tokens (read and written) in any minute; tokens are estimated before a request
-    and put right by what the server counts. `pause` is in seconds, before the second attempt, give or take half; twice
-    as many before each further one. A server that says how long to wait (Retry-After) is obeyed, by all requests if it
-    says that there are too many. `max_answer` is in bytes, for an answer as it comes, and for each text of a request
-    for vectors; a longer one is refused unread.
+    `concurrency` requests are under way at once; each is given up where the server says nothing for `timeout` seconds,
+    and followed by up to `retries` further attempts where the reason may pass, after the pause that the server asks for
+    (Retry-After) or the client's own. `requests_per_minute` requests are sent in a minute at most, evenly.
     """
 
     takes_schemas = True
@@ -63,91 +45,80 @@ class OpenAI(Portable, LLM):
         base_url: str | None = None,
         concurrency: int = 8,
         timeout: float = 120.0,
-        retries: int = 8,
-        rpm: int | None = None,
-        tpm: int | None = None,
-        pause: float = 0.25,
-        max_answer: int = MOST_BYTES,
+        retries: int = 5,
+        requests_per_minute: int | None = None,
     ) -> None:
         if not model.strip():
             raise UserError("openai: needs the name of a model, such as openai:gpt-4o-mini")
-        for name, value, least in (("concurrency", concurrency, 1), ("retries", retries, 0), ("rpm", rpm, 1)):
-            _at_least(name, value, least)
-        _at_least("tpm", tpm, 1)
-        _at_least("max_answer", max_answer, 1)
+        for name, value, least in (
+            ("concurrency", concurrency, 1),
+            ("retries", retries, 0),
+            ("requests_per_minute", requests_per_minute, 1),
+        ):
+            if value is not None and value < least:
+                raise UserError(f"{name} must be {least} or more, got {value!r}")
         if not 0 < timeout < float("inf"):
             raise UserError(f"timeout must be above 0 seconds, got {timeout!r}")
-        if not 0 <= pause < float("inf"):
-            raise UserError(f"pause must be 0 seconds or more, got {pause!r}")
-        self.name, self.concurrency = model.strip(), concurrency
-        self._address = Address.of(base_url)
         self._options: dict[str, Any] = {"model": model, "base_url": base_url, "concurrency": concurrency}
-        self._options |= {"timeout": timeout, "retries": retries, "rpm": rpm, "tpm": tpm, "pause": pause}
-        self._options |= {"max_answer": max_answer}
-        self.identity = f"openai:{self.name}" + (f" at {self._address.url}" if self._address.url else "")
-        self._policy = RetryPolicy(timeout=timeout, attempts=retries + 1, pause=pause, first_contact=FIRST_CONTACT)
-        self._limiter = RateLimiter(rpm, tpm)
-        self._max_answer = max_answer
-        self._contact: tuple[Retrier, ServerMonitor] | None = None
+        self._options |= {"timeout": timeout, "retries": retries, "requests_per_minute": requests_per_minute}
+        self.name, self.concurrency, address = model.strip(), concurrency, Address.of(base_url)
+        self.identity = f"openai:{self.name}" + (f" at {address.url}" if address.url else "")
+        self._server = Server(
+            model=self.name, address=address, timeout=timeout, retries=retries, requests_per_minute=requests_per_minute
+        )
+        self._monitor = ServerMonitor(self.name, address.where, concurrency)
 
     def made_of(self) -> dict[str, Any]:
         """Return the model and its options; a key is none of them, each machine has its own. See `Portable.made_of`."""
         return self._options
 
     def one_of(self, workers: int) -> OpenAI:
-        """Divide the rate limits; see `LLM.one_of`."""
-        if workers == 1:
+        """Divide the rate limit; see `LLM.one_of`."""
+        limit = self._server.requests_per_minute
+        if workers == 1 or limit is None:
             return self
-        limits = {name: self._options[name] for name in _LIMITS if self._options[name] is not None}
-        for name, limit in limits.items():
-            if limit < workers:
-                raise UserError(f"{name}={limit} is too little to be divided among {workers} workers; leave --on out")
-        return OpenAI(**{**self._options, **{name: limit // workers for name, limit in limits.items()}})
-
-    @property
-    def room(self) -> int:  # type: ignore[override]
-        """Bytes that all answers under way can take in a journal."""
-        return ahead(self.concurrency) * (self._max_answer + _BESIDE)
+        if limit < workers:
+            raise UserError(
+                f"requests_per_minute={limit} is too little to be divided among {workers} workers; leave --on out"
+            )
+        return OpenAI(**{**self._options, "requests_per_minute": limit // workers})
 
     @property
     def spec(self) -> dict[str, Any]:
         """What a data card says: kind and model, the model's name, and the server where it is not OpenAI's own."""
-        return {"llm": f"openai:{self.name}", "model": self.name, "base_url": self._address.url}
+        return {"llm": f"openai:{self.name}", "model": self.name, "base_url": self._server.address.url}
 
     def check(self) -> None:
-        """Check the package, and the key where one is needed; `UserError` says what is missing."""
+        """Check the packages, and the key where one is needed; `UserError` says what is missing."""
         need("openai", extra="llm", for_=f"openai:{self.name}")
-        key = _key()
+        if self._server.requests_per_minute is not None:
+            need("aiolimiter", extra="llm", for_="requests_per_minute")
+        key, address = _key(), self._server.address
         if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():
             raise UserError(
                 f"the key in {VARIABLE} is part of the model's name or base URL, which are kept: take it out"
             )
-        if key is None and not self._address.loopback:
-            other = "; any word will do for a server that asks for none" if self._address.url else ""
+        if key is None and not address.loopback:
+            other = "; any word will do for a server that asks for none" if address.url else ""
             raise UserError(f"openai:{self.name} needs a key: set the environment variable {VARIABLE}{other}")
 
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
         """Answer prompts; see `LLM.arrivals`."""
-        self.check()
-        retrier, monitor = self._in_contact()
-        chat = partial(ChatClient, sampling=sampling, own=self._address.url is None)
-        with closing(flow(partial(self._opened, retrier, chat), prompts, self.concurrency)) as stream:
+        with closing(self._served(prompts, ChatClient, sampling=sampling)) as stream:
             for replies in stream:
                 yield replies
-                monitor.look(replies, reached=retrier.reached)
+                self._monitor.look(replies, reached=self._server.reached)
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors, up to 64 a request; see `LLM.embed`. An empty text is sent as a blank."""
-        self.check()
-        retrier, monitor = Retrier(self._policy, self._limiter), self._monitor()
         dimension = 0
-        with closing(flow(partial(self._opened, retrier, EmbeddingClient), batches(texts), self.concurrency)) as stream:
+        with closing(self._served(batches(texts), EmbeddingClient)) as stream:
             for positions, vectors, model in chain.from_iterable(chain.from_iterable(stream)):
-                monitor.model(model)
+                self._monitor.model(model)
                 dimension = dimension or vectors.shape[1]
                 if vectors.shape[1] != dimension:
                     raise UserError(
-                        f"{self._address.where} gave vectors of {dimension} and of {vectors.shape[1]} values "
+                        f"{self._server.where} gave vectors of {dimension} and of {vectors.shape[1]} values "
                         f"for model {self.name!r}: two models seem to answer under one name"
                     )
                 yield positions, vectors
@@ -156,28 +127,16 @@ class OpenAI(Portable, LLM):
         self, texts: Sequence[Any], kind: Callable[..., ServerClient], **options: Any
     ) -> Iterator[tuple[int, Any]]:
         """Send texts one by one through a client of some kind, and give what it makes of each, as it comes."""
-        retrier = Retrier(self._policy, self._limiter)
-        client = partial(kind, **options)
-        with closing(flow(partial(self._opened, retrier, client), texts, self.concurrency)) as stream:
+        with closing(self._served(texts, kind, **options)) as stream:
             yield from chain.from_iterable(stream)
 
-    def _in_contact(self) -> tuple[Retrier, ServerMonitor]:
-        """What asks and what watches, knowing what was found out of the server before."""
-        retrier, monitor = Retrier(self._policy, self._limiter), self._monitor()
-        if self._contact is not None:
-            before, monitor = self._contact
-            retrier.reached, retrier.answered = before.reached, before.answered
-        self._contact = retrier, monitor
-        return retrier, monitor
-
-    def _monitor(self) -> ServerMonitor:
-        return ServerMonitor(self.name, self._address.where, self.concurrency)
-
-    def _opened(self, retrier: Retrier, kind: Callable[..., ServerClient]) -> AbstractAsyncContextManager[Any]:
-        most = self._max_answer * (TEXTS_A_REQUEST if kind is EmbeddingClient else 1)
-        return connected(
-            kind, retrier, self._address, model=self.name, key=_key(), concurrency=self.concurrency, most=most
-        )
+    def _served(
+        self, items: Iterable[Any], kind: Callable[..., ServerClient], **options: Any
+    ) -> Generator[list[Any], None, None]:
+        """Send items through a client of some kind; what was found out of the server before is still known."""
+        self.check()
+        self._server = replace(self._server, key=_key())
+        yield from flow(partial(kind, self._server, **options), items, self.concurrency)
 
 
 class ServerMonitor:
@@ -254,8 +213,3 @@ def _key() -> str | None:
     if not key.isascii() or any(sign.isspace() or not sign.isprintable() for sign in key):
         raise UserError(f"the environment variable {VARIABLE} holds signs that no key has: copy the key again")
     return key or None
-
-
-def _at_least(name: str, value: int | None, least: int) -> None:
-    if value is not None and value < least:
-        raise UserError(f"{name} must be {least} or more, got {value!r}")

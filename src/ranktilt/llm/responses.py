@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import orjson
 
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer, FailureKind, Vectors
-from ranktilt.llm.retry import RetryableError, retry_after
+from ranktilt.llm.server import VARIABLE, Server
 
-LONGEST_WAIT = 600.0
-"""Seconds a server may ask to wait; beyond that everything ends, to be taken up later."""
-VARIABLE = "OPENAI_API_KEY"
-LONG_KEY = 16
-"""Signs from which a key is taken out of what is kept; a shorter one, such as the word that a server of one's own takes
-for a key, could be a word of the text."""
 _WIDTH = 200
 _DATED = re.compile(r"[-@:]?(\d{4}-\d\d-\d\d|\d{4,8}|latest|main)")
-_TRANSIENT = {408, 409, 425, 429}
-_BUSY = {429, 503, 529}
+_PASSING = {408, 409, 429}
 _QUOTA = re.compile(r"insufficient_quota|billing_\w*limit|billing_not_active|insufficient.balance", re.I)
 _CONTEXT = re.compile(
     r"context_length_exceeded|exceed_context_size|max_tokens must be at least 1, got -"
@@ -51,11 +42,14 @@ _UNWANTED = re.compile(
 )
 
 
-class RejectedRequest(Exception):
-    """A request that the server does not take, though it may take others; `kind` is that of `Failure`."""
+class FailedRequest(Exception):
+    """A request without an answer, after so many `calls`; `kind` is that of `Failure`, or ``filtered``.
 
-    def __init__(self, kind: FailureKind, message: str) -> None:
-        self.kind, self.message = kind, message
+    Only where it is ``unavailable`` may another attempt help.
+    """
+
+    def __init__(self, kind: FailureKind | Literal["filtered"], message: str, calls: int = 1) -> None:
+        self.kind, self.message, self.calls = kind, message, calls
         super().__init__(message)
 
 
@@ -67,82 +61,51 @@ class UnsupportedParameter(UserError):
         super().__init__(message)
 
 
-class FilteredRequest(Exception):
-    """A request that a content filter kept back: an answer of its own kind."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RequestContext:
-    """What was asked of whom, to judge an error by.
-
-    `sent` are parameters that the server may not know (none once a request with them was answered); `answered`, whether
-    it has answered with this model; `clean` takes the key out of what is shown, `secret` out of what is kept.
-    """
-
-    model: str
-    where: str
-    keyed: bool
-    sent: Collection[str]
-    answered: bool
-    clean: Callable[[str], str]
-    secret: Callable[[str], str] = str
-
-
-def classify_error(status: int, headers: Mapping[str, str], content: bytes, context: RequestContext) -> Exception:
-    """Return the exception that an error of a server calls for.
-
-    `RetryableError` where another attempt may help, `RejectedRequest` or `FilteredRequest` where it is about this
-    prompt alone, `UserError` where everything ends. Names of headers come in any case.
-    """
-    words, error = error_text(content, context.clean)
+def classify_error(status: int, content: bytes, server: Server) -> FailedRequest | UserError:
+    """Return the exception that an error of a server calls for; `UserError` where everything ends."""
+    words, error = error_text(content, server.clean)
     labels = f"{error.get('code')} {error.get('type')} {_inner(error)}"
     shown = f"({status}): {words}" if words else f"({status})"
     whole = f"{labels} {words}"
+    if 300 <= status < 400:
+        return UserError(
+            f"{server.where} redirects elsewhere ({status}), where no text is sent; is the base URL right?"
+        )
     if status in (400, 403, 422, 451) and _FILTER.search(whole):
-        return FilteredRequest(shown)
+        return FailedRequest("filtered", shown)
     if status in (401, 402, 403) or (status == 429 and _QUOTA.search(labels)):
-        return _of_the_key(status, shown, context)
+        return _of_the_key(status, shown, server)
     if status in (400, 413, 422, 500) and _CONTEXT.search(whole):
-        return RejectedRequest("too long", f"longer than the model's context {shown}")
-    if status == 404 or (status in (400, 422, 500) and not context.answered and _MODEL.search(whole)):
-        return _of_the_model(status, whole, shown, context)
-    if status in _TRANSIENT or status >= 500:
-        return _later(status, headers, shown, context)
-    if name := _parameter(error, words, context.sent):
+        return FailedRequest("too long", f"longer than the model's context {shown}")
+    if status == 404 or (status in (400, 422, 500) and not server.answered and _MODEL.search(whole)):
+        return _of_the_model(status, whole, shown, server)
+    if status in _PASSING or status >= 500:
+        return FailedRequest("unavailable", f"error of the server {shown}")
+    if name := _parameter(error, words, () if server.answered else server.sent):
         return UnsupportedParameter(
             name,
-            f"{context.where} does not take the parameter {name} with model {context.model!r} {shown}; "
+            f"{server.where} does not take the parameter {name} with model {server.model!r} {shown}; "
             f"leave it out or give it a value that the model takes",
         )
-    return RejectedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
+    return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
 
 
-def _of_the_key(status: int, shown: str, context: RequestContext) -> UserError:
+def _of_the_key(status: int, shown: str, server: Server) -> UserError:
     if status in (402, 429):
         return UserError(
-            f"the quota of the key in {VARIABLE} is used up at {context.where} {shown}; raise it and run this again"
+            f"the quota of the key in {VARIABLE} is used up at {server.where} {shown}; raise it and run this again"
         )
-    if not context.keyed:
-        return UserError(f"{context.where} asks for a key {shown}; set the environment variable {VARIABLE}")
+    if server.key is None:
+        return UserError(f"{server.where} asks for a key {shown}; set the environment variable {VARIABLE}")
     if status == 401:
-        return UserError(f"{context.where} does not accept the key in the environment variable {VARIABLE} {shown}")
-    return UserError(f"{context.where} does not let the key in {VARIABLE} use model {context.model!r} {shown}")
+        return UserError(f"{server.where} does not accept the key in the environment variable {VARIABLE} {shown}")
+    return UserError(f"{server.where} does not let the key in {VARIABLE} use model {server.model!r} {shown}")
 
 
-def _of_the_model(status: int, whole: str, shown: str, context: RequestContext) -> UserError:
+def _of_the_model(status: int, whole: str, shown: str, server: Server) -> UserError:
     if status == 404 and "model" not in whole.casefold():
-        return UserError(f"there is no such service at {context.where} {shown}; a base URL usually ends in /v1")
-    return UserError(f"{context.where} has no model {context.model!r} {shown}; name one that it serves")
-
-
-def _later(status: int, headers: Mapping[str, str], shown: str, context: RequestContext) -> Exception:
-    after = retry_after(headers)
-    if after is not None and after > LONGEST_WAIT:
-        minutes = math.ceil(after / 60)
-        return UserError(f"{context.where} asks to wait {minutes:,} minutes {shown}; run this again after that")
-    wait = after is not None
-    busy, everyone = status in _BUSY or wait, status == 429 or wait
-    return RetryableError(f"error of the server {shown}", after=after, busy=busy, everyone=everyone)
+        return UserError(f"there is no such service at {server.where} {shown}; a base URL usually ends in /v1")
+    return UserError(f"{server.where} has no model {server.model!r} {shown}; name one that it serves")
 
 
 def _parameter(error: Mapping[str, Any], words: str, sent: Collection[str]) -> str | None:
@@ -182,28 +145,15 @@ def _error_line(one: Any) -> str:
     return str(one)
 
 
-def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:
-    """Make a function that takes a key out of a text, in whatever case it stands there.
-
-    A key of fewer signs than `least` is left alone; a short one is only replaced where it stands by itself, so that it
-    does not eat into words.
-    """
-    if not key or len(key) < least:
-        return str
-    edge = r"(?<![A-Za-z0-9]){}(?![A-Za-z0-9])" if len(key) < 8 else "{}"
-    pattern = re.compile(edge.format(re.escape(key)), re.I)
-    return lambda text: pattern.sub("[key]", text)
-
-
 def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, Any]:
-    """Parse a body; raises `RetryableError` where it is not a JSON object, and shows its beginning, cleaned."""
+    """Parse a body; raises `ValueError` where it is not a JSON object, and shows its beginning, cleaned."""
     try:
         data = _parsed(content)
     except (ValueError, RecursionError):
         start = " ".join(clean(content.decode(errors="replace")).split())[:60]
-        raise RetryableError(f"malformed JSON: {start!r}" if start else "an empty body") from None
+        raise ValueError(f"malformed JSON: {start!r}" if start else "an empty body") from None
     if not isinstance(data, dict):
-        raise RetryableError(f"expected a JSON object, got {type(data).__name__}")
+        raise ValueError(f"expected a JSON object, got {type(data).__name__}")
     return data
 
 
@@ -216,18 +166,18 @@ def _parsed(content: bytes) -> Any:
 
 
 def read_answer(data: dict[str, Any], asked: str, clean: Callable[[str], str] = str) -> Answer:
-    """Read a chat completion; `RetryableError` where there is no choice, or not what it should hold.
+    """Read a chat completion; `ValueError` where there is no choice, or not what it should hold.
 
     `asked` names the model where the server does not; `clean` takes out what must not be kept. A refusal that the
     server gives apart from the text stands as the text.
     """
     choices = data.get("choices")
     if not isinstance(choices, list) or not choices:
-        raise RetryableError("no choice in the answer")
+        raise ValueError("no choice in the answer")
     choice = next((one for one in choices if isinstance(one, dict) and one.get("index") == 0), choices[0])
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
-        raise RetryableError("no message in the answer")
+        raise ValueError("no message in the answer")
     text = _text(message)
     usage = data.get("usage")
     usage = usage if isinstance(usage, dict) else {}
@@ -249,7 +199,7 @@ def _text(message: dict[str, Any]) -> str:
     if content is None:
         content = message.get("refusal") or ""
     if not isinstance(content, str):
-        raise RetryableError(f"expected text as the message's content, got {type(content).__name__}")
+        raise ValueError(f"expected text as the message's content, got {type(content).__name__}")
     return content
 
 
@@ -270,31 +220,25 @@ def _logprobs(given: Any) -> tuple[float, ...] | None:
 def read_vectors(data: dict[str, Any], count: int) -> Vectors:
     """Read embeddings, in the order of their index: float32 (count, dimension).
 
-    `RetryableError` where there is not exactly one finite vector a text, all of one dimension.
+    `ValueError` where there is not exactly one finite vector a text, all of one dimension.
     """
     rows = data.get("data")
     if not isinstance(rows, list) or len(rows) != count:
-        raise RetryableError(f"expected {count} vectors, got {len(rows) if isinstance(rows, list) else 'none'}")
+        raise ValueError(f"expected {count} vectors, got {len(rows) if isinstance(rows, list) else 'none'}")
     try:
         places = [operator.index(row["index"]) for row in rows]
         each_once = sorted(places) == list(range(count))
         with np.errstate(over="ignore"):
             made = np.asarray([row["embedding"] for row in rows], dtype=np.float32)
     except (KeyError, TypeError, ValueError):
-        raise RetryableError("vectors without an index, not of numbers, or not of one dimension") from None
+        raise ValueError("vectors without an index, not of numbers, or not of one dimension") from None
     if not each_once:
-        raise RetryableError(f"expected the indices 0 to {count - 1}, each once")
+        raise ValueError(f"expected the indices 0 to {count - 1}, each once")
     if made.ndim != 2 or not made.shape[1] or not np.isfinite(made).all():
-        raise RetryableError("vectors with values that are no finite numbers")
+        raise ValueError("vectors with values that are no finite numbers")
     ordered = np.empty_like(made)
     ordered[places] = made
     return ordered
-
-
-def used_tokens(data: dict[str, Any]) -> int | None:
-    """Return the tokens that a request took in all; None where the server does not say."""
-    usage = data.get("usage")
-    return _count(usage.get("total_tokens")) if isinstance(usage, dict) else None
 
 
 def same_model(asked: str, returned: str) -> bool:

@@ -117,7 +117,6 @@ class Transformers(Portable, LLM):
         need("torch", extra="neural", for_="transformers")
         self._require_folder()
         checkpoint.require(self.folder, tokenizer=False)
-        checkpoint.require_embeddings(self.folder)
         if self.adapter is not None:
             need("peft", extra="train", for_="transformers(adapter=…)")
             _adapter_hash(self.adapter)

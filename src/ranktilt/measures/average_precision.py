@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Hits, Judged, Ranking, in_block, per_block, per_query, rank_spans, running
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from ranktilt.measures.ranking import (
+    Floats,
+    Hits,
+    Ints,
+    Judged,
+    Ranking,
+    in_block,
+    per_block,
+    per_query,
+    rank_spans,
+    running,
+)
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,22 +8,16 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.answered import Answered
 from ranktilt.measures.names import OTHER_OPTIONS, canonical, whole_number
 from ranktilt.measures.printing import rounded, signed
+from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Judged, Ranking
 
-if TYPE_CHECKING:
-    from ranktilt.measures.ranking import Hits, Judged, Ranking
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 ESTIMANDS = {
     "nDCG": "ndcg:nDCG",
     "AP": "average_precision:AP",
@@ -36,9 +30,9 @@ ESTIMANDS = {
     "ScoreGap": "twins.score_gap:ScoreGap",
     "ExposureRatio": "exposure_ratio:ExposureRatio",
     "Share": "share:Share",
-    "AWRF": "attention.awrf:AWRF",
-    "EEL": "attention.expected_exposure:EEL",
-    "NDKL": "attention.ndkl:NDKL",
+    "AWRF": "exposure.awrf:AWRF",
+    "EEL": "exposure.expected_exposure:EEL",
+    "NDKL": "exposure.ndkl:NDKL",
     "RelativeDelta": "contrast:RELATIVE_DELTA",
     "Preference": "preference:Preference",
 }

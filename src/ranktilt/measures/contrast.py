@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ranktilt.errors import unknown
 from ranktilt.measures.answered import Answered
-from ranktilt.measures.base import Bools, Estimand, Measure
+from ranktilt.measures.base import Estimand, Measure
+from ranktilt.measures.ranking import Bools, Floats
 
-Floats = npt.NDArray[np.float64]
 Rounding = Literal["none", "paper"]
 ROUNDINGS = ("none", "paper")
 
@@ -54,15 +54,7 @@ def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none"
 
 @dataclass(frozen=True, repr=False)
 class RelativeDelta(Estimand):
-    """Relative Δ of a measure between two groups, in percent: see `relative_delta`.
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Not used: the measure has its own.
-    of : Measure
-        What is compared.
-    """
+    """Relative Δ of a measure (`of`) between two groups, in percent: see `relative_delta`."""
 
     of: Measure | None = None
 

@@ -7,42 +7,25 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.answered import Answered
-from ranktilt.measures.base import Bools, GroupEstimand
-from ranktilt.measures.ranking import Ranking, discount_spans, first_ranks
-
-Floats = npt.NDArray[np.float64]
+from ranktilt.measures.base import GroupEstimand
+from ranktilt.measures.ranking import Bools, Floats, Ranking, discount_spans, first_ranks
 
 
 @dataclass(frozen=True, repr=False)
 class ExposureRatioOfGroups(GroupEstimand):
     """Mean over queries of the ratio of two groups' exposure, the first (protected) over the second; 1 is level.
 
-    ``Exposure(G)`` is the mean over the documents of G in the query's list of ``1/log(1 + rank)``; the base of the
-    logarithm cancels. A document below k has no exposure and stays in its group's denominator; tied documents share
-    their block's mean. Queries whose list lacks a group say nothing. Beside it stands what random lists give (each
-    query's list shuffled), whose median is level: with groups of unequal size it is not exactly 1.
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Ranks that are seen (k); the whole list where None.
-    exposure : {"rank", "softmax"}, optional
-        ``"softmax"``: a document's exposure is its probability of standing first, ``softmax(score)`` over the query's
-        list, times the first rank's weight, which cancels (DELTR). It needs real scores.
-    aggregate : {"queries", "means"}, optional
-        ``"means"``: the ratio of both groups' mean exposures over the queries, in place of the mean of ratios.
-
-    References
-    ----------
-    Singh & Joachims, KDD 2018; Zehlike & Castillo, WWW 2020 (DELTR: softmax); Wang et al., NAACL 2024.
+    ``Exposure(G)`` is the mean of ``1/log(1 + rank)`` over the documents of G in the query's list; one below k has
+    none, and stays in the denominator. Singh & Joachims, KDD 2018; Wang et al., NAACL 2024.
     """
 
     exposure: str = "rank"
+    """``softmax``: a document's probability of standing first, ``softmax(score)`` (Zehlike & Castillo, WWW 2020)."""
     aggregate: str = "queries"
+    """``means``: the ratio of both groups' mean exposures over the queries, in place of the mean of ratios."""
 
     name = "ExposureRatio"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {

@@ -6,13 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Judged, Ranking, discount_spans, per_block, per_query
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from ranktilt.measures.ranking import Floats, Ints, Judged, Ranking, discount_spans, per_block, per_query
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import GroupEstimand
-from ranktilt.measures.ranking import Ranking, discount_spans, discounts
+from ranktilt.measures.ranking import Floats, Ranking, discount_spans, discounts
 
-Floats = npt.NDArray[np.float64]
 _VISIBLE = 0.0005
 
 
@@ -20,14 +18,8 @@ _VISIBLE = 0.0005
 class PageShare(GroupEstimand):
     """Difference of two groups' normalised discounted shares of the first k ranks: ``NDSR_a − NDSR_b`` in [−1, 1].
 
-    ``NDSR_g = Σ_{rank ≤ k, group = g} 1/log2(1 + rank) ÷ Σ_{rank ≤ k} 1/log2(1 + rank)``, relevant or not; positive
-    where the first group holds more of the page. Tied documents share their block's mean; ranks beyond the end of a
-    list do not count, and a query without results says nothing (MEASURES, sec. 3).
-
-    Parameters
-    ----------
-    cutoff : int
-        Ranks that make the page (k).
+    ``NDSR_g = Σ_{rank ≤ k, group = g} 1/log2(1 + rank) ÷ Σ_{rank ≤ k} 1/log2(1 + rank)``, relevant or not. Ranks beyond
+    the end of a list do not count.
     """
 
     name = "NDSR"

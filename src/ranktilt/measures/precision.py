@@ -6,14 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Judged, Ranking, per_block, per_query, rank_spans
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from ranktilt.measures.ranking import Floats, Ints, Judged, Ranking, per_block, per_query, rank_spans
 
 
 @dataclass(frozen=True, repr=False)

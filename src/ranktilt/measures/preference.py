@@ -11,24 +11,14 @@ from ranktilt.measures.base import Estimand
 
 @dataclass(frozen=True, repr=False)
 class PreferenceOfPairs(Estimand):
-    """Share of the choices between two groups that the first one got, less a half, in [−.5, .5]; printed in points.
+    """Share of the choices between two groups that the first one got, less a half: −.5 to .5, 0 is level.
 
-    Its columns are ``(chosen of the first − chosen of the second)/2`` and the sum of both, query by query. 0 is level.
-    Choices are asked for by ``ranktilt pairwise``; rankings have none.
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Not used: choices have no ranks.
-    pairs : {"relevant", "irrelevant"}, optional
-        Of two documents that are relevant to the query, or of two that are not.
-
-    References
-    ----------
-    Wang et al., NAACL 2024, whose ratio of both groups' shares is ``(.5 + value)/(.5 − value)``.
+    Its columns are ``(chosen of the first − chosen of the second)/2`` and the sum of both. Wang et al., NAACL 2024,
+    whose ratio of both groups' shares is ``(.5 + value)/(.5 − value)``.
     """
 
     pairs: str = field(default="relevant", kw_only=True)
+    """Of two documents that are relevant to the query, or of two that are not."""
 
     name = "Preference"
     kind = "choices"

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -21,13 +22,10 @@ class Ranking:
 
     offsets: Ints
     scores: Floats
-    _heads: dict[int | None, tuple[Ranking, npt.NDArray[np.bool_]]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _heads: dict[int | None, tuple[Ranking, Bools]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def query(self) -> Ints:
-        """Query of each entry."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     @cached_property
@@ -52,13 +50,13 @@ class Ranking:
         """Documents ranked above each tie block (s)."""
         return self.starts - self.offsets[:-1][self.block_query]
 
-    def head(self, depth: int | None) -> tuple[Ranking, npt.NDArray[np.bool_]]:
+    def head(self, depth: int | None) -> tuple[Ranking, Bools]:
         """Keep the blocks that begin above `depth`; all where None. Returns the mask of kept entries too."""
         if depth not in self._heads:
             self._heads[depth] = self._head(depth)
         return self._heads[depth]
 
-    def _head(self, depth: int | None) -> tuple[Ranking, npt.NDArray[np.bool_]]:
+    def _head(self, depth: int | None) -> tuple[Ranking, Bools]:
         if depth is None:
             return self, np.ones(len(self.scores), dtype=bool)
         keep = np.repeat(self.before < depth, self.sizes)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.measures.precision import Precision
-from ranktilt.measures.ranking import Judged
-
-Floats = npt.NDArray[np.float64]
+from ranktilt.measures.ranking import Floats, Judged
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,10 +10,8 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Hits, Judged, Ranking, per_block, per_query, rank_spans
+from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Judged, Ranking, per_block, per_query, rank_spans
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 _EXPANDED = 1 << 20
 """Ranks of tie blocks that are looked at together."""
 
@@ -77,7 +75,7 @@ class ReciprocalRank(Measure):
         return table[kind.ravel()], start[:, None]
 
 
-def _first_blocks(ranking: Ranking, r: Floats) -> npt.NDArray[np.bool_]:
+def _first_blocks(ranking: Ranking, r: Floats) -> Bools:
     """Whether each tie block is the first of its query that holds something relevant."""
     hit = np.flatnonzero(r > 0)
     is_first = np.zeros(len(r), dtype=bool)

@@ -15,10 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Hits, Ranking, running_rows
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from ranktilt.measures.ranking import Floats, Hits, Ints, Ranking, running_rows
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,6 @@ class RelevantDocuments:
 
     @property
     def queries(self) -> int:
-        """How many there are."""
         return int(self.query.max(initial=-1)) + 1
 
     def best(self, measures: Sequence[Measure], mine: Floats) -> list[Floats]:

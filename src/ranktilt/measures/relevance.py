@@ -6,12 +6,9 @@ Closed forms after McSherry & Najork, ECIR 2008; those of each measure stand in 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Judged, Ranking
-
-Floats = npt.NDArray[np.float64]
+from ranktilt.measures.ranking import Floats, Judged, Ranking
 
 
 def values(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) -> Floats:

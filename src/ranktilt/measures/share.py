@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.answered import Answered
-from ranktilt.measures.base import Bools, GroupEstimand
-from ranktilt.measures.ranking import Ranking, first_ranks, share_of_query
-
-Floats = npt.NDArray[np.float64]
+from ranktilt.measures.base import GroupEstimand
+from ranktilt.measures.ranking import Bools, Floats, Ranking, first_ranks, share_of_query
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,14 +17,7 @@ class ShareOfFirstRanks(GroupEstimand):
     """Share of a group among the first k documents less its share among the query's candidates, in points.
 
     Of the documents of both groups: ``a_k/(a_k + b_k) − a/(a + b)``, where a and b are those in the query's whole list
-    (the candidates). Positive where the first group holds more of the first k than of the candidates; every rank weighs
-    the same. Tied documents share the ranks of their block; a query whose candidates or first k hold no document of
-    either group, or whose candidates are of one group alone, says nothing.
-
-    Parameters
-    ----------
-    cutoff : int
-        Ranks that are looked at (k).
+    (the candidates). A query whose candidates are of one group alone says nothing.
     """
 
     name = "Share"

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 import ir_measures
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ranktilt.measures.base import Measure
-
-Floats = npt.NDArray[np.float64]
+from ranktilt.measures.ranking import Floats
 
 
 def trec_eval_values(

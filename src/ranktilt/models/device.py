@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ranktilt.executing.memory_limits import processors
@@ -16,24 +14,16 @@ from ranktilt.optional import need
 PRECISIONS = ("float32", "bfloat16", "float16")
 """What models may compute in. The first is the default everywhere, so that no number depends on the machine."""
 TRAINING_PRECISIONS = PRECISIONS[:2]
+BACKENDS = ("torch", "onnx", "openvino")
+"""What sentence-transformers can compute with; all but the first need optimum and compute in float32."""
 
 
-def on_gpu(device: str | None) -> bool:
-    """Whether torch computes on an NVIDIA GPU; False also for one that is asked for and is absent."""
-    return (device or "cuda").partition(":")[0] == "cuda" and _gpu_is_usable()
-
-
-@cache
-def _gpu_is_usable() -> bool:
-    """Whether there is a GPU and torch is built for it; torch itself is not imported."""
-    try:
-        if version("torch").endswith("+cpu"):
-            return False
-        driver = ctypes.CDLL("libcuda.so.1")
-    except (PackageNotFoundError, OSError):
-        return False
-    count = ctypes.c_int()
-    return not driver.cuInit(0) and not driver.cuDeviceGetCount(ctypes.byref(count)) and count.value > 0
+def torch_device(device: str | None) -> str:
+    """Return torch's name of what computes: what is asked for, else a GPU where there is one, else the processor."""
+    torch = need("torch", extra="neural", for_="a local model")
+    if device is not None:
+        return device
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 @contextmanager

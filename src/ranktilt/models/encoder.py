@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -18,17 +18,14 @@ from ranktilt.executing.executor import Portable
 from ranktilt.executing.memory_limits import vector_folder
 from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors, content_keys
 from ranktilt.models import checkpoint
-from ranktilt.models.batching import RESULTS_VERSION, BatchJob, BatchShapes, Ints, Part, compute_missing, compute_parts
-from ranktilt.models.batching import pad as padded
+from ranktilt.models.batching import RESULTS_VERSION, BatchJob, Ints, batch_tokens, compute_missing
 from ranktilt.models.checkpoint import read_json
-from ranktilt.models.device import inference
-from ranktilt.models.token_counts import NO_LIMIT, Tokens
-from ranktilt.optional import need
+from ranktilt.models.device import BACKENDS, inference
+from ranktilt.models.token_counts import Tokens
 
 Kind = Literal["query", "document"]
 POOLINGS = ("auto", "mean", "cls", "lasttoken")
 _PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
-_CHARACTERS_A_TOKEN = 4
 
 
 class TextEncoder(ABC):
@@ -69,12 +66,16 @@ class TextEncoder(ABC):
 class Encoder(Portable, TextEncoder):
     """A sentence-transformers model in a local folder, with its vectors cached by content; see `Dense` for options."""
 
+    library_class: ClassVar[str] = "SentenceTransformer"
+    ranker: ClassVar[str] = "dense"
+
     name: str
     """The model as the user named it."""
     folder: Path
     max_tokens: int | None
     precision: str
     device: str | None
+    backend: str = "torch"
     store: str = "float32"
     """With float16 every vector has been through it, also the first time."""
     pooling: str = "auto"
@@ -84,7 +85,7 @@ class Encoder(Portable, TextEncoder):
     @cached_property
     def fingerprint(self) -> str:
         """Hash of every file of the model and of what else its vectors depend on."""
-        options = (self.max_tokens, self.precision, self.store, self.pooling)
+        options = (self.max_tokens, self.precision, self.backend, self.store, self.pooling)
         prefixes = self.prefix("query"), self.prefix("document")
         return checkpoint.fingerprint(self.folder, RESULTS_VERSION, *options, *prefixes)
 
@@ -96,7 +97,7 @@ class Encoder(Portable, TextEncoder):
     @cached_property
     def tokens(self) -> Tokens:
         """The model's tokenizer, with what is put before documents."""
-        return self._tokens("document")
+        return Tokens(self.folder, self.max_tokens, self.prefix("document"))
 
     def prefix(self, kind: Kind) -> str:
         """What is put before each text: the user's, else the first prompt of the model that is for this kind."""
@@ -110,12 +111,11 @@ class Encoder(Portable, TextEncoder):
         """Run the model over the texts that the cache lacks; see `TextEncoder.compute`."""
         job = BatchJob(
             keys=keys,
-            lengths=self._lengths(texts, kind, label),
+            lengths=Tokens(self.folder, self.max_tokens, self.prefix(kind)).lengths(texts, label),
+            compute=partial(self._vectors, kind=kind),
             take=lambda positions: texts.gather(positions).to_list(),
-            prepare=partial(self._prepare, kind=kind),
-            forward=partial(compute_parts, partial(self._forward, kind=kind)),
             context=self._inference,
-            shapes=self._shapes,
+            tokens=batch_tokens(self.device),
         )
         return compute_missing(job, cache, label)
 
@@ -124,84 +124,47 @@ class Encoder(Portable, TextEncoder):
         with inference(self.module.device, self.precision):
             yield
 
+    def _vectors(self, texts: list[str], kind: Kind) -> Vectors:
+        """Encode some texts; what the library raises where it cannot is one line."""
+        try:
+            vectors = self._encoded(texts, kind)
+        except (RuntimeError, IndexError, ValueError) as error:
+            cut = "" if self.max_tokens is None else f" with max_tokens={self.max_tokens}"
+            raise UserError(f"{self.folder}: cannot encode{cut}: {checkpoint.first_line(error)}") from error
+        if not np.isfinite(vectors).all():
+            raise UserError(f"{self.folder}: the model gives NaN or infinite vectors")
+        return vectors
+
+    def _encoded(self, texts: list[str], kind: Kind) -> Vectors:
+        options = {"batch_size": len(texts), "task": kind, "show_progress_bar": False}
+        found = self.module.encode(texts, prompt=self.prefix(kind), **options)
+        return np.ascontiguousarray(found, dtype=np.float32)
+
     @property
     def about(self) -> dict[str, Any]:
         """Name, folder and options; see `TextEncoder.about`."""
         options = {"max_tokens": self.max_tokens, "precision": self.precision, "store": self.store}
         options |= {"pooling": self.pooling, "query_prefix": self.query_prefix, "document_prefix": self.document_prefix}
+        options |= {} if self.backend == BACKENDS[0] else {"backend": self.backend}
         return {"model": self.name, "folder": str(self.folder.absolute()), "options": options}
 
     @cached_property
     def _config(self) -> dict[str, Any]:
         return read_json(self.folder / "config_sentence_transformers.json", dict)
 
-    def _tokens(self, kind: Kind) -> Tokens:
-        return Tokens(self.folder, self.max_tokens, self.prefix(kind))
-
-    def _lengths(self, texts: pl.Series, kind: Kind, label: str) -> Ints:
-        tokens = self._tokens(kind)
-        if tokens.readable:
-            counts = tokens.counts(texts, f"{label} (counting tokens)")
-        else:
-            counts = texts.str.len_chars().cast(pl.Int64).to_numpy() // _CHARACTERS_A_TOKEN + 2
-        return counts if tokens.limit is None else np.minimum(counts, tokens.limit)
-
-    @cached_property
-    def _shapes(self) -> BatchShapes:
-        model = self.module
-        config = getattr(getattr(model[0], "auto_model", None), "config", None)
-        limits = (model.max_seq_length, getattr(config, "max_position_embeddings", None))
-        longest = [int(one) for one in limits if isinstance(one, int | float) and one > 0]
-        return BatchShapes.on(self.device, min([*longest, NO_LIMIT]))
-
-    def _prepare(self, texts: list[str], kind: Kind) -> list[Part]:
-        model = self.module
-        if not hasattr(model, "preprocess"):  # sentence-transformers 5 has no such step that is public
-            return [(np.array([row]), [text]) for row, text in enumerate(texts)]
-        features = model.preprocess(texts, prompt=self.prefix(kind) or None, task=kind)
-        arrays = {name: value.numpy() if hasattr(value, "numpy") else value for name, value in features.items()}
-        if getattr(arrays.get("attention_mask"), "shape", ())[:1] != (len(texts),):  # no transformer, so no padding
-            return [(np.arange(len(texts)), features)]
-        tokenizer = model.tokenizer
-        padding = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": tokenizer.pad_token_type_id}
-        return padded(arrays, self._shapes, padding, left=tokenizer.padding_side == "left")
-
-    def _forward(self, features: Any, kind: Kind) -> Vectors:
-        model = self.module
-        try:
-            if isinstance(features, list):
-                found = model.encode(features, prompt=self.prefix(kind), batch_size=len(features), task=kind)
-            else:
-                on_device = {name: _moved(value, model.device) for name, value in features.items()}
-                found = model(on_device, task=kind)["sentence_embedding"].float().cpu().numpy()
-        except (RuntimeError, IndexError) as error:
-            cut = "" if self.max_tokens is None else f" with max_tokens={self.max_tokens}"
-            raise UserError(f"{self.folder}: cannot encode{cut}: {checkpoint.first_line(error)}") from error
-        vectors = np.ascontiguousarray(found, dtype=np.float32)
-        if not np.isfinite(vectors).all():
-            raise UserError(f"{self.folder}: the model gives NaN or infinite vectors")
-        return vectors
-
     @cached_property
     def module(self) -> Any:
         """The loaded sentence-transformers model, for inference."""
-        checkpoint.require_embeddings(self.folder)
-        need("torch", extra="neural", for_="dense")
-        library = need("sentence_transformers", extra="neural", for_="dense")
-        checkpoint.refuse_code(self.folder)
-        where = f" on device {self.device!r}" if self.device else ""
-        failure = f"{self.folder}: cannot be loaded as a sentence-transformers model{where}"
-        checked = checkpoint.weights_required(self.folder, pooler=self._pooler_is_used, for_="dense")
-        with checkpoint.loading(failure, for_="dense"), checked:
-            model = library.SentenceTransformer(
-                str(self.folder), device=self.device, trust_remote_code=False, local_files_only=True
-            )
+        where = self.device, self.backend
+        model = checkpoint.load_sentence_transformers(
+            self.folder, self.library_class, *where, for_=self.ranker, pooler=self._pooler_is_used
+        )
         self._require_vocabulary(getattr(model, "tokenizer", None))
         if self.max_tokens is not None:
             model.max_seq_length = self.max_tokens
         if self.pooling != "auto":
             self._replace_pooling(model)
-        return model.float().eval()
+        return model
 
     @property
     def _pooler_is_used(self) -> bool:
@@ -223,17 +186,10 @@ class Encoder(Portable, TextEncoder):
         model[at] = type(model[at])(config.hidden_size, pooling_mode=self.pooling)
 
 
-def _moved(value: Any, device: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        value = need("torch", extra="neural", for_="dense").from_numpy(value)
-    return value.to(device, non_blocking=True) if hasattr(value, "to") else value
-
-
 def encoder(model: str, *, precision: str, device: str | None, **options: Any) -> Encoder:
     """Find a model by folder, short name or hub name; nothing is loaded; see `Encoder`."""
     folder = checkpoint.find(model, for_=f"dense:{model}")
     _refuse_reranker(folder)
-    checkpoint.require_settings(folder)
     return Encoder(name=model, folder=folder, precision=precision, device=device, **options)
 
 

@@ -18,8 +18,8 @@ from ranktilt.executing.executor import Portable
 from ranktilt.executing.memory_limits import vector_folder
 from ranktilt.io.cache import VectorCache, content_keys
 from ranktilt.models import checkpoint
-from ranktilt.models.batching import TOKENS, BatchJob, BatchShapes, Ints, compute_missing
-from ranktilt.models.device import PRECISIONS, inference
+from ranktilt.models.batching import TOKENS, BatchJob, Ints, batch_tokens, compute_missing
+from ranktilt.models.device import PRECISIONS, inference, torch_device
 from ranktilt.models.token_counts import NO_LIMIT
 from ranktilt.optional import need
 
@@ -97,7 +97,6 @@ class Likelihood(Portable):
         """Refuse, before anything is computed, a folder or options that cannot give likelihoods; loads no weights."""
         need("torch", extra="neural", for_="perplexity")
         config = checkpoint.require(self.folder)
-        checkpoint.require_embeddings(self.folder)
         if self.kind not in ("auto", *CLASSES):
             raise unknown("kind of language model", self.kind, ("auto", *CLASSES))
         if self.precision not in PRECISIONS:
@@ -280,22 +279,22 @@ class Likelihood(Portable):
         passes = {"causal": 1, "masked": self.every, "span": 0}[self.resolved_kind]
         lengths = np.array([len(text) + len(given) for text, given in texts], dtype=np.int64) // _CHARACTERS_A_TOKEN + 1
         cost = lengths * (np.minimum(passes, lengths) if passes else lengths)
-        shapes = BatchShapes(_TOKENS_A_BATCH * self._device_factor)
+        tokens = _TOKENS_A_BATCH * self._device_factor
 
         def take(positions: Ints) -> list[tuple[str, str]]:
             return [texts[place] for place in positions.tolist()]
 
-        return BatchJob(keys, cost, self._rows, self._forward, self._inference, shapes, take)
+        return BatchJob(keys, cost, self._summaries, take, self._inference, tokens)
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
         with inference(self._model.device, self.precision):
             yield
 
-    def _forward(self, texts: list[list[TokenRow]]) -> npt.NDArray[np.float32]:
+    def _summaries(self, texts: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
         """Return mean and number of the negative log-likelihoods of some texts, shape (n_texts, 2)."""
         found: list[list[Floats]] = [[] for _ in texts]
-        rows = sorted((row for one in texts for row in one), key=lambda row: -len(row.ids))
+        rows = sorted((row for one in self._rows(texts) for row in one), key=lambda row: -len(row.ids))
         for batch in self._batches(rows):
             for row, losses in zip(batch, self._losses(batch), strict=True):
                 found[row.item].append(losses)
@@ -316,7 +315,7 @@ class Likelihood(Portable):
     @property
     def _device_factor(self) -> int:
         """How many times more a batch has than on a processor."""
-        return BatchShapes.on(self.device, NO_LIMIT).tokens // TOKENS
+        return batch_tokens(self.device) // TOKENS
 
     @cached_property
     def _outputs(self) -> int:
@@ -417,10 +416,9 @@ class Likelihood(Portable):
 
     @cached_property
     def _model(self) -> Any:
-        torch = need("torch", extra="neural", for_="perplexity")
-        device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
         with checkpoint.loading(f"{self.folder}: cannot be loaded as a language model", for_="perplexity"):
-            model = checkpoint.load(self.folder, CLASSES[self.resolved_kind], for_="perplexity").to(device)
+            model = checkpoint.load(self.folder, CLASSES[self.resolved_kind], for_="perplexity")
+            model = model.to(torch_device(self.device))
         model.config.get_text_config().use_cache = False  # keys and values are of use to generation only
         return model
 

@@ -1,21 +1,17 @@
-"""Pairs of query and document as a re-ranker reads them: which there are, their tokens, and where they are cut."""
+"""Pairs of query and document as a re-ranker reads them: which there are, and where they are cut."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.io.cache import Keys, content_keys
-from ranktilt.models.token_counts import NO_LIMIT
 
 Ints = npt.NDArray[np.int64]
-TokenIds = npt.NDArray[np.int32]
-_TEXTS_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
@@ -90,131 +86,16 @@ class TokenLimits:
         return fit_pairs(query, document, self.pair - special_token_count)
 
 
-@dataclass(frozen=True)
-class PairTemplate:
-    """Tokens that a model puts before, between and behind query and document.
-
-    `types` are those of the five parts, from the first to the last; empty for a model that knows none.
-    """
-
-    before: tuple[int, ...]
-    between: tuple[int, ...]
-    behind: tuple[int, ...]
-    types: tuple[int, ...] = ()
-
-    @property
-    def special_token_count(self) -> int:
-        """How many tokens it adds."""
-        return len(self.before) + len(self.between) + len(self.behind)
-
-    def ids(self, query: TokenIds, document: TokenIds) -> TokenIds:
-        """Return a pair's tokens."""
-        parts = (self.before, query, self.between, document, self.behind)
-        return np.concatenate([np.asarray(part, dtype=np.int32) for part in parts])
-
-    def type_ids(self, query: int, document: int) -> TokenIds:
-        """Return the type of each token of a pair with so many tokens on its sides."""
-        sizes = [len(self.before), query, len(self.between), document, len(self.behind)]
-        return np.repeat(np.asarray(self.types, dtype=np.int32), sizes)
-
-
-def pair_template(tokenizer: Any, *, typed: bool) -> PairTemplate | None:
-    """Find what a tokenizer puts around a pair; None where it does not put a query, as a whole, before a document.
-
-    `tokenizer` is one of the tokenizers library; `typed` says whether the model knows types of tokens.
-    """
-    one, two = (tokenizer.encode(text, add_special_tokens=False) for text in ("a", "b"))
-    found = tokenizer.encode("a", "b")
-    sequence = list(found.sequence_ids)
-    sides = [[i for i, side in enumerate(sequence) if side == number] for number in (0, 1)]
-    if [len(side) for side in sides] != [len(one.ids), len(two.ids)] or not (one.ids and two.ids):
-        return None
-    (start, end), (second, last) = ((side[0], side[-1] + 1) for side in sides)
-    if (found.ids[start:end], found.ids[second:last]) != (one.ids, two.ids) or end > second:
-        return None
-    parts = (slice(0, start), slice(start, end), slice(end, second), slice(second, last), slice(last, None))
-    types = [(set(found.type_ids[part]) or {0}) for part in parts]
-    if any(len(kinds) > 1 for kinds in types):
-        return None
-    before, between, behind = (tuple(found.ids[part]) for part in parts[::2])
-    return PairTemplate(before, between, behind, tuple(kinds.pop() for kinds in types) if typed else ())
-
-
-@dataclass(frozen=True)
-class Tokenized:
-    """The first tokens of texts, without special ones: text ``i`` owns ``flat[start[i]:start[i + 1]]``."""
-
-    flat: TokenIds
-    start: Ints
-    counts: Ints
-    """Tokens of each whole text."""
-
-    @classmethod
-    def of(cls, tokenizer: Any, texts: Sequence[str], most: int | None) -> Tokenized:
-        """Tokenize texts, keeping at most so many tokens of each; `tokenizer` neither truncates nor pads."""
-        flat, counts = [np.empty(0, np.int32)], []
-        for start in range(0, len(texts), _TEXTS_AT_ONCE):
-            part = list(texts[start : start + _TEXTS_AT_ONCE])
-            ids = [one.ids for one in tokenizer.encode_batch_fast(part, add_special_tokens=False)]
-            counts += [len(one) for one in ids]
-            flat += [np.asarray(one[:most], dtype=np.int32) for one in ids]
-        whole = np.asarray(counts, dtype=np.int64)
-        kept = whole if most is None else np.minimum(whole, most)
-        return cls(np.concatenate(flat), np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)]), whole)
-
-    def first(self, text: int, most: int) -> TokenIds:
-        """Return the first tokens of one text."""
-        start = self.start[text]
-        return self.flat[start : min(start + most, self.start[text + 1])]
-
-
-@dataclass(frozen=True)
-class PairInputs:
-    """All pairs as tokens, ready to be put into batches."""
-
-    pairs: TextPairs
-    queries: Tokenized
-    documents: Tokenized
-    template: PairTemplate
-    limits: TokenLimits
-
-    @classmethod
-    def of(cls, tokenizer: Any, pairs: TextPairs, template: PairTemplate, limits: TokenLimits) -> PairInputs:
-        """Tokenize each distinct query and each distinct document once."""
-        queries, documents = (
-            Tokenized.of(tokenizer, texts, min(limits.pair, limit or NO_LIMIT))
-            for texts, limit in ((pairs.queries, limits.query), (pairs.documents, limits.document))
-        )
-        return cls(pairs, queries, documents, template, limits)
-
-    @cached_property
-    def token_counts(self) -> tuple[Ints, Ints]:
-        """How many tokens of each pair's query and of its document stay."""
-        query, document = self.queries.counts[self.pairs.query], self.documents.counts[self.pairs.document]
-        return self.limits.fit(query, document, self.template.special_token_count)
-
-    @cached_property
-    def lengths(self) -> Ints:
-        """Tokens of each pair, special ones included."""
-        query, document = self.token_counts
-        return query + document + self.template.special_token_count
-
-    def batch(self, positions: Ints, pad: int, *, pad_type: int = 0, left: bool = False) -> dict[str, Ints]:
-        """Make the arrays that a model takes of some pairs: int64, one row a pair.
-
-        Shorter pairs are filled up with the token `pad` of type `pad_type`; at the left for models that read the last
-        token. There are ``token_type_ids`` where the template has types.
-        """
-        sides = [side[positions] for side in self.token_counts]
-        sizes = self.lengths[positions]
-        shape = (len(positions), int(sizes.max(initial=0)))
-        ids, mask, types = np.full(shape, pad), np.zeros(shape, dtype=np.int64), np.full(shape, pad_type)
-        for row, (position, size) in enumerate(zip(positions.tolist(), sizes.tolist(), strict=True)):
-            query = self.queries.first(self.pairs.query[position], sides[0][row])
-            document = self.documents.first(self.pairs.document[position], sides[1][row])
-            at = slice(shape[1] - size, shape[1]) if left else slice(0, size)
-            ids[row, at], mask[row, at] = self.template.ids(query, document), 1
-            if self.template.types:
-                types[row, at] = self.template.type_ids(len(query), len(document))
-        arrays = {"input_ids": ids, "attention_mask": mask}
-        return {**arrays, "token_type_ids": types} if self.template.types else arrays
+def fit_texts(tokenizer: Any, sides: Sequence[Sequence[str]], limits: TokenLimits, special_token_count: int) -> Any:
+    """Cut queries and documents of some pairs behind the tokens that stay; `tokenizer` is transformers' own."""
+    options = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
+    found = [tokenizer(list(texts), **options)["offset_mapping"] for texts in sides]
+    query, document = (np.array([len(offsets) for offsets in side], dtype=np.int64) for side in found)
+    fitted = limits.fit(query, document, special_token_count)
+    return [
+        [
+            text if count == len(offsets) else text[: offsets[count - 1][1] if count else 0]
+            for text, offsets, count in zip(texts, side, kept.tolist(), strict=True)
+        ]
+        for texts, side, kept in zip(sides, found, fitted, strict=True)
+    ]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,9 @@ from ranktilt.executing.executor import Portable
 from ranktilt.executing.memory_limits import vector_folder
 from ranktilt.io.cache import VectorCache
 from ranktilt.models import batching, checkpoint
-from ranktilt.models.batching import BatchJob, BatchShapes
+from ranktilt.models.batching import BatchJob, Ints, batch_tokens
 from ranktilt.models.device import inference
-from ranktilt.models.pairs import Ints, PairInputs, PairTemplate, TextPairs, TokenLimits
+from ranktilt.models.pairs import TextPairs, TokenLimits
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.optional import need
 
@@ -70,17 +70,14 @@ class PairScorer(Portable, ABC):
     def special_token_count(self) -> int:
         """Return how many tokens the model puts around a pair, read without the library that computes."""
 
+    @property
     @abstractmethod
-    def template(self, tokenizer: Any) -> PairTemplate:
-        """Return what the model puts around a pair; `tokenizer` is transformers' own."""
+    def module(self) -> Any:
+        """The loaded model, its last layer made to compute in float32."""
 
     @abstractmethod
-    def load(self) -> Any:
-        """Return the model as transformers loads it, its last layer made to compute in float32."""
-
-    @abstractmethod
-    def call(self, model: Any, features: dict[str, Any]) -> Any:
-        """Return the model's logits of a batch of tensors, shape (n, outputs)."""
+    def read(self, queries: list[str], documents: list[str]) -> Any:
+        """Return what the model gives for some pairs, as an array or a tensor of shape (n, outputs) or (n,)."""
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -93,19 +90,22 @@ class PairScorer(Portable, ABC):
 
     def truncated(self, pairs: TextPairs, label: str) -> npt.NDArray[np.bool_]:
         """Say which pairs' documents are not read to their end."""
-        texts = ["", *(self.prompt + text for text in pairs.queries), *pairs.documents]
-        counts = self.tokens.counts(texts, label)
-        counts = counts[1:] - counts[0]
-        query, document = counts[: len(pairs.queries)][pairs.query], counts[len(pairs.queries) :][pairs.document]
+        query, document = self._token_counts(pairs, label)
         return np.asarray(self.limits.fit(query, document, self.special_token_count())[1] < document)
+
+    def _token_counts(self, pairs: TextPairs, label: str) -> tuple[Ints, Ints]:
+        """How many tokens each pair's query and document have, special ones not counted."""
+        texts = ["", *(self.prompt + text for text in pairs.queries), *pairs.documents]
+        counts = Tokens(self.folder, NO_LIMIT).lengths(texts, label)
+        counts = counts[1:] - counts[0]
+        return counts[: len(pairs.queries)][pairs.query], counts[len(pairs.queries) :][pairs.document]
 
     def logits(self, pairs: TextPairs, label: str) -> Logits:
         """Return what the model gives for each pair, shape (n_pairs, outputs), finite; computed once, then cached."""
         cache = VectorCache(vector_folder() / "pairs" / self.fingerprint, about=self._about)
         found, stored = cache.get(pairs.keys)
         if not found.all():
-            checkpoint.require_embeddings(self.folder)
-            stored = batching.compute_missing(self._job(pairs), cache, label)
+            stored = batching.compute_missing(self._job(pairs, label), cache, label)
         return stored.read(0, len(pairs))
 
     @property
@@ -115,73 +115,30 @@ class PairScorer(Portable, ABC):
         model = self.model_name or str(self.folder)
         return {"model": model, "folder": str(self.folder.absolute()), "options": options}
 
-    def _job(self, pairs: TextPairs) -> BatchJob:
-        tokenizer = self._tokenizer
-        if self.prompt:
-            prompted = tuple(self.prompt + text for text in pairs.queries)
-            pairs = TextPairs(prompted, pairs.documents, pairs.query, pairs.document, pairs.keys, pairs.entry)
-        inputs = PairInputs.of(tokenizer.backend_tokenizer, pairs, self.template(tokenizer), self.limits)
-        pad, left = int(tokenizer.pad_token_id), tokenizer.padding_side == "left"
-        shapes = BatchShapes.on(self.device, self.limits.pair)
-        padding = {"input_ids": pad, "token_type_ids": tokenizer.pad_token_type_id}
+    def _job(self, pairs: TextPairs, label: str) -> BatchJob:
+        query, document = self.limits.fit(*self._token_counts(pairs, label), 0)
 
-        return BatchJob(
-            keys=pairs.keys,
-            lengths=inputs.lengths,
-            take=partial(inputs.batch, pad=pad, pad_type=tokenizer.pad_token_type_id, left=left),
-            prepare=partial(batching.pad, shapes=shapes, padding=padding, left=left),
-            forward=partial(batching.compute_parts, self._forward),
-            context=self._inference,
-            shapes=shapes,
-        )
+        def take(positions: Ints) -> tuple[list[str], list[str]]:
+            queries, documents = pairs.query[positions].tolist(), pairs.document[positions].tolist()
+            return [pairs.queries[i] for i in queries], [pairs.documents[i] for i in documents]
+
+        return BatchJob(pairs.keys, query + document, self._scored, take, self._inference, batch_tokens(self.device))
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
-        with inference(self._model.device, self.precision):
+        with inference(self.module.device, self.precision):
             yield
 
-    @cached_property
-    def _device(self) -> str:
-        if self.device is not None:
-            return self.device
-        torch = need("torch", extra="neural", for_=self.ranker)
-        if torch.cuda.is_available():
-            return "cuda"
-        return "mps" if torch.backends.mps.is_available() else "cpu"
-
-    def _forward(self, features: dict[str, Ints]) -> Logits:
-        torch = need("torch", extra="neural", for_=self.ranker)
-        tensors = {name: torch.from_numpy(values).to(self._device) for name, values in features.items()}
+    def _scored(self, texts: tuple[list[str], list[str]]) -> Logits:
         try:
-            found = self.call(self._model, tensors).float().cpu().numpy()
-        except (RuntimeError, IndexError) as error:
-            size = features["input_ids"].shape[1]
-            reason = checkpoint.first_line(error)
-            raise UserError(f"{self.folder}: cannot score pairs of {size} tokens: {reason}") from error
-        if found.shape != (len(features["input_ids"]), self.outputs):
+            found = np.asarray(self.read(*texts), dtype=np.float32).reshape(len(texts[0]), -1)
+        except (RuntimeError, IndexError, ValueError) as error:
+            raise UserError(f"{self.folder}: cannot score pairs: {checkpoint.first_line(error)}") from error
+        if found.shape[1] != self.outputs:
             expected = f"{self.outputs} a pair"
             raise UserError(f"{self.folder}: expected {expected}, got scores of the shape {found.shape}")
         if not np.isfinite(found).all():
             raise UserError(f"{self.folder}: the model gives NaN or infinite scores")
-        return np.ascontiguousarray(found, dtype=np.float32)
-
-    @cached_property
-    def _model(self) -> Any:
-        where = f" on device {self.device!r}" if self.device else ""
-        failure = f"{self.folder}: cannot be loaded as a model for {self.ranker}{where}"
-        with checkpoint.loading(failure, for_=self.ranker):
-            return self.load().to(self._device)
-
-    @cached_property
-    def _tokenizer(self) -> Any:
-        with checkpoint.loading(f"{self.folder}: its tokenizer cannot be read", for_=self.ranker):
-            found = checkpoint.load_tokenizer(self.folder, for_=self.ranker)
-        if not getattr(found, "is_fast", False):
-            raise UserError(f"{self.folder}: its tokenizer is of a kind that the tokenizers library cannot run")
-        if found.pad_token_id is None:
-            raise UserError(f"{self.folder}: its tokenizer has no padding token, so pairs cannot share a batch")
-        found.backend_tokenizer.no_truncation()
-        found.backend_tokenizer.no_padding()
         return found
 
 

@@ -24,11 +24,8 @@ from ranktilt.progress import report
 Ints = npt.NDArray[np.int64]
 NO_LIMIT = 1 << 30
 _TEXTS_AT_ONCE = 2048
-_LIMITS = (
-    ("sentence_bert_config.json", "max_seq_length"),
-    ("tokenizer_config.json", "model_max_length"),
-    ("config.json", "max_position_embeddings"),
-)
+_LIMITS = ("tokenizer_config.json", "model_max_length"), ("config.json", "max_position_embeddings")
+_CHARACTERS_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
@@ -41,15 +38,23 @@ class Tokens:
 
     @cached_property
     def limit(self) -> int | None:
-        """Tokens, special ones included, after which a text is cut: the user's or the model's; None if unknown."""
+        """Tokens, special ones included, after which a text is cut: the user's or the model's; None if unknown.
+
+        The model's is the one that its sentence-transformers configuration names, else the lower one of its
+        tokenizer's and of its positions, as sentence-transformers has it.
+        """
         if self.max_tokens is not None:
             return self.max_tokens
-        for pattern, key in _LIMITS:
-            for file in sorted(self.folder.rglob(pattern), key=lambda f: len(f.parts)):
-                value = read_json(file, dict).get(key)
-                if isinstance(value, int) and 0 < value < NO_LIMIT:
-                    return value
-        return None
+        saved = self._setting("sentence_bert_config.json")
+        options = saved.get("processor_kwargs") or saved.get("tokenizer_args") or {}
+        named = options.get("model_max_length") or saved.get("max_seq_length")
+        sizes = [named] if named else [self._setting(file).get(key) for file, key in _LIMITS]
+        return min((int(size) for size in sizes if isinstance(size, int | float) and 0 < size < NO_LIMIT), default=None)
+
+    def _setting(self, name: str) -> dict[str, Any]:
+        """The model's configuration file of this name that lies least deep."""
+        files = sorted(self.folder.rglob(name), key=lambda file: len(file.parts))
+        return read_json(files[0], dict) if files else {}
 
     @property
     def special_tokens_of_pair(self) -> int:
@@ -76,6 +81,14 @@ class Tokens:
             with suppress(UserError):  # a cache that cannot be written: counts are soon made again
                 cache.put(keys[missing], counts[missing, None].astype(np.float32))
         return counts[place]
+
+    def lengths(self, texts: Sequence[str] | pl.Series, label: str) -> Ints:
+        """Return how many tokens are read of each text; a guess by its letters where the tokenizer cannot be read."""
+        if self.readable:
+            counts = self.counts(texts, f"{label} (counting tokens)")
+        else:
+            counts = pl.Series(texts, dtype=pl.String).str.len_chars().cast(pl.Int64).to_numpy() // _CHARACTERS_A_TOKEN
+        return counts if self.limit is None else np.minimum(counts, self.limit)
 
     def ends(self, texts: Sequence[str], budgets: Ints) -> list[int]:
         """Characters to keep of each text so that it has at most so many tokens, special ones included."""

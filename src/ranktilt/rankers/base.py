@@ -16,6 +16,7 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, unknown
+from ranktilt.models.device import BACKENDS
 from ranktilt.progress import report
 from ranktilt.rankers.candidates import Candidates, append_tail, check_reranked, same_entries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
@@ -278,6 +279,13 @@ def require_choices(ranker: Ranker, **choices: Iterable[str]) -> None:
     for option, valid in choices.items():
         if getattr(ranker, option) not in valid:
             raise unknown(f"{option} of {ranker.name}", getattr(ranker, option), valid)
+
+
+def require_backend(ranker: Any) -> None:
+    """Refuse a backend that sentence-transformers does not have, and a precision that is torch's matter beside it."""
+    require_choices(ranker, backend=BACKENDS)
+    if ranker.backend != BACKENDS[0] and ranker.precision != "float32":
+        raise UserError(f"{ranker.name}: precision={ranker.precision} is for backend=torch; got {ranker.backend}")
 
 
 def readable_texts(ranker: Ranker, collection: Collection) -> pl.Series:

@@ -1,1 +1,1 @@
-"""Texts: analyzers, languages and what can be seen in a text itself."""
+"""Texts: analyzers, and what can be seen in a text itself."""

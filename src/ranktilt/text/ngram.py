@@ -141,30 +141,12 @@ def _discount(counts: Ints) -> float:
 def cross_fitted_perplexity(
     texts: pl.Series, origins: pl.Series, training: npt.NDArray[np.bool_], *, most_words: int = MOST_WORDS
 ) -> Floats:
-    """Return the log perplexity of each text under trigrams of the training texts of other origins.
+    """Log perplexity of each text, nats per word, under trigrams of the training texts of other origins.
 
-    Origins are put into five folds by a hash of their names, so that the order of documents and what else there is
-    make no difference; the texts of a fold are scored by a model of the training texts in the other four. No text is
-    scored by a model that saw it, or a twin of it.
-
-    Parameters
-    ----------
-    texts, origins : polars.Series
-        A text each, and the origin that it shares with its twins.
-    training : ndarray of bool, shape (n_texts,)
-        Which texts models may learn from.
-    most_words : int, optional
-        Of more training words than this, texts are drawn, by the same hash.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_texts,)
-        Mean of −ln P(word | two words before) over a text's words: nats per word, at least 0; NaN without a word.
-
-    Raises
-    ------
-    UserError
-        If fewer than two folds hold a training text, so that there is nothing to learn from.
+    Origins are put into five folds by a hash of their names; the texts of a fold are scored by a model of the training
+    texts in the other four, so that no text is scored by a model that saw it, or a twin of it. Of more than
+    `most_words` training words, texts are drawn by the same hash. `UserError` if fewer than two folds hold a training
+    text.
     """
     words = Words.of(texts)
     hashes = np.array([_hash(name) for name in origins], dtype=np.uint64)

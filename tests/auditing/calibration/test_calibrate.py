@@ -15,11 +15,12 @@ from ranktilt import bundled, ranker
 from ranktilt.auditing.calibration import calibrate as module
 from ranktilt.auditing.calibration.calibrate import calibrate
 from ranktilt.auditing.calibration.counter import STEPS, ComparisonCounter, Vectors
-from ranktilt.auditing.calibration.result import SIMULATED, Calibration, Check, CheckOutcome
+from ranktilt.auditing.calibration.result import Calibration, Check, CheckOutcome
 from ranktilt.auditing.calibration.synthetic_twins import SCHEMES
 from ranktilt.auditing.card import Twins
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.progress import listening
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.retriever import Dense
@@ -55,31 +56,12 @@ def pairs(count: int = 30, queries: int = 20, sources: tuple[str, str] = ("human
 
 
 def found(collection: Collection, *rankers: Any, **options: Any) -> Calibration:
-    settings = {"measures": MEASURES, "depths": DEPTHS, "draws": 100, "labellings": 20, **options}
+    settings = {"measures": MEASURES, "depths": DEPTHS, "labellings": 20, **options}
     return calibrate(collection, [ranker(r) for r in rankers], **settings)
 
 
 def rows(calibration: Calibration, check: str, name: str = "") -> list[CheckOutcome]:
     return [row for row in calibration.rows if row.check == check and row.ranker in (name or row.ranker)]
-
-
-REAL_COVERAGE = module._coverage
-
-
-@pytest.fixture(autouse=True, scope="module")
-def simulated_once() -> Iterator[None]:
-    """Coverage rests on no ranker: of the same measures, draws and seed it is simulated once."""
-    known: dict[tuple[str, int, int], list[CheckOutcome]] = {}
-
-    def remembered(measures: Any, others: Any, draws: int, seed: int) -> list[CheckOutcome]:
-        key = repr((measures, others)), draws, seed
-        if key not in known:
-            known[key] = REAL_COVERAGE(measures, others, draws, seed)
-        return known[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_coverage", remembered)
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -94,16 +76,15 @@ def right() -> Calibration:
 
 @pytest.mark.long
 def test_estimands_of_groups_are_tested_where_a_right_answer_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "POPULATION", 400)
     monkeypatch.setattr(module, "SCHEMES", SCHEMES[:2])
     monkeypatch.setattr("ranktilt.auditing.random_band.SHUFFLES", 400)
     asked = ["nDCG@1", "ExposureRatio@10", "Share@5", "AWRF@5", "NDSR@20"]
     made = found(pairs(12, 12), "bm25", measures=asked, depths=(30,))
     tested = {name: {row.check for row in made.rows if row.estimand == name and row.verdict == "ok"} for name in asked}
-    everywhere = {"null", "antisymmetry", "known tilt", "random labels", "random sources", "coverage"}
+    everywhere = {"null", "antisymmetry", "known tilt", "random labels", "random sources"}
     assert tested["Share@5"] == everywhere
     assert tested["ExposureRatio@10"] == everywhere - {"antisymmetry"}
-    assert tested["AWRF@5"] == {"antisymmetry", "coverage"}
+    assert tested["AWRF@5"] == {"antisymmetry"}
     assert made.passed
     assert made.spec["measures"] == asked[:-1], "the card's own question is asked once"
 
@@ -117,7 +98,6 @@ class TestRightInstrument:
             assert [r.estimand for r in rows(right, "antisymmetry", name)] == CARD
             assert [r.estimand for r in rows(right, "known tilt", name)] == CARD[:-1]
             assert [r.estimand for r in rows(right, "random labels", name)] == [CARD[0], *CARD[2:]]
-        assert [r.estimand for r in rows(right, "coverage", SIMULATED)] == CARD
 
     def test_the_null_is_tried_under_every_id_scheme_at_every_depth(self, right: Calibration) -> None:
         assert {r.tests for r in rows(right, "null")} == {len(SCHEMES) * len(DEPTHS)}
@@ -193,8 +173,7 @@ class TestRightInstrument:
         assert one.to_json() == two.to_json()
         assert one.rows != other.rows
 
-    def test_progress_is_told_by_check(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_coverage", REAL_COVERAGE)
+    def test_progress_is_told_by_check(self) -> None:
         told: list[tuple[str, int, int]] = []
         with listening(lambda *step: told.append(step)):
             found(pairs(12, 6), "bm25", depths=(3, 5))
@@ -203,7 +182,6 @@ class TestRightInstrument:
         assert last["bm25: antisymmetry"] == (2, 2)
         assert last["bm25: known tilt"] == (23, 23)
         assert last["bm25: random labels"] == (21, 21)
-        assert last["coverage at 50 queries"] == (100, 100)
         assert all(done == total for done, total in last.values())
 
 
@@ -223,6 +201,12 @@ class Twice(Ranker):
 @cache
 def faulty(fault: str) -> Calibration:
     return found(pairs(), Unfair(fault=fault))
+
+
+def test_a_measure_without_a_relevant_document_is_untested() -> None:
+    made = found(pairs(12, 6), "bm25", depths=(3,), measures=["AP(rel=3)", "AP"])
+    assert [row.verdict for row in made.rows if row.estimand == "Relative Δ AP(rel=3)"] == ["untested"] * 5
+    assert made.passed
 
 
 class TestWrongRanker:
@@ -420,33 +404,6 @@ class TestResult:
         assert content["spec"]["rankers"] == ["bm25", "tfidf"]
 
 
-class TestCoverage:
-    def test_limits_are_those_of_the_binomial(self, right: Calibration) -> None:
-        """Seven rows share one chance in 1,000: the quantiles at 1/14,000 of 100 draws at 93 % and at 97 %."""
-        tail = 0.001 / 7 / 2
-        assert stats.binom.cdf(81, 100, 0.93) < tail < stats.binom.cdf(82, 100, 0.93)
-        assert stats.binom.sf(99, 100, 0.97) > tail
-        assert {row.expected for row in rows(right, "coverage")} == {"82.0–100.0 %"}
-
-    def test_intervals_that_are_too_narrow_fail(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        real = module.coverage
-
-        def narrow(*given: Any, **options: Any) -> Any:
-            return [one._replace(held=one.held * 3 // 4) for one in real(*given, **options)]
-
-        monkeypatch.setattr(module, "coverage", narrow)
-        monkeypatch.setattr(module, "_coverage", REAL_COVERAGE)
-        made = found(pairs(12, 6), "bm25", depths=(3,))
-        assert {row.verdict for row in rows(made, "coverage")} == {"failed"}
-        assert rows(made, "coverage")[0].details.startswith("true value +")
-        assert made.sentence.endswith("failed (simulated rankings: coverage).")
-
-    def test_a_measure_without_a_relevant_document_is_untested(self) -> None:
-        made = found(pairs(12, 6), "bm25", depths=(3,), measures=["AP(rel=3)", "AP"])
-        assert [row.verdict for row in made.rows if row.estimand == "Relative Δ AP(rel=3)"] == ["untested"] * 6
-        assert made.passed
-
-
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"collection": "folder"}, "expected a collection, got 'folder'; load it first: load(folder)"),
     ({"rankers": "bm25"}, "expected rankers, got 'bm25'; make one first: ranker('bm25')"),
@@ -456,12 +413,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"rankers": ranker("replay:r.trec")},
         "replay:r.trec cannot be calibrated: a run that exists cannot rank copies; name its ranker",
     ),
-    ({"depths": []}, "expected depths of at least 1, got none"),
     ({"depths": [3, 0]}, "expected depths of at least 1, got 0, 3"),
     ({"sample": 1}, "expected a sample of at least 2 pairs, got 1"),
-    ({"draws": 99}, "expected at least 100 draws, got 99: fewer say nothing about 95 %"),
     ({"labellings": 19}, "expected at least 20 labellings, got 19: fewer say nothing about 5 %"),
-    ({"measures": "nDCG@0"}, "nDCG"),
 ]
 
 
@@ -491,22 +445,10 @@ class ByRow(Dense):
 
 @pytest.mark.neural
 class TestDense:
-    def test_copies_are_level_in_chunks_of_every_size(self, tiny: Path) -> None:
-        made = found(pairs(12, 6), Dense(str(tiny)), depths=(1, 3))
-        assert made.passed
-        assert [r.estimand for r in rows(made, "chunk sizes")] == [*CARD, "the verdict"]
-        assert {r.tests for r in rows(made, "chunk sizes")} == {2 * len(module.CHUNKS)}
+    def test_copies_are_level_in_small_chunks(self, tiny: Path, tmp_path: Path) -> None:
+        with limited(MemoryLimits(1, 1, 1, cache=tmp_path)):
+            assert found(pairs(8, 4), Dense(str(tiny)), depths=(3,)).passed
 
     def test_one_that_scores_by_row_is_caught(self, tiny: Path) -> None:
         made = found(pairs(12, 6), ByRow(str(tiny)), depths=(3,))
-        failed = {row.check for row in made.failures}
-        assert failed == {"null", "chunk sizes"}
-        assert rows(made, "chunk sizes")[0].details.startswith("memory 1, texts 1, depth 3: ")
-
-    def test_nothing_of_it_stays_in_the_cache(
-        self, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path))
-        found(pairs(12, 6), Dense(str(tiny)), depths=(3,))
-        kept = list((tmp_path / "embeddings").rglob("*.npy"))
-        assert len(kept) <= 4
+        assert {row.check for row in made.failures} == {"null"}

@@ -241,5 +241,5 @@ def test_ligatures_of_a_broken_encoding_lose_no_query(tmp_path: Path) -> None:
     records, _ = logged({"q": list(shown)}, {"q": "which fins"}, shown, lambda query, ids: "[4] [3] [2] [1]")
     (tmp_path / "log.json").write_text(rank_llm_text(records))
     found = log_runs(tmp_path / "log.json", run_of(given, {"q": {f"d{n}": -float(n) for n in range(4)}}), given)
-    assert (found.rebuilt.unmatched, found.rebuilt.answers[0].kind) == ([], "repaired")
+    assert (found.rankings.unmatched, found.rankings.answers[0].kind) == ([], "repaired")
     assert found.runs[MODEL].frame()["doc_id"].to_list() == ["d3", "d2", "d1", "d0"]

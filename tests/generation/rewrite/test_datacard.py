@@ -13,7 +13,7 @@ from ranktilt.generation.rewrite.datacard import datacard
 from ranktilt.generation.rewrite.plan import Rewriting
 from ranktilt.generation.rewrite.rewrite import rewrite
 from ranktilt.generation.rewrite.save import save_rewritten
-from ranktilt.io.journal import Journal
+from ranktilt.llm.journal import Journal
 from ranktilt.rankers.lexical.bm25 import BM25
 from tests.generation.scripted import TEXTS, Scripted, answer, good, humans
 

@@ -1,7 +1,6 @@
 """Rewriting: what is asked, what is kept, what is left out, and the collection that comes of it."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,15 @@ import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.generation.flags import RewriteLimits
+from ranktilt.generation.batched_requests import first_words
+from ranktilt.generation.checks import RewriteLimits
 from ranktilt.generation.pooling import pool
 from ranktilt.generation.rewrite.plan import Rewriting, plan
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
-from ranktilt.generation.rounds import first_words
-from ranktilt.io.journal import JOURNAL, JSONL, Journal
 from ranktilt.llm.base import Failure
+from ranktilt.llm.journal import Journal
 from ranktilt.rankers.lexical.bm25 import BM25
 from tests.generation.scripted import GOOD, TEXTS, Scripted, answer, good, humans, texts_of
-from tests.llm.echo import contents
 from tests.refusals import refused
 from tests.toy import toy
 
@@ -227,18 +225,6 @@ def test_equal_texts_are_asked_for_once_and_each_gets_the_rewrite(do: Do) -> Non
     made = do(humans({"d1": TEXTS["d1"], "d2": TEXTS["d2"], "twice": TEXTS["d1"]}), llm)
     assert len(llm.prompts) == 2
     assert texts_of(made.collection, SOURCE)[f"twice-{SOURCE}"] == GOOD["d1"]
-
-
-def test_the_journal_of_an_earlier_version_is_paid_for(do: Do, tmp_path: Path) -> None:
-    first = do(humans(), Scripted()).collection
-    lines = b"".join(json.dumps(line).encode() + b"\n" for line in contents(tmp_path / "journal"))
-    others = lines.replace(b"Three large studies", b"Some other studies")
-    (tmp_path / "journal" / JOURNAL).unlink()
-    # Without checksums, as early versions wrote, and with an answer that stands twice.
-    (tmp_path / "journal" / JSONL).write_bytes(re.sub(rb', "check": "\w+"}', b"}", lines + others))
-    llm = Scripted()
-    assert do(humans(), llm).collection == first
-    assert llm.prompts == []
 
 
 def test_empty_texts_are_left_out_without_being_asked(do: Do) -> None:

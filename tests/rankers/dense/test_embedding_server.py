@@ -120,7 +120,7 @@ def test_options_of_local_models_are_refused(option: dict[str, object]) -> None:
         _ = Dense("openai:tiny", **option).encoder  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("option", [{"base_url": "http://127.0.0.1/v1"}, {"rpm": 5}, {"tpm": 5}])
+@pytest.mark.parametrize("option", [{"base_url": "http://127.0.0.1/v1"}, {"requests_per_minute": 5}])
 def test_options_of_servers_are_refused_for_local_models(option: dict[str, object]) -> None:
     with pytest.raises(UserError, match=f"dense: {next(iter(option))} is for a server's model"):
         Dense("minilm", **option)  # type: ignore[arg-type]

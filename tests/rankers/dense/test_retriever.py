@@ -215,5 +215,5 @@ def test_texts_come_with_all_their_copies(copies: list[int], chosen: set[int]) -
     some = sorted(chosen & set(text.tolist()))
     expected = sorted((row, 0.5 * t) for row, t in enumerate(text.tolist()) if t in chosen)
     scores = np.array(some, dtype=np.float32) / 2
-    found = dense._TextCopies.of(text, len(copies)).rows(np.array(some, dtype=np.int64), scores)
+    found = dense.TextCopies.of(text, len(copies)).rows(np.array(some, dtype=np.int64), scores)
     assert sorted(zip(*(side.tolist() for side in found), strict=True)) == expected

@@ -11,7 +11,7 @@ from email.message import Message
 import pytest
 
 from ranktilt import UserError
-from ranktilt.rankers.engines.client import CallLimits, EngineReply, ask_engine, error_summary
+from ranktilt.rankers.engines.client import LONGEST_PAUSE, CallLimits, EngineReply, ask_engine, error_summary
 
 Ask = Callable[[list[int]], Sequence[str]]
 
@@ -189,7 +189,15 @@ def test_it_waits_as_long_as_the_server_asks_for(kind: type[Exception]) -> None:
     assert reply == EngineReply(0, "answer 0", repeated=1)
 
 
-@pytest.mark.parametrize("text", ["soon", "", "-5"])
+def test_pauses_double_up_to_a_limit_that_holds_for_the_server_s_wishes_too() -> None:
+    limits = CallLimits(1, 9, pause=1.0)
+    for calls, pause in ((1, 1.0), (2, 2.0), (4, 8.0), (40, LONGEST_PAUSE)):
+        assert 0.5 * pause <= limits.wait(calls, ValueError()) <= 1.5 * pause, "give or take half"
+    assert limits.wait(1, Busy("300")) == LONGEST_PAUSE
+    assert limits.wait(9, Busy("0.25")) == 0.25
+
+
+@pytest.mark.parametrize("text", ["soon", "", "-5", "nan", "Wed, 21 Oct 2015 07:28:00 GMT"])
 def test_a_strange_header_does_no_harm(text: str) -> None:
     def ask(part: list[int]) -> list[str]:
         raise Busy(text)

@@ -18,73 +18,53 @@ from ranktilt.rankers.llm.answers import (
     read_yes_no,
 )
 
-
-@pytest.mark.parametrize(
-    ("answer", "kind", "order"),
-    [
-        ("[3] > [1] > [2]", OK, (2, 0, 1)),
-        (" [3]>[1] >\n[2]. ", OK, (2, 0, 1)),
-        ("3 > 1 > 2", OK, (2, 0, 1)),
-        ('{"ranking": [3, 1, 2]}', OK, (2, 0, 1)),
-        ("[3, 1, 2]", OK, (2, 0, 1)),
-        ("Here is the ranking: [3] > [1] > [2]", REPAIRED, (2, 0, 1)),
-        ("1. [3] > [1] > [2]", REPAIRED, (2, 0, 1)),
-        ("```\n[3] > [1] > [2]\n```", REPAIRED, (2, 0, 1)),
-        ("[3], [1], [2]", REPAIRED, (2, 0, 1)),
-        ("1. [3]\n2. [1]\n3. [2]", REPAIRED, (2, 0, 1)),
-        ("[3] > [1] > [2] > [4]", REPAIRED, (2, 0, 1)),
-        ("[3] > [0] > [1] > [2]", REPAIRED, (2, 0, 1)),
-        ("3] > [1] > [2]", REPAIRED, (2, 0, 1)),
-        ("1. [3] > 2. [1] > 3. [2]", REPAIRED, (2, 0, 1)),
-        ("1. [3] 2. [1] 3. [2]", REPAIRED, (2, 0, 1)),
-        ("1000 > [3] > [1] > [2]", REPAIRED, (2, 0, 1)),
-        ("3 > [1] > [3] > [2]", REPEATED, (2, 0, 1)),
-        ("1. [1] > [2] 2. [1] > [3]", OFF_FORMAT, ()),
-        ("[3] > [1]", MISSING, (2, 0)),
-        ("[3]", MISSING, (2,)),
-        ("[3] [1] [2]", REPAIRED, (2, 0, 1)),
-        ("3] [1]\n[2], [3].", REPEATED, (2, 0, 1)),
-        ("See [3] [1] [2]", OFF_FORMAT, ()),
-        ("[3] > [9] > [8]", MISSING, (2,)),
-        ("[3] > [1] > [3] > [2]", REPEATED, (2, 0, 1)),
-        ("[3] > [3] > [3]", REPEATED, (2,)),
-        ("[1, 1, 2]", REPEATED, (0, 1)),
-        ("3 passages have been provided.", OFF_FORMAT, ()),
-        ("20", OFF_FORMAT, ()),
-        ("", OFF_FORMAT, ()),
-        ("[7] > [8] > [9]", OFF_FORMAT, ()),
-        ("e.g. [2] > [1]. The ranking: [3] > [1] > [2]", OFF_FORMAT, ()),
-        ("[3] is better than [1], which beats [2].", OFF_FORMAT, ()),
-        ('{"ranking": [3, 1], "other": [2]}', OFF_FORMAT, ()),
-        ("[true, false]", OFF_FORMAT, ()),
-        ("v1.2 > v1.1", OFF_FORMAT, ()),
-        ("I'm sorry, but I cannot rank these passages.", REFUSED, ()),
-        ("I cannot rank medical texts.", REFUSED, ()),
-    ],
-)
-def test_rankings_are_told_from_other_answers(answer: str, kind: str, order: tuple[int, ...]) -> None:
-    assert read_ranking(answer, 3) == Reading(kind, order)
+RANKINGS: dict[str, dict[str, tuple[int, ...]]] = {
+    OK: dict.fromkeys(
+        ("[3] > [1] > [2]", " [3]>[1] >\n[2]. ", "3 > 1 > 2", '{"ranking": [3, 1, 2]}', "[3, 1, 2]"), (2, 0, 1)
+    ),
+    REPAIRED: dict.fromkeys(
+        (
+            "Here is the ranking: [3] > [1] > [2]", "```\n[3] > [1] > [2]\n```", "[3], [1], [2]", "[3] [1] [2]",
+            "1. [3]\n2. [1]\n3. [2]", "1. [3] > 2. [1] > 3. [2]", "3] > [1] > [2]", "[3] > [1] > [2] > [4]",
+            "1000 > [3] > [1] > [2]",
+        ),
+        (2, 0, 1),
+    ),
+    MISSING: {"[3] > [1]": (2, 0), "[3]": (2,), "[3] > [9] > [8]": (2,)},
+    REPEATED: {
+        "3 > [1] > [3] > [2]": (2, 0, 1), "3] [1]\n[2], [3].": (2, 0, 1), "[3] > [3] > [3]": (2,), "[1, 1, 2]": (0, 1)
+    },
+    OFF_FORMAT: dict.fromkeys(
+        (
+            "3 passages have been provided.", "20", "", "[7] > [8] > [9]", "See [3] [1] [2]", "[true, false]",
+            "1. [1] > [2] 2. [1] > [3]", "e.g. [2] > [1]. The ranking: [3] > [1] > [2]", "v1.2 > v1.1",
+            "[3] is better than [1], which beats [2].", '{"ranking": [3, 1], "other": [2]}',
+        ),
+        (),
+    ),
+    REFUSED: dict.fromkeys(("I'm sorry, but I cannot rank these passages.", "I cannot rank medical texts."), ()),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind", "order"),
-    [
-        ("[2]", OK, (1,)),
-        ("2", OK, (1,)),
-        ("Passage 2.", OK, (1,)),
-        ("[2] > [1]", OK, (1, 0)),
-        ('{"choice": 2}', OK, (1,)),
-        ("The most relevant is passage 2, by far.", REPAIRED, (1,)),
-        ("The answer is [2]. I am sure that [2] is best", REPAIRED, (1,)),
-        ("[2] rather than [1]", OFF_FORMAT, ()),
-        ("Both are relevant.", OFF_FORMAT, ()),
-        ("[9]", OFF_FORMAT, ()),
-        ("2 of them", OFF_FORMAT, ()),
-        ("I won't choose between them", REFUSED, ()),
-    ],
-)
-def test_choices_are_told_from_other_answers(answer: str, kind: str, order: tuple[int, ...]) -> None:
-    assert read_choice(answer, 3) == Reading(kind, order)
+@pytest.mark.parametrize("kind", RANKINGS)
+def test_rankings_are_told_from_other_answers(kind: str) -> None:
+    for answer, order in RANKINGS[kind].items():
+        assert read_ranking(answer, 3) == Reading(kind, order), answer
+
+
+CHOICES = {
+    OK: ("[2]", "2", "Passage 2.", '{"choice": 2}'),
+    REPAIRED: ("The most relevant is passage 2, by far.", "The answer is [2]. I am sure that [2] is best"),
+    OFF_FORMAT: ("[2] rather than [1]", "Both are relevant.", "[9]", "2 of them"),
+    REFUSED: ("I won't choose between them",),
+}
+
+
+@pytest.mark.parametrize("kind", CHOICES)
+def test_choices_are_told_from_other_answers(kind: str) -> None:
+    for answer in CHOICES[kind]:
+        assert read_choice(answer, 3) == Reading(kind, (1,) if kind in (OK, REPAIRED) else ()), answer
+    assert read_choice("[2] > [1]", 3) == Reading(OK, (1, 0))
 
 
 @pytest.mark.parametrize(
@@ -101,26 +81,20 @@ def test_published_code_takes_any_number_for_a_ranking(answer: str, order: tuple
     assert published_ranking(answer, 3) == order
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind", "score"),
-    [
-        ("Yes", OK, 1.25),
-        (" yes.", OK, 1.25),
-        ("NO\n", OK, 0.75),
-        ("Yes, the passage says so; no other does.", REPAIRED, 1.25),
-        ("No\n\nIt does not.", REPAIRED, 0.75),
-        ("No idea", OFF_FORMAT, None),
-        ("Yes and no", OFF_FORMAT, None),
-        ("Yesterday", OFF_FORMAT, None),
-        ("**Yes**", OFF_FORMAT, None),
-        ("\nYes", OFF_FORMAT, None),
-        ("The answer is yes", OFF_FORMAT, None),
-        ("", OFF_FORMAT, None),
-        ("I cannot judge medical texts.", REFUSED, None),
-    ],
-)
-def test_yes_and_no_are_told_from_other_answers(answer: str, kind: str, score: float | None) -> None:
-    assert read_yes_no(answer, math.log(0.25)) == Reading(kind, () if score is None else (0,), score)
+YES_NO = {
+    (OK, 1.25): ("Yes", " yes."),
+    (OK, 0.75): ("NO\n",),
+    (REPAIRED, 1.25): ("Yes, the passage says so; no other does.",),
+    (REPAIRED, 0.75): ("No\n\nIt does not.",),
+    (OFF_FORMAT, None): ("No idea", "Yes and no", "Yesterday", "**Yes**", "\nYes", "The answer is yes", ""),
+    (REFUSED, None): ("I cannot judge medical texts.",),
+}
+
+
+@pytest.mark.parametrize(("kind", "score"), YES_NO)
+def test_yes_and_no_are_told_from_other_answers(kind: str, score: float | None) -> None:
+    for answer in YES_NO[kind, score]:
+        assert read_yes_no(answer, math.log(0.25)) == Reading(kind, () if score is None else (0,), score), answer
 
 
 def test_a_long_answer_is_read_to_its_limit_in_a_moment() -> None:

@@ -18,7 +18,7 @@ from tests.rankers.llm.test_rankers import worths
 from tests.rankers.llm.test_structured import Plain
 
 EXACT = (
-    "listwise(window=6,step=2)", "listwise(window=6,step=5,legacy=true)", "listwise(window=6,step=2,structured=json)",
+    "listwise(window=6,step=2)", "listwise(window=6,step=5)", "listwise(window=6,step=2,structured=json)",
     "pairwise(method=allpairs)", "pointwise(method=yes-no)",
 )  # fmt: skip
 OPEN = (

@@ -40,13 +40,11 @@ class Counter(PairScorer):
     def special_token_count(self) -> int:
         return Tokens(self.folder, None).special_tokens_of_pair
 
-    def template(self, tokenizer: Any) -> Any:
+    @property
+    def module(self) -> Any:
         raise NotImplementedError
 
-    def load(self) -> Any:
-        raise NotImplementedError
-
-    def call(self, model: Any, features: Any) -> Any:
+    def read(self, queries: list[str], documents: list[str]) -> Any:
         raise NotImplementedError
 
 

@@ -11,8 +11,7 @@ import pytest
 from ranktilt import Collection, Run, UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.inventory import cache_contents
-from ranktilt.models.token_counts import NO_LIMIT
-from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, Head, pair_limit, read_head
+from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, Head, read_head
 from tests.rankers.tiny import tiny_model, write_json
 from tests.rankers.tiny_rerankers import change, tiny_classifier
 from tests.refusals import refused
@@ -141,15 +140,17 @@ def test_bfloat16_differs_little_and_makes_no_ties(one: Path) -> None:
         MemoryLimits(texts_per_write=512, texts_per_batch=256),
     ],
 )
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_neither_sizes_of_chunks_nor_what_was_kept_changes_a_bit(
-    one: Path, sizes: MemoryLimits, precision: str, tmp_path: Path
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
+def test_sizes_of_batches_and_what_was_kept_change_a_score_within_the_stated_tolerance(
+    one: Path, sizes: MemoryLimits, tolerance: float, precision: str, tmp_path: Path
 ) -> None:
     ranker = CrossEncoder(str(one), precision=precision)
     expected = scores(ranker)
     with limited(replace(sizes, cache=tmp_path)):
-        assert scores(ranker, QUERIES[:1], DOCUMENTS[2:3]).tobytes() == expected[:1, 2:3].tobytes()
-        assert scores(ranker).tobytes() == expected.tobytes()
+        first = scores(ranker, QUERIES[:1], DOCUMENTS[2:3])
+        found = scores(ranker)
+    assert found[:1, 2:3].tobytes() == first.tobytes()
+    assert found == pytest.approx(expected, abs=tolerance)
 
 
 @pytest.mark.neural
@@ -185,7 +186,7 @@ def test_more_tokens_than_positions_are_one_clear_line(tmp_path: Path) -> None:
     folder = tiny_classifier(tmp_path)
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": 80})
     write_json(folder / "modules.json", [{"type": "sentence_transformers.base.modules.transformer.Transformer"}])
-    with pytest.raises(UserError, match=rf"^{folder}: cannot score pairs of 80 tokens: "):
+    with pytest.raises(UserError, match=rf"^{folder}: cannot score pairs: "):
         scores(exact(folder), ["a"], ["a " * 200])
 
 
@@ -245,7 +246,7 @@ def test_a_damaged_file_is_one_clear_line(tmp_path: Path, broken: str, says: str
 def test_a_device_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     folder = tiny_classifier(tmp_path, seed=9)
     with pytest.raises(
-        UserError, match=rf"^{folder}: cannot be loaded as a model for cross-encoder on device 'tpu9': "
+        UserError, match=rf"^{folder}: cannot be loaded as a sentence-transformers model on device 'tpu9': "
     ):
         scores(exact(folder, device="tpu9"))
 
@@ -290,25 +291,3 @@ def test_labels_say_what_is_relevant(tmp_path: Path, config: dict[str, Any], exp
 def test_labels_that_say_nothing_of_relevance_are_refused(tmp_path: Path, config: dict[str, Any], message: str) -> None:
     with refused(f"{tmp_path}: {message}"):
         read_head(tmp_path, config, "cross-encoder")
-
-
-@pytest.mark.parametrize(
-    ("config", "tokenizer", "saved", "expected"),
-    [
-        ({"max_position_embeddings": 512}, {"model_max_length": 128}, None, 128),
-        ({"max_position_embeddings": 512}, {"model_max_length": 10**30}, None, 512),
-        ({"max_position_embeddings": 512}, {}, {"max_seq_length": 256}, 256),
-        ({"max_position_embeddings": 512}, {}, {"processor_kwargs": {"model_max_length": 64}}, 64),
-        ({"max_position_embeddings": 514, "model_type": "roberta", "pad_token_id": 1}, {}, None, 512),
-        ({}, {}, None, NO_LIMIT),
-    ],
-)
-def test_the_limit_is_the_lowest_that_the_folder_names(
-    tmp_path: Path, config: dict[str, Any], tokenizer: dict[str, Any], saved: dict[str, Any] | None, expected: int
-) -> None:
-    write_json(tmp_path / "tokenizer_config.json", tokenizer)
-    if saved is not None:
-        write_json(tmp_path / "sentence_bert_config.json", saved)
-        assert pair_limit(tmp_path, config) == config["max_position_embeddings"]
-        write_json(tmp_path / "modules.json", [{"type": "sentence_transformers.base.modules.transformer.Transformer"}])
-    assert pair_limit(tmp_path, config) == expected

@@ -1,23 +1,18 @@
-"""The instrument is tested before its readings: null, antisymmetry, known tilt, coverage (MEASURES, sec. 7)."""
+"""The instrument is tested before its readings: null, antisymmetry, known tilt, sides by chance."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, is_dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy import stats
 
 from ranktilt._version import __version__
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
-from ranktilt.auditing.calibration.counter import RISK, STEPS, ComparisonCounter, Vectors
-from ranktilt.auditing.calibration.result import SIMULATED, VERDICT, Calibration, Check, CheckOutcome, Verdict
-from ranktilt.auditing.calibration.simulation import coverage, population
+from ranktilt.auditing.calibration.counter import STEPS, ComparisonCounter, Vectors
+from ranktilt.auditing.calibration.result import VERDICT, Calibration, Check, CheckOutcome
 from ranktilt.auditing.calibration.synthetic_twins import (
     LABEL,
     SCHEMES,
@@ -33,27 +28,17 @@ from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, refuse_twice, shorten
-from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.progress import listening, report
 from ranktilt.rankers.base import Ranker, stages_of
 from ranktilt.run import Run
 
-Floats = npt.NDArray[np.float64]
-
 DEPTHS = (1, 2, 3, 7, 10, 33, 100, 333, 1000)
 """The odd ones cut between two copies."""
 SAMPLE = 500
-DRAWS = 500
 LABELLINGS = 25
-QUERIES = 50
-POPULATION = 4_000
-CHUNKS = (MemoryLimits(1, 1, 1), MemoryLimits(1 << 26, 7, 3), MemoryLimits(1 << 28, 16, 5), MemoryLimits())
-RANGE = (0.93, 0.97)
 _CUT = 10
-_SMALL = 24
 _DEPTH = 100
-_FEWEST_DRAWS = 100
 _FEWEST_LABELLINGS = 20
 
 
@@ -64,7 +49,6 @@ def calibrate(
     *,
     depths: Iterable[int] = DEPTHS,
     sample: int = SAMPLE,
-    draws: int = DRAWS,
     labellings: int = LABELLINGS,
     seed: int = 0,
 ) -> Calibration:
@@ -72,16 +56,17 @@ def calibrate(
 
     Null: beside every document of the first source stands a copy, byte for byte, with the same judgments; whatever
     documents are called (six schemes) and wherever the ranking ends, every estimand, and both ends of its interval,
-    must be exactly 0, and the verdict must favour nobody. Rankers that encode text must keep to it in chunks of
-    every size. Antisymmetry: the two sources swap their names, and everything must be negated exactly. Known tilt:
-    δ is added to the first source's scores, and every estimand must rise with it; over the whole ranking, and with
-    a cut at 10 of scores made distinct (a cut through a tie at a measure's own cutoff keeps whichever its hash
-    chooses). The scores are those of the documents that a ranker retrieves at full depth: what a lexical ranker
-    does not find stays unfound. The score gap is descriptive and exempt. Random labels: every document draws one of
-    two labels, and each estimand, as if it were the only question (Relative Δ on the first measure), may name a side
-    in 5 % of such draws, give or take what chance does to so few of them. Random sources: the same where a coin
-    decides for each origin whether its two texts exchange their sources. Coverage: intervals over simulated
-    collections of 50 queries must hold the true value about as often as they claim.
+    must be exactly 0, and the verdict must favour nobody. Antisymmetry: the two sources swap their names, and
+    everything must be negated exactly. Known tilt: δ is added to the first source's scores, and every estimand must
+    rise with it; over the whole ranking, and with a cut at 10 of scores made distinct (a cut through a tie at a
+    measure's own cutoff keeps whichever its hash chooses). The scores are those of the documents that a ranker
+    retrieves at full depth: what a lexical ranker does not find stays unfound. The score gap is descriptive and exempt.
+    Random labels: every document draws one of two labels, and each estimand, as if it were the only question (Relative
+    Δ on the first measure), may name a side in 5 % of such draws, give or take what chance does to so few of them.
+    Random sources: the same where a coin decides for each origin whether its two texts exchange their sources.
+
+    How often intervals hold a true value is counted over simulated collections, whatever the ranker:
+    ``benchmarks/intervals.py``.
 
     Parameters
     ----------
@@ -97,8 +82,6 @@ def calibrate(
         Depths of the rankings and of the page of ΔNDSR.
     sample : int, optional
         Most pairs of documents; at most half as many queries.
-    draws : int, optional
-        Simulated collections.
     labellings : int, optional
         Draws of random labels, and of random sources.
     seed : int, optional
@@ -117,7 +100,7 @@ def calibrate(
     rankers = [rankers] if isinstance(rankers, Ranker | str) else list(rankers)
     depths = sorted(set(depths))
     _check(collection, rankers)
-    _check_numbers(depths, sample, draws, labellings)
+    _check_numbers(depths, sample, labellings)
     judged = collection.qrels.height > 0
     given = (DEFAULT_MEASURES if judged else ()) if measures is None else measures
     asked = [estimand(one) for one in ([given] if isinstance(given, str | Estimand) else given)]
@@ -127,13 +110,12 @@ def calibrate(
     kept = sampled(collection, pairs=sample, queries=max(sample // 2, 1), seed=seed)
     how = _Checks(kept, read, depths, others=others, labellings=labellings, seed=seed)
     rows = [row for ranker in rankers for row in how.rows(ranker)]
-    rows += _coverage(read, others, draws, seed)
     spec = {
         "collection": {k: v for k, v in collection.spec.items() if k != "files"},
         "sources": kept.sources, "documents": kept.docs.height, "queries": kept.judged.height,
         "rankers": [repr(r) for r in rankers], "measures": [repr(m) for m in (*read, *others)],
         "schemes": [s.name for s in SCHEMES], "depths": depths, "tilts": STEPS, "sample": sample,
-        "draws": draws, "draw_queries": QUERIES, "labellings": labellings, "seed": seed, "ranktilt": __version__,
+        "labellings": labellings, "seed": seed, "ranktilt": __version__,
     }  # fmt: skip
     return Calibration(tuple(rows), spec, tuple(_notes(collection, kept)))
 
@@ -160,13 +142,11 @@ def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
         raise UserError("nothing to calibrate on: the collection has no documents or no queries")
 
 
-def _check_numbers(depths: Sequence[int], sample: int, draws: int, labellings: int) -> None:
+def _check_numbers(depths: Sequence[int], sample: int, labellings: int) -> None:
     if not depths or depths[0] < 1:
         raise UserError(f"expected depths of at least 1, got {', '.join(map(str, depths)) or 'none'}")
     if sample < 2:
         raise UserError(f"expected a sample of at least 2 pairs, got {sample}")
-    if draws < _FEWEST_DRAWS:
-        raise UserError(f"expected at least {_FEWEST_DRAWS} draws, got {draws}: fewer say nothing about 95 %")
     if labellings < _FEWEST_LABELLINGS:
         raise UserError(
             f"expected at least {_FEWEST_LABELLINGS} labellings, got {labellings}: fewer say nothing about 5 %"
@@ -202,10 +182,8 @@ class _Checks:
         self.copies = [with_synthetic_twins(collection, scheme, seed=seed) for scheme in SCHEMES]
 
     def rows(self, ranker: Ranker) -> Iterator[CheckOutcome]:
-        """Every check that needs a ranker."""
+        """Every check of a ranker."""
         yield from self._null(ranker)
-        if any(hasattr(stage, "tokens") for stage in stages_of(ranker)):
-            yield from self._chunk_sizes(ranker)
         yield from self._antisymmetry(ranker)
         yield from self._known_tilt(ranker)
         for check in _BY_CHANCE:
@@ -233,19 +211,6 @@ class _Checks:
                 counter.add(name, good, one.value - level, f"{where}: {_said(one)}")
         favours = found.verdict(run.name).side
         counter.add(VERDICT, favours is None, 0.0, f"{where}: favours {favours}")
-
-    def _chunk_sizes(self, ranker: Ranker) -> Iterator[CheckOutcome]:
-        counter = ComparisonCounter("chunk sizes", repr(ranker))
-        small = sampled(self.collection, pairs=_SMALL, queries=_SMALL, seed=self.seed)
-        copies = with_synthetic_twins(small, SCHEMES[-1], seed=self.seed)
-        steps = _Steps(f"{ranker!r}: chunk sizes", len(CHUNKS))
-        for sizes in CHUNKS:
-            with steps, tempfile.TemporaryDirectory() as folder, limited(replace(sizes, cache=Path(folder))):
-                for depth, variant in _variants(ranker, (3, 2 * _SMALL)):
-                    texts = sizes.texts_per_batch or "usual"
-                    where = f"memory {sizes.memory or 'usual'}, texts {texts}, depth {depth or 'its own'}"
-                    self._level(counter, copies, variant.rank(copies), DEPTH, where)
-        yield from counter.rows()
 
     def _antisymmetry(self, ranker: Ranker) -> Iterator[CheckOutcome]:
         counter = ComparisonCounter("antisymmetry", repr(ranker))
@@ -345,24 +310,6 @@ _BY_CHANCE: dict[Check, tuple[Callable[[Collection, Sequence[int]], Collection],
     "random labels": (with_random_labels, LABEL, 6),
     "random sources": (with_random_sources, "source", 8),
 }
-
-
-def _coverage(measures: Sequence[Measure], others: Sequence[Estimand], draws: int, seed: int) -> list[CheckOutcome]:
-    """Coverage in a reduced form; the limits fail a right instrument in fewer than one of 1,000 calibrations."""
-    whole = population(POPULATION, measures=measures, more=others, seed=seed)
-    found = coverage(whole, QUERIES, draws=draws, resamples=1_000, seed=seed)
-    tail = RISK / len(found) / 2
-    low, high = int(stats.binom.ppf(tail, draws, RANGE[0])), int(stats.binom.isf(tail, draws, RANGE[1]))
-    limits = f"{100 * low / draws:.1f}–{100 * high / draws:.1f} %"
-    rows = []
-    for one in found:
-        verdict: Verdict = "untested" if np.isnan(one.truth) else "ok" if low <= one.held <= high else "failed"
-        measured = "undefined" if np.isnan(one.truth) else f"{100 * one.share:.1f} %"
-        missed = draws - one.held
-        details = f"true value {one.truth:+.4g}: {one.below} intervals below it, {missed - one.below} above"
-        name = _plain(one.estimand)
-        rows.append(CheckOutcome("coverage", SIMULATED, name, limits, measured, verdict, draws, missed, details))
-    return rows
 
 
 def _readings(found: Audit) -> dict[str, Effect]:

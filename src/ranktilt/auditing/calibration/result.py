@@ -9,30 +9,25 @@ from typing import Any, Literal
 from ranktilt.errors import counted
 from ranktilt.io.artifact import Result
 
-Check = Literal["null", "chunk sizes", "antisymmetry", "known tilt", "random labels", "random sources", "coverage"]
+Check = Literal["null", "antisymmetry", "known tilt", "random labels", "random sources"]
 Verdict = Literal["ok", "failed", "untested"]
 
-SIMULATED = "simulated rankings"
 VERDICT = "the verdict"
 MEANINGS: dict[Check, str] = {
     "null": "the second source is a byte-identical copy of the first; everything must be level, to the last bit",
-    "chunk sizes": "the null once more, encoded and searched in pieces of several sizes",
     "antisymmetry": "the two sources swap their names; everything must turn its sign, to the last bit",
     "known tilt": "δ is added to the first side's scores before the cut",
     "random labels": "every document draws one of two labels, whatever its origin; by chance alone a verdict's rule "
     "(p < .05 and the interval excludes the level) may name a side in 5 % of draws",
     "random sources": "a coin decides for each origin whether its two texts exchange their sources; by chance alone a "
     "verdict's rule (p < .05 and the interval excludes the level) may name a side in 5 % of draws",
-    "coverage": "95 % intervals over simulated collections with a known true value",
 }
 EXPECTED: dict[Check, str] = {
     "null": "exactly 0",
-    "chunk sizes": "exactly 0",
     "antisymmetry": "negated",
     "known tilt": "rises with δ",
     "random labels": "a side in ≤ 5 %",
     "random sources": "a side in ≤ 5 %",
-    "coverage": "",
 }
 
 
@@ -42,7 +37,7 @@ class CheckOutcome:
 
     check: Check
     ranker: str
-    """Its text; ``simulated rankings`` for coverage, which needs none."""
+    """Its text."""
     estimand: str
     expected: str
     measured: str
@@ -63,7 +58,7 @@ class Calibration(Result, format="ranktilt-calibration", version=1, noun="a cali
     Parameters
     ----------
     rows : tuple of CheckOutcome
-        Ranker by ranker, and coverage last.
+        Ranker by ranker.
     spec : mapping
         How it was made: collection, sample, id schemes, depths, tilts, draws, seed, versions.
     notes : tuple of str
@@ -87,7 +82,7 @@ class Calibration(Result, format="ranktilt-calibration", version=1, noun="a cali
     @property
     def rankers(self) -> tuple[str, ...]:
         """Texts of the rankers, in order."""
-        return tuple(dict.fromkeys(row.ranker for row in self.rows if row.ranker != SIMULATED))
+        return tuple(dict.fromkeys(row.ranker for row in self.rows))
 
     @property
     def sentence(self) -> str:

@@ -25,8 +25,8 @@ from ranktilt.io.files import sha256
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.rankers.llm.answers import KINDS
 from ranktilt.rankers.llm.log import LoggedCall, read_log
-from ranktilt.rankers.llm.rebuilt import Rebuilt, rebuild
-from ranktilt.rankers.llm.shown import CandidateTexts
+from ranktilt.rankers.llm.prompt_matching import CandidateTexts
+from ranktilt.rankers.llm.published_run import ReplayedRankings, replay_calls
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 
@@ -41,7 +41,7 @@ class LogRuns:
     file: str
     cut: bool
     calls: Sequence[LoggedCall]
-    rebuilt: Rebuilt
+    rankings: ReplayedRankings
     runs: Mapping[str, Run] = field(default_factory=dict)
     """The input order, the model on it, the published one, and the strict one."""
 
@@ -74,18 +74,18 @@ def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: 
     """
     found = read_log(Path(log))
     lists = _candidates(candidates, collection)
-    rebuilt = rebuild(found.calls, lists, seed=seed)
-    if not rebuilt.called:
-        call, calls = rebuilt.unmatched[0], counted(len(found.calls), "call", "calls")
+    rankings = replay_calls(found.calls, lists, seed=seed)
+    if not rankings.called:
+        call, calls = rankings.unmatched[0], counted(len(found.calls), "call", "calls")
         hint = "" if any(lists.texts) or found.calls[0].ids else "; prompts are matched by texts: name a collection"
-        none = "no query is whole" if rebuilt.answers else f"none of its {calls} fits the candidates"
+        none = "no query is whole" if rankings.answers else f"none of its {calls} fits the candidates"
         raise DataError(log, f"{none}: call {call.call} {call.reason}{hint}")
     orders = {
-        INPUT: [list(range(len(docs))) for docs in lists.docs], MODEL: rebuilt.model, PUBLISHED: rebuilt.published,
-        STRICT: rebuilt.strict,
+        INPUT: [list(range(len(docs))) for docs in lists.docs], MODEL: rankings.model, PUBLISHED: rankings.published,
+        STRICT: rankings.strict,
     }  # fmt: skip
-    runs = {name: _run(name, lists, order, rebuilt.called, str(log)) for name, order in orders.items()}
-    return LogRuns(str(log), found.cut, found.calls, rebuilt, runs)
+    runs = {name: _run(name, lists, order, rankings.called, str(log)) for name, order in orders.items()}
+    return LogRuns(str(log), found.cut, found.calls, rankings, runs)
 
 
 def replay_log(
@@ -144,8 +144,8 @@ def replay_log(
     }  # fmt: skip
     groups = dict.fromkeys((c.a, c.b) for c in changes if (c.a, c.b) != (ALL, ALL))
     return ReplayedLog(
-        spec, tuple(found.rebuilt.answers), tuple(found.rebuilt.unmatched), tuple(_examples(found)),
-        len(found.rebuilt.called), tuple(repr(one) for one in asked), tuple(groups), corrected(changes, correction),
+        spec, tuple(found.rankings.answers), tuple(found.rankings.unmatched), tuple(_examples(found)),
+        len(found.rankings.called), tuple(repr(one) for one in asked), tuple(groups), corrected(changes, correction),
         tuple(_notes(found)),
     )  # fmt: skip
 
@@ -223,25 +223,25 @@ def _changes(
 def _examples(found: LogRuns) -> Iterator[AnswerExample]:
     texts = {call.number: call.answer or "" for call in found.calls}
     for kind in KINDS:
-        said = Counter(texts[one.call] for one in found.rebuilt.answers if one.kind == kind)
+        said = Counter(texts[one.call] for one in found.rankings.answers if one.kind == kind)
         for answer, count in said.most_common(_EXAMPLES):
             yield AnswerExample(kind, answer if len(answer) <= _LONGEST else f"{answer[: _LONGEST - 1]}…", count)
 
 
 def _notes(found: LogRuns) -> Iterator[str]:
-    rebuilt = found.rebuilt
+    rankings = found.rankings
     if found.cut:
         yield "the log stops in the middle of a record, as that of a process that was killed; it is left out"
-    if rebuilt.unmatched:
-        first, names = rebuilt.unmatched[0], list(rebuilt.left_out.values())
-        calls, queries = counted(len(rebuilt.unmatched), "call", "calls"), counted(len(names), "query", "queries")
+    if rankings.unmatched:
+        first, names = rankings.unmatched[0], list(rankings.left_out.values())
+        calls, queries = counted(len(rankings.unmatched), "call", "calls"), counted(len(names), "query", "queries")
         left_out = f"; {queries} left out whole: {', '.join(names[:3])}{', …' * (len(names) > 3)}" if names else ""
         yield (
             f"warning: {calls} of {len(found.calls):,} cannot be matched, which counts as failed (first: call "
             f"{first.call} {first.reason}){left_out}"
         )
-    if rebuilt.other_order:
-        calls = counted(rebuilt.other_order, "call shows", "calls show")
+    if rankings.other_order:
+        calls = counted(rankings.other_order, "call shows", "calls show")
         yield (
             f"warning: {calls} passages in another order than the published reading of the calls before leaves them: "
             "a log that is not whole, or of another parser; the published run may differ from what was published"

@@ -12,7 +12,7 @@ from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import Pair
 from ranktilt.io.artifact import Result
 from ranktilt.rankers.llm.answers import KINDS, READABLE
-from ranktilt.rankers.llm.rebuilt import ReadAnswer, UnmatchedCall
+from ranktilt.rankers.llm.published_run import ReadAnswer, UnmatchedCall
 
 INPUT, MODEL, PUBLISHED, STRICT = "input order", "model", "published", "strict"
 PARTS = (RunPair(MODEL, INPUT), RunPair(PUBLISHED, MODEL), RunPair(PUBLISHED, INPUT), RunPair(STRICT, INPUT))

@@ -44,7 +44,6 @@ class GroupOptions(options.OptionGroup):
     ] = Unlabelled.drop
 
     def read(self) -> GroupRules:
-        """The rules that these options say."""
         from ranktilt.generation.fair_ranking import GroupRules
 
         return GroupRules(
@@ -76,7 +75,6 @@ class DrawingOptions(options.OptionGroup):
     seed: options.Seed = 0
 
     def read(self) -> ListRules:
-        """The rules that these options say."""
         from ranktilt.generation.fair_ranking import ListRules
 
         more: dict[str, Any] = {"shortage": self.shortage.value, "min_judged": self.min_judged, "seed": self.seed}

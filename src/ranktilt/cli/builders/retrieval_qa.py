@@ -40,7 +40,6 @@ class FieldOptions(options.OptionGroup):
     ] = None
 
     def read(self) -> QuestionFields:
-        """The fields that these options say."""
         from ranktilt.datasets.answered_questions import QuestionFields
 
         return QuestionFields(
@@ -78,7 +77,6 @@ class SplitOptions(options.OptionGroup):
     seed: options.Seed = 0
 
     def read(self) -> QARules:
-        """The rules that these options say."""
         from ranktilt.generation.retrieval_qa import QARules
 
         sizes = dict[str, tuple[int, int, int]]()
@@ -122,7 +120,6 @@ class FilesOptions(options.OptionGroup):
     )
 
     def read(self, seed: int) -> QAFiles:
-        """What these options ask for."""
         from ranktilt.generation.retrieval_qa_files import QAFiles
         from ranktilt.generation.triples import FORMS, TripleRules
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INCOMPLETE = 1
 """How a command ends that has to be repeated, or that made nothing."""
 _SHOWN = 3
-_SERVER = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm", "max_answer")
+_SERVER = ("base_url", "concurrency", "timeout", "retries", "requests_per_minute")
 _LOCAL = ("batch", "device")
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show documents, tokens, price and time.")]
@@ -49,27 +49,21 @@ class ModelOptions(options.OptionGroup):
     batch: Annotated[
         int | None, typer.Option("--batch", min=1, metavar="N", help="Prompts at a time of a transformers: model.")
     ] = None
-    rpm: Annotated[int | None, typer.Option("--rpm", min=1, metavar="N", help="Most requests per minute.")] = None
-    tpm: Annotated[int | None, typer.Option("--tpm", min=1, metavar="N", help="Most tokens per minute.")] = None
+    requests_per_minute: Annotated[
+        int | None, typer.Option("--requests-per-minute", min=1, metavar="N", help="Most requests per minute.")
+    ] = None
     timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds to wait for an answer.")] = (
         None
     )
     retries: Annotated[
         int | None, typer.Option("--retries", min=0, metavar="N", help="How often a failed request is sent again.")
     ] = None
-    max_answer: Annotated[
-        str | None,
-        typer.Option("--max-answer", metavar="SIZE", help="Largest answer that is read from a server (default: 1MB)."),
-    ] = None
 
     def client(self, device: str | None) -> LLM:
         """The model, ready to be asked; refuses options of the other kind of model, by the names that were typed."""
-        from ranktilt.executing.memory_limits import read_size
         from ranktilt.llm.base import llm
 
         given: dict[str, Any] = {**{name: getattr(self, name) for name in (*_SERVER, "batch")}, "device": device}
-        if self.max_answer is not None:
-            given["max_answer"] = read_size(self.max_answer, option="--max-answer", least=1000)
         for kind, strange in (("openai", _LOCAL), ("transformers", _SERVER)):
             first = next((name for name in strange if given[name] is not None), None)
             if self.llm.strip().startswith(f"{kind}:") and first is not None:
@@ -148,7 +142,7 @@ def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: M
     """Show what the rest of a plan would cost."""
     from ranktilt.generation.estimate import estimate
 
-    found = estimate(planned, llm, price=options.read_price(price), rpm=model.rpm, tpm=model.tpm)
+    found = estimate(planned, llm, price=options.read_price(price), requests_per_minute=model.requests_per_minute)
     _write_summary(found.to_dict(), json)
     if json != "-":
         width = max(len(name) for name, _ in found.lines)

@@ -37,7 +37,7 @@ class Questions(options.OptionGroup):
         typer.Option(
             "--llm",
             metavar="MODEL",
-            help='Who is asked: openai:NAME or transformers:FOLDER, such as "openai:m(rpm=60)".',
+            help='Who is asked: openai:NAME or transformers:FOLDER, such as "openai:m(requests_per_minute=60)".',
         ),
     ] = None
     pairs: Annotated[

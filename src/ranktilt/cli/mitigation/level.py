@@ -34,8 +34,6 @@ MOST = 300
 
 @dataclass(frozen=True)
 class _Corrections(options.OptionGroup):
-    """Which corrections, and how strong."""
-
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,7 +43,10 @@ class _Corrections(options.OptionGroup):
         ),
     ] = None
     strengths: Annotated[
-        str, typer.Option("--strengths", metavar="S,S,…", help="Of each method; 1 is the whole that was fitted.")
+        str,
+        typer.Option(
+            "--strengths", metavar="S,S,…", help="Correction strengths to try; 1 applies the full correction."
+        ),
     ] = "0.2,0.4,0.6,0.8,1"
     target: Annotated[
         float | None,

@@ -11,15 +11,14 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.generation.flags import check_answer
+from ranktilt.generation.batched_requests import DRAWS_APART, GenerationTask, RoundConfig, rounds
+from ranktilt.generation.checks import check_answer
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
-from ranktilt.generation.rounds import DRAWS_APART, GenerationTask, RoundConfig, rounds
 from ranktilt.generation.settings import GenerationPlan, GenerationSettings, model_name
 from ranktilt.generation.templates import answer_template
 from ranktilt.io.files import sha256
-from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM
-from ranktilt.llm.journal import journal_of
+from ranktilt.llm.journal import Journal, journal_of
 
 HUMAN = "human"
 _ANSWER_TOKENS = 200

@@ -14,8 +14,8 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.generation.flags import RewriteLimits
-from ranktilt.generation.rounds import EMPTY, FEWEST_WORDS, TOO_LONG, GenerationTask, Rejected, first_words
+from ranktilt.generation.batched_requests import EMPTY, FEWEST_WORDS, TOO_LONG, GenerationTask, Rejected, first_words
+from ranktilt.generation.checks import RewriteLimits
 from ranktilt.generation.settings import GenerationPlan, GenerationSettings, model_name
 from ranktilt.generation.templates import TITLE, PromptTemplate, template
 from ranktilt.llm.base import LLM

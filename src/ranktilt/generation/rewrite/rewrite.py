@@ -14,16 +14,15 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.datasets.mix import mix
 from ranktilt.errors import DataWarning
-from ranktilt.generation.flags import check_text, check_title
+from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, rounds
+from ranktilt.generation.checks import check_text, check_title
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
 from ranktilt.generation.manifest import earlier
 from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
-from ranktilt.generation.rounds import RoundConfig, RoundOutcome, rounds
 from ranktilt.generation.templates import TITLE, template
 from ranktilt.io.files import sha256
-from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM
-from ranktilt.llm.journal import journal_of
+from ranktilt.llm.journal import Journal, journal_of
 
 if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool

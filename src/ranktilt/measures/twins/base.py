@@ -11,46 +11,30 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.measures.base import Estimand
-from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking
 from ranktilt.statistics.two_way import Clusters
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 _CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class TwinLists:
-    """What a question about twins is given: a run, and the pairs of documents to look for in it.
-
-    Parameters
-    ----------
-    ranking : Ranking
-        The run.
-    docs : ndarray of int64, shape (n_entries,)
-        Row of each entry's document; negative for one that does not count.
-    pairs : ndarray of int64, shape (n_pairs, 2)
-        Rows of the first and of the second group's document of each pair.
-    relevant : tuple of ndarray of int64, each of shape (n_judgments,)
-        Query and row of every relevant document, retrieved or not. A pair is relevant if either side is, so it stays
-        so when one of its documents drops out of the run.
-    wanted : tuple of ndarray of int64, each of shape (n_wanted,), optional
-        Query and pair of every relevant pair, retrieved or not; None where nothing is judged.
-    scored : bool, optional
-        Whether scores say more than the order.
-    """
+    """What a question about twins is given: a run, and the pairs of documents to look for in it."""
 
     ranking: Ranking
     docs: Ints
+    """Row of each entry's document; negative for one that does not count."""
     pairs: Ints
+    """Rows of the first and of the second group's document of each pair: (n_pairs, 2)."""
     relevant: tuple[Ints, Ints]
+    """Query and row of every relevant document, retrieved or not. A pair is relevant if either side is."""
     wanted: tuple[Ints, Ints] | None = None
+    """Query and pair of every relevant pair, retrieved or not; None where nothing is judged."""
     scored: bool = True
+    """Whether scores say more than the order."""
 
     @property
     def queries(self) -> int:
-        """How many there are."""
         return len(self.ranking.offsets) - 1
 
     @cached_property

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.answered import Answered
+from ranktilt.measures.ranking import Ints
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
-
-Ints = npt.NDArray[np.int64]
 
 
 class PairCounts(NamedTuple):
@@ -47,15 +45,7 @@ def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
 class HeadToHeadTwins(TwinEstimand):
     """Share of twins that the first group wins minus the share that it loses, in [−1, 1]; printed in percent.
 
-    Counted over (query, pair) with at least one side retrieved; an unretrieved twin stands below every retrieved
-    document, equal scores are ties (MEASURES, sec. 3).
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Not used: whole lists are compared.
-    pairs : {"all", "relevant", "other"}, optional
-        Which pairs: those of which a side is relevant to the query, the others, or both kinds.
+    Over (query, pair) with at least one side retrieved; an unretrieved twin stands below every retrieved document.
     """
 
     name = "HeadToHead"

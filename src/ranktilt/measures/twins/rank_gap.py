@@ -7,30 +7,19 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.answered import Answered
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, repr=False)
 class PairRankGap(TwinEstimand):
-    """Mean of ``rank_b − rank_a`` over twins, in ranks; positive where the first group stands higher.
+    """Mean of ``rank_b − rank_a`` over twins; positive where the first group stands higher.
 
-    Over every relevant pair, retrieved or not; where nothing is judged, summed over all pairs per query. Tied documents
-    have their middle rank, a document that was not retrieved has the rank after the last of its query (MEASURES,
-    sec. 3).
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Not used: whole lists are compared.
-    pairs : {"relevant", "all"}, optional
-        The relevant pairs, or the sum over all pairs of each query.
+    Over every relevant pair, retrieved or not; where nothing is judged, summed over all pairs of a query. Tied
+    documents have their middle rank, one that was not retrieved the rank after the last of its query.
     """
 
     pairs: str = field(default="relevant", kw_only=True)

@@ -7,28 +7,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.answered import Answered
-from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.ranking import Floats, Ranking
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.statistics.two_way import Clusters
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
 class PairScoreGap(TwinEstimand):
     """Mean of ``(s_a − s_b)/sd`` over twins that are both retrieved, in standard deviations of the query's scores.
 
-    Positive where the first group scores higher; 0 where all scores of a query are equal. It only describes: it has
-    no verdict and is not corrected for (MEASURES, sec. 3).
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Not used: whole lists are compared.
+    0 where all scores of a query are equal.
     """
 
     name = "ScoreGap"

@@ -17,7 +17,7 @@ from ranktilt.io.cache import STORES, Stored, Vectors
 from ranktilt.llm.base import llm
 from ranktilt.models import catalogue
 from ranktilt.models.checkpoint import find
-from ranktilt.models.device import PRECISIONS
+from ranktilt.models.device import BACKENDS, PRECISIONS
 from ranktilt.models.encoder import POOLINGS, Encoder, encoder
 from ranktilt.models.token_counts import Tokens
 from ranktilt.rankers.base import (
@@ -25,6 +25,7 @@ from ranktilt.rankers.base import (
     Rows,
     Scores,
     installed_versions,
+    require_backend,
     require_choices,
     require_token_limit,
     reranked_run,
@@ -45,14 +46,14 @@ class Dense(TemplatedQueries, FirstStage):
 
     `model` is a local sentence-transformers folder, ``minilm`` (all-MiniLM-L6-v2), or a hub name; custom code in a
     model is never run. ``openai:MODEL`` asks an OpenAI-compatible server for its vectors, at `base_url` where that is
-    not the client's own, with at most `rpm` requests and `tpm` tokens a minute.
+    not the client's own, with at most `requests_per_minute` requests a minute.
 
     Texts are cut after `max_tokens`; by default at the model's own limit, of ``openai:MODEL`` (where a token is taken
     for four bytes) nowhere: a text that the server finds too long is an error. The similarity ``auto`` is the model's
-    own, the pooling ``auto`` the model's own way, for a
-    bare transformer the model table's, else the mean; so are the prefixes by default. ``store=float16`` halves the
-    cache and rounds the vectors. `tail` and a `k` of None (1,000 documents searched, or all candidates kept) are those
-    of a re-ranker.
+    own, the pooling ``auto`` the model's own way, for a bare transformer the model table's, else the mean; so are the
+    prefixes by default. `backend` is that of sentence-transformers: ``torch``, ``onnx`` or ``openvino``.
+    ``store=float16`` halves the cache and rounds the vectors. `tail` and a `k` of None (1,000 documents searched, or
+    all candidates kept) are those of a re-ranker.
 
     `project` names a direction, as `fit_direction` learns it, whose component is removed from the documents' vectors
     (of unit length where they are compared by cosine, to which they are not brought again), or the part of it that
@@ -68,13 +69,13 @@ class Dense(TemplatedQueries, FirstStage):
     max_tokens: int | None = field(default=None, kw_only=True)
     precision: str = field(default="float32", kw_only=True)
     device: str | None = field(default=None, kw_only=True)
+    backend: str = field(default=BACKENDS[0], kw_only=True)
     store: str = field(default="float32", kw_only=True)
     pooling: str = field(default="auto", kw_only=True)
     query_prefix: str | None = field(default=None, kw_only=True)
     document_prefix: str | None = field(default=None, kw_only=True)
     base_url: str | None = field(default=None, kw_only=True)
-    rpm: int | None = field(default=None, kw_only=True)
-    tpm: int | None = field(default=None, kw_only=True)
+    requests_per_minute: int | None = field(default=None, kw_only=True)
     project: str | None = field(default=None, kw_only=True)
     project_strength: float = field(default=1.0, kw_only=True)
     tail: str = field(default="drop", kw_only=True)
@@ -85,12 +86,13 @@ class Dense(TemplatedQueries, FirstStage):
         self.require_template()
         require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES)
         require_choices(self, pooling=POOLINGS, tail=TAIL_CHOICES)
+        require_backend(self)
         require_token_limit(self, "max_tokens")
         if not 0 <= self.project_strength <= 1:
             raise UserError(f"dense: expected project_strength between 0 and 1, got {self.project_strength:g}")
         if self.project is None and self.project_strength != 1:
             raise UserError("dense: project_strength needs a direction: project=FILE")
-        for option in () if self.model.startswith(PREFIX) else ("base_url", "rpm", "tpm"):
+        for option in () if self.model.startswith(PREFIX) else ("base_url", "requests_per_minute"):
             if getattr(self, option) is not None:
                 raise UserError(f"dense: {option} is for a server's model, such as dense:{PREFIX}MODEL({option}=…)")
 
@@ -142,6 +144,7 @@ class Dense(TemplatedQueries, FirstStage):
             max_tokens=self.max_tokens,
             precision=self.precision,
             device=self.device,
+            backend=self.backend,
             store=self.store,
             pooling=pooling,
             query_prefix=query,
@@ -149,11 +152,11 @@ class Dense(TemplatedQueries, FirstStage):
         )
 
     def _embedding_server(self) -> EmbeddingServer:
-        for name, default in (("precision", PRECISIONS[0]), ("pooling", POOLINGS[0])):
+        for name, default in (("precision", PRECISIONS[0]), ("pooling", POOLINGS[0]), ("backend", BACKENDS[0])):
             if getattr(self, name) != default:
                 raise UserError(f"dense:{self.model}: {name} is for a model on this machine; here the server decides")
         return EmbeddingServer(
-            model=llm(self.model, base_url=self.base_url, rpm=self.rpm, tpm=self.tpm),
+            model=llm(self.model, base_url=self.base_url, requests_per_minute=self.requests_per_minute),
             store=self.store,
             max_tokens=self.max_tokens,
             query_prefix=self.query_prefix or "",
@@ -172,7 +175,7 @@ class Dense(TemplatedQueries, FirstStage):
         """Yield the best documents of each query by exact search; see `FirstStage.candidates`."""
         cosine, texts = self.cosine, collection.texts(self.text)
         documents, row, queries = self._vectors(texts, collection.judged["text"])
-        copies = _TextCopies.of(row, len(documents))
+        copies = TextCopies.of(row, len(documents))
         label, k = f"{self!r}: searching", self.depth + slack
         for found, scores in search(queries, documents, k, cosine=cosine, label=label, project=self._projection()):
             yield copies.rows(found, scores)
@@ -241,7 +244,7 @@ class Dense(TemplatedQueries, FirstStage):
 
 
 @dataclass(frozen=True)
-class _TextCopies:
+class TextCopies:
     """Documents that share a text share its vector and so, to the last bit, its score."""
 
     order: Rows
@@ -249,7 +252,8 @@ class _TextCopies:
     count: Rows
 
     @classmethod
-    def of(cls, row: Rows, n_texts: int) -> _TextCopies:
+    def of(cls, row: Rows, n_texts: int) -> TextCopies:
+        """Group documents, given the text of each, by their texts."""
         count = np.bincount(row, minlength=n_texts)
         return cls(np.argsort(row, kind="stable"), np.cumsum(count) - count, count)
 

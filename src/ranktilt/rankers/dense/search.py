@@ -93,7 +93,7 @@ def search(
     if executor().workers == 1:
         yield from _ExactSearch(documents, k, cosine, label).each(ready, min(2 * k + _ROOM, n))
     else:
-        yield from _merged(_each_part(documents, ready, k, cosine=cosine, label=label), len(queries), k)
+        yield from merged(_each_part(documents, ready, k, cosine=cosine, label=label), len(queries), k)
 
 
 def _each_part(documents: Blocks, queries: Vectors, k: int, *, cosine: bool, label: str) -> Iterator[list[Found]]:
@@ -117,7 +117,7 @@ def _search_parts(
         yield [(rows + start, scores) for rows, scores in exact.each(queries, width)]
 
 
-def _merged(parts: Iterable[list[Found]], n_queries: int, k: int) -> Iterator[Found]:
+def merged(parts: Iterable[list[Found]], n_queries: int, k: int) -> Iterator[Found]:
     """Keep each query's best `k` of all parts, and all tied with the last."""
     best: list[list[Found]] = [[] for _ in range(n_queries)]
     for part in parts:

@@ -19,7 +19,7 @@ from ranktilt.llm.estimate import Rehearsal, counting
 from ranktilt.llm.journal import journal_of, journalled
 from ranktilt.llm.prompts import Slots, cut_tokens, fill, find_prompt, parse_slots
 from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
-from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates
+from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.llm.answers import REFUSED, UNANSWERED, Reading, read_choice, read_ranking, require_answers
 from ranktilt.rankers.llm.dialogue import Asker, Found, Rounds, Shown, answer_schema, request, takes_schema
 from ranktilt.rankers.llm.passages import one_line
@@ -47,7 +47,7 @@ JSON_FORMATS = {
 CHOICE_FORMAT = "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or explain."
 _SLOTS = ("query", "items", "count", "attribute")
 _MODEL_OPTIONS = (
-    "base_url", "concurrency", "timeout", "retries", "rpm", "tpm", "device", "batch", "precision", "adapter",
+    "base_url", "concurrency", "timeout", "retries", "requests_per_minute", "device", "batch", "precision", "adapter",
 )  # fmt: skip
 _TEMPLATE_TOKENS = 24
 """What a chat template adds to a prompt, about."""
@@ -87,7 +87,6 @@ class LLMRanker(Ranker):
     llm: str
     k: int | None = field(default=None, kw_only=True)
     text: str = field(default="title+text", kw_only=True)
-    tail: str = field(default="drop", kw_only=True)
     prompt: str | None = field(default=None, kw_only=True)
     attribute: str | None = field(default=None, kw_only=True)
     passage_tokens: int = field(default=300, kw_only=True)
@@ -101,8 +100,7 @@ class LLMRanker(Ranker):
     concurrency: int | None = field(default=None, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
     retries: int | None = field(default=None, kw_only=True)
-    rpm: int | None = field(default=None, kw_only=True)
-    tpm: int | None = field(default=None, kw_only=True)
+    requests_per_minute: int | None = field(default=None, kw_only=True)
     device: str | None = field(default=None, kw_only=True)
     batch: int | None = field(default=None, kw_only=True)
     precision: str | None = field(default=None, kw_only=True)
@@ -110,7 +108,7 @@ class LLMRanker(Ranker):
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
-        require_choices(self, text=TEXT_CHOICES, tail=TAIL_CHOICES, unreadable=UNREADABLE, structured=STRUCTURED)
+        require_choices(self, text=TEXT_CHOICES, unreadable=UNREADABLE, structured=STRUCTURED)
         if not 0 <= self.max_failures <= 1:
             raise UserError(f"{self.name}: expected max_failures between 0 and 1, got {self.max_failures:g}")
         if self.passage_tokens < 0:

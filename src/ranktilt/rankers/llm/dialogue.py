@@ -9,10 +9,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
-from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.estimate import Rehearsal
-from ranktilt.llm.journal import Request, journalled, request_key
+from ranktilt.llm.journal import Journal, Request, journalled, request_key
 from ranktilt.llm.responses import UnsupportedParameter
 from ranktilt.rankers.llm.answers import KINDS, READABLE, UNANSWERED, Reading
 

@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
-from ranktilt.rankers.base import require_choices
 from ranktilt.rankers.llm.answers import READABLE, Reading
 from ranktilt.rankers.llm.base import LLMRanker, Sorting, in_order
 from ranktilt.rankers.llm.dialogue import Shown
 
-AGGREGATES = ("kemeny", "borda")
 _MOST_SHUFFLES = 100
 
 
@@ -24,17 +22,15 @@ _MOST_SHUFFLES = 100
 class Listwise(LLMRanker):
     """Ranks `window` passages a prompt, from the end of the candidates to the beginning, `step` further each time.
 
-    The last window always reaches the first candidate; ``legacy=true`` ends as RankGPT's published code does, which
-    leaves the first candidates out where steps do not meet the beginning. With `shuffles`, each window is asked so many
-    times in different orders, and what the answers say together counts: the order with the fewest disagreements
-    (``kemeny``), or by mean place (``borda``).
+    The last window always reaches the first candidate. With `shuffles`, each window is asked so many times in different
+    orders, and the mean place over the answers counts (Borda's order).
 
     ``preset=wang`` stands for the setting of Wang et al.: titles, their neutral prompt, and windows of 5 by steps of 1.
 
     References
     ----------
-    Sun et al., EMNLP 2023 (sliding window); Tang et al., NAACL 2024 (permutation self-consistency);
-    Wang et al., NAACL 2024 (group fairness).
+    Sun et al., EMNLP 2023 (sliding window); Tang et al., NAACL 2024 (permutation self-consistency, there by Kemeny's
+    order); Wang et al., NAACL 2024 (group fairness).
     """
 
     name: ClassVar[str] = "listwise"
@@ -45,13 +41,10 @@ class Listwise(LLMRanker):
 
     window: int = field(default=20, kw_only=True)
     step: int = field(default=10, kw_only=True)
-    legacy: bool = field(default=False, kw_only=True)
     shuffles: int = field(default=0, kw_only=True)
-    aggregate: str = field(default="kemeny", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_choices(self, aggregate=AGGREGATES)
         if self.window < 2:
             raise UserError(f"listwise: expected a window of at least 2 passages, got {self.window}")
         if not 1 <= self.step < self.window:
@@ -68,12 +61,12 @@ class Listwise(LLMRanker):
 
     def requests(self, count: int) -> int:
         """Return how many prompts there are."""
-        return len(list(windows(count, self.window, self.step, legacy=self.legacy))) * max(self.shuffles, 1)
+        return len(list(windows(count, self.window, self.step))) * max(self.shuffles, 1)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
         """Rank window after window."""
         order = list(range(count))
-        for start, stop in windows(count, self.window, self.step, legacy=self.legacy):
+        for start, stop in windows(count, self.window, self.step):
             shown = tuple(order[start:stop])
             if self.shuffles:
                 asked = [tuple(chance.sample(shown, len(shown))) for _ in range(self.shuffles)]
@@ -97,20 +90,14 @@ class Listwise(LLMRanker):
             return self.completed(shown, Reading("", ()), chance)
         place = {passage: number for number, passage in enumerate(shown)}
         rankings = np.array([[place[passage] for passage in one] for one in said])
-        agreed = borda(rankings) if self.aggregate == "borda" else kemeny(rankings)
-        return [shown[number] for number in agreed]
+        return [shown[number] for number in borda(rankings)]
 
 
-def windows(count: int, window: int, step: int, *, legacy: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of each window, the last part of the list first; none of fewer than two candidates.
-
-    `legacy` stops where a whole window does not fit any more.
-    """
+def windows(count: int, window: int, step: int) -> Iterator[tuple[int, int]]:
+    """Yield the beginning and end of each window, the last part of the list first; none of fewer than two."""
     stop = count
     while stop > 1:
         start = stop - window
-        if start < 0 and legacy:
-            return
         yield max(start, 0), stop
         if start <= 0:
             return
@@ -121,33 +108,3 @@ def borda(rankings: npt.NDArray[np.int64]) -> list[int]:
     """Order items by their mean place in rankings, shape (n_rankings, n_items), best first; ties as in the first."""
     places = np.argsort(rankings, axis=1)
     return [int(item) for item in np.lexsort((places[0], places.mean(axis=0)))]
-
-
-def kemeny(rankings: npt.NDArray[np.int64]) -> list[int]:
-    """Return the order with the fewest disagreements between pairs of items and rankings, exactly.
-
-    Integer programming over pairs (Conitzer, Davenport & Kalagnanam, AAAI 2006); beginning with Borda's order, which
-    is kept where it is already one of the best.
-    """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    first = borda(rankings)
-    n = len(first)
-    places = np.argsort(rankings, axis=1)[:, first]
-    ahead = (places[:, :, None] < places[:, None, :]).sum(axis=0)
-    above = np.triu_indices(n, 1)
-    if n < 3 or (ahead[above] >= ahead.T[above]).all():
-        return first if n != 2 or ahead[0, 1] >= ahead[1, 0] else first[::-1]
-    number = np.zeros((n, n), dtype=np.int64)
-    number[above] = np.arange(len(above[0]))
-    i, j, k = np.array([(i, j, k) for i in range(n) for j in range(i + 1, n) for k in range(j + 1, n)]).T
-    matrix = np.zeros((len(i), len(above[0])))
-    rows = np.arange(len(i))
-    for columns, sign in ((number[i, j], 1), (number[j, k], 1), (number[i, k], -1)):
-        matrix[rows, columns] = sign
-    cost = (ahead.T - ahead)[above].astype(np.float64) - 1e-3  # of putting the first one ahead; ties stay as they are
-    found = milp(cost, integrality=1, bounds=Bounds(0, 1), constraints=LinearConstraint(matrix, 0, 1))
-    wins = np.zeros((n, n), dtype=bool)
-    wins[above] = found.x > 0.5
-    wins.T[above] = ~wins[above]
-    return [first[place] for place in np.argsort(-wins.sum(axis=1), kind="stable")]

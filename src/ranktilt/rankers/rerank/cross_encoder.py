@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ranktilt.errors import UserError, counted
-from ranktilt.models.checkpoint import load, read_json, require
-from ranktilt.models.pairs import PairTemplate, TokenLimits, pair_template
+from ranktilt.models.checkpoint import load_sentence_transformers, read_json, require
+from ranktilt.models.device import BACKENDS
+from ranktilt.models.pairs import TokenLimits, fit_texts
 from ranktilt.models.scorer import Logits, PairScorer, Scores, in_float32, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.optional import need
+from ranktilt.rankers.base import require_backend
 from ranktilt.rankers.rerank.base import ReRanker
 
 _RELEVANT = ("relevant", "positive", "true", "yes", "1")
 _ACTIVATIONS = ("Sigmoid", "Identity", "Tanh")
-_LOW_POSITIONS = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "xmod", "longformer")
-"""Architectures that count positions from behind the padding token's number."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,15 @@ class Head:
 
 @dataclass(frozen=True)
 class Classifier(PairScorer):
-    """A classifier of sequences with one or two labels."""
+    """A classifier of sequences with one or two labels, run by sentence-transformers."""
 
     head: Head = field(default=Head(1), kw_only=True)
+    backend: str = field(default=BACKENDS[0], kw_only=True)
+
+    @property
+    def cache_key(self) -> tuple[object, ...]:
+        """See `PairScorer.cache_key`; what computes too."""
+        return *super().cache_key, self.backend
 
     def relevance(self, logits: Logits) -> Scores:
         """Return the head's scores; see `PairScorer.relevance`."""
@@ -61,26 +68,27 @@ class Classifier(PairScorer):
         """Return how many special tokens a pair has; see `PairScorer.special_token_count`."""
         return Tokens(self.folder, None).special_tokens_of_pair
 
-    def template(self, tokenizer: Any) -> PairTemplate:
-        """Return the tokenizer's own template of a pair; see `PairScorer.template`."""
-        found = pair_template(tokenizer.backend_tokenizer, typed="token_type_ids" in tokenizer.model_input_names)
-        if found is None:
-            raise UserError(f"{self.folder}: its tokenizer does not put a query, as a whole, before a document")
-        return found
-
-    def load(self) -> Any:
-        """Load the classifier; see `PairScorer.load`."""
+    @cached_property
+    def module(self) -> Any:
+        """The loaded cross-encoder; see `PairScorer.module`."""
         torch = need("torch", extra="neural", for_=self.ranker)
-        kind = "AutoModelForSequenceClassification"
-        model = load(self.folder, kind, for_=self.ranker, ignore_mismatched_sizes=True)
+        where = self.device, self.backend
+        model = load_sentence_transformers(self.folder, "CrossEncoder", *where, for_=self.ranker)
+        if self.limits.pair < NO_LIMIT:
+            model.max_seq_length = self.limits.pair
         linear = [layer for layer in model.modules() if isinstance(layer, torch.nn.Linear)]
         for layer in [layer for layer in linear if layer.out_features == self.outputs][-1:]:
             in_float32(layer)
         return model
 
-    def call(self, model: Any, features: dict[str, Any]) -> Any:
-        """Return the logits of a batch; see `PairScorer.call`."""
-        return model(**features).logits
+    def read(self, queries: list[str], documents: list[str]) -> Any:
+        """Return the logits of some pairs; see `PairScorer.read`."""
+        torch = need("torch", extra="neural", for_=self.ranker)
+        sides = [queries, documents]
+        if self.limits.query is not None or self.limits.document is not None:
+            sides = fit_texts(self.module.tokenizer, sides, replace(self.limits, pair=NO_LIMIT), 0)
+        options = {"batch_size": len(queries), "activation_fn": torch.nn.Identity(), "show_progress_bar": False}
+        return self.module.predict(list(zip(*sides, strict=True)), prompt=self.prompt, **options)
 
 
 @dataclass(frozen=True)
@@ -88,23 +96,29 @@ class CrossEncoder(ReRanker):
     """Ranks by a cross-encoder of sentence-transformers, or any classifier of transformers with one or two labels.
 
     One label: the activation that the model's configuration names, the logistic function by default. Two labels: the
-    probability of the relevant one. See `ReRanker` for the options.
+    probability of the relevant one. `backend` is that of sentence-transformers. See `ReRanker` for the other options.
     """
 
     name: ClassVar[str] = "cross-encoder"
+
+    backend: str = field(default=BACKENDS[0], kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_backend(self)
 
     def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
         """Read the model's configuration; see `ReRanker.scorer_of`."""
         config = require(folder, ranker=self.name)
         _require_one_module(folder)
         head = read_head(folder, config, self.name)
-        limits = TokenLimits(query, document, pair_limit(folder, config))
-        scorer = Classifier(folder, self.name, limits, precision, self.device, outputs=head.labels, head=head)
-        return replace(scorer, prompt=_prompt(folder))
+        limits = TokenLimits(query, document, Tokens(folder, None).limit or NO_LIMIT)
+        scorer = Classifier(folder, self.name, limits, precision, self.device, head=head, backend=self.backend)
+        return replace(scorer, outputs=head.labels, prompt=_prompt(folder))
 
 
 @dataclass(frozen=True)
-class MonoBERT(ReRanker):
+class MonoBERT(CrossEncoder):
     """Ranks by the probability that a BERT with two labels gives to the relevant one (Nogueira et al., 2019).
 
     See `ReRanker` for the options.
@@ -115,14 +129,13 @@ class MonoBERT(ReRanker):
     def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
         """Read the model's configuration; see `ReRanker.scorer_of`."""
         config = require(folder, ranker=self.name)
-        head = read_head(folder, config, self.name)
-        if config.get("model_type") != "bert" or head.labels != 2:
-            got = f"{config.get('model_type')!r} with {counted(head.labels, 'label', 'labels')}"
+        labels = read_head(folder, config, self.name).labels
+        if config.get("model_type") != "bert" or labels != 2:
+            got = f"{config.get('model_type')!r} with {counted(labels, 'label', 'labels')}"
             raise UserError(
                 f"{folder}: expected a BERT with 2 labels for monobert, got {got}; cross-encoder:{folder} takes it"
             )
-        limits = TokenLimits(query, document, pair_limit(folder, config))
-        return Classifier(folder, self.name, limits, precision, self.device, outputs=2, head=head)
+        return super().scorer_of(folder, query, document, precision)
 
 
 def read_head(folder: Path, config: dict[str, Any], ranker: str) -> Head:
@@ -176,24 +189,6 @@ def _activation(folder: Path, config: dict[str, Any]) -> str:
         valid = ", ".join(f"torch.nn.{one}" for one in _ACTIVATIONS)
         raise UserError(f"{folder}: its activation {named!r} is not supported (valid: {valid})")
     return name
-
-
-def pair_limit(folder: Path, config: dict[str, Any]) -> int:
-    """Return how many tokens of a pair a classifier reads, special ones included, as sentence-transformers would.
-
-    That is the limit which its sentence-transformers configuration names, or else the lower one of its tokenizer's and
-    of its positions; `NO_LIMIT` where nothing says so.
-    """
-    saved = _saved(folder, "sentence_bert_config.json")
-    options = saved.get("processor_kwargs") or saved.get("tokenizer_args") or {}
-    named = options.get("model_max_length") or saved.get("max_seq_length")
-    if isinstance(named, int) and named > 0:
-        return named
-    positions = config.get("max_position_embeddings")
-    if isinstance(positions, int) and config.get("model_type") in _LOW_POSITIONS:
-        positions -= int(config.get("pad_token_id") or 1) + 1
-    found = (read_json(folder / "tokenizer_config.json", dict).get("model_max_length"), positions)
-    return min((int(one) for one in found if isinstance(one, int | float) and 0 < one < NO_LIMIT), default=NO_LIMIT)
 
 
 def _require_one_module(folder: Path) -> None:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ranktilt.errors import UserError
-from ranktilt.models.checkpoint import load, read_json, require
-from ranktilt.models.pairs import PairTemplate, TokenLimits
+from ranktilt.models.checkpoint import load, load_tokenizer, loading, require
+from ranktilt.models.device import torch_device
+from ranktilt.models.pairs import TokenLimits, fit_texts
 from ranktilt.models.scorer import Logits, PairScorer, Scores, in_float32, sigmoid
-from ranktilt.models.token_counts import NO_LIMIT, Tokens
+from ranktilt.models.token_counts import Tokens
 from ranktilt.optional import need
 from ranktilt.rankers.rerank.base import ReRanker
 
 PARTS = ("Query:", "Document:", "Relevant:")
 """What stands before the query, between query and document, and behind the document."""
 LIMIT = 512
+"""Tokens of a whole prompt where the tokenizer names no limit of its own."""
 _FAMILY = ("t5", "mt5", "umt5", "longt5")
 _BLANK = "▁"
-_PROBE = ("which apples", "Red apples, on old trees.")
 
 
 @dataclass(frozen=True)
@@ -48,45 +50,46 @@ class TrueFalseScorer(PairScorer):
         counts = Tokens(self.folder, None).counts(["", *PARTS], "counting tokens")
         return int((counts[1:] - counts[0]).sum() + counts[0])
 
-    def template(self, tokenizer: Any) -> PairTemplate:
-        """Return the prompt as tokens; see `PairScorer.template`."""
-        backend = tokenizer.backend_tokenizer
-        before, between, behind = (backend.encode(part, add_special_tokens=False).ids for part in PARTS)
-        end = backend.encode("").ids
-        template = PairTemplate(tuple(before), tuple(between), (*behind, *end))
-        query, document = (backend.encode(text, add_special_tokens=False).ids for text in _PROBE)
-        whole = backend.encode(f"Query: {_PROBE[0]} Document: {_PROBE[1]} Relevant:").ids
-        if template.ids(np.array(query), np.array(document)).tolist() != whole:
-            raise UserError(f"{self.folder}: its tokenizer does not divide text at blanks, as that of a T5 does")
-        return template
-
-    def load(self) -> Any:
-        """Load the model, its last layer reduced to the two answers; see `PairScorer.load`."""
+    @cached_property
+    def module(self) -> Any:
+        """The loaded model, its last layer reduced to the two answers; see `PairScorer.module`."""
         torch = need("torch", extra="neural", for_=self.ranker)
-        model = load(self.folder, "AutoModelForSeq2SeqLM", for_=self.ranker, ignore_mismatched_sizes=True)
-        answers = [self._answer(name) for name in (self.true_token, self.false_token)]
-        whole = model.get_output_embeddings()
-        two = torch.nn.Linear(whole.in_features, 2, bias=whole.bias is not None)
-        with torch.no_grad():
-            two.weight.copy_(whole.weight[answers])
-            if whole.bias is not None:
-                two.bias.copy_(whole.bias[answers])
-        model.lm_head = in_float32(two)
-        return model
+        where = f" on device {self.device!r}" if self.device else ""
+        with loading(f"{self.folder}: cannot be loaded as a model for {self.ranker}{where}", for_=self.ranker):
+            model = load(self.folder, "AutoModelForSeq2SeqLM", for_=self.ranker)
+            answers = [self._answer(name) for name in (self.true_token, self.false_token)]
+            whole = model.get_output_embeddings()
+            two = torch.nn.Linear(whole.in_features, 2, bias=whole.bias is not None)
+            with torch.no_grad():
+                two.weight.copy_(whole.weight[answers])
+                if whole.bias is not None:
+                    two.bias.copy_(whole.bias[answers])
+            model.lm_head = in_float32(two)
+            return model.to(torch_device(self.device))
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """The model's tokenizer, which is transformers' own."""
+        with loading(f"{self.folder}: its tokenizer cannot be read", for_=self.ranker):
+            return load_tokenizer(self.folder, for_=self.ranker)
 
     def _answer(self, name: str) -> int:
         """Number of an answer: the token at the start of a word, or else the token of exactly this text."""
-        backend = self._tokenizer.backend_tokenizer
+        vocabulary = self.tokenizer.get_vocab()
         for token in (_BLANK + name, name):
-            number = backend.token_to_id(token)
-            if number is not None:
-                return int(number)
+            if token in vocabulary:
+                return int(vocabulary[token])
         raise UserError(f"{self.folder}: its vocabulary has no token {_BLANK + name!r}; set true_token and false_token")
 
-    def call(self, model: Any, features: dict[str, Any]) -> Any:
-        """Return the logits of both answers; see `PairScorer.call`."""
-        first = features["input_ids"].new_full((len(features["input_ids"]), 1), self.start)
-        return model(**features, decoder_input_ids=first, use_cache=False).logits[:, 0, :]
+    def read(self, queries: list[str], documents: list[str]) -> Any:
+        """Return the logits of both answers after each prompt, of which only query and document are cut."""
+        around = sum(map(len, self.tokenizer(list(PARTS), add_special_tokens=False)["input_ids"])) + 1
+        pairs = zip(*fit_texts(self.tokenizer, (queries, documents), self.limits, around), strict=True)
+        prompts = [f"{PARTS[0]} {query} {PARTS[1]} {document} {PARTS[2]}" for query, document in pairs]
+        found = self.tokenizer(prompts, padding=True, return_tensors="pt", verbose=False).to(self.module.device)
+        inputs = {name: found[name] for name in ("input_ids", "attention_mask")}
+        first = found["input_ids"].new_full((len(prompts), 1), self.start)
+        return self.module(**inputs, decoder_input_ids=first, use_cache=False).logits[:, 0, :].float().cpu()
 
 
 @dataclass(frozen=True)
@@ -122,12 +125,6 @@ class MonoT5(ReRanker):
         start = config.get("decoder_start_token_id")
         if not isinstance(start, int):
             raise UserError(f"{folder / 'config.json'}: no decoder_start_token_id, with which the answer starts")
-        limits = TokenLimits(query, document, _limit(folder))
+        limits = TokenLimits(query, document, Tokens(folder, None).limit or LIMIT)
         scorer = TrueFalseScorer(folder, self.name, limits, precision, self.device, outputs=2, start=start)
         return replace(scorer, true_token=self.true_token, false_token=self.false_token)
-
-
-def _limit(folder: Path) -> int:
-    """Tokens of a whole prompt: the tokenizer's own limit, else 512."""
-    named = read_json(folder / "tokenizer_config.json", dict).get("model_max_length")
-    return int(named) if isinstance(named, int | float) and 0 < named < NO_LIMIT else LIMIT

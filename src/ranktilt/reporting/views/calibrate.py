@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import polars as pl
 
-from ranktilt.auditing.calibration.result import (
-    EXPECTED,
-    MEANINGS,
-    SIMULATED,
-    Calibration,
-    Check,
-    CheckOutcome,
-    Verdict,
-)
+from ranktilt.auditing.calibration.result import EXPECTED, MEANINGS, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.reporting.document import (
     ELSEWHERE,
     TERMINAL,
@@ -32,8 +23,6 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.numbers import DASH, listed_numbers
 from ranktilt.reporting.tones import Tone
 
-_CLOSE = (90.0, 99.0)
-"""Shares of intervals, in %, outside of which what is accepted as coverage of 95 % is a rough check."""
 _COLUMNS = ("check", "ranker", "estimand", "expected", "measured", "verdict", "tests", "failed", "details")
 _EMPHASIS: dict[Verdict, Emphasis] = {"ok": "", "untested": "quiet", "failed": "alarm"}
 _TONES: dict[Verdict, Tone] = {"ok": "", "untested": "", "failed": "bad"}
@@ -42,20 +31,19 @@ _ADVICE: dict[Check, str] = {
     "do not audit it before this is mended.",
     "random labels": "Labels that mean nothing are taken for a tilt too often: trust no p of this row by other columns "
     "than source.",
-    "chunk sizes": "The same text gets another score in another chunk: score each distinct text once.",
 }
 
 
 def view(calibration: Calibration) -> Document:
     """Return what is said of a calibration."""
-    grids = [_grid(calibration, ranker) for ranker in (*calibration.rankers, SIMULATED)]
+    grids = [_grid(calibration, ranker) for ranker in calibration.rankers]
     failed = (f"{row.check} of {row.ranker}, {row.estimand}: {row.details}" for row in calibration.failures)
-    said = closing(calibration)
+    said = calibration.sentence
     return Document(
         title="Calibration",
         kind="Calibration of the instrument",
         headline=said,
-        sections=printed([*filter(None, grids), _every(calibration)]),
+        sections=printed([*grids, _every(calibration)]),
         sentences=(
             Sentence(said, "good" if calibration.passed else "bad", "strong" if calibration.passed else "alarm"),
             *(Sentence(text, "bad", only=ELSEWHERE) for text in failed),
@@ -63,18 +51,6 @@ def view(calibration: Calibration) -> Document:
         legend=tuple(legend(calibration)),
         notes=calibration.notes,
         data=pl.DataFrame([asdict(row) for row in calibration.rows]).select(_COLUMNS),
-    )
-
-
-def closing(calibration: Calibration) -> str:
-    """Say the verdict on the whole, and where few simulated collections leave coverage a rough check."""
-    accepted = next((row.expected for row in calibration.rows if row.check == "coverage"), "")
-    found = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", accepted)]
-    if len(found) != 2 or (found[0] >= _CLOSE[0] and found[1] <= _CLOSE[1]):
-        return calibration.sentence
-    draws = f"{calibration.spec['draws']:,} draws" if "draws" in calibration.spec else "so few draws"
-    return (
-        f"{calibration.sentence} Of coverage this is a rough check: with {draws} {accepted} passes; --draws narrows it."
     )
 
 
@@ -88,14 +64,12 @@ def _every(calibration: Calibration) -> Table:
     return Table("Measured beside expected", columns, rows, only=ELSEWHERE)
 
 
-def _grid(calibration: Calibration, ranker: str) -> Table | None:
+def _grid(calibration: Calibration, ranker: str) -> Table:
     """For a terminal: a line an estimand, a column a check; above it what each check expects."""
     rows = [row for row in calibration.rows if row.ranker == ranker]
-    if not rows:
-        return None
     checks = list(dict.fromkeys(row.check for row in rows))
     cells = {(row.estimand, row.check): row for row in rows}
-    expected = [rows[0].expected if ranker == SIMULATED else EXPECTED[check] for check in checks]
+    expected = [EXPECTED[check] for check in checks]
     lines = [Row(tuple(Cell(text, emphasis="quiet") for text in ("expected", *expected)))]
     for name in dict.fromkeys(row.estimand for row in rows):
         lines.append(Row((Cell(name), *(_cell(cells.get((name, check))) for check in checks))))
@@ -131,7 +105,6 @@ def legend(calibration: Calibration) -> list[str]:
         "known tilt": f"in standard deviations of a query's scores: {listed_numbers(spec.get('tilts', ()))}; whole "
         "rankings with their ties, and cut at 10 with distinct scores",
         "random labels": f"{spec.get('labellings')} draws",
-        "coverage": f"{spec.get('draws')} collections of {spec.get('draw_queries')} queries",
     }
     lines = []
     for check in dict.fromkeys(row.check for row in calibration.rows):

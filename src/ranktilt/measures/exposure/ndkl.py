@@ -8,35 +8,17 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from ranktilt.measures.attention.base import GroupLists, TargetedEstimand
-from ranktilt.measures.ranking import in_block, running_rows
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from ranktilt.measures.exposure.base import GroupLists, TargetedEstimand
+from ranktilt.measures.ranking import Floats, Ints, in_block, running_rows
 
 
 @dataclass(frozen=True, repr=False)
 class NormalizedDiscountedDivergence(TargetedEstimand):
-    """Normalised discounted cumulative Kullback–Leibler divergence of a list's prefixes from target shares.
+    """``Σ_i KL(D_i ‖ target)/log2(i + 1) ÷ Σ_i 1/log2(i + 1)``, D_i the groups' shares of the first i documents.
 
-    ``Σ_i KL(D_i ‖ target)/log2(i + 1) ÷ Σ_i 1/log2(i + 1)`` over the first i = 1, 2, … ranks, natural logarithms; D_i
-    are the groups' shares of the first i documents. 0 where every prefix has the target shares; larger is farther. Ties
-    give the expected value over all orders of tied documents; of both sums, where documents without a label are tied
-    with the first that has one. A prefix without a labelled document is passed over. A query says nothing where its
-    list holds one group alone, or may show a group whose target share is 0.
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Prefixes that count; all where None.
-    unlabelled, target : str, optional
-        See `AttentionEstimand` and `TargetedEstimand`; by default the shares of the query's list (``candidates``).
-
-    References
-    ----------
-    Geyik, Ambler & Kenthapadi, KDD 2019, eq. 4.
+    Ties give the expected value over all orders of tied documents; of both sums, where documents without a label are
+    tied with the first that has one. Geyik, Ambler & Kenthapadi, KDD 2019, eq. 4.
     """
 
     target: str = "candidates"

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import GroupEstimand
-from ranktilt.measures.ranking import Ranking, rank_weights
+from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking, rank_weights
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 UNLABELLED = "unlabelled"
 """Name of the class of unlabelled documents in a table of shares."""
 
@@ -32,7 +29,7 @@ class GroupLists:
     ranking: Ranking
     kind: Ints
     """Kind of each entry."""
-    relevant: npt.NDArray[np.bool_]
+    relevant: Bools
     """Whether each entry is relevant."""
     names: tuple[str, ...]
     parts: Floats
@@ -45,16 +42,12 @@ class GroupLists:
 
     @property
     def queries(self) -> int:
-        """How many there are."""
         return len(self.ranking.offsets) - 1
 
     def shuffled(self, rng: np.random.Generator) -> GroupLists:
         """Return the same lists in random order."""
         order = np.argsort(self.ranking.query + rng.random(len(self.kind)), kind="stable")
-        return GroupLists(
-            self.ranking, self.kind[order], self.relevant[order], self.names, self.parts, self.judged, self.population,
-            self.repeats,
-        )  # fmt: skip
+        return replace(self, kind=self.kind[order], relevant=self.relevant[order])
 
     def sums(self, weight: Floats) -> Floats:
         """Sum a weight of the entries by query and group: (n_queries, groups + 1)."""
@@ -67,17 +60,10 @@ class GroupLists:
 
 @dataclass(frozen=True, repr=False)
 class AttentionEstimand(GroupEstimand):
-    """A question about how attention is spread over all groups at once; it favours none of them.
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Ranks that count (k).
-    unlabelled : {"out", "class"}, optional
-        Whether documents without a label are left out (they keep their ranks), or a class of their own.
-    """
+    """A question about how attention is spread over all groups at once; it favours none of them."""
 
     unlabelled: str = "out"
+    """Documents without a label: ``out`` leaves them out (they keep their ranks), ``class`` makes them a group."""
 
     sided = False
     tells = ("groups", "listed", "unlabelled", "several")
@@ -97,7 +83,7 @@ class AttentionEstimand(GroupEstimand):
         """Answer it for each query; NaN where a query says nothing."""
         raise NotImplementedError
 
-    def beside(self, lists: GroupLists, known: npt.NDArray[np.bool_]) -> dict[str, float]:
+    def beside(self, lists: GroupLists, known: Bools) -> dict[str, float]:
         """Means to be shown beside the answer, over the queries that are known to say something."""
         return {}
 
@@ -130,18 +116,11 @@ class AttentionEstimand(GroupEstimand):
 
 @dataclass(frozen=True, repr=False)
 class TargetedEstimand(AttentionEstimand):
-    """One that holds attention against target shares of the groups.
-
-    Parameters
-    ----------
-    target : str, optional
-        ``relevant``: the groups' shares of the query's relevant documents; ``population``: of the collection;
-        ``mixed``: half of each, ``(R_g + K · P_g) / 2`` with R the one, P the other among labelled documents and K the
-        sum of R over the groups, 1 unless ``unlabelled=class``, whose own share stays R (TREC's blend, not the plain
-        mean); ``candidates``: of the query's list; or a table, ``female:0.5;male:0.5``, divided by its sum.
-    """
+    """One that holds attention against target shares of the groups."""
 
     target: str = "mixed"
+    """The groups' shares of the query's ``relevant`` documents, of the ``population``, of the query's list
+    (``candidates``), TREC's blend of the first two (``mixed``), or a table: ``female:0.5;male:0.5``."""
 
     free: ClassVar[tuple[str, ...]] = ("target",)
     targets: ClassVar[tuple[str, ...]] = ("mixed", "relevant", "population", "candidates")

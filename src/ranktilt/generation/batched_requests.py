@@ -1,4 +1,4 @@
-"""Ask for each text, check what comes, and ask again what failed the checks."""
+"""Batched requests of a language model: ask for each text, check what comes, ask again what failed the checks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from typing import NamedTuple
 import polars as pl
 
 from ranktilt.generation.templates import PromptTemplate
-from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
-from ranktilt.llm.journal import Request, journalled
+from ranktilt.llm.journal import Journal, Request, journalled
 
 TOO_LONG, REFUSED, UNANSWERED, FLAGGED, EMPTY = "too long", "refused", "unanswered", "flagged", "empty"
 """Why a text has no good answer."""

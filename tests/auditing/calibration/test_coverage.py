@@ -1,16 +1,15 @@
-"""Simulated rankings: their true values, and intervals that hold them."""
+"""Intervals hold the true values of simulated rankings about as often as they claim."""
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
+from benchmarks import simulated_rankings as simulated
+from benchmarks.simulated_rankings import MEASURES, SIDES, Population, coverage, population
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.calibration import simulation as simulated
-from ranktilt.auditing.calibration.simulation import MEASURES, SIDES, Population, coverage, population
 from ranktilt.auditing.inference import InferenceOptions, Sample
 from ranktilt.collection import Collection
-from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.twins.rank_gap import RankGap
 from ranktilt.run import Run
 from ranktilt.statistics.two_way import Clusters
@@ -41,13 +40,6 @@ class TestPopulation:
         truth = population(300).truth
         assert list(truth) == ESTIMANDS
         assert not np.isnan(list(truth.values())).any()
-
-    def test_the_true_value_is_the_ratio_of_the_populations_means(self) -> None:
-        whole = population(300)
-        delta, sample = whole.samples[1], whole.samples[4]
-        one, two = delta.one.mean(), delta.two.mean()
-        assert whole.truth["Relative Δ nDCG@5"] == pytest.approx(100 * (one - two) / ((one + two) / 2))
-        assert whole.truth["head-to-head, relevant twins"] == pytest.approx(sample.one.mean() / sample.two.mean())
 
     def test_it_is_what_an_audit_of_all_its_queries_finds(self) -> None:
         collection, run = whole_audit(60, seed=3)
@@ -83,14 +75,6 @@ class TestPopulation:
         assert relevant.max() <= 40
         assert set(np.diff(run.offsets)) <= {100, 101}
 
-    def test_the_seed_alone_decides_and_parts_are_joined(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        one, two, other = (population(50, seed=s) for s in (0, 0, 1))
-        assert one.truth == two.truth != other.truth
-        monkeypatch.setattr(simulated, "_AT_ONCE", 20)
-        parts = population(50, seed=0)
-        assert parts.queries == 50
-        assert {len(s.one) for s in parts.samples} == {50}
-
     def test_an_estimand_that_is_never_defined_has_no_true_value(self) -> None:
         whole = population(20, measures=["AP(rel=3)@5"])
         assert np.isnan(whole.truth["Relative Δ AP(rel=3)@5"])
@@ -114,18 +98,10 @@ class TestCoverage:
         assert (found.held, found.below) == (0, 0)
         assert found.bias > 3
 
-    def test_a_constant_is_always_held(self) -> None:
-        whole = Population(
-            (
-                Sample("r", RelativeDelta(of=nDCG @ 1), *SIDES, np.full(30, 0.5), np.full(30, 0.25)),
-                gap(np.full(30, 2.0)),
-            )
-        )
-        found = coverage(whole, 10, draws=20, resamples=100)
-        assert [(c.estimand, c.held) for c in found] == [("Relative Δ nDCG@1", 20), ("pair rank gap", 20)]
-        assert [c.truth for c in found] == [pytest.approx(200 / 3), 2.0]
-
-    def test_the_seed_alone_decides(self) -> None:
-        one, two, other = (coverage(drawn(0.1), 20, draws=60, resamples=100, seed=s) for s in (0, 0, 1))
-        assert one == two
-        assert one != other
+    @pytest.mark.long
+    def test_intervals_of_every_estimand_hold_its_true_value(self) -> None:
+        """93-97 % of 400 draws, give or take what chance does to so few in one of 1,000 such tests."""
+        found = coverage(population(4_000), 50, draws=400, resamples=1_000)
+        tail = 0.001 / len(found) / 2
+        low, high = stats.binom.ppf(tail, 400, 0.93), stats.binom.isf(tail, 400, 0.97)
+        assert all(low <= one.held <= high for one in found), found

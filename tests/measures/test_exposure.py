@@ -10,11 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
-from ranktilt.measures.attention.awrf import AWRF, FLOOR
-from ranktilt.measures.attention.base import AttentionEstimand, GroupLists
-from ranktilt.measures.attention.expected_exposure import EEL
-from ranktilt.measures.attention.ndkl import NDKL
 from ranktilt.measures.base import GroupEstimand, estimand
+from ranktilt.measures.exposure.awrf import AWRF, FLOOR
+from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
+from ranktilt.measures.exposure.expected_exposure import EEL
+from ranktilt.measures.exposure.ndkl import NDKL
 from ranktilt.measures.exposure_ratio import ExposureRatio
 from ranktilt.measures.ranking import Ranking
 from ranktilt.measures.share import Share

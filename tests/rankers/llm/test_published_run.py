@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED, UNANSWERED
 from ranktilt.rankers.llm.log import LoggedCall, read_log
-from ranktilt.rankers.llm.rebuilt import UnmatchedCall, rebuild
-from ranktilt.rankers.llm.shown import CandidateTexts
+from ranktilt.rankers.llm.prompt_matching import CandidateTexts
+from ranktilt.rankers.llm.published_run import UnmatchedCall, replay_calls
 from tests.rankers.llm.logged import WORDS, Answer, logged, rank_llm_text
 from tests.refusals import refused
 
@@ -49,7 +49,7 @@ def test_the_published_run_comes_back_rank_for_rank(chance: Random, ids: bool, s
         return chance.choice(SAID).format(*chance.sample(range(1, 7), k=4))
 
     found, run = calls(answer, ids=ids, step=step)
-    made = rebuild(found, CANDIDATES)
+    made = replay_calls(found, CANDIDATES)
     assert (names(made.published), made.unmatched, made.other_order) == (run, [], 0)
     for orders in (made.model, made.strict):
         assert {q: sorted(docs) for q, docs in names(orders).items()} == {q: sorted(docs) for q, docs in LISTS.items()}
@@ -58,17 +58,17 @@ def test_the_published_run_comes_back_rank_for_rank(chance: Random, ids: bool, s
 def test_calls_of_several_queries_may_alternate() -> None:
     found, run = calls(lambda query, shown: "[2] > [1] > [4] > [3]" if query == "q1" else "[4]")
     mixed = [found[n] for n in (0, 3, 1, 4, 2)]
-    assert names(rebuild(mixed, CANDIDATES).published) == run
+    assert names(replay_calls(mixed, CANDIDATES).published) == run
 
 
 def test_without_rankings_nothing_is_decided() -> None:
     found, run = calls(lambda query, shown: "4 passages are provided.")
-    made = rebuild(found, CANDIDATES)
+    made = replay_calls(found, CANDIDATES)
     assert {one.kind for one in made.answers} == {OFF_FORMAT}
     assert all(one.moved and not one.echo for one in made.answers)
     assert names(made.published) == run != LISTS
     assert names(made.model) == {query: list(docs) for query, docs in LISTS.items()}
-    strict = [tuple(rebuild(found, CANDIDATES, seed=seed).strict[0]) for seed in range(200)]
+    strict = [tuple(replay_calls(found, CANDIDATES, seed=seed).strict[0]) for seed in range(200)]
     assert strict[0] == tuple(made.strict[0])
     first = np.bincount([order[0] for order in strict], minlength=7) / 200
     assert first[:2] == pytest.approx([0.25, 0.25], abs=0.1), "the first window is shuffled, whatever came first"
@@ -76,7 +76,7 @@ def test_without_rankings_nothing_is_decided() -> None:
 
 def test_an_echo_leaves_the_input_order_whatever_the_parser_did_before() -> None:
     found, run = calls(lambda query, shown: "4" if len(set(shown) & {"d", "e"}) == 2 else "[1] > [2] > [3] > [4]")
-    made = rebuild(found, CANDIDATES)
+    made = replay_calls(found, CANDIDATES)
     assert names(made.published) == run != {query: list(docs) for query, docs in LISTS.items()}
     assert sum(one.echo for one in made.answers) == sum(one.kind == OK for one in made.answers) > 0
     assert names(made.model) == {query: list(docs) for query, docs in LISTS.items()}
@@ -90,14 +90,14 @@ def test_what_an_answer_leaves_out_follows_and_what_it_repeats_counts_once() -> 
         ("[4] > [1] > [4] > [2]", REPEATED, [3, 0, 1, 2]),
     ):
         records, _ = logged(only, QUERIES, TEXTS, lambda query, shown, said=answer: said)  # type: ignore[misc]
-        made = rebuild([LoggedCall(1, None, (), records[0]["prompt"], records[0]["response"])], few)
+        made = replay_calls([LoggedCall(1, None, (), records[0]["prompt"], records[0]["response"])], few)
         assert (made.answers[0].kind, made.model[0]) == (kind, order)
         assert made.strict[0][:2] == order[:2]
 
 
 def test_no_answer_is_none() -> None:
     found, _ = calls(lambda query, shown: "[2] > [1]")
-    made = rebuild([one._replace(answer=None) for one in found], CANDIDATES)
+    made = replay_calls([one._replace(answer=None) for one in found], CANDIDATES)
     assert {one.kind for one in made.answers} == {UNANSWERED}
     assert made.published == made.model == [list(range(7)), list(range(5))]
 
@@ -108,17 +108,17 @@ def test_a_log_of_two_runs_is_refused() -> None:
     with refused(
         "call 6 of the log ranks a query again from its first order: it holds several runs; give each a log of its own"
     ):
-        rebuild([*found, *again], CANDIDATES)
+        replay_calls([*found, *again], CANDIDATES)
 
 
 def test_calls_that_do_not_follow_are_counted_and_those_in_doubt_left_out() -> None:
     found, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]", ids=True)
     other = found[0]._replace(ids=("f", "a", "e"), answer="[2] > [1]")
-    made = rebuild([other, *found[3:]], CANDIDATES)
+    made = replay_calls([other, *found[3:]], CANDIDATES)
     assert (made.other_order, made.unmatched, made.called) == (1, [], {0, 1})
     assert names(made.published)["q1"] == list("abcdfeg"), "in the places that these three held"
     texts, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
-    lost = rebuild([texts[1]._replace(prompt=texts[1].prompt.replace(TEXTS["d"], TEXTS["a"]))], CANDIDATES)
+    lost = replay_calls([texts[1]._replace(prompt=texts[1].prompt.replace(TEXTS["d"], TEXTS["a"]))], CANDIDATES)
     assert lost.unmatched == [
         UnmatchedCall(2, "shows passages of equal text in another order than the calls before it leave")
     ]
@@ -143,11 +143,11 @@ def test_published_runs_of_rank_llm_come_back_rank_for_rank(shared_data: Path, n
         .sort("query_id", "rank")
         .equals(stored.select("query_id", "doc_id", "rank").sort("query_id", "rank"))
     )
-    kinds = [one.kind for one in found.rebuilt.answers]
+    kinds = [one.kind for one in found.rankings.answers]
     assert len(kinds) == (43 if name.endswith("top20") else 387)
-    assert not found.rebuilt.unmatched
+    assert not found.rankings.unmatched
     assert (kinds.count(OFF_FORMAT) >= 0.95 * len(kinds)) == (name == "vicuna13b-top100")
-    assert (sum(one.echo for one in found.rebuilt.answers) >= 0.9 * len(kinds)) == (name == "vicuna7bv15-top100")
+    assert (sum(one.echo for one in found.rankings.answers) >= 0.9 * len(kinds)) == (name == "vicuna7bv15-top100")
 
 
 def test_the_helper_writes_what_is_read(tmp_path: Path) -> None:

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import UserError
-from ranktilt.measures.attention.base import GroupLists, TargetedEstimand, attention, shared
-from ranktilt.measures.ranking import rank_weights
+from ranktilt.measures.exposure.base import GroupLists, TargetedEstimand, attention, shared
+from ranktilt.measures.ranking import Bools, Floats, rank_weights
 
-Floats = npt.NDArray[np.float64]
 DEPTHS = {2022: 500, 2021: 1000}
 """Ranks that count where none are named, by the year of TREC's fair-ranking track."""
 FLOOR = float(1 - np.log(2))
@@ -20,25 +18,10 @@ FLOOR = float(1 - np.log(2))
 
 @dataclass(frozen=True, repr=False)
 class AttentionWeightedRankFairness(TargetedEstimand):
-    """Attention-weighted rank fairness as TREC codes it: 1 less the divergence of attention from target shares.
+    """Attention-weighted rank fairness as TREC codes it: ``1 − JSD(ε ‖ target)``, natural logarithms; .307 to 1.
 
     ``ε_g = Σ w_r [document at r is of g] / Σ w_r`` with ``w_r = 1/log2(max(r, 2))``, so that ranks 1 and 2 weigh the
-    same; ``AWRF = 1 − JSD(ε ‖ target)`` with natural logarithms, from ``1 − ln 2 = .307`` (disjoint) to 1 (equal). Tied
-    documents share their block's mean weight. Queries without a labelled document in the list, or without a target, say
-    nothing.
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Ranks that count; where None, those of the year's track: 500 in 2022, 1,000 in 2021.
-    unlabelled, target : str, optional
-        See `AttentionEstimand` and `TargetedEstimand`; TREC's own is ``unlabelled=class, target=mixed``.
-    year : {2022, 2021}, optional
-        Whose default depth is meant.
-
-    References
-    ----------
-    Sapiezynski et al., WWW 2019 Companion; Ekstrand et al., TREC fair-ranking track, 2021 and 2022.
+    same. Sapiezynski et al., WWW 2019 Companion; TREC fair ranking, 2021 and 2022, whose own is ``unlabelled=class``.
     """
 
     year: int = 2022
@@ -75,7 +58,7 @@ class AttentionWeightedRankFairness(TargetedEstimand):
         found = shared(self.columns_of(lists.sums(attention(lists, self.depth))))
         return 1 - _divergence(found, self.shares(lists))
 
-    def beside(self, lists: GroupLists, known: npt.NDArray[np.bool_]) -> dict[str, float]:
+    def beside(self, lists: GroupLists, known: Bools) -> dict[str, float]:
         """The track's score, nDCG · AWRF with the same weights and binary gains, where anything is judged."""
         relevant = lists.judged.sum(axis=1).astype(np.int64)
         some = known & (relevant > 0)

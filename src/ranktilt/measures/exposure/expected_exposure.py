@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.errors import UserError
-from ranktilt.measures.attention.base import AttentionEstimand, GroupLists, attention
-from ranktilt.measures.ranking import rank_weights
+from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists, attention
+from ranktilt.measures.ranking import Bools, Floats, rank_weights
 
-Floats = npt.NDArray[np.float64]
 DEPTHS = {2022: 20, 2021: 50}
 """Ranks that count where none are named, by the year of TREC's fair-ranking track."""
 
@@ -21,27 +19,12 @@ DEPTHS = {2022: 20, 2021: 50}
 class ExpectedExposureLoss(AttentionEstimand):
     """Squared distance of the groups' expected exposure from that of the ideal: ``EE-L = EE-D − 2·EE-R + ‖ε*‖²``.
 
-    ``ε_g`` sums ``1/log2(max(rank, 2))`` over the documents of g within the first k ranks, and is averaged over all
-    rankings of one query: queries of one text are rankings of one query, which say one thing together; mostly there is
-    one. Tied documents share their block's mean weight. In ``ε*`` the relevant documents share the first ranks
-    equally, as many as there are relevant ones, at most k. ``EE-D = ‖ε‖²``, ``EE-R = ε·ε*``. 0 is ideal. Queries
-    without a labelled relevant document, or without results, say nothing.
-
-    Parameters
-    ----------
-    cutoff : int, optional
-        Ranks that count; where None, those of the year's track: 20 in 2022, 50 in 2021.
-    unlabelled : {"out", "class"}, optional
-        See `AttentionEstimand`.
-    year : {2022, 2021}, optional
-        In 2022 relevant documents alone have exposure (Diaz et al.); in 2021 all had.
-
-    References
-    ----------
-    Diaz et al., CIKM 2020; Ekstrand et al., TREC fair-ranking track, 2021 and 2022.
+    ``ε_g`` sums ``1/log2(max(rank, 2))`` over the documents of g down to k, averaged over all rankings of a query:
+    queries of one text. In ``ε*`` the relevant documents share the first ranks. Diaz et al., CIKM 2020; TREC, 2022.
     """
 
     year: int = 2022
+    """In 2022 relevant documents alone have exposure, as in Diaz et al.; in 2021 all had."""
 
     name = "EEL"
     question = "do the groups get the exposure that their relevant documents deserve?"
@@ -84,7 +67,7 @@ class ExpectedExposureLoss(AttentionEstimand):
         found: Floats = np.square(exposure - ideal).sum(axis=1)
         return found
 
-    def beside(self, lists: GroupLists, known: npt.NDArray[np.bool_]) -> dict[str, float]:
+    def beside(self, lists: GroupLists, known: Bools) -> dict[str, float]:
         """EE-D and EE-R, and how many rankings a query has."""
         exposure, ideal = (column[known] for column in self._exposures(lists))
         if not len(exposure):
@@ -108,7 +91,7 @@ class ExpectedExposureLoss(AttentionEstimand):
         lacking = np.isnan(exposure + ideal).any(axis=1, keepdims=True)
         return np.where(lacking, np.nan, exposure), np.where(lacking, np.nan, ideal)
 
-    def _mean(self, lists: GroupLists, table: Floats, counts: npt.NDArray[np.bool_]) -> Floats:
+    def _mean(self, lists: GroupLists, table: Floats, counts: Bools) -> Floats:
         """Average rows over the rankings of one query, those that count; NaN where none does."""
         total, number = np.zeros_like(table), np.zeros((len(table), 1))
         np.add.at(total, lists.repeats[counts], table[counts])

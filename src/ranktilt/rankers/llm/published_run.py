@@ -11,7 +11,7 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.rankers.llm.answers import UNANSWERED, Reading, published_ranking, read_ranking
 from ranktilt.rankers.llm.log import LoggedCall
-from ranktilt.rankers.llm.shown import CandidateTexts, ShownPassages
+from ranktilt.rankers.llm.prompt_matching import CandidateTexts, MatchedCall
 
 
 class ReadAnswer(NamedTuple):
@@ -38,7 +38,7 @@ class UnmatchedCall(NamedTuple):
 
 
 @dataclass
-class Rebuilt:
+class ReplayedRankings:
     """Rankings of the candidates' queries, as places in each query's list, best first."""
 
     published: list[list[int]]
@@ -62,16 +62,16 @@ class Rebuilt:
         return sum(query not in self.left_out for query in self.reordered)
 
 
-def rebuild(calls: Sequence[LoggedCall], candidates: CandidateTexts, *, seed: int = 0) -> Rebuilt:
+def replay_calls(calls: Sequence[LoggedCall], candidates: CandidateTexts, *, seed: int = 0) -> ReplayedRankings:
     """Read the answers of a log in turn; calls whose query or passages cannot be told are named, their query left out.
 
     `UserError` if a query is ranked again from its first order: the log then holds more than one run.
     """
     lists = [list(range(len(docs))) for docs in candidates.docs]
-    found = Rebuilt(lists, [list(one) for one in lists], [list(one) for one in lists])
+    found = ReplayedRankings(lists, [list(one) for one in lists], [list(one) for one in lists])
     rng = np.random.default_rng(seed)
     for call in calls:
-        shown = candidates.shown(call)
+        shown = candidates.match(call)
         places: list[int] | str = shown if isinstance(shown, str) else []
         if not isinstance(shown, str) and shown.query not in found.left_out:
             places = _resolved(shown, found, call)
@@ -98,7 +98,7 @@ def rebuild(calls: Sequence[LoggedCall], candidates: CandidateTexts, *, seed: in
     return found
 
 
-def _resolved(shown: ShownPassages, found: Rebuilt, call: LoggedCall) -> list[int] | str:
+def _resolved(shown: MatchedCall, found: ReplayedRankings, call: LoggedCall) -> list[int] | str:
     """The passages of a call: where several are of equal text, their order so far says which is which."""
     state, size = found.published[shown.query], len(shown.passages)
     starts = list(_starts(state, shown.passages))

@@ -1,0 +1,224 @@
+"""What a model wrote: wrappers around it are taken off, and what is wrong with the rest is named."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from ranktilt.errors import UserError
+from ranktilt.text import quality
+from ranktilt.text.sequence import holds_share
+
+FLAGS = ("refusal", "empty", "cut off", "filtered", "copied", "other script", "too short", "too long")
+"""The faults that are looked for, in the order in which they are listed."""
+
+UNSPACED = ("Han", "Japanese", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan")
+"""Writing scripts without white space between words: a letter counts as a word."""
+
+_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_OPENINGS = 2
+"""Such as a bare "Sure!", and an announcement behind it."""
+_WRAPPER = re.compile(
+    r"```[\w-]*[ \t]*\n(?P<fence>(?:(?!```).)*?)\s*```|\"(?P<plain>[^\"]+)\"|\u201c(?P<curly>[^\u201c\u201d]+)\u201d"
+    r"|\u00ab(?P<angle>[^\u00ab\u00bb]+)\u00bb",
+    re.DOTALL,
+)
+_ITEM = r"[ \t]*(?:[-*\u2022\u2013+]|\d{1,2}[.)])[ \t]+"
+_LIST = rf"\n{_ITEM}[^\n]*[^\s.!?:;,\u2026]\s*\n+{_ITEM}[^\n]*[^\s.!?:;,\u2026]\s*\z"
+"""A list whose items have no punctuation ends with one of them."""
+_LONGEST_TITLE = 300
+_SHORT, _SHORT_LETTERS = 8, 16
+"""Words, and letters of scripts without spaces, of a source below which lengths say little."""
+
+
+@dataclass(frozen=True)
+class RewriteLimits:
+    """From where on a rewrite counts as too short, too long or copied.
+
+    Parameters
+    ----------
+    shortest, longest : float, optional
+        Words of the rewrite over words of its source; less than `shortest` is too short, more than `longest` too
+        long.
+    copied : float, optional
+        Share of the source's words, above 0 and up to 1, that may not stand in the rewrite in the same order.
+
+    Raises
+    ------
+    UserError
+        If a limit is outside of its range, or `shortest` is not below `longest`.
+    """
+
+    shortest: float = 0.5
+    longest: float = 2.0
+    copied: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.shortest < self.longest:
+            raise UserError(
+                "limits of the length ratio: expected 0 or more and the lower below the upper, "
+                f"got {self.shortest:g} and {self.longest:g}"
+            )
+        if not 0 < self.copied <= 1:
+            raise UserError(f"limit 'copied': expected above 0 and up to 1, got {self.copied:g}")
+
+
+LIMITS = RewriteLimits()
+
+
+def clean(
+    raw: pl.Series, source: pl.Series, *, opening: Callable[[pl.Series], pl.Series] = quality.opening
+) -> pl.DataFrame:
+    """Take off what a model said before its text, and what it put around it; null counts as empty.
+
+    One row an answer: `text`, without white space around it; `opening` and `closing`, what was taken off before and
+    after it, null where nothing was. Taken off are a ``<think>`` block, what `opening` finds where the source has none,
+    and a code fence or a pair of quotation marks around all where the source has none. Where no letter and no digit
+    would be left, nothing is.
+    """
+    whole, own = raw.cast(pl.String).fill_null("").to_list(), source.cast(pl.String).fill_null("")
+    starts = [len(found[0]) if (found := _THOUGHT.match(text)) else 0 for text in whole]
+    without = opening(own).is_null().to_list()
+    for _ in range(_OPENINGS):
+        rest = pl.Series([text[start:] for text, start in zip(whole, starts, strict=True)], dtype=pl.String)
+        for row, said in enumerate(opening(rest)):
+            if said is not None and without[row]:
+                starts[row] = whole[row].index(said, starts[row]) + len(said)
+    rows = [_parts(*row) for row in zip(whole, own, starts, strict=True)]
+    return pl.DataFrame(rows, schema=dict.fromkeys(("text", "opening", "closing"), pl.String), orient="row")
+
+
+def _parts(whole: str, own: str, start: int) -> tuple[str, str | None, str | None]:
+    """Take off the wrapper of what begins there."""
+    start, end = _stripped(whole, start, len(whole))
+    wrapper = _WRAPPER.fullmatch(whole, start, end)
+    if wrapper is not None and wrapper.lastgroup and whole[start] != own.lstrip()[:1]:
+        start, end = _stripped(whole, *wrapper.span(wrapper.lastgroup))
+    elif whole.endswith("```", start, end) and whole.count("```", start, end) == 1 and "```" not in own:
+        start, end = _stripped(whole, start, end - 3)  # the opening had the first one
+    if not re.search(r"[^\W_]", whole[start:end]):
+        start, end = _stripped(whole, 0, len(whole))
+    return whole[start:end], whole[:start].strip() or None, whole[end:].strip() or None
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    inside = text[start:end]
+    return start + len(inside) - len(inside.lstrip()), max(start, start + len(inside.rstrip()))
+
+
+def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: RewriteLimits = LIMITS) -> pl.Series:
+    """Find what is wrong with cleaned rewrites (null is empty): names out of `FLAGS`, in their order, for each.
+
+    `finish` says why the model stopped: ``"stop"``, ``"length"``, ``"content_filter"`` or what else the server says;
+    null where unknown.
+
+    refusal
+        The model declined: "I'm sorry, but I cannot …" (English only), and the source does not begin so.
+    empty
+        Nothing but white space. Such a text has no other flag but "cut off" and "filtered".
+    cut off
+        The model met its limit (``"length"``), or the text ends without final punctuation although its source
+        ends with one; the last item of a list whose items have no punctuation is an end.
+    filtered
+        The server held text back (``"content_filter"``).
+    copied
+        The same words as the source, case and white space aside, or at least `limits.copied` of the source's
+        words as a common subsequence; the latter only for sources of at least 8 words, because a short title
+        stands in every good expansion of it.
+    other script
+        In another writing script than the source: Chinese for an English one. Spanish is in the same. Han letters alone
+        may be Japanese.
+    too short, too long
+        Outside of the length limits. A source of fewer than 8 words may grow to the length that one of 8 may,
+        and lose one word more than its limit: "BMI" may become "The body mass index".
+
+    A word is what stands between white space; in scripts without it (`UNSPACED`), a letter, and 8 words are 16
+    letters. Lengths are not compared between a script with and one without.
+    """
+    table = pl.DataFrame({"source": source.cast(pl.String).fill_null(""), "text": text.cast(pl.String).fill_null("")})
+    scripts = quality.script(table["source"]), quality.script(table["text"])
+    compared = [
+        _compared(old, new, pair, limits)
+        for old, new, pair in zip(table["source"], table["text"], zip(*scripts, strict=True), strict=True)
+    ]
+    blank = table["text"].str.strip_chars() == ""
+    ends = quality.cut_off(table["text"]) & ~quality.cut_off(table["source"]) & ~table["text"].str.contains(_LIST)
+    found = pl.DataFrame(
+        {
+            "refusal": quality.refusal(table["text"]) & ~quality.refusal(table["source"]),
+            "empty": blank,
+            "cut off": ends | (finish == "length").fill_null(False),
+            "filtered": (finish == "content_filter").fill_null(False),
+        }
+    ).hstack(pl.DataFrame(compared, schema=dict.fromkeys(FLAGS[4:], pl.Boolean), orient="row"))
+    return _named(found)
+
+
+def _named(found: pl.DataFrame) -> pl.Series:
+    """The names of the columns that hold, row by row."""
+    names = [pl.when(pl.col(name)).then(pl.lit(name)) for name in found.columns]
+    return found.select(pl.concat_list(names).list.drop_nulls().alias("flags"))["flags"]
+
+
+def _compared(
+    source: str, text: str, scripts: tuple[str | None, str | None], limits: RewriteLimits
+) -> tuple[bool, bool, bool, bool]:
+    """Whether a text is copied, in another script, too short, too long."""
+    here, there = scripts
+    old, new = source.casefold().split(), text.casefold().split()
+    if not new:
+        return False, False, False, False
+    spaced, both = here not in UNSPACED, (here in UNSPACED) == (there in UNSPACED)
+    if both and not spaced:
+        old, new = list("".join(old)), list("".join(new))
+    short = _SHORT if spaced else _SHORT_LETTERS
+    copied = old == new or (len(old) >= short and holds_share(old, new, limits.copied))
+    other = None not in (here, there) and here != there and {here, there} != {"Han", "Japanese"}
+    few, many = 0.0, math.inf
+    if both and old:
+        few, many = limits.shortest * len(old), limits.longest * max(len(old), short)
+        few -= short / _SHORT if len(old) < short else 0
+    return copied, other, len(new) < few, len(new) > many
+
+
+def check_text(limits: RewriteLimits) -> Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]:
+    """Make the check of a rewritten text: wrappers are removed, then all of `FLAGS` are looked for."""
+
+    def check(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
+        cleaned = clean(raw, source)
+        return cleaned.with_columns(flags(source, cleaned["text"], finish, limits=limits))
+
+    return check
+
+
+def check_title(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
+    """Check rewritten titles, which may be much shorter or longer than before, or the same, and end as they like.
+
+    Too long is one of several lines or of more than 300 characters.
+    """
+    cleaned = clean(raw, source)
+    text = cleaned["text"]
+    long = text.str.contains("\n") | (text.str.len_chars() > _LONGEST_TITLE)
+    return cleaned.with_columns(_of_any_length(source, text, finish, **{"too long": long}))
+
+
+def check_answer(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
+    """Check answers to queries, which are as long or short as they need be, and end as they like.
+
+    Copied is the query again in place of an answer.
+    """
+    cleaned = clean(raw, source, opening=quality.answer_opening)
+    same = cleaned["text"].str.to_lowercase() == source.str.strip_chars().str.to_lowercase()
+    return cleaned.with_columns(_of_any_length(source, cleaned["text"], finish, copied=same))
+
+
+def _of_any_length(source: pl.Series, text: pl.Series, finish: pl.Series, **others: pl.Series) -> pl.Series:
+    """Flags of what is not held against its source's words and end; `others` say what else is a fault."""
+    found = flags(source, text, finish)
+    held = {name: found.list.contains(name) for name in ("refusal", "empty", "filtered", "other script")}
+    columns = {**held, "cut off": (finish == "length").fill_null(False), **others}
+    return _named(pl.DataFrame({name: columns[name] for name in FLAGS if name in columns}))

@@ -1,0 +1,122 @@
+"""Who is asked: the address of a server, the key that goes there and nowhere else, and how it has gone so far."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from ranktilt.errors import UserError, shorten
+
+BASE = "OPENAI_BASE_URL"
+OWN = "https://api.openai.com/v1"
+"""OpenAI's own server, which is meant too where no address is given."""
+VARIABLE = "OPENAI_API_KEY"
+LONG_KEY = 16
+"""Signs from which a key is taken out of what is kept; a shorter one, such as the word that a server of one's own takes
+for a key, could be a word of the text."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A server's base URL without a slash at its end (None for OpenAI's own), and whether it is on this machine."""
+
+    url: str | None
+    loopback: bool
+
+    @property
+    def where(self) -> str:
+        """The server as a message names it."""
+        return self.url or "the OpenAI API"
+
+    @classmethod
+    def of(cls, given: str | None) -> Address:
+        """Check a base URL; None or an empty one takes that of ``OPENAI_BASE_URL``, if there is one.
+
+        A user, a password, a query or a fragment could be secrets: such a URL is refused, and not repeated in the
+        message.
+        """
+        name = "base_url" if given else BASE
+        text = (given or os.environ.get(BASE) or "").strip()
+        if not text:
+            return cls(None, False)
+        try:
+            parts = urlsplit(text)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise _wrong(name, text) from None
+        if parts.username is not None or parts.password is not None or parts.query or parts.fragment or "?" in text:
+            raise UserError(
+                f"{name} must hold no user, password or query: a key is read from OPENAI_API_KEY alone "
+                f"(expected something like http://localhost:8000/v1)"
+            )
+        if parts.scheme.lower() not in ("http", "https") or not host or any(sign.isspace() for sign in text):
+            raise _wrong(name, text)
+        place = f"[{host}]" if ":" in host else host
+        url = f"{parts.scheme.lower()}://{place}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+        return cls(None, False) if url == OWN else cls(url, _loopback(host))
+
+
+def _wrong(name: str, text: str) -> UserError:
+    # What stands before an @ may be a password.
+    shown = shorten(text) if "@" not in text else "a URL with an @"
+    return UserError(f"{name} must be a URL such as http://localhost:8000/v1, got {shown}")
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:
+    """Make a function that takes a key out of a text, in whatever case it stands there.
+
+    A key of fewer signs than `least` is left alone; a short one is only replaced where it stands by itself, so that it
+    does not eat into words.
+    """
+    if not key or len(key) < least:
+        return str
+    edge = r"(?<![A-Za-z0-9]){}(?![A-Za-z0-9])" if len(key) < 8 else "{}"
+    pattern = re.compile(edge.format(re.escape(key)), re.I)
+    return lambda text: pattern.sub("[key]", text)
+
+
+@dataclass(kw_only=True)
+class Server:
+    """A model behind a server, how requests are sent there, and how it has gone so far.
+
+    `timeout` is in seconds, `sent` are the parameters that a server may not know.
+    """
+
+    model: str
+    address: Address
+    key: str | None = field(default=None, repr=False)
+    timeout: float = 120.0
+    retries: int = 5
+    requests_per_minute: int | None = None
+    sent: Collection[str] = ()
+    reached: bool = False
+    """Whether it ever said anything, if only an error."""
+    answered: bool = False
+    """Whether it ever answered, and so has the model and takes all parameters."""
+
+    @property
+    def where(self) -> str:
+        """The server as a message names it."""
+        return self.address.where
+
+    @cached_property
+    def clean(self) -> Callable[[str], str]:
+        """Takes the key out of what is shown."""
+        return redactor(self.key)
+
+    @cached_property
+    def secret(self) -> Callable[[str], str]:
+        """Takes the key out of what is kept."""
+        return redactor(self.key, least=LONG_KEY)

@@ -1,0 +1,94 @@
+"""Who is asked: addresses in one form, without secrets, and a key that is taken out of texts."""
+
+import pytest
+
+from ranktilt.errors import UserError
+from ranktilt.llm.server import Address, redactor
+from tests.refusals import refused
+
+KEY = "sk-secret-1234567890"
+
+
+@pytest.mark.parametrize(
+    ("given", "url", "loopback"),
+    [
+        ("http://localhost:8000/v1", "http://localhost:8000/v1", True),
+        (" http://127.0.0.1:8000/v1/ ", "http://127.0.0.1:8000/v1", True),
+        ("http://127.9.9.9/v1", "http://127.9.9.9/v1", True),
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1", True),
+        ("http://box.localhost/v1", "http://box.localhost/v1", True),
+        ("HTTPS://API.Example.com/V1//", "https://api.example.com/V1", False),
+        ("http://10.0.0.3:8000/v1", "http://10.0.0.3:8000/v1", False),
+        ("http://localhost.example.com/v1", "http://localhost.example.com/v1", False),
+    ],
+)
+def test_a_url_is_brought_into_one_form(given: str, url: str, loopback: bool) -> None:
+    address = Address.of(given)
+    assert (address.url, address.loopback, address.where) == (url, loopback, url)
+
+
+@pytest.mark.parametrize("given", [None, "", "  "])
+def test_no_url_is_openai_s_own_server(given: str | None) -> None:
+    assert Address.of(given) == Address(None, False)
+    assert Address.of(given).where == "the OpenAI API"
+
+
+def test_the_environment_fills_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    assert Address.of(None).url == "http://localhost:1/v1"
+    assert Address.of("http://localhost:2/v1").url == "http://localhost:2/v1"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "http://me:sk-secret@host/v1",
+        "http://sk-secret@host/v1",
+        "http://host/v1?api_key=sk-secret",
+        "http://host/v1#sk-secret",
+        "http://host:port@sk-secret/v1?",
+    ],
+)
+def test_what_could_be_a_secret_is_refused_and_not_repeated(given: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Address.of(given)
+    assert "sk-secret" not in str(caught.value)
+    assert str(caught.value).startswith("base_url must ")
+
+
+@pytest.mark.parametrize(
+    "given", ["localhost:8000/v1", "ftp://host/v1", "http://", "/v1", "http://host:port/v1", "http://a b/v1", "x"]
+)
+def test_what_is_no_url_is_shown(given: str) -> None:
+    with refused(f"base_url must be a URL such as http://localhost:8000/v1, got {given!r}"):
+        Address.of(given)
+
+
+def test_the_variable_is_named_where_it_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "nowhere")
+    with pytest.raises(UserError, match=r"^OPENAI_BASE_URL must be a URL such as"):
+        Address.of(None)
+
+
+@pytest.mark.parametrize("text", ["https://api.openai.com/v1", "HTTPS://API.OpenAI.com/v1/"])
+def test_openai_s_own_server_is_one_whether_it_is_named_or_not(text: str) -> None:
+    assert Address.of(text) == Address(None, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "clean"),
+    [
+        ("k", "k is a key: k.", "[key] is a key: [key]."),
+        ("sk.a*b+c", "sk.a*b+c skxa*b+c", "[key] skxa*b+c"),
+        (KEY, f"x{KEY}y", "x[key]y"),
+        (KEY, f"{KEY.upper()} {KEY.swapcase()} {KEY.title()}", "[key] [key] [key]"),
+        (None, "none", "none"),
+    ],
+)
+def test_a_key_is_taken_out_of_a_text(key: str | None, text: str, clean: str) -> None:
+    assert redactor(key)(text) == clean
+
+
+def test_a_short_key_may_be_a_word_of_what_is_kept() -> None:
+    assert redactor("anything", least=16)("it takes anything") == "it takes anything"
+    assert redactor(KEY, least=16)(f"it takes {KEY}") == "it takes [key]"
