@@ -129,10 +129,10 @@ class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan
         size += f" and {counted(self.queries, 'query', 'queries')}"
         where = f" on {self.machines} machines" if self.machines > 1 else ""
         time, price = self.total.seconds, self.total.price
-        said = f"{duration(time.value)} ({duration(time.low)} to {duration(time.high)}) for {size}{where}"
+        sentence = f"{duration(time.value)} ({duration(time.low)} to {duration(time.high)}) for {size}{where}"
         if price.known and price.value:
-            said += f", and tokens for {price.value:,.2f} ({price.low:,.2f} to {price.high:,.2f})"
-        return said
+            sentence += f", and tokens for {price.value:,.2f} ({price.low:,.2f} to {price.high:,.2f})"
+        return sentence
 
     def derived(self) -> dict[str, Any]:
         """The headline, for those who read the file."""
