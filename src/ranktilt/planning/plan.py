@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -128,8 +129,8 @@ class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan
         size = f"{counted(self.documents + self.rewrites, 'document', 'documents')}"
         size += f" and {counted(self.queries, 'query', 'queries')}"
         where = f" on {self.machines} machines" if self.machines > 1 else ""
-        time, price = self.total.seconds, self.total.price
-        sentence = f"{duration(time.value)} ({duration(time.low)} to {duration(time.high)}) for {size}{where}"
+        span, price = self.total.seconds, self.total.price
+        sentence = f"{duration(span.value)} ({duration(span.low)} to {duration(span.high)}) for {size}{where}"
         if price.known and price.value:
             sentence += f", and tokens for {price.value:,.2f} ({price.low:,.2f} to {price.high:,.2f})"
         return sentence
@@ -268,12 +269,13 @@ def _check(collection: Collection, rankers: Sequence[Ranker], least_one: dict[st
 
 
 def _measure(experiments: Sequence[Experiment], watch: Stopwatch, seconds: float, seed: int) -> None:
-    """Carry out all experiments; those that a model's speed decides have most of the time."""
-    slow = [one.slow for one in experiments]
-    share = _QUICK_SHARE if any(slow) else 1.0
-    for one in experiments:
-        part = (1 - share if one.slow else share) / slow.count(one.slow)
-        one.carry_out(watch, seconds=seconds * part, seed=seed)
+    """Carry out all experiments; those that a model's speed decides have most of the time, and what others leave."""
+    begun, slow = time.perf_counter(), [one for one in experiments if one.slow]
+    quick = [one for one in experiments if not one.slow]
+    for group, share in ((quick, _QUICK_SHARE if slow else 1.0), (slow, 1.0)):
+        for number, one in enumerate(group):
+            left = max(share * seconds - (time.perf_counter() - begun), 0.0)
+            one.carry_out(watch, seconds=left / (len(group) - number), seed=seed)
 
 
 def _terms(names: Sequence[str], documents: float, queries: float, results: float) -> list[float]:
@@ -341,10 +343,10 @@ def _planned(step: Step, found: dict[str, _Estimate], scale: _Scale) -> PlannedS
         price = _Estimate(
             read.value * each[0] + written.value * each[1], read.draws * each[0] + written.draws * each[1]
         )
-    time, processor, memory, disk, *_ = (found[quantity].amount for quantity in QUANTITIES)
+    seconds, processor, memory, disk, *_ = (found[quantity].amount for quantity in QUANTITIES)
     return PlannedStep(
         step.ranker, step.name, step.spreads, found["seconds"].grows, found["seconds"].factor,
-        time, processor, memory, disk, read.amount, written.amount, price.amount,
+        seconds, processor, memory, disk, read.amount, written.amount, price.amount,
     )  # fmt: skip
 
 

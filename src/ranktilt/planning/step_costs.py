@@ -45,10 +45,11 @@ PLANNED = "planned rewrites"
 _COPIES, _QUERIES, _NUMBERS, _CANDIDATES, _REWRITTEN = 64, 500, 1 << 26, 20_000, 4_000
 """At most: copies of a document in a sample, queries where no model computes, numbers of pretended vectors, documents
 among which candidates of a re-ranker are found, and documents whose prompts are counted."""
-_SMALLEST, _SIZES, _REPEATS, _FEWER_QUERIES = 64, 3, 3, 4
+_SMALLEST, _SIZES, _REPEATS, _FEWER_QUERIES = 64, 3, 2, 4
 """Documents of the first sample; sizes at least; passes over the largest sizes; queries that every second one lacks."""
-_GROWTH, _DEARER = 4, 5
-"""How much larger each sample is than the one before, and how much longer it may take."""
+_GROWTH, _LEAST_GROWTH, _DEARER = 4, 1.5, 1.25
+"""How much larger each sample is than the one before, at least where the time is short, and how much longer a document
+of it may take."""
 _PAUSE, _STATUS = 0.004, Path("/proc/self/statm")
 
 
@@ -257,8 +258,12 @@ class Experiment:
 
         self.once(sizes[0], 1, Stopwatch(), seed=seed)
         took = both(sizes[0])
-        while sizes[-1] < 1 and (len(sizes) < _SIZES or time.perf_counter() - begun + _DEARER * took < seconds):
-            sizes.append(min(_GROWTH * sizes[-1], 1.0))
+        while sizes[-1] < 1:
+            room = (seconds - (time.perf_counter() - begun)) / max(_DEARER * took, 1e-9)
+            growth = _GROWTH if len(sizes) < _SIZES else min(room, _GROWTH)
+            if growth < _LEAST_GROWTH:
+                break
+            sizes.append(min(growth * sizes[-1], 1.0))
             took = both(sizes[-1])
         for fraction in sizes[-2:] * (_REPEATS - 1):
             if time.perf_counter() - begun + took < seconds:

@@ -15,11 +15,11 @@ from ranktilt.reporting.views.provenance import folder, provenance
 _EVERY = "every ranker"
 _REPEATS = "times differ from one measurement to the next, and with what else the machine does"
 _METHOD = (
-    "Each step is measured on samples, each four times as large as the one before, with many and with few queries and "
-    "an empty cache: its wall and processor time, the peak of the process's memory that is no file's, the bytes it "
-    "writes. Samples are drawn evenly over the lengths of documents and queries, twins together; loading, indexing, "
-    "search and the audit are measured on copies of the documents, too. A search by vectors is measured with random "
-    "ones.",
+    "Each step is measured on samples, each up to four times as large as the one before, with many and with few "
+    "queries and an empty cache: its wall and processor time, the peak of the process's memory that is no file's, the "
+    "bytes it writes. Samples are drawn evenly over the lengths of documents and queries, twins together; loading, "
+    "indexing, search and the audit are measured on copies of the documents, too. A search by vectors is measured with "
+    "random ones.",
     "A cost is a sum of terms with coefficients of at least 0, fitted to relative errors; time is the processors', at "
     "the pace of the larger samples. Intervals: 95 % of "
     "predictions by refits to drawn measurements (parametric bootstrap, t), whose growth may bend as far as the "
