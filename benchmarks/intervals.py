@@ -95,7 +95,7 @@ def power_section(plan: Plan, seed: int) -> str:
     """Count how often a table finds a tilt of the size that it says it could detect."""
     import numpy as np
 
-    from ranktilt.auditing.inference import InferenceOptions, Sample, effects
+    from ranktilt.auditing.significance import InferenceOptions, Sample, effects
     from ranktilt.measures.contrast import RelativeDelta
     from ranktilt.measures.precision import P
     from ranktilt.statistics.correction import detectable_effect
@@ -275,13 +275,13 @@ def _verdicts(collection: Any, runs: Sequence[Any], size: int, lift: float, seed
     import numpy as np
 
     from ranktilt.auditing.audit import audit
-    from ranktilt.auditing.inference import corrected
+    from ranktilt.auditing.significance import corrected
 
     rng = np.random.default_rng([seed, 12])
     part = collection.only_queries(rng.choice(collection.judged["id"].to_numpy(), size, replace=False).tolist())
     side = sorted(collection.sources)[0]
     held = [_lifted(run, collection, side, lift) if lift else run for run in runs]
-    found = audit(part, held, confounds=False, heads=0, resamples=1_000, seed=seed)
+    found = audit(part, held, confounds=False, keep_top=0, resamples=1_000, seed=seed)
     table_of = corrected([replace(t, tests=1) for t in found.tilts if t.measure in BEFORE], "holm")
     before = [t.seen_from(side) for t in table_of if t.measure == BEFORE[0]]
     now = [t.seen_from(side) for t in found.tilts if t.measure == "nDCG@10"]
@@ -336,7 +336,7 @@ _QUESTIONS = ("Relative Δ nDCG@10", "Share@10", "ΔNDSR@20")
 def _labels_audit(collection: Any, run: Any, seed: int, measures: Sequence[str] = LABEL_QUESTIONS) -> list[Any]:
     from ranktilt.auditing.audit import audit
 
-    found = audit(collection, run, measures, by="side", confounds=False, resamples=1_000, seed=seed, heads=0)
+    found = audit(collection, run, measures, by="side", confounds=False, resamples=1_000, seed=seed, keep_top=0)
     return [*found.tilts, *(e for e in found.estimates if e.estimand.kind != "relevance")]
 
 

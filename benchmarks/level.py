@@ -169,7 +169,7 @@ def whole(given: argparse.Namespace) -> str:
         named = [part for method in methods for part in ("--method", method)]
         command = [
             "level", str(data), "-r", ranker, "-m", "nDCG@5", *named, "--strengths", STRENGTHS, "--force",
-            "--work", str(folder / "fits"), "-o", str(folder / "level.html"), "--quiet",
+            "--work-dir", str(folder / "fits"), "-o", str(folder / "level.html"), "--quiet",
         ]  # fmt: skip
         ranktilt(*command)  # fills the cache of vectors
         taken = ranktilt(*command)

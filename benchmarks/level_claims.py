@@ -58,7 +58,7 @@ def truth(name: str, found: Bench, population: Simulated) -> tuple[float, float]
     if one.method:
         run = ranker(one.ranker.removeprefix("simulated>>")).rank(population.collection, run)
     runs = [population.run, replace(run, spec={"ranker": "corrected"})]
-    seen = audit(population.collection, runs, [MEASURE], resamples=100, confounds=False, heads=0)
+    seen = audit(population.collection, runs, [MEASURE], resamples=100, confounds=False, keep_top=0)
     delta = next(tilt.value for tilt in seen.tilts if tilt.run == "corrected")
     before, after = (float(np.nanmean(seen.values[n, -1, 0])) for n in range(2))
     return delta, 100 * (before - after)

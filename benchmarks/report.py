@@ -59,7 +59,7 @@ def rankers(given: argparse.Namespace) -> list[str]:
 def after_audit(folder: Path, given: argparse.Namespace) -> Measured:
     """Make the page in a process that has just loaded, ranked and audited."""
     import ranktilt as rt
-    from ranktilt.reporting.reload import Opened
+    from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.report import report_page
 
     collection = rt.load(folder / "data" if (folder / "data").is_dir() else nfcorpus() or folder)
@@ -68,9 +68,9 @@ def after_audit(folder: Path, given: argparse.Namespace) -> Measured:
     found = rt.audit(collection, runs, card=True)
     watch = Watch()
     with watch("page"):
-        page = report_page([Opened(found, collection, runs)]).encode()
+        page = report_page([LoadedAudit(found, collection, runs)]).encode()
     with watch("again"):
-        report_page([Opened(found, collection, runs)])
+        report_page([LoadedAudit(found, collection, runs)])
     return {**watch.parts, "size": len(page)}
 
 

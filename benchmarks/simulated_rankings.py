@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.alignment import Aligned, Judgments, group_values
-from ranktilt.auditing.card import DEPTH as CARD_DEPTH
-from ranktilt.auditing.card import Card, Twins, card_estimands
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping, twin_rows
-from ranktilt.auditing.inference import InferenceOptions, Sample, effects
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.question_card import DEPTH as CARD_DEPTH
+from ranktilt.auditing.question_card import Card, Twins, card_estimands
 from ranktilt.auditing.random_band import Shuffles
+from ranktilt.auditing.significance import InferenceOptions, Sample, effects
 from ranktilt.collection import Collection
 from ranktilt.measures.base import Estimand, Measure, measure
 from ranktilt.measures.contrast import RelativeDelta

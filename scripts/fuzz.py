@@ -44,7 +44,7 @@ from ranktilt.io.parquet import read_judgments, read_parquet
 from ranktilt.io.qrels import read_qrels
 from ranktilt.probes.validation import validate
 from ranktilt.reporting.papers.cells import read_cells
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import read_result, report_page
 from ranktilt.run import Run
 from ranktilt.training.options import RerankerTraining
@@ -105,7 +105,11 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
     def result(path: Path) -> object:
         found = read_result(path)
         one = isinstance(found, rt.Audit)
-        return found.to_json(), report_page([Opened(found) if one else found]), rt.table(rt.gate(found)) if one else ""
+        return (
+            found.to_json(),
+            report_page([LoadedAudit(found) if one else found]),
+            rt.table(rt.gate(found)) if one else "",
+        )
 
     def labels(path: Path) -> object:
         return from_labels(read_labels(path), queries=run.queries, labels_file=path)

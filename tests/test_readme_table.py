@@ -69,7 +69,7 @@ def test_the_validation_shown(shared_data: Path) -> None:
 @pytest.mark.data
 def test_bm25_is_shown_to_favour_rewrites_where_the_noisiest_measure_shows_nothing(shared_data: Path) -> None:
     collection = rt.load(shared_data / "cocktail-nfcorpus")
-    found = rt.audit(collection, rt.ranker("bm25").rank(collection), heads=0)
+    found = rt.audit(collection, rt.ranker("bm25").rank(collection), keep_top=0)
     verdict = found.verdict("bm25")
     assert (verdict.kind, verdict.side, verdict.primary) == ("favours", "llama-2-7b-chat-tmp0.2", "nDCG@10")
     noisiest = next(tilt for tilt in found.tilts if tilt.measure == "nDCG@1")

@@ -242,12 +242,9 @@ class Collection:
         return hash((self.docs.height, self.queries.height, self.qrels.height))
 
     def __repr__(self) -> str:
-        sources = ", ".join(f"{n} {s}" for s, n in self._counts())
-        return f"Collection({sources}; {self.queries.height} queries, {self.qrels.height} judgments)"
-
-    def _counts(self) -> list[tuple[str, int]]:
         counts = self.docs.group_by("source", maintain_order=True).len()
-        return [(str(s), int(n)) for s, n in counts.iter_rows()]
+        sources = ", ".join(f"{n} {s}" for s, n in counts.iter_rows())
+        return f"Collection({sources}; {self.queries.height} queries, {self.qrels.height} judgments)"
 
 
 def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.DataFrame:

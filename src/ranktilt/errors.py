@@ -60,22 +60,7 @@ class DataWarning(UserWarning):
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
-    """Make the error for a name that is not on a list: suggests the nearest and lists them all.
-
-    Parameters
-    ----------
-    kind : str
-        What the name should be, such as ``"measure"``.
-    name : str
-        What came.
-    valid : iterable of str
-        The names there are.
-
-    Returns
-    -------
-    UserError
-        To be raised by the caller.
-    """
+    """Make the error for a name that is not on the list `valid`: suggests the nearest and lists them all."""
     names = list(valid)
     folded = {n.casefold(): n for n in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
@@ -84,87 +69,29 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
 
 
 def refuse_twice(names: Sequence[str], noun: str) -> None:
-    """Refuse a name that comes more than once.
-
-    Parameters
-    ----------
-    names : sequence of str
-        As they were given.
-    noun : str
-        What each of them names, such as ``"ranker"``.
-    """
+    """Refuse a name that comes more than once; `noun` is what each names, such as ``"ranker"``."""
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UserError(f"{noun} {twice!r} is given twice")
 
 
 def counted(n: int, one: str, many: str) -> str:
-    """Count in words: ``1 query``, ``2 queries``.
-
-    Parameters
-    ----------
-    n : int
-        How many.
-    one, many : str
-        The noun, singular and plural.
-
-    Returns
-    -------
-    str
-        Number and noun.
-    """
+    """Count in words: ``1 query``, ``2 queries``."""
     return f"{n:,} {one if n == 1 else many}"
 
 
 def join_words(names: Sequence[str], last: str = "and") -> str:
-    """Join in words: ``a``, ``a and b``, ``a, b and c``.
-
-    Parameters
-    ----------
-    names : sequence of str
-        One or more.
-    last : str, optional
-        The word before the last one.
-
-    Returns
-    -------
-    str
-        The names as one would write them in a sentence.
-    """
+    """Join in words: ``a``, ``a and b``, ``a, b and c``."""
     return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else names[0]
 
 
 def visible(text: str) -> str:
-    r"""Show what a terminal would act on and nobody would see, such as an escape, as signs: ``\x1b``.
-
-    Parameters
-    ----------
-    text : str
-        Anything; tabs and line feeds stay.
-
-    Returns
-    -------
-    str
-        Text that can be printed and encoded.
-    """
+    r"""Show what a terminal would act on and nobody would see as signs, such as ``\x1b``; tabs and line feeds stay."""
     return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def shorten(text: object, width: int = 80) -> str:
-    """Quote a piece of input for an error message, cut to `width` characters.
-
-    Parameters
-    ----------
-    text : object
-        The input; anything but a string is shown as its ``repr``.
-    width : int
-        Most characters to show.
-
-    Returns
-    -------
-    str
-        The ``repr`` of the text, or of its beginning and an ellipsis.
-    """
+    """Quote a piece of input for an error message: its ``repr``, cut to `width` characters."""
     if not isinstance(text, str):
         try:
             whole = repr(text)

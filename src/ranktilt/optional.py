@@ -29,26 +29,9 @@ def may_fetch() -> bool:
 
 
 def need(module: str, *, extra: str, for_: str) -> Any:
-    """Import an optional package, or say how to install it.
+    """Import an optional package, which `extra` of RankTilt brings, or say how to install it (`MissingExtra`).
 
-    Parameters
-    ----------
-    module : str
-        Dotted name of the module to import.
-    extra : str
-        The extra of RankTilt that brings it.
-    for_ : str
-        What needs it, for the message.
-
-    Returns
-    -------
-    module
-        The imported module.
-
-    Raises
-    ------
-    MissingExtra
-        If the package is not installed. Errors inside an installed package come through as they are.
+    Errors inside an installed package come through as they are.
     """
     package = module.partition(".")[0]
     try:

@@ -15,15 +15,7 @@ _listener: ContextVar[Listener | None] = ContextVar("ranktilt_progress", default
 
 
 def report(label: str, done: int, total: int) -> None:
-    """Tell the listener, if there is one, how far a piece of work has come.
-
-    Parameters
-    ----------
-    label : str
-        What is being done; one label is one bar.
-    done, total : int
-        Steps finished and steps in all; the work is over when they are equal.
-    """
+    """Tell the listener, if there is one, how far a piece of work has come; one label is one bar, over at `total`."""
     listener = _listener.get()
     if listener is not None:
         listener(visible(label), done, total)
@@ -31,13 +23,7 @@ def report(label: str, done: int, total: int) -> None:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Send all progress reported inside the ``with`` block to `listener`.
-
-    Parameters
-    ----------
-    listener : callable
-        Takes (label, done, total).
-    """
+    """Send all progress reported inside the ``with`` block, as (label, done, total), to `listener`."""
     token = _listener.set(listener)
     try:
         yield

@@ -79,24 +79,7 @@ def foreign_rankers() -> list[tuple[str, str]]:
 
 
 def ranker_class(name: str) -> type[Ranker]:
-    """Find the class of a ranker.
-
-    Parameters
-    ----------
-    name : str
-        One of ours, which no package can take, or one that an installed package announces.
-
-    Returns
-    -------
-    type
-        A subclass of `Ranker`.
-
-    Raises
-    ------
-    UserError
-        If there is no such ranker (names the nearest), two packages announce different ones, or what a package
-        announces cannot be imported or is no ranker.
-    """
+    """Find the class of a ranker: one of ours, whose name no package can take, or an installed package's."""
     if name not in RANKERS:
         return _foreign(name)
     module, _, attribute = RANKERS[name].partition(":")

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.inference import InferenceOptions, Sample, effects
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
+from ranktilt.auditing.significance import InferenceOptions, Sample, effects
 from ranktilt.measures.base import measure
 from ranktilt.measures.contrast import RelativeDelta
 from tests.reporting.audits import small
@@ -58,7 +58,7 @@ def audit_of(
     return replace(
         base, spec={**base.spec, **settings}, runs=tuple(runs), measures=tuple(map(measure, measures)),
         groups=("all", *groups), queries=names, values=table, tilts=found, notes=(),
-        pair_counts=pl.DataFrame(schema=PAIR_COUNTS), confounds=(), heads=None,
+        pair_counts=pl.DataFrame(schema=PAIR_COUNTS), confounds=(), top_results=None,
     )  # fmt: skip
 
 

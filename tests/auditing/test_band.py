@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from ranktilt.auditing import random_band
-from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.random_band import SHUFFLES, Shuffles, enough, null_deltas, shuffled_labels
 from ranktilt.collection import Collection
 from ranktilt.executing.memory_limits import MemoryLimits, limited

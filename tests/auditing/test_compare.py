@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt.auditing.comparison.compare import Comparison, compare, contrast_sentence, growth_words, mean_sentence
 from ranktilt.auditing.comparison.match import RunPair, match
-from ranktilt.auditing.comparison.sentences import contrast_sentence, growth_words, mean_sentence
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection

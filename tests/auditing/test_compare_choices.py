@@ -18,7 +18,7 @@ from ranktilt.reporting.papers.results import cells_of, tables_of
 from tests.auditing.arrays import noisy, one
 from tests.refusals import refused
 
-SPEC = {"by": "gender", "count": "each", "level": 5.0, "correction": "holm", "resamples": 500, "asked": "x"}
+SPEC = {"by": "gender", "count_rule": "each", "level": 5.0, "correction": "holm", "resamples": 500, "asked": "x"}
 
 
 def result(
@@ -111,9 +111,9 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
         ),
         (result(OLD, by="region"), "the pairwise audits compare other groups: female and male by gender (new), female"),
         (
-            result(OLD, count="both-agree"),
+            result(OLD, count_rule="both-agree"),
             "the pairwise audits count choices differently: 'each' (new), 'both-agree' (old); make both with the same "
-            "--count",
+            "--count-rule",
         ),
         (
             result({"q0": (1, 1), "q9": (1, 1)}),

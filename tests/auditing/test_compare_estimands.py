@@ -15,14 +15,14 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.card import group_samples
 from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.inference import Sample, contrast_changes, contrast_task
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
+from ranktilt.auditing.question_card import group_samples
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import Sample, contrast_changes, contrast_task
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError
 from ranktilt.measures.base import GroupEstimand, estimand
@@ -90,7 +90,7 @@ class TestByHand:
     def both(self, *measures: str) -> Comparison:
         collection = people(self.LISTS)
         runs = [ranked(collection, orders, name) for name, orders in (("old", self.OLD), ("new", self.NEW))]
-        return compare(audit(collection, runs, measures, **QUICK), to="old", resamples=2000)
+        return compare(audit(collection, runs, measures, **QUICK), baseline_run="old", resamples=2000)
 
     def test_exposure_ratio(self) -> None:
         change = found(self.both("ExposureRatio"), "new", "ExposureRatio")
@@ -155,7 +155,7 @@ def naive(name: str, measure: str, keep: npt.NDArray[np.int64]) -> float:
 
 @pytest.mark.parametrize("measure", SIDED[:3])
 def test_it_is_what_a_naive_computation_gives(measure: str) -> None:
-    change = found(compare(AUDIT, to="neutral", resamples=4000), "female", measure)
+    change = found(compare(AUDIT, baseline_run="neutral", resamples=4000), "female", measure)
     every = np.arange(len(LISTS))
     new, old = naive("female", measure, every), naive("neutral", measure, every)
     assert (change.new, change.old, change.value) == pytest.approx((new, old, new - old))
@@ -183,11 +183,11 @@ def test_it_is_what_a_naive_computation_gives(measure: str) -> None:
 
 class TestOneAudit:
     def test_every_other_run_is_compared_with_it(self) -> None:
-        comparison = compare(AUDIT, to="neutral", resamples=300)
+        comparison = compare(AUDIT, baseline_run="neutral", resamples=300)
         assert comparison.runs == (("female", "neutral"), ("male", "neutral"))
         assert [(c.run, c.measure) for c in comparison.estimates] == list(product(("female", "male"), (*SIDED, *WHOLE)))
         assert [c.run for c in comparison.means] == ["female", "male"]
-        assert comparison.spec["to"] == "neutral"
+        assert comparison.spec["baseline_run"] == "neutral"
         assert comparison.spec["tests"] == 2 * (2 + len(SIDED) + len(WHOLE))
         assert not any("is compared with" in note or "left out" in note for note in comparison.notes)
         for change in comparison.estimates:
@@ -195,11 +195,11 @@ class TestOneAudit:
             assert (change.new, change.old) == pytest.approx((effects[change.run], effects["neutral"]))
 
     def test_it_says_what_two_audits_of_a_run_each_say(self) -> None:
-        whole = compare(AUDIT, to="neutral", resamples=300, correction="bonferroni")
+        whole = compare(AUDIT, baseline_run="neutral", resamples=300, correction="bonferroni")
         sides = [audit(PEOPLE, run, ["P@3", *SIDED, *WHOLE], **QUICK) for run in RUNS]
         for run in (1, 2):
             alone = compare(sides[run], sides[0], resamples=300, correction="bonferroni")
-            assert alone.spec["to"] is None
+            assert alone.spec["baseline_run"] is None
             for rows, others in ((alone.estimates, whole.estimates), (alone.tilts, whole.tilts)):
                 ours = {c.measure: c for c in others if c.run == RUNS[run].name}
                 for change in rows:
@@ -208,8 +208,12 @@ class TestOneAudit:
                         assert getattr(change, name) == pytest.approx(getattr(twin, name), nan_ok=True), name
 
     def test_exchanging_the_runs_negates_every_difference_exactly(self) -> None:
-        there = {c.measure: c for c in compare(AUDIT, to="neutral", resamples=300).estimates if c.run == "female"}
-        back = {c.measure: c for c in compare(AUDIT, to="female", resamples=300).estimates if c.run == "neutral"}
+        there = {
+            c.measure: c for c in compare(AUDIT, baseline_run="neutral", resamples=300).estimates if c.run == "female"
+        }
+        back = {
+            c.measure: c for c in compare(AUDIT, baseline_run="female", resamples=300).estimates if c.run == "neutral"
+        }
         assert list(there) == list(back)
         for measure, change in there.items():
             other = back[measure]
@@ -219,30 +223,32 @@ class TestOneAudit:
 
     def test_a_run_that_ranks_alike_is_identical(self) -> None:
         twice = audit(PEOPLE, [RUNS[0], ranked(PEOPLE, ORDERS["neutral"], "again")], ["P@3", "AWRF@3"], **QUICK)
-        (verdict,) = compare(twice, to="neutral", resamples=100).verdicts()
+        (verdict,) = compare(twice, baseline_run="neutral", resamples=100).verdicts()
         assert verdict[:3] == ("again", "neutral", "identical")
         assert verdict.sentence == "again: this run and neutral are identical on P@3, AWRF@3"
 
     def test_what_is_refused(self) -> None:
         with refused("unknown run 'neutrall'; did you mean 'neutral'? (valid: neutral, female, male)"):
-            compare(AUDIT, to="neutrall")
-        either = "name an old audit (OLD.json), or the run of one audit to compare with (--to RUN): one of both"
-        for given in ({}, {"old": AUDIT, "to": "neutral"}):
+            compare(AUDIT, baseline_run="neutrall")
+        either = (
+            "name an old audit (OLD.json), or the run of one audit to compare with (--baseline-run RUN): one of both"
+        )
+        for given in ({}, {"old": AUDIT, "baseline_run": "neutral"}):
             with refused(either):
                 compare(AUDIT, **given)
         alone = audit(PEOPLE, RUNS[0], ["AWRF@3"], **QUICK)
         with refused("nothing to compare: the audit has no other run than 'neutral'"):
-            compare(alone, to="neutral")
+            compare(alone, baseline_run="neutral")
 
     @pytest.mark.parametrize("format", FORMATS)
     def test_it_is_printed(self, format: str) -> None:
         pytest.importorskip("plotly")
-        text = table(compare(AUDIT, to="neutral", resamples=300), format)
+        text = table(compare(AUDIT, baseline_run="neutral", resamples=300), format)
         for words in ("ExposureRatio", "AWRF", "neutral", "female"):
             assert words in text
 
     def test_numbers_are_in_their_own_unit(self) -> None:
-        comparison = compare(AUDIT, to="neutral", resamples=300)
+        comparison = compare(AUDIT, baseline_run="neutral", resamples=300)
         rows = {(r["run"], r["measure"]): r for r in pl.read_csv(table(comparison, "csv").encode()).to_dicts()}
         row, change = rows["female", "ExposureRatio@4"], found(comparison, "female", "ExposureRatio@4")
         assert (row["quantity"], row["value"], row["a"], row["b"]) == ("estimand", change.value, "f", "m")
@@ -281,7 +287,7 @@ class TestTwoAudits:
         lists = [*LISTS[:5], "mmm"]
         collection = people(lists)
         runs = [ranked(collection, shuffled(lists, seed), f"r{seed}") for seed in (1, 2)]
-        comparison = compare(audit(collection, runs, "ExposureRatio", **QUICK), to="r1", resamples=100)
+        comparison = compare(audit(collection, runs, "ExposureRatio", **QUICK), baseline_run="r1", resamples=100)
         (change,) = comparison.estimates
         assert (change.queries, change.excluded) == (5, 1)
         assert "1 of 6 queries excluded: ExposureRatio is not defined under both runs" in comparison.notes
@@ -296,7 +302,7 @@ class TestTwoAudits:
         for held, count in ((once, 6), (twice, 12)):
             orders = [(shuffled(LISTS[:6], seed) * 2)[:count] for seed in (1, 2)]
             runs = [ranked(held, one, f"r{n}") for n, one in enumerate(orders)]
-            changes += compare(audit(held, runs, "ExposureRatio", **QUICK), to="r0", resamples=500).estimates
+            changes += compare(audit(held, runs, "ExposureRatio", **QUICK), baseline_run="r0", resamples=500).estimates
         assert (changes[0].low, changes[0].high, changes[0].p) == pytest.approx(
             (changes[1].low, changes[1].high, changes[1].p)
         )
@@ -307,9 +313,9 @@ class TestFiles:
         back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
         assert back == AUDIT
         assert len(back.query_answers) == 3 * (len(SIDED) + len(WHOLE))
-        comparison = compare(back, to="neutral", resamples=300)
+        comparison = compare(back, baseline_run="neutral", resamples=300)
         assert Comparison.load(comparison.save(tmp_path / "comparison.json")) == comparison
-        assert comparison == compare(AUDIT, to="neutral", resamples=300)
+        assert comparison == compare(AUDIT, baseline_run="neutral", resamples=300)
 
     @pytest.mark.parametrize(
         ("spoil", "said"),
@@ -395,4 +401,4 @@ def test_a_contrast_that_is_a_mean_is_tested_as_by_sign_flips() -> None:
 
 
 def test_it_is_public() -> None:
-    assert rt.compare(AUDIT, to="male", resamples=100).runs == (("neutral", "male"), ("female", "male"))
+    assert rt.compare(AUDIT, baseline_run="male", resamples=100).runs == (("neutral", "male"), ("female", "male"))

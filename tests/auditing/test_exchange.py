@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ranktilt.auditing.inference as module
+import ranktilt.auditing.significance as module
 from ranktilt.auditing.answer.gate import gate
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect

@@ -219,23 +219,13 @@ class TestExitCodes:
         [
             (LEVEL, {}, ("level", 0)),
             (HUMAN, {}, ("tilted", 1)),
-            (UNSURE, {}, ("inconclusive", 3)),
             (UNSURE, {"inconclusive": "pass"}, ("inconclusive", 0)),
-            (HUMAN, {"inconclusive": "pass"}, ("tilted", 1)),
-            (NOTHING, {}, ("inconclusive", 3)),
             (HUMAN, {"max_tilt": 60}, ("within", 0)),
             (LEVEL, {"max_tilt": 0}, ("inconclusive", 3)),
-            (HUMAN, {"baseline": HUMAN}, ("level", 0)),
             (HUMAN, {"baseline": LEVEL}, ("tilted", 1)),
-            (LEVEL, {"baseline": HUMAN}, ("level", 0)),
-            (HUMAN, {"baseline": HUMAN, "max_tilt": 15}, ("tilted", 1)),
-            (HUMAN, {"baseline": LEVEL, "max_tilt": 60}, ("tilted", 1)),
-            (LEVEL, {"baseline": LEVEL, "max_tilt": 15}, ("level", 0)),
             (HUMAN, {"baseline": LEVEL, "min_effect": 60}, ("level", 0)),
             (LEVEL, {"baseline": NOTHING}, ("inconclusive", 3)),
-            (banded(HUMAN, 48), {}, ("within", 0)),  # random labels give nearly as much
             (banded(LEVEL, 48), {}, ("tilted", 1)),
-            (banded(LEVEL, 48), {"baseline": banded(HUMAN, 48)}, ("tilted", 1)),
         ],
     )
     def test_of_one_run(self, audit: Audit, options: dict[str, Any], expected: tuple[str, int]) -> None:
@@ -336,7 +326,6 @@ class TestRefusals:
         ("options", "message"),
         [
             ({"measures": ["nDCG@7"]}, "the audit has no measure 'nDCG@7'; it has RR, P@1"),
-            ({"measures": ["nDGC@7"]}, "unknown measure 'nDGC'; did you mean 'nDCG@k'?"),
             ({"measures": []}, "nothing to gate: no measure is named"),
             ({"runs": ["bm52"]}, "the audit has no run 'bm52'; it has bm25, dense"),
             ({"pairs": [("human", "gpt")]}, "the audit has no pair of groups 'human,gpt'; it has human,llm"),
@@ -344,20 +333,9 @@ class TestRefusals:
                 {"max_tilt": -1},
                 "--max-tilt: expected a margin of at least 0, such as 5 .points. or '0.5 ranks'; got -1",
             ),
-            (
-                {"max_tilt": NAN},
-                "--max-tilt: expected a margin of at least 0, such as 5 .points. or '0.5 ranks'; got nan",
-            ),
-            (
-                {"max_tilt": math.inf},
-                "--max-tilt: expected a margin of at least 0, such as 5 .points. or '0.5 ranks'; got inf",
-            ),
             ({"max_tilt": 200}, "--max-tilt: expected less than 200, the most Relative Δ can be; got 200$"),
-            ({"max_tilt": 300}, "--max-tilt: expected less than 200, the most Relative Δ can be; got 300$"),
-            ({"min_effect": NAN}, "--min-effect: expected a number of points of at least 0, got nan"),
             ({"min_effect": 3}, "--min-effect is the growth since a baseline that is allowed; name it: --baseline "),
             ({"inconclusive": "maybe"}, r"unknown policy for inconclusive 'maybe' \(valid: fail, pass\)"),
-            ({"resamples": 10}, "expected at least 100 resamples, got 10"),
         ],
     )
     def test_of_options(self, options: dict[str, Any], message: str) -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.calibration.synthetic_twins import SCHEMES, sampled, with_synthetic_twins
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.measures.base import GroupEstimand, estimand
 from ranktilt.measures.exposure.base import AttentionEstimand
 from ranktilt.reporting.output import table

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, audit
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.inference import Chance, Sample
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.label_clusters import judged_labels, listed_labels, page_labels
 from ranktilt.auditing.random_band import TopRanks, signs_of
+from ranktilt.auditing.significance import Chance, Sample
 from ranktilt.measures.base import estimand, measure
 from ranktilt.measures.contrast import RelativeDelta
 from tests.toy import collection_of, run_of

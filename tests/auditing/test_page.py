@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 
 from ranktilt.auditing import random_band
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, grouping
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
 from ranktilt.collection import Collection
 from ranktilt.measures.ndsr import NDSR

@@ -77,23 +77,23 @@ def test_a_level_ranker_is_shown_to_be_level() -> None:
 
 
 def test_what_is_not_decided_is_said_so() -> None:
-    found = audit_until(collection(), Noisy(), 1, most=40)
+    found = audit_until(collection(), Noisy(), 1, max_queries=40)
     assert (found.decision, found.asked, found.of) == ("inconclusive", 40, 600)
     assert [look.queries for look in found.looks] == [16, 32, 40]
     assert found.headline.startswith("noisy is not decided after 40 queries and 800 documents: ")
 
 
 def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
-    found = audit_until(collection(), Noisy(silent=0.5), 1, most=64)
+    found = audit_until(collection(), Noisy(silent=0.5), 1, max_queries=64)
     silent = 64 - found.looks[-1].queries
     assert 15 < silent < 50
     assert found.sentences[0].endswith(f"; {silent} lists say nothing of these groups")
     with refused("Share@10 says nothing: no list of 32 queries holds both groups"):
-        audit_until(collection(), Noisy(silent=1.0), 10, most=32)
+        audit_until(collection(), Noisy(silent=1.0), 10, max_queries=32)
 
 
 def test_the_order_is_drawn_by_the_seed() -> None:
-    one, same, other = (audit_until(collection(), Noisy(0.3), 3, most=64, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (audit_until(collection(), Noisy(0.3), 3, max_queries=64, seed=seed) for seed in (1, 1, 2))
     assert one.looks == same.looks != other.looks
 
 
@@ -151,7 +151,7 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
 
 def test_a_list_as_long_as_the_page_shows_nothing() -> None:
     """Share@k of k documents is 0 whatever the ranker does."""
-    assert audit_until(collection(), Noisy(2.0), 10, "Share@40", most=200).decision == "inconclusive"
+    assert audit_until(collection(), Noisy(2.0), 10, "Share@40", max_queries=200).decision == "inconclusive"
 
 
 REFUSED: list[tuple[Callable[[], object], str]] = [
@@ -163,7 +163,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: audit_until(collection(), Noisy(), math.nan),
         "expected a tilt to be decided above 0, such as 10 (points), got nan",
     ),
-    (lambda: audit_until(collection(), Noisy(), 10, most=0), "expected at least 1 query to ask, got 0"),
+    (lambda: audit_until(collection(), Noisy(), 10, max_queries=0), "expected at least 1 query to ask, got 0"),
     (lambda: audit_until(collection(), Noisy(), 10, by=""), "a sequential audit needs a column of groups (by)"),
     (
         lambda: audit_until(collection(), Noisy(), 10, "nDCG@10"),

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ranktilt.auditing.inference import Columns
-from ranktilt.auditing.study import trend_sentence
-from ranktilt.auditing.temperature_trends import Trend, TrendTask, trends
+from ranktilt.auditing.significance import Columns
+from ranktilt.auditing.study import Trend, TrendTask, trend_sentence, trends
 from ranktilt.statistics.trend import rank_correlation
 
 Floats = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.answer.verdict import Verdict, bounds, judge, probability, signed
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.inference import InferenceOptions, Sample, corrected, effects
+from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
 from ranktilt.errors import UserError
 from ranktilt.measures.base import estimand
 from ranktilt.measures.base import measure as of

@@ -58,19 +58,21 @@ class TestRefusals:
         )
 
     def test_one_audit_alone(self, cli: Cli, new: Path) -> None:
-        either = "name an old audit (OLD.json), or the run of one audit to compare with (--to RUN): one of both"
-        assert refused(cli, "compare", new) == refused(cli, "compare", new, new, "--to", "dense") == either
-        assert refused(cli, "compare", new, "--to", "dense") == (
+        either = (
+            "name an old audit (OLD.json), or the run of one audit to compare with (--baseline-run RUN): one of both"
+        )
+        assert refused(cli, "compare", new) == refused(cli, "compare", new, new, "--baseline-run", "dense") == either
+        assert refused(cli, "compare", new, "--baseline-run", "dense") == (
             "nothing to compare: the audit has no other run than 'dense'"
         )
-        assert refused(cli, "compare", new, "--to", "bm25") == "unknown run 'bm25' (valid: dense)"
+        assert refused(cli, "compare", new, "--baseline-run", "bm25") == "unknown run 'bm25' (valid: dense)"
 
 
 def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     audit, found = tmp_path / "audit.json", tmp_path / "found.json"
     asked = ("-m", "nDCG@1", "-m", "ExposureRatio@2", "-m", "NDKL", *QUICK)
     cli("audit", toy_folder, "-r", "bm25", "-r", "tfidf", "-r", "bm25@2", *asked, "--json", audit)
-    result = cli("compare", audit, "--to", "tfidf", *QUICK, "--json", found)
+    result = cli("compare", audit, "--baseline-run", "tfidf", *QUICK, "--json", found)
     assert result.code == 0
     assert "bm25@2: no difference in NDKL from tfidf shown; " in result.out
     assert "Reference: tfidf.\n" in result.out
@@ -78,8 +80,8 @@ def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     assert [(c["run"], c["old_run"], c["estimand"]) for c in content["estimates"]] == [
         (run, "tfidf", one) for run in ("bm25", "bm25@2") for one in ("ExposureRatio@2", "NDKL")
     ]
-    assert content["spec"]["to"] == "tfidf"
-    page = cli("compare", audit, "--to", "tfidf", *QUICK, "--format", "html").out
+    assert content["spec"]["baseline_run"] == "tfidf"
+    page = cli("compare", audit, "--baseline-run", "tfidf", *QUICK, "--format", "html").out
     assert "Comparison of one audit&#39;s runs" in page
     assert " beside reference" in page
     assert "Other estimands of " in page

@@ -25,7 +25,7 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     options = ("--level-margin", "30", "--budget", "0.1", "--seed", "1", "-o", "level.html", "--json", "level.json")
-    options += ("--work", "fits")
+    options += ("--work-dir", "fits")
     code, out, _ = cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, *options)
     assert code == 0
     assert "is level" in out
@@ -73,7 +73,7 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
         Path("l.json").unlink()
     assert results[0] == results[1]
     assert sorted(path.name for path in Path().iterdir()) == ["bm25.trec", "bm25.trec.json", "bundled", "labels.tsv"]
-    assert "Next: the same with --work DIR, which keeps what was fitted; then ranktilt rank bundled -r" in err
+    assert "Next: the same with --work-dir DIR, which keeps what was fitted; then ranktilt rank bundled -r" in err
     assert "'bm25@100>>offset(fit=DIR/bm25-100-offset.json)'" in err
     assert b'"bm25@100>>offset(fit=bm25-100-offset.json)"' in results[0][3]
     assert b"/tmp" not in results[0][3]
@@ -119,7 +119,7 @@ def test_audit_gate_and_level_say_the_same_of_a_run_and_labels(cli: Cli, bundled
 
 
 def test_queries_that_a_fit_knows_alone_are_no_test(cli: Cli, bundled: Path) -> None:
-    assert cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, "--work", "fits").code == 0
+    assert cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, "--work-dir", "fits").code == 0
     fitted = json.loads(Path("fits/bm25-100-offset.json").read_text("utf-8"))["queries"]
     qrels = pl.read_csv(bundled / "qrels" / "test.tsv", separator="\t")
     qrels.filter(pl.col("query-id").is_in(fitted)).write_csv(bundled / "qrels" / "test.tsv", separator="\t")

@@ -107,8 +107,11 @@ def test_two_models_are_compared_on_the_same_queries(cli: Cli, folder: Path, ser
     assert cli("report", found, "--layout", "wang-fig4", "--format", "svg", "-o", tmp_path / "figures").code == 0
     assert (tmp_path / "figures" / "wang-figure-4.svg").exists()
     assert "| After |" in cli("report", found, "--format", "markdown").out
-    unread = refused(cli, "compare", after, before, "--to", "bm25")
-    assert unread == "name an old audit (OLD.json), or the run of one audit to compare with (--to RUN): one of both"
+    unread = refused(cli, "compare", after, before, "--baseline-run", "bm25")
+    assert (
+        unread
+        == "name an old audit (OLD.json), or the run of one audit to compare with (--baseline-run RUN): one of both"
+    )
     assert refused(cli, "compare", after) == unread
 
 

@@ -82,7 +82,7 @@ def test_what_is_left_out_is_said(cli: Cli, here: Path) -> None:
 
 
 def test_lists_that_the_audit_does_not_keep_are_said_to_be_left_out(cli: Cli, here: Path) -> None:
-    assert cli("audit", "toy", "-r", "bm25", "--heads", "0", "--json", "none.json", "--resamples", "100").code == 0
+    assert cli("audit", "toy", "-r", "bm25", "--keep-top", "0", "--json", "none.json", "--resamples", "100").code == 0
     _, _, err = cli("report", "none.json", "-o", "report.html")
     assert err.splitlines()[0] == NO_LISTS
     assert "its ranked lists" not in err

@@ -18,7 +18,7 @@ def test_the_options_reach_the_spiral(cli: Cli, toy_folder: Path, tmp_path: Path
         "3",
         "--page",
         "2",
-        "--enter",
+        "--entry-rule",
         "random",
         "--share",
         "0.5",
@@ -28,7 +28,7 @@ def test_the_options_reach_the_spiral(cli: Cli, toy_folder: Path, tmp_path: Path
         "llm",
     )
     code, out, _ = cli("spiral", toy_folder, *QUICK, *options, "-o", page, "--json", "-")
-    content, expected = json.loads(out), {"rounds": 3, "page": 2, "enter": "random", "share": 0.5, "seed": 3}
+    content, expected = json.loads(out), {"rounds": 3, "page": 2, "entry_rule": "random", "share": 0.5, "seed": 3}
     assert code == 0
     assert {key: content["spec"][key] for key in expected} == expected
     assert (content["reference"], content["spec"]["source"]) == ("llm", "human")

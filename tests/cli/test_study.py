@@ -123,7 +123,7 @@ def test_a_study_of_training_is_printed_and_written(
     answered_folder(tmp_path / "qa")
     few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16", "--depth", "9")
     code, out, err = cli(
-        "study", "qa", "--of", "training", "--from", tiny, *few, "--queries", "3", "--seeds", "2", "--seed", "4",
+        "study", "qa", "--vary", "training", "--from", tiny, *few, "--queries", "3", "--seeds", "2", "--seed", "4",
         "--disjoint", "--preset", "paper", "--negatives", "random:20", "--positives", "all", "--warmup-steps", "1",
         "--resamples", "100", "-o", "s.html", "--json", "s.json",
     )  # fmt: skip
@@ -148,10 +148,10 @@ def test_a_study_of_training_is_printed_and_written(
     ("arguments", "message"),
     [
         ((), "nothing to train: name an encoder to start from, such as --from minilm"),
-        (("-r", "bm25"), "-r is for studies of temperature (--of temperature)"),
+        (("-r", "bm25"), "-r is for studies of temperature (--vary temperature)"),
         (
             ("--from", "x", "--test", "t"),
-            "--test is for studies of temperature (--of temperature)",
+            "--test is for studies of temperature (--vary temperature)",
         ),
         (("--from", "x", "--preset", "no"), "unknown preset 'no' (valid: paper, notebook)"),
         (
@@ -169,12 +169,12 @@ def test_a_study_of_training_is_printed_and_written(
     ],
 )
 def test_refused_of_training(cli: Cli, folder: Path, arguments: tuple[str, ...], message: str) -> None:
-    assert refused(cli, "study", folder, "--of", "training", *arguments) == message
+    assert refused(cli, "study", folder, "--vary", "training", *arguments) == message
 
 
 @pytest.mark.parametrize("given", [("--from", "x"), ("--seeds", "3"), ("--disjoint",), ("--learning-rate", "1")])
 def test_options_of_training_are_refused_elsewhere(cli: Cli, folder: Path, given: tuple[str, ...]) -> None:
-    assert refused(cli, "study", folder, *QUICK, *given) == f"{given[0]} is for studies of training (--of training)"
+    assert refused(cli, "study", folder, *QUICK, *given) == f"{given[0]} is for studies of training (--vary training)"
 
 
 def test_what_is_named_behind_a_collection() -> None:

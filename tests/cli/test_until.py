@@ -1,4 +1,4 @@
-"""ranktilt audit --until: a live engine is asked until a tilt is decided."""
+"""ranktilt audit --stop-at-tilt: a live engine is asked until a tilt is decided."""
 
 import sys
 from pathlib import Path
@@ -34,11 +34,11 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
 
 
 def test_a_live_engine_is_asked_until_a_tilt_is_decided(cli: Cli, engine: tuple[str, ...]) -> None:
-    code, out, _ = cli("audit", *engine, "--until", "10", "-m", "Share@1", "--json", "s.json", "-o", "s.html")
+    code, out, _ = cli("audit", *engine, "--stop-at-tilt", "10", "-m", "Share@1", "--json", "s.json", "-o", "s.html")
     assert code == 0
     assert "engine:asked_engine:search@30 favours human, shown after" in out
     found = rt.SequentialAudit.load("s.json")
-    assert (found.decision, found.of, found.until) == ("tilted", 216, 10)
+    assert (found.decision, found.of, found.stop_at_tilt) == ("tilted", 216, 10)
     assert found.asked < 216
     assert found.spec["collection"]["queries"] == "queries.tsv"
     assert "closed in" in Path("s.html").read_text("utf-8")
@@ -47,7 +47,7 @@ def test_a_live_engine_is_asked_until_a_tilt_is_decided(cli: Cli, engine: tuple[
 
 def test_a_collection_and_any_ranker_will_do(cli: Cli, engine: tuple[str, ...]) -> None:
     rt.save(rt.bundled(), "bundled")
-    code, out, _ = cli("audit", "bundled", "-r", "bm25", "--until", "1", "--most", "20", "--seed", "3")
+    code, out, _ = cli("audit", "bundled", "-r", "bm25", "--stop-at-tilt", "1", "--max-queries", "20", "--seed", "3")
     assert code == 0
     assert "bm25 is not decided after 20 queries and " in out
 
@@ -55,15 +55,18 @@ def test_a_collection_and_any_ranker_will_do(cli: Cli, engine: tuple[str, ...]) 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--until", "0"), "expected a tilt to be decided above 0, such as 10 (points), got 0"),
-        ((), "--engine is about a sequential audit; say what tilt is to be decided: --until 10"),
-        (("--until", "10", "--card"), "--card is not about a sequential audit; leave it or --until out"),
-        (("--until", "10", "--qrels", "none"), "--qrels is not about a sequential audit"),
-        (("--until", "10", "-r", "bm25"), "a sequential audit asks one ranker or live engine"),
-        (("--until", "10", "-m", "Share@1", "-m", "Share@5"), "a sequential audit decides one measure of one pair"),
-        (("--until", "10", "-m", "nDCG@5"), "nDCG@5 cannot be asked query after query"),
-        (("--until", "10", "--by", "none"), "a sequential audit needs a column of groups (by)"),
-        (("--until", "10", "--by", "gender"), "unknown column 'gender'"),
+        (("--stop-at-tilt", "0"), "expected a tilt to be decided above 0, such as 10 (points), got 0"),
+        ((), "--engine is about a sequential audit; name the tilt to be decided: --stop-at-tilt 10"),
+        (("--stop-at-tilt", "10", "--card"), "--card is not about a sequential audit; leave it or --stop-at-tilt out"),
+        (("--stop-at-tilt", "10", "--qrels", "none"), "--qrels is not about a sequential audit"),
+        (("--stop-at-tilt", "10", "-r", "bm25"), "a sequential audit asks one ranker or live engine"),
+        (
+            ("--stop-at-tilt", "10", "-m", "Share@1", "-m", "Share@5"),
+            "a sequential audit decides one measure of one pair",
+        ),
+        (("--stop-at-tilt", "10", "-m", "nDCG@5"), "nDCG@5 cannot be asked query after query"),
+        (("--stop-at-tilt", "10", "--by", "none"), "a sequential audit needs a column of groups (by)"),
+        (("--stop-at-tilt", "10", "--by", "gender"), "unknown column 'gender'"),
     ],
 )
 def test_mistakes_end_in_one_line(cli: Cli, engine: tuple[str, ...], arguments: tuple[str, ...], message: str) -> None:
@@ -71,4 +74,4 @@ def test_mistakes_end_in_one_line(cli: Cli, engine: tuple[str, ...], arguments: 
 
 
 def test_without_labels_or_queries_there_is_nothing_to_ask(cli: Cli, engine: tuple[str, ...]) -> None:
-    assert "Name --queries FILE and --groups FILE, or DIR" in refused(cli, "audit", *engine[:4], "--until", "10")
+    assert "Name --queries FILE and --groups FILE, or DIR" in refused(cli, "audit", *engine[:4], "--stop-at-tilt", "10")

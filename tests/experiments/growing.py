@@ -93,4 +93,4 @@ def grown(*, alone: bool = False) -> Spiral:
     """A ranker that likes rewrites, and unless `alone` the same one corrected."""
     ranker = Planted(favour=0.05)
     rankers = [ranker] if alone else [ranker, ranker >> HumanFirst()]
-    return spiral(growing(), rankers, rounds=3, enter="random" if alone else "retrieved", resamples=200)
+    return spiral(growing(), rankers, rounds=3, entry_rule="random" if alone else "retrieved", resamples=200)

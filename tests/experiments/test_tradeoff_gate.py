@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ranktilt.auditing.answer.gate import Gate
-from ranktilt.experiments.tradeoff_gate import gate_bench
+from ranktilt.experiments.tradeoff import gate_bench
 from ranktilt.reporting.output import table
 from ranktilt.reporting.render.junit import junit
 from tests.experiments.planted import swept

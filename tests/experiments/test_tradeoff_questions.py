@@ -51,7 +51,7 @@ def test_a_share_is_judged_in_points_and_its_change_is_that_of_a_comparison() ->
     # Two of three candidates are human, and one of the two twins; ties at the top count half.
     assert found.tilt("α = 0", PAIR).value == pytest.approx(-2 / 3)
     whole = audit(collection(), [one.mixed for one in TRIALS[:2]], ["Share@1", "nDCG@1"], resamples=200)
-    theirs = compare(whole, to=whole.runs[0], resamples=200).estimates[0]
+    theirs = compare(whole, baseline_run=whole.runs[0], resamples=200).estimates[0]
     mine = found.change("α = 0.001", PAIR, "Share@1")
     assert mine is not None
     assert (mine.value, mine.low, mine.high, mine.p) == (theirs.value, theirs.low, theirs.high, theirs.p)

@@ -9,8 +9,7 @@ from scipy.optimize import linprog
 from ranktilt.collection import Collection
 from ranktilt.measures.exposure_ratio import ExposureRatio
 from ranktilt.measures.ranking import Ranking
-from ranktilt.mitigation.exposure import exposure_mixture
-from ranktilt.mitigation.fair_rerank import FairReRank
+from ranktilt.mitigation.fair_rerank import FairReRank, exposure_mixture
 from ranktilt.run import Run
 from tests.mitigation.patterns import labelled, patterns_of, same_bits
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from ranktilt.mitigation.fa_ir import fail_probability, m_table
+from ranktilt.mitigation.fair_rerank import fail_probability, m_table
 from tests.refusals import refused
 
 

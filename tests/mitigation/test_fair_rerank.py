@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from ranktilt.mitigation.fa_ir import m_table
-from ranktilt.mitigation.fair_rerank import FairReRank
+from ranktilt.mitigation.fair_rerank import FairReRank, m_table
 from ranktilt.registry import ranker
 from ranktilt.run import Run
 from tests.mitigation.patterns import labelled, patterns_of, same_bits

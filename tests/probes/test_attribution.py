@@ -15,7 +15,7 @@ from benchmarks.simulated import Planted, half_length_half_source
 from ranktilt.collection import Collection
 from ranktilt.probes.attribution import SCORE_GAP, attribute, gaps
 from ranktilt.probes.base import TextProbe
-from ranktilt.probes.vocabulary import QueryWordsProbe
+from ranktilt.probes.text_probes import QueryWordsProbe
 from ranktilt.rankers.base import score_documents
 from ranktilt.reporting.figures.charts import ForestRow, forest
 from ranktilt.run import Run

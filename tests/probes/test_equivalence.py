@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ranktilt.auditing.effects import Equivalence
-from ranktilt.auditing.inference import outcome
+from ranktilt.auditing.significance import outcome
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError

@@ -16,7 +16,7 @@ from ranktilt.probes.explain import Explanation, explain
 from ranktilt.probes.overlap import OverlapProbe, shared_terms
 from ranktilt.probes.similarity import twin_similarity
 from ranktilt.probes.statistics import statistics
-from ranktilt.probes.vocabulary import TypeTokenProbe
+from ranktilt.probes.text_probes import TypeTokenProbe
 from ranktilt.reporting.output import table
 from tests.probes.exclaiming import bed
 from tests.probes.lexical_vectors import LetterVectors
@@ -116,7 +116,6 @@ def only(source: str) -> Collection:
             lambda c: rt.explain(c, ["similarity"], rt.ranker("bm25")),
             "similarity needs the vectors of an encoder, such",
         ),
-        (lambda c: rt.explain(c, ["spectrum"], rt.ranker("bm25")), "spectrum needs the vectors of an encoder, such"),
         (lambda c: rt.explain(c, ["overlap(x=1)"]), "unknown option of probe 'overlap' 'x'"),
         (lambda c: rt.explain(c, ["perplexity:m(knd=causal)"]), "unknown option of probe 'perplexity' 'knd'; did you"),
         (lambda c: rt.explain(c, ["perplexity:"]), "probe 'perplexity:': expected name"),

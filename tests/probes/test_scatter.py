@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranktilt.probes.scatter import Map, scatter
+from ranktilt.probes.similarity import Map, scatter
 from ranktilt.probes.vectors import DocumentVectors
 from tests.probes.lexical_vectors import LetterVectors
 from tests.toy import collection_of

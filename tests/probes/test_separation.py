@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from ranktilt.probes import separation as module
+from ranktilt.probes import similarity as module
 from ranktilt.probes import vectors as vectors_module
-from ranktilt.probes.separation import FOLDS, own_twin_first, sample, separation, told_apart
+from ranktilt.probes.similarity import FOLDS, own_twin_first, sample, separation, told_apart
 from ranktilt.probes.vectors import DocumentVectors
 
 pytest.importorskip("sklearn")

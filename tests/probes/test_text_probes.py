@@ -8,8 +8,13 @@ import pytest
 
 from ranktilt.probes.base import TextProbe
 from ranktilt.probes.perplexity import PerplexityProbe
-from ranktilt.probes.readability import ReadabilityProbe, SentenceLengthProbe
-from ranktilt.probes.vocabulary import QueryWordsProbe, SpecificityProbe, TypeTokenProbe
+from ranktilt.probes.text_probes import (
+    QueryWordsProbe,
+    ReadabilityProbe,
+    SentenceLengthProbe,
+    SpecificityProbe,
+    TypeTokenProbe,
+)
 from tests.toy import collection_of, toy
 
 PROBES = [PerplexityProbe, ReadabilityProbe, SentenceLengthProbe, SpecificityProbe, TypeTokenProbe, QueryWordsProbe]

@@ -10,7 +10,7 @@ from typing import Any
 from ranktilt import Collection, Run, audit
 from ranktilt.reporting.document import Explorer
 from ranktilt.reporting.explorer.section import explorer
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from tests.toy import run_of, toy
 
 FIRST = {
@@ -28,7 +28,7 @@ def opened(
     runs: Sequence[Run] | None = None,
     measures: Sequence[str] | None = ("nDCG@1", "AP@3"),
     **options: Any,
-) -> Opened:
+) -> LoadedAudit:
     """Audit some runs, named first, second, … where only scores are given; by default the toy's two."""
     collection = toy() if collection is None else collection
     if runs is None:
@@ -37,7 +37,7 @@ def opened(
             for one, name in zip(scores, ("first", "second", "third"), strict=False)
         ]
     found = audit(collection, list(runs), measures, **{"resamples": 100, "confounds": False, **options})
-    return Opened(found, collection, tuple(runs))
+    return LoadedAudit(found, collection, tuple(runs))
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def unpacked(text: str) -> Any:
     return json.loads(data.decode("utf-8"), parse_constant=refuse)
 
 
-def explored(given: Opened | None = None, **options: Any) -> Explored:
+def explored(given: LoadedAudit | None = None, **options: Any) -> Explored:
     """Make an explorer and unpack it."""
     block = explorer(opened() if given is None else given, **options)
     assert block is not None

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt import Audit, Collection, Run, audit
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.reporting.audits import ordered, twins
 from tests.toy import run_of
@@ -21,25 +21,25 @@ ATTACK = "</script><script>window.run=1</script><img src=x onerror='window.run=2
 ATTACKS = (ATTACK, "\u202egpj.exe\u2066", "{{7*7}}%{x}<extra>${7*7}", "a" * 300)
 
 
-def audit_page(given: Opened, *, texts: bool = True) -> str:
+def audit_page(given: LoadedAudit, *, texts: bool = True) -> str:
     """Write the page of one audit."""
     return report_page([given], texts=texts)
 
 
-def of(collection: Collection, runs: list[Run], measures: Any = ("nDCG@1", "P@2"), **options: Any) -> Opened:
+def of(collection: Collection, runs: list[Run], measures: Any = ("nDCG@1", "P@2"), **options: Any) -> LoadedAudit:
     """Audit runs, and keep what they were made from."""
-    return Opened(audit(collection, runs, measures, **{"resamples": 1000, **options}), collection, tuple(runs))
+    return LoadedAudit(audit(collection, runs, measures, **{"resamples": 1000, **options}), collection, tuple(runs))
 
 
 @cache
-def opened(*, card: bool = True) -> Opened:
+def opened(*, card: bool = True) -> LoadedAudit:
     """Three rankers of 40 queries: one has human text first, one LLM text, one each as often."""
     collection = twins(40)
     return of(collection, [ordered(collection, order, name) for name, order in ORDERS.items()], card=card)
 
 
 @cache
-def unjudged() -> Opened:
+def unjudged() -> LoadedAudit:
     """The same without judgments: only the card can answer."""
     one = opened()
     assert one.collection is not None
@@ -49,7 +49,7 @@ def unjudged() -> Opened:
 
 
 @cache
-def ungrouped() -> Opened:
+def ungrouped() -> LoadedAudit:
     """The same without groups."""
     one = opened()
     assert one.collection is not None
@@ -57,7 +57,7 @@ def ungrouped() -> Opened:
 
 
 @cache
-def many(rankers: int = 30) -> Opened:
+def many(rankers: int = 30) -> LoadedAudit:
     """As many rankers, each with human text first in other queries."""
     collection = twins(40)
     orders = [[HUMAN if (n * step) % 7 < 3 else LLM for n in range(40)] for step in range(rankers)]
@@ -66,14 +66,14 @@ def many(rankers: int = 30) -> Opened:
 
 
 @cache
-def sources(*names: str) -> Opened:
+def sources(*names: str) -> LoadedAudit:
     """One ranker of several sources, which always stand in this order; all pairs of them are compared."""
     collection = twins(40, names)
     return of(collection, [ordered(collection, [names] * 40, "run")], ["RR", "nDCG@1"], card=True)
 
 
 @cache
-def colours(count: int = 7) -> Opened:
+def colours(count: int = 7) -> LoadedAudit:
     """Groups that are no twins: every query has six relevant documents, and rankings do not know their groups."""
     docs = twins(40, ("human",)).docs.with_columns(colour=pl.format("c{}", pl.int_range(pl.len()) % count))
     plain = twins(40, ("human",))
@@ -85,7 +85,7 @@ def colours(count: int = 7) -> Opened:
 
 
 @cache
-def hostile() -> Opened:
+def hostile() -> LoadedAudit:
     """Every name is an attack."""
     one = opened()
     assert one.collection is not None
@@ -101,9 +101,9 @@ def hostile() -> Opened:
     return replace(found, audit=replace(found.audit, spec=spec, notes=ATTACKS), notes=ATTACKS)
 
 
-def alone(found: Opened, *notes: str) -> Opened:
+def alone(found: LoadedAudit, *notes: str) -> LoadedAudit:
     """Return the audit without what it was made from."""
-    return Opened(found.audit, notes=notes)
+    return LoadedAudit(found.audit, notes=notes)
 
 
 def with_spec(found: Audit, **spec: Any) -> Audit:

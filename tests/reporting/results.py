@@ -13,7 +13,11 @@ from ranktilt.auditing.answer.gate import Gate, gate
 from ranktilt.auditing.calibration.result import EXPECTED, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.inference import (
+from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
+from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
+from ranktilt.auditing.result import QueryAnswers
+from ranktilt.auditing.sequential import audit_until
+from ranktilt.auditing.significance import (
     ChangeTask,
     Columns,
     InferenceOptions,
@@ -23,10 +27,6 @@ from ranktilt.auditing.inference import (
     effects,
     mean_changes,
 )
-from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
-from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
-from ranktilt.auditing.result import QueryAnswers
-from ranktilt.auditing.sequential import audit_until
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult
@@ -123,7 +123,7 @@ def prompts() -> Comparison:
     answers = tuple(QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in samples)
     found = effects(samples, InferenceOptions(200, 0, "permutation", "holm", "none"))
     whole = replace(audit_of(values, runs=runs, by="gender"), estimates=found, query_answers=answers)
-    return compare(whole, to="neutral", resamples=200)
+    return compare(whole, baseline_run="neutral", resamples=200)
 
 
 def gated() -> Gate:
@@ -279,7 +279,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
     "sequential": lambda: audit_until(asked_queries(), Noisy(2.0), 10),
-    "sequential, open": lambda: audit_until(asked_queries(), Noisy(silent=0.2), 1, most=40),
+    "sequential, open": lambda: audit_until(asked_queries(), Noisy(silent=0.2), 1, max_queries=40),
     "spiral": grown,
     "spiral, one ranker": lambda: grown(alone=True),
     "training study": whole,

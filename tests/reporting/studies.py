@@ -3,8 +3,7 @@
 import numpy as np
 
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.study import Study, StudySource
-from ranktilt.auditing.temperature_trends import Trend
+from ranktilt.auditing.study import Study, StudySource, Trend
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
 

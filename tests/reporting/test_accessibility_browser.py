@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ranktilt import audit
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.probes.validations import toy_validation
 from tests.reporting.browser import Browser, Chromium
@@ -44,7 +44,7 @@ _FOCUSED = """(element => {
 })(document.activeElement)"""
 
 
-def audited() -> Opened:
+def audited() -> LoadedAudit:
     """An audit of the toy by two rankers, with the card, and with all that an explorer needs."""
     collection = toy()
     first = {
@@ -54,12 +54,12 @@ def audited() -> Opened:
     }
     second = {"q2": {"d2-llm": 1.0, "d2-human": 1.0}, "q3": {"d3-llm": 1.0}}
     runs = tuple(run_of(collection, one, ranker=name) for one, name in ((first, "bm25"), (second, "second@5")))
-    return Opened(audit(collection, list(runs), ["nDCG@1", "AP@3"], resamples=200, card=True), collection, runs)
+    return LoadedAudit(audit(collection, list(runs), ["nDCG@1", "AP@3"], resamples=200, card=True), collection, runs)
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    found, alone = audited(), Opened(audited().audit, notes=("corpus.jsonl is not there any more.",))
+    found, alone = audited(), LoadedAudit(audited().audit, notes=("corpus.jsonl is not there any more.",))
     results: dict[str, list[Any]] = {
         "audit": [found],
         "alone": [alone],

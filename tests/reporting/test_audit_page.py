@@ -9,7 +9,7 @@ from ranktilt import Audit
 from ranktilt.auditing.answer.verdict import Verdict as Judged
 from ranktilt.reporting.document import Sentence
 from ranktilt.reporting.numbers import percent
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit import view as audit_contents
@@ -216,7 +216,7 @@ def test_main_table_reads_back_as_the_audit(shown: Markup) -> None:
 
 def test_main_table_of_the_toy_reads_back() -> None:
     audit = small()
-    grid = Markup(audit_page(Opened(audit))).grid("Means and Relative Δ")
+    grid = Markup(audit_page(LoadedAudit(audit))).grid("Means and Relative Δ")
     for measure in map(repr, audit.measures):
         assert grid.numbers(measure)[3::4] == [t.value for t in audit.tilts if t.measure == measure]
 
@@ -255,12 +255,12 @@ def test_sides_have_signs_as_well_as_colours(shown: Markup) -> None:
 @pytest.mark.parametrize(
     "whole",
     [
-        Opened(small(rounding="paper", ties="trec_eval", test="t", correction="bonferroni", missing="exclude")),
+        LoadedAudit(small(rounding="paper", ties="trec_eval", test="t", correction="bonferroni", missing="exclude")),
         many(12), colours(), unjudged(), ungrouped(), alone(colours(2), "It is gone."),
-        sources("human", "llama", "gpt"), Opened(made()), Opened(torn()),
+        sources("human", "llama", "gpt"), LoadedAudit(made()), LoadedAudit(torn()),
     ],
 )  # fmt: skip
-def test_every_audit_has_a_page(whole: Opened) -> None:
+def test_every_audit_has_a_page(whole: LoadedAudit) -> None:
     text = audit_page(whole)
     page = Markup(text)
     ids = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
@@ -274,8 +274,8 @@ def test_every_audit_has_a_page(whole: Opened) -> None:
 
 def test_page_is_named_after_the_folder() -> None:
     audit = with_spec(small(), collection={"path": "/data/sets/nfcorpus"})
-    assert audit_contents(Opened(audit)).title == "Audit of nfcorpus"
-    assert audit_contents(Opened(small())).title == "Audit"
+    assert audit_contents(LoadedAudit(audit)).title == "Audit of nfcorpus"
+    assert audit_contents(LoadedAudit(small())).title == "Audit"
 
 
 def test_texts_can_be_left_out() -> None:
@@ -297,7 +297,7 @@ def test_page_without_groups_draws_nothing() -> None:
 
 
 def test_nothing_retrieved_is_no_number() -> None:
-    text = audit_page(Opened(small()))
+    text = audit_page(LoadedAudit(small()))
     assert "nan" not in {cell for grid in Markup(text).grids for row in grid.rows for cell in row}
 
 

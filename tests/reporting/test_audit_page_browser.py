@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt.reporting.document import Document, Figure, Section
 from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import html_document
 from tests.reporting.audits import small, uneven
 from tests.reporting.browser import Browser
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.long
 
 WHOLE = {
     "opened": opened, "unjudged": unjudged, "ungrouped": ungrouped, "many": lambda: many(12), "colours": colours,
-    "sources": lambda: sources("human", "llama", "gpt"), "small": lambda: Opened(small()),
-    "uneven": lambda: Opened(uneven()), "controlled": lambda: Opened(made()), "alone": lambda: alone(opened()),
-    "hostile": hostile,
+    "sources": lambda: sources("human", "llama", "gpt"), "small": lambda: LoadedAudit(small()),
+    "uneven": lambda: LoadedAudit(uneven()), "controlled": lambda: LoadedAudit(made()),
+    "alone": lambda: alone(opened()), "hostile": hostile,
 }  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def test_page_of_nfcorpus_shows_the_audit(browser: Browser, shared_data: Path, t
     runs = [ranker(name).rank(collection) for name in ("tfidf", "bm25")]
     found = audit(collection, runs, ["nDCG@1", "AP@5"], card=True, resamples=500)
     path = tmp_path / "nfcorpus.html"
-    path.write_text(audit_page(Opened(found, collection, tuple(runs))), encoding="utf-8")
+    path.write_text(audit_page(LoadedAudit(found, collection, tuple(runs))), encoding="utf-8")
     assert path.stat().st_size < 8_000_000
     browser.open(path)
     assert browser.complaints == []

@@ -4,8 +4,8 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.reporting.document import Figure, Section, Table
-from ranktilt.reporting.reload import Opened
-from ranktilt.reporting.views.audit_ranks import ranks_section
+from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.views.audit_sections import ranks_section
 from tests.reporting.openings import alone, colours, many, of, opened, sources, unjudged
 from tests.toy import collection_of, run_of
 
@@ -124,7 +124,7 @@ def test_difference_between_ranks_has_a_band_over_queries() -> None:
     def drawn(*queries: str) -> Figure:
         run = run_of(collection, {q: best[q] for q in queries}, ranker="r")
         found = audit(collection, run, "nDCG@3", by="kind", resamples=100)
-        return figures(ranks_section(Opened(found, collection, (run,))))[-1]
+        return figures(ranks_section(LoadedAudit(found, collection, (run,))))[-1]
 
     band, line = drawn("q").drawing["data"]
     assert line["x"] == [0, *(rank for rank in range(2, 20, 2) for _ in range(2)), 20]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ranktilt.reporting.document import Code, Explorer, Figure, Section, Table
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.audit_sections import audit_sections
 from tests.reporting.audits import clear
 from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged, with_spec
@@ -15,7 +15,7 @@ from tests.reporting.results import torn
 WHY = "corpus.jsonl has changed since the audit."
 
 
-def sections(found: Opened) -> dict[str, Section]:
+def sections(found: LoadedAudit) -> dict[str, Section]:
     return {section.name: section for section in audit_sections(found)}
 
 
@@ -66,26 +66,26 @@ def test_explorer_is_left_out_on_request() -> None:
 
 def test_card_that_was_not_asked_for_is_named_with_how_to_ask() -> None:
     command = "ranktilt audit sets/a -r bm25 --json audit.json"
-    section = sections(alone(Opened(with_spec(clear(), command=command))))["card"]
+    section = sections(alone(LoadedAudit(with_spec(clear(), command=command))))["card"]
     (code,) = section.blocks
     assert code == Code("How to ask for it", "ranktilt audit --card sets/a -r bm25 --json audit.json")
 
 
 @pytest.mark.parametrize(("name", "option"), [("card", "--card"), ("controls", "--controls")])
 def test_audit_made_in_python_has_a_hint_too(name: str, option: str) -> None:
-    (code,) = sections(Opened(clear()))[name].blocks
+    (code,) = sections(LoadedAudit(clear()))[name].blocks
     assert isinstance(code, Code)
     assert code.text == f"ranktilt audit {option} DIR -r RANKER"
 
 
 def test_conflicts_are_said_in_words() -> None:
-    lead = sections(Opened(torn()))["card"].lead
+    lead = sections(LoadedAudit(torn()))["card"].lead
     assert any("the answers conflict" in sentence for sentence in lead)
     assert not any("conflict" in sentence for sentence in sections(opened())["card"].lead)
 
 
 def test_controls_say_which_verdicts_they_change() -> None:
-    section = sections(Opened(made()))["controls"]
+    section = sections(LoadedAudit(made()))["controls"]
     assert kinds(section) == ["figure", "table"]
     assert section.lead[1:] == (
         "longest, control length: Relative Δ on nDCG@1 moves from +200.0 to 0.0 %; the verdict from favours human to "
@@ -95,7 +95,7 @@ def test_controls_say_which_verdicts_they_change() -> None:
 
 def test_controls_that_change_nothing_say_so() -> None:
     raw = tuple(one for one in made().controls if one.control == "raw")
-    section = sections(Opened(replace(made(), controls=raw)))["controls"]
+    section = sections(LoadedAudit(replace(made(), controls=raw)))["controls"]
     assert section.lead[1:] == ("No control changes a verdict on the primary measure.",)
 
 
@@ -133,7 +133,7 @@ def test_groups_without_twins_are_not_level_at_0() -> None:
 
 
 @pytest.mark.parametrize("found", [opened(), many(), colours(), unjudged(), sources("human", "llama", "gpt")])
-def test_every_figure_has_words(found: Opened) -> None:
+def test_every_figure_has_words(found: LoadedAudit) -> None:
     for section in audit_sections(found):
         for block in section.blocks:
             if isinstance(block, Figure):
@@ -143,7 +143,7 @@ def test_every_figure_has_words(found: Opened) -> None:
 
 def test_notes_stand_with_how_it_was_made() -> None:
     audit = replace(opened().audit, notes=("warning: only 3 queries",))
-    assert "warning: only 3 queries" in str(sections(Opened(audit))["made"].blocks)
+    assert "warning: only 3 queries" in str(sections(LoadedAudit(audit))["made"].blocks)
 
 
 def test_two_texts_are_promised_of_twins_alone() -> None:

@@ -12,7 +12,7 @@ from ranktilt.reporting.document import Figure, Table
 from ranktilt.reporting.output import table
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.mitigation.bench_figures import pareto
+from ranktilt.reporting.views.mitigation.bench import pareto
 from tests.experiments.planted import collection, swept, trial
 
 NAN = float("nan")

@@ -11,13 +11,13 @@ from ranktilt import Collection, Run
 from ranktilt.auditing.breakdown import contributions
 from ranktilt.errors import UserError
 from ranktilt.reporting.explorer.section import explorer
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from tests.reporting.audits import twins
 from tests.reporting.explored import FIRST, SECOND, explored, opened
 from tests.toy import QUERIES, TEXTS, collection_of, toy
 
 
-def numbered(scores: dict[str, float], count: int = 40) -> Opened:
+def numbered(scores: dict[str, float], count: int = 40) -> LoadedAudit:
     """Audit one run over 40 queries, each with one relevant document in two versions."""
     collection = twins(count)
     lists = {f"q{n}": {f"{n}-{s}": v for s, v in scores.items()} for n in range(count)}
@@ -107,7 +107,7 @@ def test_all_queries_of_a_small_audit_are_carried_and_it_says_so() -> None:
 
 def test_it_says_how_many_rankers_could_not_be_had() -> None:
     whole = opened()
-    part = explored(Opened(whole.audit, whole.collection, whole.runs[1:]))
+    part = explored(LoadedAudit(whole.audit, whole.collection, whole.runs[1:]))
     assert "of 1 of 2 rankers," in part.block.says
     assert part.lists["runs"] == ["second"]
     assert (
@@ -123,7 +123,7 @@ def test_it_says_how_many_rankers_could_not_be_had() -> None:
 @pytest.mark.parametrize("gone", ["collection", "runs"])
 def test_there_is_none_without_collection_or_runs(gone: str) -> None:
     whole = opened()
-    assert explorer(Opened(whole.audit, None if gone == "collection" else whole.collection, ())) is None
+    assert explorer(LoadedAudit(whole.audit, None if gone == "collection" else whole.collection, ())) is None
 
 
 def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
@@ -342,7 +342,7 @@ def test_nothing_is_no_budget_and_no_depth(name: str) -> None:
 def test_another_collection_than_the_audited_one_is_refused() -> None:
     whole, other = opened(), twins(4)
     with pytest.raises(UserError, match="not the collection that was audited: its queries or groups differ"):
-        explorer(Opened(whole.audit, other, whole.runs))
+        explorer(LoadedAudit(whole.audit, other, whole.runs))
 
 
 def test_the_same_audit_gives_the_same_bytes() -> None:
@@ -353,7 +353,7 @@ def test_the_same_audit_gives_the_same_bytes() -> None:
 def test_a_loaded_audit_gives_what_the_made_one_gives(tmp_path) -> None:
     whole = opened()
     loaded = type(whole.audit).load(whole.audit.save(tmp_path / "audit.json"))
-    assert explorer(Opened(loaded, whole.collection, whole.runs)) == explorer(whole)
+    assert explorer(LoadedAudit(loaded, whole.collection, whole.runs)) == explorer(whole)
 
 
 @pytest.mark.data

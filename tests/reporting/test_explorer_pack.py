@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection
-from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.judged_rankings import Judgments
 from ranktilt.reporting.explorer.lists import lists
 from ranktilt.reporting.explorer.numbers import Numbers
 from ranktilt.reporting.explorer.pack import DIGITS, Material, pack, rounded, shortened, strings

@@ -12,7 +12,7 @@ from ranktilt import Audit
 from ranktilt.reporting.glossary.glossary import Glossary, visible
 from ranktilt.reporting.glossary.measure_pages import NAMES, measure_pages
 from ranktilt.reporting.glossary.terms import TERMS, Term
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from tests.auditing.test_pairwise import chosen
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, uneven
@@ -79,17 +79,17 @@ JARGON = {
 """What a reader from another field may not know, and the entry that explains it."""
 
 
-def bundled() -> Opened:
+def bundled() -> LoadedAudit:
     """Audit the bundled collection with everything that an audit can hold."""
     mixed = rt.bundled()
     rankers = [rt.ranker(text) for text in ("tfidf", "bm25")]
     runs = [one.rank(mixed) for one in rankers]
     found = rt.audit(mixed, runs, ["nDCG@5", "AP@5"], card=True, resamples=100)
-    return Opened(rt.controls(mixed, rankers, runs, found), mixed, tuple(runs))
+    return LoadedAudit(rt.controls(mixed, rankers, runs, found), mixed, tuple(runs))
 
 
 def of(audit: Audit) -> str:
-    return audit_page(Opened(audit))
+    return audit_page(LoadedAudit(audit))
 
 
 PAGES = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from tests.reporting.audits import small
 from tests.reporting.browser import Browser
 from tests.reporting.openings import audit_page
@@ -21,7 +21,7 @@ SEEN = f"(box => box.height > 100 && box.top >= 0 && box.top < innerHeight)({TAR
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "audit.html"
-    path.write_text(audit_page(Opened(small(card=True))), encoding="utf-8")
+    path.write_text(audit_page(LoadedAudit(small(card=True))), encoding="utf-8")
     return path
 
 

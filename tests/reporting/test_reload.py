@@ -15,7 +15,7 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
 from ranktilt.errors import UserError
-from ranktilt.reporting.reload import NO_LISTS, Opened, reload
+from ranktilt.reporting.reload import NO_LISTS, LoadedAudit, reload
 from tests.datasets.hub_cache import cached, cocktail_zip, point_to
 from tests.toy import raw_docs, raw_qrels, run_of, toy, tsv, write, write_beir, write_cocktail, write_run
 
@@ -56,7 +56,7 @@ def same_runs(found: Sequence[Run], expected: Sequence[Run]) -> bool:
     )
 
 
-def is_whole(opened: Opened, collection: Collection, runs: Sequence[Run]) -> bool:
+def is_whole(opened: LoadedAudit, collection: Collection, runs: Sequence[Run]) -> bool:
     return opened.notes == () and opened.collection == collection and same_runs(opened.runs, runs)
 
 
@@ -326,7 +326,7 @@ def test_given_runs_must_be_the_audited_ones() -> None:
     refused = "run 'mine' is not the one that was audited: "
     assert str(error.value) == f"{refused}its lists are not those that the audit keeps"
     with pytest.raises(UserError) as error:
-        reload(replace(audit, heads=None), None, collection=collection, runs=[other])
+        reload(replace(audit, top_results=None), None, collection=collection, runs=[other])
     assert str(error.value) == f"{refused}it gives other values than the audit's for 1 of 3 queries"
 
 
@@ -410,13 +410,13 @@ def test_no_file_that_a_run_names_is_read(here: Path, secret: Path) -> None:
     audit, _, runs = audited()
     told = renamed(audit, f"replay:{secret}", file=str(secret))
     assert same_runs(reload(told).runs, runs)
-    without = reload(replace(told, heads=None))
+    without = reload(replace(told, top_results=None))
     assert (without.runs, without.notes) == ((), (NO_LISTS,))
 
 
 def test_lists_cut_for_their_size_are_said_to_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.auditing.heads.MOST", 3)
-    monkeypatch.setattr("ranktilt.auditing.heads._FEWEST", 1)
+    monkeypatch.setattr("ranktilt.auditing.top_results.MOST", 3)
+    monkeypatch.setattr("ranktilt.auditing.top_results._FEWEST", 1)
     audit, _, runs = audited()
     opened = reload(audit)
     assert opened.notes == ("The audit keeps its lists down to rank 1.",)

@@ -14,7 +14,7 @@ import pytest
 from ranktilt import Audit, audit
 from ranktilt.errors import UserError
 from ranktilt.reporting.explorer.section import BUDGET
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.render.html import html_document
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views.audit import audit_headline
@@ -31,7 +31,7 @@ from tests.reporting.studies import toy_study
 VALIDATION, STUDY = toy_validation(), toy_study()
 
 
-def opened(name: str = "ground", *, notes: tuple[str, ...] = (), secret: str = "", queries: int = 40) -> Opened:
+def opened(name: str = "ground", *, notes: tuple[str, ...] = (), secret: str = "", queries: int = 40) -> LoadedAudit:
     """An audit whose collection and one run are at hand."""
     collection = twins(queries)
     if secret:
@@ -40,11 +40,11 @@ def opened(name: str = "ground", *, notes: tuple[str, ...] = (), secret: str = "
     run = ordered(collection, [("human", "llm")] * queries, "people")
     found = audit(collection, run, ["nDCG@1"], resamples=200)
     spec = {**found.spec, "collection": {"path": f"data/{name}"}}
-    return Opened(replace(found, spec=spec), collection, (run,), notes)
+    return LoadedAudit(replace(found, spec=spec), collection, (run,), notes)
 
 
-def alone(found: Audit) -> Opened:
-    return Opened(found, notes=("The collection could not be opened again: corpus.jsonl has changed.",))
+def alone(found: Audit) -> LoadedAudit:
+    return LoadedAudit(found, notes=("The collection could not be opened again: corpus.jsonl has changed.",))
 
 
 def packed(page: str) -> list[Any]:

@@ -14,7 +14,7 @@ import pytest
 
 from ranktilt import audit
 from ranktilt.cli.serving import PageServer
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.reporting.browser import Browser, Chromium
 from tests.toy import collection_of, run_of
@@ -49,7 +49,7 @@ HARMLESS = "0 === document.querySelectorAll(`main img, main svg:not(.main-svg, .
     "base, form, video, main style, main link, meta[http-equiv=refresh]`).length"  # fmt: skip
 
 
-def opened(words: tuple[str, ...], text: str) -> Opened:
+def opened(words: tuple[str, ...], text: str) -> LoadedAudit:
     """An audit in which every name and every text is one of these words: as many queries as words, two twins each."""
     number = range(len(words))
     sources = [words[0] + "A", words[1] + "B"]
@@ -83,7 +83,7 @@ def opened(words: tuple[str, ...], text: str) -> Opened:
         words[2]: [words[3]],
         "collection": {"path": words[4], words[5]: words[6]},
     }
-    return Opened(replace(found, spec=spec), collection, tuple(runs), words)
+    return LoadedAudit(replace(found, spec=spec), collection, tuple(runs), words)
 
 
 @dataclass

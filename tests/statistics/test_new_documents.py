@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ranktilt.statistics.new_documents import NewDocuments
+from ranktilt.statistics.confidence_sequence import NewDocuments
 
 
 def interval(total: float, variance: float, first: float, weight: float) -> tuple[float, float]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ranktilt.statistics.ratio import Floats, Ints, Ratio, ratio_of_means
+from ranktilt.statistics.regression import Floats, Ints, Ratio, ratio_of_means
 
 
 def independent(above: Floats, below: Floats) -> Ratio:

@@ -16,14 +16,11 @@ import numpy as np
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.alignment import Aligned, Judgments, group_values
-from ranktilt.auditing.card import DEPTH, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
-from ranktilt.auditing.heads import HEADS, Heads
-from ranktilt.auditing.inference import Chance, InferenceOptions, Sample, effects
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.label_clusters import judged_labels, relevant_clusters
 from ranktilt.auditing.notes import (
     card_notes,
@@ -39,8 +36,11 @@ from ranktilt.auditing.notes import (
 )
 from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, numerical_noise
 from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs, usual_primary
+from ranktilt.auditing.question_card import DEPTH, Card, Place, Twins, card_estimands
 from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas
 from ranktilt.auditing.result import PAIR_COUNTS, Audit, QueryAnswers
+from ranktilt.auditing.significance import Chance, InferenceOptions, Sample, effects
+from ranktilt.auditing.top_results import KEEP_TOP, TopResults
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words, refuse_twice, shorten
 from ranktilt.io.files import sha256
@@ -79,7 +79,7 @@ def audit(
     level: Margin = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    heads: int = HEADS,
+    keep_top: int = KEEP_TOP,
 ) -> Audit:
     """Measure each group of documents on the same rankings, and compare the groups.
 
@@ -123,7 +123,7 @@ def audit(
         Bootstrap resamples and sign flips.
     seed : int, optional
         Random seed of everything that is drawn.
-    heads : int, optional
+    keep_top : int, optional
         Ranks that the audit keeps of every list, for its reports; fewer where runs hold over half a million results
         together. 0 keeps none.
 
@@ -189,7 +189,7 @@ def audit(
         tuple(found), (ALL, *groups.names), judgments.queries, values, found_tilts, pl.concat(counts), notes, estimates,
         work.confounds(collection, runs) if confounds and by == "source" else (),
         repeated={one.run.name: one.repeated for one in aligned if one.repeated},
-        heads=Heads.of(runs, heads) if heads else None, query_answers=kept, noise=noise,
+        top_results=TopResults.of(runs, keep_top) if keep_top else None, query_answers=kept, noise=noise,
     )  # fmt: skip
 
 
@@ -250,7 +250,6 @@ def _refuse_ungrouped(by: str | None, asked: Sequence[Estimand], *, card: bool, 
 
 
 def _check_numbers(resamples: int, depth: int) -> None:
-    """Refuse numbers out of range."""
     check_resamples(resamples)
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
@@ -361,13 +360,12 @@ class _AuditPlan:
         nulls = null_deltas(tasks, self.measures, self.shuffles)
         for place, (aligned_run, pair_numbers), drawn in zip(uneven, tasks, nulls, strict=True):
             found[place] = [
-                self._among(aligned_run, m, pair_numbers, sample, null)
+                sample.among(null, judged_labels(aligned_run, m, pair_numbers, sample, self.origins))
                 for m, sample, null in zip(self.measures, found[place], drawn, strict=True)
             ]
         return [sample for of_pair in found for sample in of_pair]
 
     def leading(self, tilts: Iterable[Effect]) -> list[Effect]:
-        """Relative Δ of the primary measure."""
         return [t for t in tilts if t.measure == repr(self.measures[self.place])]
 
     def noise(
@@ -380,12 +378,6 @@ class _AuditPlan:
             first = [t for t in self.leading(tilts) if t.run == one.run.name]
             found += numerical_noise(one, leading, self.groups, first, of_run[self.place], seed=self.how.seed)
         return tuple(found)
-
-    def _among(
-        self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample, null: np.ndarray
-    ) -> Sample:
-        """Hold a comparison of groups that are not twins against shuffled labels, one a document."""
-        return sample.among(null, judged_labels(aligned, measure, numbers, sample, self.origins))
 
     def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample) -> Sample:
         """Hold a comparison of twins against exchanged labels too."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, grouping
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
@@ -40,7 +40,6 @@ class RankShares:
 
     @property
     def depth(self) -> int:
-        """Number of ranks."""
         return len(self.queries)
 
 
@@ -57,7 +56,7 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
     reach = spread.reach
     for number, seen in enumerate(spread.shares(group, len(groups.names))):
         np.divide(seen, reach, out=at[number], where=reach > 0)
-    counted = ~aligned.left_out(str(audit.spec.get("missing", "zero")))
+    counted = ~aligned.left_out(str(audit.spec["missing"]))
     for number in range(len(groups.names)):
         found[number] = _found(aligned.judgments, number, judgment, spread, counted)
     level = _level(groups, group[spread.counts[spread.ranking.query]])
@@ -83,9 +82,9 @@ def _lists(
     collection: Collection, run: Run, audit: Audit, depth: int
 ) -> tuple[Groups, Aligned, _Spread, npt.NDArray[np.bool_]]:
     """Bring a run's first ranks to the groups of an audit, with the mask of the entries there."""
-    groups = grouping(collection, audit.spec.get("by"), audit.groups)
+    groups = grouping(collection, audit.spec["by"], audit.groups)
     aligned = Aligned.of(run, collection, Judgments.of(collection, groups))
-    if audit.spec.get("ties") == "trec_eval":
+    if audit.spec["ties"] == "trec_eval":
         aligned = aligned.untied()
     ranking, keep = aligned.ranking.head(depth)
     return groups, aligned, _Spread.of(ranking, aligned.judgments.known_query, depth), keep

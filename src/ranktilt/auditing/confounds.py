@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.alignment import Judgments
-from ranktilt.auditing.card import Twins
 from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.judged_rankings import Judgments
+from ranktilt.auditing.question_card import Twins
 from ranktilt.collection import Collection
 from ranktilt.run import Run
 from ranktilt.text.quality import NEAR_IDENTICAL, cut_off, identical, likeness, opening, words

@@ -14,8 +14,8 @@ import polars as pl
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
-from ranktilt.auditing.inference import Columns, corrected, resampled
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
+from ranktilt.auditing.significance import Columns, corrected, resampled
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import relative_delta
@@ -140,7 +140,6 @@ class _Controls:
         self.twins = self.family >= 0
 
     def control(self, name: str) -> list[Controlled]:
-        """Apply one control to every run."""
         said = CONTROLS[name].format(near=self.near)
         if not self.twins.any():
             return [self._nothing(run, name, said, "no document has a twin") for run in self.runs]
@@ -187,7 +186,15 @@ class _Controls:
         found = []
         for a, b in result.pairs:
             tilts = tuple(replace(t, run=run.name) for t in result.tilts if (t.a, t.b) == (a, b))
-            found.append(Controlled(run.name, name, a, b, said, what, tilts, self._moves(run.name, result, (a, b))))
+            moves = tuple(
+                _move(
+                    self._group_values(self.raw, run.name, number, (a, b)),
+                    self._group_values(result, result.runs[0], number, (a, b)),
+                    self.raw,
+                )
+                for number in range(len(self.raw.measures))
+            )
+            found.append(Controlled(run.name, name, a, b, said, what, tilts, moves))
         return found
 
     def _unmoved(self, run: Run, name: str, said: str, what: str, pair: Pair) -> Controlled:
@@ -200,22 +207,12 @@ class _Controls:
         """The run under a control: the same one where nothing that the ranker reads changed."""
         if changed.left_out:
             return _without(run, changed.left_out)
-        choices = _choices(ranker)
+        choices = {str(getattr(stage, "text", "title+text")) for stage in stages_of(ranker)}
         if all(changed.collection.texts(c).equals(self.collection.texts(c)) for c in choices):
             return run
         for choice in (None, True):  # a query's own document stays its own, whatever a control makes of its text
             changed.collection.memo(("self documents", choice), partial(self_documents, self.collection, choice))
         return ranker.rank(changed.collection)
-
-    def _moves(self, run: str, result: Audit, pair: tuple[str, str]) -> tuple[Move, ...]:
-        return tuple(
-            _move(
-                self._group_values(self.raw, run, number, pair),
-                self._group_values(result, result.runs[0], number, pair),
-                self.raw,
-            )
-            for number in range(len(self.raw.measures))
-        )
 
     def _group_values(self, found: Audit, run: str, measure: int, pair: tuple[str, str]) -> pl.DataFrame:
         values = found.values[found.runs.index(run), measure]
@@ -289,10 +286,6 @@ def _token_budget(work: _Controls, reader: _Reader | None) -> Changed:
     return work.with_texts(cut)
 
 
-def _boilerplate(work: _Controls, _: _Reader | None) -> Changed:
-    return work.with_texts(without_opening(work.collection.docs["text"]))
-
-
 def _titles(work: _Controls, _: _Reader | None) -> Changed:
     docs = work.collection.docs
     shared = docs.select(
@@ -317,16 +310,12 @@ def _near(work: _Controls, _: _Reader | None) -> Changed:
 _MAKERS: dict[str, Callable[[_Controls, _Reader | None], Changed]] = {
     "length": _length,
     "tokens": _token_budget,
-    "boilerplate": _boilerplate,
+    "boilerplate": lambda work, _: work.with_texts(without_opening(work.collection.docs["text"])),
     "near-identical": _near,
     "titles": _titles,
 }
 _OPTIONS = ("by", "level", "ties", "rounding", "test", "correction", "resamples", "seed", "missing")
 _NOUNS = {"text": ("document", "documents"), "pair": ("pair", "pairs")}
-
-
-def _choices(ranker: Ranker) -> set[str]:
-    return {str(getattr(stage, "text", "title+text")) for stage in stages_of(ranker)}
 
 
 def _reader(ranker: Ranker) -> _Reader | None:
@@ -339,10 +328,6 @@ def _reader(ranker: Ranker) -> _Reader | None:
     return None
 
 
-def _neural(ranker: Ranker) -> bool:
-    return any(hasattr(stage, "tokens") for stage in stages_of(ranker))
-
-
 def _is_saved(ranker: Ranker) -> bool:
     return any(stage.name == "replay" for stage in stages_of(ranker))
 
@@ -353,7 +338,8 @@ def _why_not(ranker: Ranker, name: str, reader: _Reader | None) -> str:
     if name != "near-identical" and any(stage.name == "engine" for stage in stages_of(ranker)):
         return "the engine's documents cannot be changed"
     if name == "tokens" and reader is None:
-        return "no token limit" if not _neural(ranker) else "its tokens cannot be counted"
+        neural = any(hasattr(stage, "tokens") for stage in stages_of(ranker))
+        return "its tokens cannot be counted" if neural else "no token limit"
     if name == "tokens" and reader is not None and reader.text == "title":
         return "it reads titles only"
     return ""

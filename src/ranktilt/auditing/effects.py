@@ -42,39 +42,7 @@ _NEGATED = ("raw", "shares")
 
 @dataclass(frozen=True)
 class Effect:
-    """What one run says to one question about two groups.
-
-    Positive values favour `a`; the unit is the estimand's.
-
-    Parameters
-    ----------
-    run : str
-        Name of the run.
-    estimand : Estimand
-        The question.
-    a, b : str
-        The groups.
-    value, low, high : float
-        The answer with its 95 % bootstrap interval.
-    error : float
-        Standard error: the resamples' standard deviation.
-    p, p_corrected : float
-        Alone, and corrected for the tests of its table; where groups are not twins p comes from random labels.
-    queries, excluded : int
-        Queries that say something about it, and the others.
-    dropped : int
-        Resamples in which the answer was undefined.
-    band_low, band_high, band_level : float
-        What random labels give in 95 %, and their median; all 0 where they are not shown.
-    twins : bool
-        Whether each document that counts has a twin on the other side, so that the estimand's level is level.
-    parts : mapping
-        Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses`` and ``ties``.
-    tests : int
-        Tests that are corrected together.
-    votes : int
-        Distinct queries that say something, or origins of twins where these are fewer; −1 where this is not known.
-    """
+    """What one run says to one question about two groups; positive values favour `a`, the unit is the estimand's."""
 
     run: str
     estimand: Coded[Estimand]
@@ -83,19 +51,29 @@ class Effect:
     value: float
     low: float
     high: float
+    """The answer with its 95 % bootstrap interval."""
     error: float
+    """Standard error: the resamples' standard deviation."""
     p: float
     p_corrected: float
+    """For the tests of its table; where groups are not twins, p comes from random labels."""
     queries: int
     excluded: int = 0
+    """Queries that say nothing about it."""
     dropped: int = 0
+    """Resamples in which the answer was undefined."""
     band_low: float = 0.0
     band_high: float = 0.0
     band_level: float = 0.0
+    """What random labels give in 95 %, and their median; all 0 where they are not shown."""
     twins: bool = True
+    """Whether each document that counts has a twin on the other side, so that the estimand's level is level."""
     parts: Mapping[str, float] = field(default_factory=dict, metadata={"file": "extra"})
+    """Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses`` and ``ties``."""
     tests: int = 1
+    """Tests that are corrected together."""
     votes: int = -1
+    """Distinct queries that say something, or origins of twins where these are fewer; −1 where this is not known."""
 
     def __post_init__(self) -> None:
         """Refuse a part, or an estimand, without the counts that are told beside it."""
@@ -116,7 +94,6 @@ class Effect:
 
     @property
     def extra(self) -> Mapping[str, float]:
-        """Means and counts behind it, by the name that files give them."""
         return self.parts
 
     @property
@@ -227,7 +204,6 @@ class Effect:
         )  # fmt: skip
 
     def seen_from(self, a: str) -> Self:
-        """Return it with `a` as the first group."""
         return self if self.a == a else self.swapped()
 
     def row(self) -> dict[str, Any]:
@@ -236,7 +212,6 @@ class Effect:
         return {**fields, "estimand": repr(self.estimand), "extra": dict(self.parts), **self.derived()}
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file tells besides its fields."""
         return {
             "measure": self.measure, "kind": self.estimand.key, "name": self.name, "level": self.level,
             "mean_a": self.mean_a, "mean_b": self.mean_b, "detectable": self.detectable,
@@ -267,12 +242,10 @@ class Change(Effect):
 
     @property
     def of_tilt(self) -> bool:
-        """Whether it is one of Relative Δ and not of effectiveness."""
         return isinstance(self.estimand, RelativeDelta)
 
     @property
     def level(self) -> float:
-        """No difference."""
         return 0.0
 
     @property
@@ -306,7 +279,6 @@ class Change(Effect):
         return replace(super().swapped(), **negated)
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file tells besides its fields."""
         return {**super().derived(), "growth_detectable": self.growth_detectable}
 
 
@@ -334,7 +306,6 @@ class Equivalence(Effect):
 
     @property
     def source(self) -> str:
-        """The source that is held against the reference."""
         return self.b
 
     @property
@@ -346,7 +317,6 @@ class Equivalence(Effect):
         }.get(self.outcome, self.outcome)
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file tells besides its fields."""
         beside = {
             "source": self.b, "on_reference": self.mean_a, "on_source": self.mean_b, "difference": self.value,
             "p_different": self.p, "verdict": self.statement,

@@ -116,14 +116,16 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
         column = column.set(blank.fill_null(False), None)
     labels = column.cast(pl.String)
     joined = _several(column) if by != "source" else None
-    names = column.drop_nulls().unique().sort().cast(pl.String).to_list() if joined is None else _single(joined)
+    single = column if joined is None else joined.explode()
+    names = single.drop_nulls().unique().sort().cast(pl.String).to_list()
     if by == "source":
         names.sort(key=lambda name: name != "human")
     if len(names) < 2:
         file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
         came = f"only {by} {names[0]!r}" if names else f"no {by}"
         rest = "; what are all others? --rest LABEL" if file and "label_rest" not in collection.spec else ""
-        raise UserError(f"{file}nothing to compare: {came}; expected {_expected(by)}{rest}")
+        expected = "two sources or more, such as human and llm" if by == "source" else f"two groups of {by} or more"
+        raise UserError(f"{file}nothing to compare: {came}; expected {expected}{rest}")
     keep = list(keep)
     sides = read_sides([one for one in keep if by != "source" or one in (*names, REST)], names, by)
     side = {name: sides.of_group.get(name, name) for name in names}
@@ -173,11 +175,6 @@ def _several(column: pl.Series) -> pl.Series | None:
     return split_labels(column).list.unique().list.sort()
 
 
-def _single(joined: pl.Series) -> list[str]:
-    names: list[str] = joined.explode().drop_nulls().unique().sort().to_list()
-    return names
-
-
 def _of_several(
     by: str, names: list[str], joined: pl.Series, number: Mapping[str, int], merged: tuple[str, ...], *, first: bool
 ) -> Groups:
@@ -200,10 +197,6 @@ def _outside(collection: Collection) -> npt.NDArray[np.bool_]:
         return np.zeros(docs.height, dtype=bool)
     origins = docs.filter(~pl.col(POOL).fill_null(True))["origin"]
     return np.asarray(docs["origin"].is_in(origins.implode()).to_numpy())
-
-
-def _expected(by: str) -> str:
-    return "two sources or more, such as human and llm" if by == "source" else f"two groups of {by} or more"
 
 
 def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:

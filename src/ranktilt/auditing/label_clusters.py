@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.alignment import Aligned
 from ranktilt.auditing.groups import Groups
-from ranktilt.auditing.inference import Sample
+from ranktilt.auditing.judged_rankings import Aligned
 from ranktilt.auditing.random_band import TopRanks, strata
+from ranktilt.auditing.significance import Sample
 from ranktilt.measures.base import GroupEstimand, Measure
 from ranktilt.measures.ranking import Bools, Ints, Judged
 from ranktilt.measures.relevance import label_weights

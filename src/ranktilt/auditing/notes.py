@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words, shorten
 from ranktilt.rankers.candidates import FITTED

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.alignment import Aligned
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.judged_rankings import Aligned
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Ranking
@@ -32,23 +32,15 @@ _DECIMALS = 9
 
 @dataclass(frozen=True)
 class NumericalNoise:
-    """How far one run's Relative Δ on the primary measure moves within the resolution of its scores.
-
-    Parameters
-    ----------
-    run, a, b : str
-        The run and the groups.
-    resolution : str
-        What limits the scores: ``float32``, ``bfloat16``, ``float16``, or a number of decimals.
-    points : float
-        95 % of the draws moved Relative Δ by no more, in points.
-    """
+    """How far one run's Relative Δ on the primary measure moves within the resolution of its scores."""
 
     run: str
     a: str
     b: str
     resolution: str
+    """What limits the scores: ``float32``, ``bfloat16``, ``float16``, or a number of decimals."""
     points: float
+    """95 % of the draws moved Relative Δ by no more, in points."""
 
 
 class Resolution(NamedTuple):
@@ -70,7 +62,7 @@ def resolution(run: Run, ranking: Ranking) -> Resolution | None:
     scores, named = ranking.scores, precision(run.spec)
     if named == EXACT or not len(scores) or (scores == np.round(scores)).all():
         return None
-    decimals = _decimals(scores)
+    decimals = next((n for n in range(1, _DECIMALS + 1) if (np.round(scores, n) == scores).all()), None)
     if named is None and decimals is None and (scores == scores.astype(np.float32)).all():
         named = "float32"
     if named in ROUNDOFF:
@@ -90,35 +82,13 @@ def precision(spec: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _decimals(scores: Floats) -> int | None:
-    """Digits after the point with which all scores are printed; None where these are more than a few."""
-    return next((n for n in range(1, _DECIMALS + 1) if (np.round(scores, n) == scores).all()), None)
-
-
 def numerical_noise(
     aligned: Aligned, measure: Measure, groups: Groups, tilts: Sequence[Effect], counted: Floats, *, seed: int
 ) -> Iterator[NumericalNoise]:
     """Move a run's scores within their resolution, again and again, and see what becomes of each Relative Δ.
 
-    Parameters
-    ----------
-    aligned : Aligned
-        The run.
-    measure : Measure
-        The primary one.
-    groups : Groups
-        What is compared.
-    tilts : sequence of Effect
-        The run's Relative Δ on this measure, one a pair of groups.
-    counted : ndarray of float64, shape (1 + n_groups, n_queries)
-        The measure as it is; NaN where a query does not count.
-    seed : int
-        Of the draws.
-
-    Yields
-    ------
-    NumericalNoise
-        One a pair; nothing where scores have no such limit.
+    `tilts` are the run's on the primary `measure`, one a pair; `counted` is that measure as it is, of all documents and
+    each group, NaN where a query does not count. Nothing comes where scores have no such limit.
     """
     before = before_activation(aligned)
     limit = resolution(aligned.run, before)
@@ -149,17 +119,13 @@ def before_activation(aligned: Aligned) -> Ranking:
     if activation not in ("Sigmoid", "Tanh"):
         return ranking
     with np.errstate(divide="ignore"):
-        wide = _logit(ranking.scores) if activation == "Sigmoid" else np.arctanh(ranking.scores)
+        scores = ranking.scores
+        wide = np.log(scores) - np.log1p(-scores) if activation == "Sigmoid" else np.arctanh(scores)
     return Ranking(ranking.offsets, np.clip(wide, -_WIDEST, _WIDEST))
 
 
 _WIDEST = 750.0
 """Beyond, the logistic function is 0 or 1 in float64."""
-
-
-def _logit(scores: Floats) -> Floats:
-    found: Floats = np.log(scores) - np.log1p(-scores)
-    return found
 
 
 def _in_reach(ranking: Ranking, half: Floats, cutoff: int | None) -> tuple[Ranking, npt.NDArray[np.bool_]]:

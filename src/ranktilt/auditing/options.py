@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from ranktilt.datasets.label_file import LabelFile
-from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.measures.margin import read_margin
@@ -20,9 +20,6 @@ CHOICES = {
     "test": ("permutation", "t"), "correction": CORRECTIONS,
 }  # fmt: skip
 FEWEST_RESAMPLES = 100
-_DEEPEST = 20
-"""Mixes of mixes."""
-_TEXTS = ("path", "split", "labels", "qrels", "revision", "layout", "docs", "by")
 
 
 def usual_primary(asked: Sequence[Estimand], by: str | None = "source") -> Estimand | None:
@@ -61,40 +58,50 @@ def files_of_runs(specs: Iterable[Any]) -> list[str]:
     return list(found)
 
 
-def require_spec(spec: Mapping[str, Any]) -> None:
-    """Refuse the spec of a file that no audit could have written: `KeyError`, or msgspec's `ValidationError`."""
-    _typed(spec, dict[str, Any], "spec")
-    _typed(spec["by"], str | None, "by")
-    for name, valid in CHOICES.items():
-        if spec[name] not in valid:
-            raise ValueError(f"{name}: expected one of {', '.join(valid)}; got {shorten(spec[name])}")
-    for name, least in (("resamples", FEWEST_RESAMPLES), ("seed", 0)):
-        _typed(spec[name], int, name)
-        if spec[name] < least:
-            raise ValueError(f"{name}: expected at least {least}, got {spec[name]}")
-    read_margin(_typed(spec.get("level", 0.0), float | str, "level"))
-    _require_collection(spec.get("collection", {}))
-    for run in _typed(spec.get("runs", []), list[dict[str, Any]], "runs"):
-        for name in ("ranker", "name", "file", "score_order"):
-            _typed(run.get(name, ""), str, name)
-    for entry in _typed(spec.get("inputs", []), list[dict[str, Any]], "inputs"):
-        for name in ("path", "sha256"):
-            _typed(entry[name], str, name)
+class _Collection(msgspec.Struct):
+    """What sentences and reports read of a collection's spec, as are the next ones of runs, inputs and the whole."""
+
+    path: str | None = None
+    split: str | None = None
+    labels: str | None = None
+    qrels: str | None = None
+    revision: str | None = None
+    layout: str | None = None
+    docs: str | None = None
+    by: str | None = None
+    label_file: LabelFile | None = None
+    mix: tuple[_Collection, ...] = ()
 
 
-def _require_collection(spec: Any, depth: int = 0) -> None:
-    found = _typed(spec, dict[str, Any], "collection")
-    if depth > _DEEPEST:
-        raise ValueError(f"collection: expected mixes at most {_DEEPEST} deep")
-    for name in _TEXTS:
-        _typed(found.get(name), str | None, name)
-    _typed(found.get("label_file"), LabelFile | None, "label_file")
-    for part in _typed(found.get("mix", []), list[Any], "mix"):
-        _require_collection(part, depth + 1)
+class _Run(msgspec.Struct):
+    ranker: str = ""
+    name: str = ""
+    file: str = ""
+    score_order: str = ""
 
 
-def _typed(found: Any, kind: Any, name: str) -> Any:
-    try:
-        return msgspec.convert(found, kind)
-    except msgspec.ValidationError as error:
-        raise TypeError(f"{name}: {error}") from error
+class _Input(msgspec.Struct):
+    path: str
+    sha256: str
+
+
+class _Spec(msgspec.Struct):
+    by: str | None
+    level: float | str
+    resamples: Annotated[int, msgspec.Meta(ge=FEWEST_RESAMPLES)]
+    seed: Annotated[int, msgspec.Meta(ge=0)]
+    missing: str
+    ties: str
+    rounding: str
+    test: str
+    correction: str
+    collection: _Collection
+    runs: list[_Run]
+    inputs: list[_Input]
+
+
+def require_spec(spec: Any) -> None:
+    """Refuse the spec of a file that no audit could have written: msgspec's `ValidationError`, or `UserError`."""
+    found = msgspec.convert(spec, _Spec)
+    check_choices(**{name: getattr(found, name) for name in CHOICES})
+    read_margin(found.level)

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.alignment import Aligned, Judgments, deepest
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.inference import InferenceOptions, Sample
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, deepest
+from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.measures.base import GroupEstimand, Measure
 from ranktilt.measures.contrast import relative_delta
+from ranktilt.measures.permuted_labels import Held, RelevantDocuments
 from ranktilt.measures.ranking import Ranking
-from ranktilt.measures.relabelled import Held, RelevantDocuments
 from ranktilt.progress import report
+from ranktilt.statistics.bootstrap import blocks
 from ranktilt.statistics.permutation import exchanged, shuffle_p
 from ranktilt.statistics.two_way import Clusters
 
@@ -135,7 +136,6 @@ class _Group:
         return here, there
 
     def held(self, aligned: Aligned, measures: Sequence[Measure]) -> Held:
-        """What a run holds of them."""
         ranking, keep = aligned.ranking.head(deepest(measures))
         number = np.full(len(aligned.judgments.query) + 1, -1)
         number[self.place] = np.arange(len(self.place))
@@ -236,7 +236,7 @@ def _bands(
     code, apart = groups.code.astype(np.int8), strata(groups, shuffles.judgments)
     parts = [[_within(stratum, *held) for held in others] for stratum in apart]
     rng = np.random.default_rng([shuffles.seed, 1])
-    for start, stop in _blocks(shuffles.count, len(code)):
+    for start, stop in blocks(shuffles.count, len(code), _CELLS):
         for stratum, held in zip(apart, parts, strict=True):
             drawn = rng.permuted(np.broadcast_to(code[stratum], (stop - start, len(stratum))), axis=1)
             for total, (place, weights) in zip(totals, held, strict=True):
@@ -285,11 +285,6 @@ def all_paired(signs: npt.NDArray[np.int8], rows: Ints) -> bool:
         np.unique(rows[:, side]).size == len(rows) == int((signs == sign).sum()) for side, sign in ((0, 1), (1, -1))
     ]
     return all(sides)
-
-
-def _blocks(rows: int, width: int) -> list[tuple[int, int]]:
-    step = max(_CELLS // max(width, 1), 1)
-    return [(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 _LABELS = 1 << 20

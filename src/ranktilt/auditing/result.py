@@ -18,10 +18,10 @@ from ranktilt.auditing.confounds import NAMES as CONFOUNDS
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import CARD_COLUMNS, TABLE_COLUMNS, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.heads import Heads
 from ranktilt.auditing.notes import informative_queries
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import require_spec, usual_primary
+from ranktilt.auditing.top_results import TopResults
 from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.io.artifact import Coded, Result, register
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
@@ -50,7 +50,6 @@ class Move(NamedTuple):
 
     @property
     def shown(self) -> bool:
-        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
@@ -82,7 +81,7 @@ class QueryAnswers:
     b: str
     one: npt.NDArray[np.float64]
     two: npt.NDArray[np.float64]
-    """Total and weight of each query, for most; see `ranktilt.auditing.inference.Sample`."""
+    """Total and weight of each query, for most; see `ranktilt.auditing.significance.Sample`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +114,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     repeated : mapping
         Of each run, the queries that repeat an earlier one, by its text or by its ranking and judgments, each with
         the first; runs without any are left out.
-    heads : Heads or None
+    top_results : TopResults or None
         The first results of every run, from which reports show lists; None where they are not kept.
     query_answers : tuple of QueryAnswers
         What the card's answers about groups are made of, for `ranktilt.compare`.
@@ -136,7 +135,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     confounds: tuple[Confound, ...] = ()
     controls: tuple[Controlled, ...] = ()
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    heads: Coded[Heads] | None = None
+    top_results: Coded[TopResults] | None = None
     query_answers: tuple[QueryAnswers, ...] = ()
     noise: tuple[NumericalNoise, ...] = ()
 
@@ -188,7 +187,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     @property
     def margin(self) -> Margin:
         """Half-width of what counts as level: points, or a number with the unit of the primary question."""
-        given: Margin = self.spec.get("level", LEVEL)
+        given: Margin = self.spec["level"]
         return given
 
     @property
@@ -199,7 +198,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     @property
     def noun(self) -> str:
         """What groups are of, in sentences."""
-        return "text" if self.spec.get("by") == "source" else "documents"
+        return "text" if self.spec["by"] == "source" else "documents"
 
     @property
     def table(self) -> pl.DataFrame:
@@ -362,12 +361,12 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @classmethod
     def of_file(cls, content: dict[str, Any]) -> Self:
-        """Give the heads the names and specs of their runs, which a file holds once."""
+        """Give the top results the names and specs of their runs, which a file holds once."""
         require_spec(content["spec"])
-        heads = content.get("heads")
-        if heads:
-            heads = {**heads, "names": content["runs"], "specs": content["spec"].get("runs", ())}
-        return super().of_file({**content, "heads": heads})
+        top = content.get("top_results")
+        if top:
+            top = {**top, "names": content["runs"], "specs": content["spec"]["runs"]}
+        return super().of_file({**content, "top_results": top})
 
     def require_whole(self) -> None:
         """Refuse a file that no audit could have written: parts that speak of what others do not have."""

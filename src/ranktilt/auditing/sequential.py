@@ -24,8 +24,7 @@ from ranktilt.measures.share import ShareOfFirstRanks
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run, collection_rows
-from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence
-from ranktilt.statistics.new_documents import NewDocuments
+from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence, NewDocuments
 
 Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
@@ -52,7 +51,11 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SequentialAudit(
-    Result, format="ranktilt-sequential-audit", version=1, noun="a sequential audit", command="ranktilt audit --until"
+    Result,
+    format="ranktilt-sequential-audit",
+    version=1,
+    noun="a sequential audit",
+    command="ranktilt audit --stop-at-tilt",
 ):
     """What `audit_until` found; immutable.
 
@@ -66,7 +69,7 @@ class SequentialAudit(
         What was asked.
     a, b : str
         The groups; positive values favour the first.
-    until : float
+    stop_at_tilt : float
         The tilt that is to be decided, in the printed unit of the measure (points).
     asked, answered : int
         Queries that were sent, and those that the engine answered.
@@ -83,7 +86,7 @@ class SequentialAudit(
     measure: str
     a: str
     b: str
-    until: float
+    stop_at_tilt: float
     asked: int
     answered: int
     of: int
@@ -97,8 +100,8 @@ class SequentialAudit(
 
     @property
     def decision(self) -> Decision:
-        """``tilted`` where 0 is excluded, ``level`` where a tilt of `until` is, else ``inconclusive``."""
-        return decided(self.looks[-1], self.until / self.estimand.scale)
+        """``tilted`` where 0 is excluded, ``level`` where a tilt of `stop_at_tilt` is, else ``inconclusive``."""
+        return decided(self.looks[-1], self.stop_at_tilt / self.estimand.scale)
 
     @property
     def headline(self) -> str:
@@ -109,7 +112,8 @@ class SequentialAudit(
         if self.decision == "tilted":
             return f"{self.run} favours {favoured}, shown after {queries}: {self.words(self.looks[-1])}"
         if self.decision == "level":
-            return f"{self.run} is level within ±{self.until:g}, shown after {queries}: {self.words(self.looks[-1])}"
+            within = f"within ±{self.stop_at_tilt:g}"
+            return f"{self.run} is level {within}, shown after {queries}: {self.words(self.looks[-1])}"
         return f"{self.run} is not decided after {queries}: {self.words(self.looks[-1])}"
 
     @property
@@ -132,7 +136,7 @@ class SequentialAudit(
         """Say what queries alone would decide, and how few documents they bring; empty where they decide nothing."""
         last, of, half = self.looks[-1], self.estimand, self.looks[: len(self.looks) // 2]
         ends = last.query_low, last.query_high
-        decision = decided(last._replace(low=ends[0], high=ends[1]), self.until / of.scale)
+        decision = decided(last._replace(low=ends[0], high=ends[1]), self.stop_at_tilt / of.scale)
         if decision == "inconclusive":
             return ""
         queries, documents = (half[-1].queries, half[-1].documents) if half else (0, 0)
@@ -151,12 +155,12 @@ class SequentialAudit(
 def audit_until(
     collection: Collection,
     ranker: Ranker,
-    until: float,
+    stop_at_tilt: float,
     measure: str | Estimand = USUAL,
     *,
     by: str = "source",
     pair: Pair | None = None,
-    most: int | None = None,
+    max_queries: int | None = None,
     seed: int = 0,
 ) -> SequentialAudit:
     """Ask a ranker query after query, in a drawn order, until it is shown to favour a group, or not by so much.
@@ -172,7 +176,7 @@ def audit_until(
         Queries, and documents with their groups; texts where the ranker reads them.
     ranker : Ranker
         As a rule a live engine.
-    until : float
+    stop_at_tilt : float
         The tilt that is to be decided, in points, above 0: the audit ends where 0 is excluded, or a tilt of this size.
     measure : str or Estimand, optional
         ``Share@k``: how much more of the first k ranks than of the candidates a group holds.
@@ -180,7 +184,7 @@ def audit_until(
         Document column of the groups.
     pair : (str, str), optional
         The groups; needed where there are more than two. Positive values favour the first.
-    most : int, optional
+    max_queries : int, optional
         Queries to ask at most; all by default.
     seed : int, optional
         Of the order of the queries.
@@ -196,10 +200,10 @@ def audit_until(
         If there is no query, or the measure, the groups or an option do not suit.
     """
     of = _share(measure)
-    if not 0 < until < math.inf:
-        raise UserError(f"expected a tilt to be decided above 0, such as 10 (points), got {until}")
-    if most is not None and most < 1:
-        raise UserError(f"expected at least 1 query to ask, got {most}")
+    if not 0 < stop_at_tilt < math.inf:
+        raise UserError(f"expected a tilt to be decided above 0, such as 10 (points), got {stop_at_tilt}")
+    if max_queries is not None and max_queries < 1:
+        raise UserError(f"expected at least 1 query to ask, got {max_queries}")
     if not by:
         raise UserError("a sequential audit needs a column of groups (by)")
     groups, pairs = grouped_pairs(collection, by, None if pair is None else [pair])
@@ -208,7 +212,7 @@ def audit_until(
     names = collection.judged["id"].to_numpy()
     if not len(names):
         raise UserError("no query to ask: name a file of queries, or a collection that has some")
-    order = np.random.default_rng(seed).permutation(len(names))[:most]
+    order = np.random.default_rng(seed).permutation(len(names))[:max_queries]
     signs, twins = signs_of(groups, pairs[0]), twin_rows(collection, groups, pairs[0])
     new = NewDocuments(signs, collection.origin_codes(), of.cutoff or 1, twins=all_paired(signs, twins))
     sequence, looks, asked, answered = ConfidenceSequence(*of.bounds), list[Look](), 0, 0
@@ -219,15 +223,15 @@ def audit_until(
         both = min(low, ends[0]), max(high, ends[1])
         looks.append(Look(sequence.count, new.count, sequence.mean, *both, low, high))
         report(f"asking {run.name}", asked, len(order))
-        if decided(looks[-1], until / of.scale) != "inconclusive":
+        if decided(looks[-1], stop_at_tilt / of.scale) != "inconclusive":
             break
     if not sequence.count:
         raise UserError(f"{of!r} says nothing: no list of {counted(asked, 'query', 'queries')} holds both groups")
-    spec = {"by": by, "seed": seed, "confidence": CONFIDENCE, "most": len(order)}
+    spec = {"by": by, "seed": seed, "confidence": CONFIDENCE, "max_queries": len(order)}
     spec |= audit_provenance(collection, [run.spec])
     a, b = pairs[0]
     return SequentialAudit(
-        spec, run.name, repr(of), a, b, until, asked, answered, len(names), new.twins, tuple(looks)
+        spec, run.name, repr(of), a, b, stop_at_tilt, asked, answered, len(names), new.twins, tuple(looks)
     )  # fmt: skip
 
 

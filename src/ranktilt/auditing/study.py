@@ -4,33 +4,77 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import TABLE_COLUMNS, Effect
-from ranktilt.auditing.inference import Columns, corrected
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import Columns, by_family, corrected, resampled
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
-from ranktilt.auditing.temperature_trends import Trend, TrendTask, trends
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.margin import LEVEL
 from ranktilt.measures.printing import signed
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
-from ranktilt.run import Run
-from ranktilt.statistics.bootstrap import RESAMPLES, in_all
+from ranktilt.statistics.bootstrap import RESAMPLES, in_all, interval
+from ranktilt.statistics.trend import change_of_ends, rank_correlation
 
+Floats = npt.NDArray[np.float64]
 FEWEST = 3
 """Different temperatures from which a trend is asked for."""
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How Relative Δ of one run, measure and series of sources moves with their temperature."""
+
+    run: str
+    measure: str
+    series: str
+    """The model behind the sources, and its prompt where there are several."""
+    a: str
+    """The reference; a rising Relative Δ moves toward it."""
+    temperatures: tuple[float, ...]
+    """One a source, in rising order."""
+    values: tuple[float, ...]
+    """Relative Δ in percent at each temperature, over the queries that all of them share."""
+    correlation: float
+    """Spearman's rank correlation of temperature and Relative Δ, in [−1, 1]; NaN where all values are equal."""
+    low: float
+    high: float
+    """Its 95 % interval: bootstrap over queries, the same resample at every temperature."""
+    change: float
+    """Relative Δ at the highest less that at the lowest temperature, in points (means where several share one)."""
+    change_low: float
+    change_high: float
+    """Its 95 % interval, from the same resamples."""
+    queries: int
+    """Queries with a relevant document on both sides at every temperature."""
+    dropped: int
+    """Resamples in which the correlation was undefined."""
+
+    @property
+    def kind(self) -> Literal["rises", "falls", "inconclusive"]:
+        """Which way Relative Δ goes as temperature rises, if both intervals lie on that side of 0."""
+        if self.low > 0 and self.change_low > 0:
+            return "rises"
+        if self.high < 0 and self.change_high < 0:
+            return "falls"
+        return "inconclusive"
+
+    def derived(self) -> dict[str, Any]:
+        return {"kind": self.kind}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +114,7 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
     @property
     def level(self) -> float:
         """Half-width, in percent, of what counts as level."""
-        return float(self.spec.get("level", LEVEL))
+        return float(self.spec["level"])
 
     @property
     def primary(self) -> str:
@@ -131,7 +175,7 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
 
     def require_whole(self) -> None:
         """Refuse a file that lacks a row, or holds a level that is no number."""
-        if type(self.spec.get("level", 0)) not in (int, float):
+        if type(self.spec["level"]) not in (int, float):
             raise TypeError(f"level: expected a number, got {shorten(self.spec['level'])}")
         if not (self.runs and self.measures and self.sources):
             raise ValueError("expected a ranker, a measure and a source at least")
@@ -216,27 +260,20 @@ def study(
     for one in rankers:
         one.check()
     primary = None if primary is None else measure(primary)
-    how = {"ties": ties, "test": test, "correction": correction, "level": level, "resamples": resamples, "seed": seed}
+    how: dict[str, Any] = {
+        "ties": ties, "test": test, "correction": correction, "level": level, "resamples": resamples, "seed": seed,
+    }  # fmt: skip
     audits = []
     for number, compared in enumerate(found.sources):
         report("auditing sources", number, len(found.sources))
         pair = only(collection, reference, compared.source, found.origins)
-        _check_judged(pair, collection)
-        audits.append(_audited(pair, rankers, measures, (reference, compared.source), {**how, "primary": primary}))
+        if collection.qrels.height and not (pair.qrels["grade"] > 0).any():
+            raise UserError("no document that every source rewrote is judged relevant; name fewer sources (--source)")
+        runs = [check_reranked(one.rank(pair), None, one) for one in rankers]
+        names = [(reference, compared.source)]
+        audits.append(audit(pair, runs, measures, primary=primary, pairs=names, confounds=False, **how))
     report("auditing sources", len(found.sources), len(found.sources))
     return _study(audits, found, reference, how)
-
-
-def _check_judged(pair: Collection, collection: Collection) -> None:
-    if collection.qrels.height and not (pair.qrels["grade"] > 0).any():
-        raise UserError("no document that every source rewrote is judged relevant; name fewer sources (--source)")
-
-
-def _audited(
-    pair: Collection, rankers: Sequence[Ranker], measures: Any, names: tuple[str, str], how: Mapping[str, Any]
-) -> Audit:
-    runs: list[Run] = [check_reranked(one.rank(pair), None, one) for one in rankers]
-    return audit(pair, runs, measures, pairs=[names], confounds=False, **how)
 
 
 def _study(audits: Sequence[Audit], found: StudySources, reference: str, how: Mapping[str, Any]) -> Study:
@@ -286,6 +323,45 @@ def _trend_tasks(audits: Sequence[Audit], sources: Sequence[StudySource], refere
                 yield TrendTask(audits[0].runs[run], repr(of), series, reference, temperatures, columns)
 
 
+class TrendTask(NamedTuple):
+    """Per-query values of one run, measure and series, before any statistics."""
+
+    run: str
+    measure: str
+    series: str
+    a: str
+    temperatures: tuple[float, ...]
+    columns: Columns
+    """Of the reference at each temperature in turn, and then of the rewrites."""
+
+    @property
+    def family(self) -> bytes:
+        return self.columns.family
+
+
+def trends(tasks: Sequence[TrendTask], *, resamples: int, seed: int) -> tuple[Trend, ...]:
+    """Ask of each series, with at least two different temperatures, whether it moves with them."""
+
+    def tested(members: list[TrendTask]) -> Iterable[Trend]:
+        means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
+        return map(_trend, members, means)
+
+    return tuple(by_family(tasks, tested))
+
+
+def _trend(task: TrendTask, means: Floats) -> Trend:
+    """One trend from per-query values and resampled means, both of the shape (sides and temperatures, …)."""
+    at, half = task.temperatures, len(task.temperatures)
+    whole = relative_delta(task.columns.means[:half], task.columns.means[half:])[:, None]
+    samples = relative_delta(means[:half], means[half:])
+    spread, moved = interval(rank_correlation(at, samples)), interval(change_of_ends(at, samples))
+    return Trend(
+        task.run, task.measure, task.series, task.a, at, tuple(whole[:, 0].tolist()),
+        float(rank_correlation(at, whole)[0]), spread.low, spread.high,
+        float(change_of_ends(at, whole)[0]), moved.low, moved.high, task.columns.queries, spread.dropped,
+    )  # fmt: skip
+
+
 def _audit_notes(audits: Sequence[Audit], sources: Sequence[StudySource]) -> Iterator[str]:
     """The audits' notes, once where all of them say the same."""
     shared = [note for note in audits[0].notes if all(note in one.notes for one in audits)]
@@ -314,7 +390,7 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
     if trend.correlation != trend.correlation:
         return f"{front}: no trend to ask for: {trend.measure} has the same Relative Δ at every temperature, or none"
     numbers = (
-        f"rank correlation {signed(trend.correlation, 2)} {_ends(trend.low, trend.high)}, "
+        f"rank correlation {signed(trend.correlation, 2)} [{signed(trend.low, 2)}, {signed(trend.high, 2)}], "
         f"{signed(trend.change)} points {bounds(trend.change_low, trend.change_high)} from {low} to {high}"
     )
     if trend.kind == "inconclusive":
@@ -322,7 +398,3 @@ def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
     way = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
     agreed = f"; agrees on {agree} of {measures} measures" if measures > 1 else ""
     return f"{front}: Relative Δ on {trend.measure} moves {way} as temperature rises: {numbers}{agreed}"
-
-
-def _ends(low: float, high: float) -> str:
-    return f"[{signed(low, 2)}, {signed(high, 2)}]"

@@ -72,25 +72,8 @@ def source_pairs(collection: Collection, sources: Sequence[str] = ()) -> list[Co
     """Take a collection with the rewrites of several models apart: one collection for each, beside the originals.
 
     Ranked together, each model's rewrites would push the others' and the originals down (Dai et al., KDD 2024, mix one
-    model's with the originals).
-
-    Parameters
-    ----------
-    collection : Collection
-        Documents of two sources or more.
-    sources : sequence of str, optional
-        Those to take; all by default. The originals are ``human`` where that is one of them, else the first.
-
-    Returns
-    -------
-    list of Collection
-        One for each source beside the originals, in the order of `sources`; the collection itself where it has no
-        more than two.
-
-    Raises
-    ------
-    UserError
-        If a source is unknown, or is the only one named.
+    model's with the originals). The originals are ``human`` where that is one of `sources`, else the first; a
+    collection of no more than two comes back itself.
     """
     chosen = list(dict.fromkeys(sources)) or list(collection.sources)
     if len(sources) and len(chosen) < 2:

@@ -135,7 +135,9 @@ class AuditInputs(options.LabelOptions):
         if self.score_order is not None and not self.run and not any("replay:" in spec for spec in rankers):
             raise UserError("--score-order is about a run that exists; name one: --run FILE")
         if self.queries is not None and not self.run and not any("replay:" in spec for spec in rankers):
-            raise UserError("--queries is about a run that exists (--run FILE), or a sequential audit (--until 10)")
+            raise UserError(
+                "--queries is about a run that exists (--run FILE), or a sequential audit (--stop-at-tilt 10)"
+            )
 
     def load(self) -> tuple[Collection, list[Run]]:
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
@@ -202,14 +204,15 @@ class UntilOptions(options.OptionGroup):
             "--engine", metavar="MODULE:FUNCTION", help="A live engine, as the ranker engine:MODULE:FUNCTION."
         ),
     ] = None
-    until: Annotated[
+    stop_at_tilt: Annotated[
         float | None,
         typer.Option(
-            "--until", metavar="X", help="Ask query after query until a tilt of X points is shown or excluded."
+            "--stop-at-tilt", metavar="X", help="Ask query after query until a tilt of X points is shown or excluded."
         ),
     ] = None
-    most: Annotated[
-        int | None, typer.Option("--most", min=1, metavar="N", help="Queries to ask at most, with --until.")
+    max_queries: Annotated[
+        int | None,
+        typer.Option("--max-queries", min=1, metavar="N", help="Queries to ask at most, with --stop-at-tilt."),
     ] = None
 
     def specs(self, inputs: AuditInputs) -> list[str]:
@@ -218,14 +221,16 @@ class UntilOptions(options.OptionGroup):
 
     def check(self, **unread: Any) -> None:
         """Refuse options that nothing would read; `unread` are those of the usual audit."""
-        if self.until is None:
-            alone = "--most" if self.most else "--engine" if self.engine else ""
+        if self.stop_at_tilt is None:
+            alone = "--max-queries" if self.max_queries else "--engine" if self.engine else ""
             if alone:
-                raise UserError(f"{alone} is about a sequential audit; say what tilt is to be decided: --until 10")
+                raise UserError(f"{alone} is about a sequential audit; name the tilt to be decided: --stop-at-tilt 10")
             return
         given = next((name for name, value in unread.items() if value), None)
         if given is not None:
-            raise UserError(f"--{given.replace('_', '-')} is not about a sequential audit; leave it or --until out")
+            raise UserError(
+                f"--{given.replace('_', '-')} is not about a sequential audit; leave it or --stop-at-tilt out"
+            )
 
     def audit(self, inputs: AuditInputs, search: options.SearchOptions, measure: Any, seed: int) -> SequentialAudit:
         """Ask the engine until it is decided."""
@@ -242,8 +247,9 @@ class UntilOptions(options.OptionGroup):
         asked = measure[0] if measure else USUAL
         (ranker,) = search.rankers(specs)
         return audit_until(
-            collection, ranker, self.until or 0.0, asked, by=inputs.column or "", pair=pair, most=self.most, seed=seed
-        )
+            collection, ranker, self.stop_at_tilt or 0.0, asked, by=inputs.column or "", pair=pair,
+            max_queries=self.max_queries, seed=seed,
+        )  # fmt: skip
 
     def _collection(self, inputs: AuditInputs) -> Collection:
         """The collection, or the labels and the file of queries."""
@@ -363,10 +369,10 @@ def _save(result: Audit, runs: Sequence[Run], folder: Path) -> None:
 
 
 def _page(audits: Sequence[tuple[Audit, Sequence[Run], Collection | None]]) -> bytes:
-    from ranktilt.reporting.reload import Opened
+    from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.report import report_page
 
-    return report_page([Opened(result, collection, tuple(runs)) for result, runs, collection in audits]).encode()
+    return report_page([LoadedAudit(result, collection, tuple(runs)) for result, runs, collection in audits]).encode()
 
 
 def per_query_csv(result: Audit) -> bytes:
@@ -401,8 +407,8 @@ def audit(
             help="Word overlap (Jaccard) from which the controls call twins near-identical (default: 0.95).",
         ),
     ] = None,
-    heads: Annotated[
-        int, typer.Option("--heads", min=0, metavar="K", help="Ranks of each list that the audit keeps.")
+    keep_top: Annotated[
+        int, typer.Option("--keep-top", min=0, metavar="K", help="Ranks of each list that the audit keeps.")
     ] = 1000,
     sequential: UntilOptions,
     statistics: options.StatisticsOptions,
@@ -414,14 +420,14 @@ def audit(
         card=card, controls=controls, depth=depth, near_identical=near_identical, qrels=inputs.qrels,
         per_query=output.per_query, save=output.save, mixed=inputs.mixed, primary=statistics.primary,
     )  # fmt: skip
-    if sequential.until is not None:
+    if sequential.stop_at_tilt is not None:
         output.check(*inputs.files)
         output.deliver(sequential.audit(inputs, search, measure, statistics.seed))
         return
     inputs.check(controls=controls, near_identical=near_identical, card=card)
     from ranktilt.auditing.audit import audit as run_audit
-    from ranktilt.auditing.card import DEPTH
     from ranktilt.auditing.controls import controls as with_controls
+    from ranktilt.auditing.question_card import DEPTH
     from ranktilt.measures.base import estimand
     from ranktilt.text.quality import NEAR_IDENTICAL
 
@@ -444,7 +450,7 @@ def audit(
         search.require_answers(found)
         result = run_audit(
             part, found, measures, card=card or not part.qrels.height, depth=depth or DEPTH, by=inputs.column,
-            pairs=pairs, heads=heads, missing=missing, rounding=rounding, **statistics.keywords,
+            pairs=pairs, keep_top=keep_top, missing=missing, rounding=rounding, **statistics.keywords,
         )  # fmt: skip
         if controls:
             result = with_controls(part, rankers, found, result, near=near_identical or NEAR_IDENTICAL)

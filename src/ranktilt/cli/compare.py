@@ -24,10 +24,10 @@ def compare(
         Path | None, typer.Argument(metavar="OLD.json", help="The old audit, over the same queries.")
     ] = None,
     *,
-    to: Annotated[
+    baseline_run: Annotated[
         str | None,
         typer.Option(
-            "--to",
+            "--baseline-run",
             metavar="RUN",
             help="In place of OLD.json: compare the audit's other runs with this one, named as it prints it.",
         ),
@@ -56,7 +56,9 @@ def compare(
     for one in audits:
         specs = [{**one.spec, "ranker": one.model}] if isinstance(one, PairwiseAudit) else one.spec.get("runs", ())
         options.require_answers(specs, max_failures)
-    output.deliver(compare_audits(*audits, to=to, correction=correction, resamples=resamples, seed=seed))
+    output.deliver(
+        compare_audits(*audits, baseline_run=baseline_run, correction=correction, resamples=resamples, seed=seed)
+    )
 
 
 @options.verb
@@ -124,7 +126,7 @@ def gate(
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.answer.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
-    from ranktilt.experiments.tradeoff_gate import gate_bench
+    from ranktilt.experiments.tradeoff import gate_bench
     from ranktilt.experiments.tradeoff_result import Bench
     from ranktilt.measures.margin import read_margin
     from ranktilt.reporting.report import read_result

@@ -111,12 +111,12 @@ def _check(form: str, output: Path | None, layout: str | None, files: Sequence[P
 
 def page_of(files: Sequence[Path], *, texts: bool) -> bytes:
     """Make one page of the files of results."""
-    from ranktilt.reporting.reload import Opened
+    from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.report import opened, report_page
 
     found = opened(files)
     for one in found:
-        if isinstance(one, Opened) and one.notes:
+        if isinstance(one, LoadedAudit) and one.notes:
             front = "" if one.collection else "Queries, ranked lists and texts are left out. "
             note(front + " ".join(one.notes))
     return report_page(found, texts=texts).encode()
@@ -156,12 +156,12 @@ def _deliver(text: str, output: Path | None) -> None:
 
 def _figures(files: Sequence[Path], folder: Path, form: str, layout: str) -> None:
     from ranktilt.reporting.papers.figures import paper_figures
-    from ranktilt.reporting.reload import Opened
+    from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.report import PAPER_RESULTS, opened
 
     found = opened(files, PAPER_RESULTS)
     drawn = paper_figures(found, format="svg" if form == "svg" else "pdf", layout=layout)
-    for sentence in (sentence for one in found if isinstance(one, Opened) for sentence in one.notes):
+    for sentence in (sentence for one in found if isinstance(one, LoadedAudit) for sentence in one.notes):
         note(sentence)
     write_files({folder / name: data for name, data in drawn.items()})
     for name, data in drawn.items():

@@ -45,9 +45,11 @@ class _Trainings(options.OptionGroup):
         list[str] | None,
         typer.Option("--from", metavar="MODEL", help="Of training: an encoder to start from; several may be given."),
     ] = None
-    work: Annotated[
+    work_dir: Annotated[
         Path | None,
-        typer.Option("--work", metavar="FOLDER", help="Where models and runs go (default: DIR's name with -training)."),
+        typer.Option(
+            "--work-dir", metavar="FOLDER", help="Where models and runs go (default: DIR's name with -training)."
+        ),
     ] = None
     zero_shot: Annotated[
         list[str] | None,
@@ -103,9 +105,9 @@ def study(
         Path, typer.Argument(metavar="DIR", help="A collection with rewrites, or with answers of both sides.")
     ],
     *,
-    of: Annotated[Subjects, typer.Option("--of", help="What differs: the rewrites' temperature, or the training.")] = (
-        Subjects.temperature
-    ),
+    vary: Annotated[
+        Subjects, typer.Option("--vary", help="What differs: the rewrites' temperature, or the training.")
+    ] = (Subjects.temperature),
     ranker: options.Rankers = None,
     measure: options.Measures = None,
     reference: Annotated[
@@ -129,10 +131,10 @@ def study(
 ) -> None:
     """Audit each source against the human side, and ask whether temperature moves the tilt.
 
-    With --of training: train each encoder on the human and on the LLM's documents, re-rank BM25's with it, and compare
-    effectiveness and tilt, on the test split and on other collections. It resumes what was interrupted.
+    With --vary training: train each encoder on the human and on the LLM's documents, re-rank BM25's with it, and
+    compare effectiveness and tilt, on the test split and on other collections. It resumes what was interrupted.
     """
-    if of == Subjects.training:
+    if vary == Subjects.training:
         asked = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
         named = [option for option, value in {**asked, "--ignore-unknown": ignore_unknown}.items() if value]
         unused = {"--test", "--correction", "--level-margin", "--primary"}.intersection(statistics.changed())
@@ -159,7 +161,7 @@ def study(
 def _refuse(subject: str, given: Sequence[str]) -> None:
     """Refuse options that are about the other subject."""
     if given:
-        raise UserError(f"{given[0]} is for studies of {subject} (--of {subject})")
+        raise UserError(f"{given[0]} is for studies of {subject} (--vary {subject})")
 
 
 def _study_training(
@@ -173,7 +175,7 @@ def _study_training(
     asked = trainings.study_options(text=str(text), device=search.device, seed=seed, **more)
     from ranktilt.experiments.training_plan import training_study
 
-    work = trainings.work or Path(f"{folder.resolve().name}-training")
+    work = trainings.work_dir or Path(f"{folder.resolve().name}-training")
     how = {"ties": statistics.ties, "resamples": statistics.resamples, "seed": seed}
     try:
         found = training_study(folder, trainings.start_from, work, options=asked, **how)

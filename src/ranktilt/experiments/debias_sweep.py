@@ -26,19 +26,9 @@ _DEPTH = 100
 
 
 def sweep_alphas(asked: Sequence[str], scale: float | None) -> list[float]:
-    """Return the strengths of a sweep in rising order: numbers, and the paper's on the model's own score scale.
+    """Return the strengths of a sweep in rising order: numbers, and ``paper`` for the paper's on the model's own scale.
 
-    Parameters
-    ----------
-    asked : sequence of str
-        Numbers, or ``"paper"`` for 1e-4, 5e-4, 1e-3, 5e-3 and 1e-2 on ANCE's scale.
-    scale : float or None
-        Mean absolute score that the model gives relevant documents; only ``"paper"`` needs it.
-
-    Raises
-    ------
-    UserError
-        If one is no number of at least 0.
+    The paper's are 1e-4 to 1e-2 on ANCE's scale; `scale` is the mean absolute score of relevant documents.
     """
     found = list[float]()
     for text in asked:
@@ -68,37 +58,8 @@ def debias_sweep(
 ) -> tuple[Bench, list[Trained]]:
     """Train one retriever for each α, all on the same rows and mined negatives, and hold them against α = 0.
 
-    Parameters
-    ----------
-    train : Collection
-        With the judgments to learn from.
-    test : Collection
-        With the judgments to compare on; every source of it that is not the reference is compared with it, also one
-        that was not trained on.
-    model : str or Path
-        The encoder to start from.
-    folder : str or Path
-        A folder for each model goes into it; those that are there already are not trained again.
-    alphas : iterable of float
-        Weights of the constraint on the model's own score scale; 0, the baseline, is added where it is not among them.
-    options : RetrieverTraining, optional
-        How; its own `alpha` does not count.
-    teacher, dev : optional
-        As in `train_retriever`.
-    **how
-        Options of `bench`: measures, effectiveness, budget, resamples, …
-
-    Returns
-    -------
-    Bench
-        Relative Δ and effectiveness of each α, on the queries of `test`.
-    list of Trained
-        The trainings, by rising α.
-
-    Raises
-    ------
-    UserError
-        As `train_retriever` and `bench` do.
+    Every source of `test` that is not the reference is compared with it, also one that was not trained on. A folder for
+    each model goes into `folder`; those that are there already are not trained again. `how` are options of `bench`.
     """
     options, folder = options or RetrieverTraining(), Path(folder)
     strengths = sorted({0.0, *map(float, alphas)})

@@ -89,7 +89,6 @@ class Levelling:
         self._check_methods()
 
     def _check_methods(self) -> None:
-        """Refuse what a method cannot take."""
         if max(self.strengths) > 1 and (over := [name for name in self.methods if name != "offset"]):
             raise UserError(f"{over[0]} has strengths up to 1, got {max(self.strengths):g}; offset alone goes further")
         twins = next((name for name in self.methods if name in ("causal", "projection")), None)
@@ -199,7 +198,9 @@ def level(
         ranked = [fitting.run, tries[0].mixed, trials[0].mixed]
         whole = stage.over_all(split.drawn_from, ranked, found.baseline.name)
         keywords = {name: value for name, value in given.items() if name in ("primary", "by", "pairs", "seed", *how)}
-        audited = audit(split.drawn_from, whole, asked[:1], confounds=False, heads=0, resamples=resamples, **keywords)
+        audited = audit(
+            split.drawn_from, whole, asked[:1], confounds=False, keep_top=0, resamples=resamples, **keywords
+        )
         before = tuple(e for e in (*audited.tilts, *audited.estimates) if e.measure == found.primary)
     notes = (*fitting.sentences, *split.notes, *split.recurring(), _QUERIES_ALONE, *found.notes)
     reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())

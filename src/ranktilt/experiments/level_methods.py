@@ -62,9 +62,8 @@ class Fitting:
     """What was found, a line a fit."""
 
     def value(self, asked: str | Estimand, pair: Pair | None = None) -> float:
-        """What the run says to a question of two groups."""
         found = audit(
-            self.collection, self.run, [asked], by=self.by, pairs=[pair or self.pair], confounds=False, heads=0,
+            self.collection, self.run, [asked], by=self.by, pairs=[pair or self.pair], confounds=False, keep_top=0,
             resamples=FEW,
         )  # fmt: skip
         return next((e.value for e in (*found.tilts, *found.estimates)), float("nan"))
@@ -83,15 +82,11 @@ class Fitting:
 
     def keep(self, name: str, save: Callable[[Path], object], sentence: str) -> str:
         """Write what was fitted of this ranker, note what it says, and return the file's name."""
-        place = self.folder / f"{_file_name(self.run.name)}-{name}"
+        ranker = re.sub(r"[^a-z0-9.]+", "-", self.run.name.lower())[:60].strip("-.") or "ranker"
+        place = self.folder / f"{ranker}-{name}"
         save(place)
         self.sentences.append(f"{Path(name).stem}: {sentence}")
         return str(place)
-
-
-def _file_name(text: str) -> str:
-    """A ranker's text as a part of a file's name."""
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower())[:60].strip("-.") or "ranker"
 
 
 At = Callable[[float], Ranker]

@@ -124,7 +124,6 @@ def split_queries(collection: Collection, shares: Sequence[float] = SHARES, *, s
 
 
 def _judged_only(collection: Collection) -> Collection:
-    """The collection with the queries that are ranked alone."""
     return collection.only_queries(collection.judged["id"])
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import polars as pl
 
-from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import Pair, grouping
-from ranktilt.auditing.inference import Columns, corrected
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.significance import Columns, corrected
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.experiments.growing_collection import Bools, Entering, Floats, Growth, Ints
 from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralDifference, SpiralRound
 from ranktilt.experiments.tradeoff import EFFECTIVENESS
 from ranktilt.measures.base import Estimand, measure
@@ -26,12 +28,15 @@ from ranktilt.mitigation.base import Correction
 from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker, stages_of
 from ranktilt.rankers.candidates import FITTED, check_reranked
-from ranktilt.run import Run, stage_facts
+from ranktilt.run import Run, codes, stage_facts
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all, interval, resampled_means
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.permutation import sign_flip_ps
 
-ENTER = ("retrieved", "random")
+ENTRY_RULES = ("retrieved", "random")
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 def spiral(
@@ -40,7 +45,7 @@ def spiral(
     *,
     rounds: int = 5,
     page: int = 10,
-    enter: str = "retrieved",
+    entry_rule: str = "retrieved",
     share: float | None = None,
     reference: str = "human",
     source: str | None = None,
@@ -63,7 +68,7 @@ def spiral(
         How often rewrites enter.
     page : int, optional
         Ranks that are looked at.
-    enter : {"retrieved", "random"}, optional
+    entry_rule : {"retrieved", "random"}, optional
         Which rewrites enter: those of documents on the pages of the round before, the most shown first; or drawn ones.
     share : float, optional
         Most of the origins, above 0 to 1, whose rewrites enter in one round; by default 1/rounds, so that at random
@@ -91,24 +96,24 @@ def spiral(
     ----------
     Chen et al., Spiral of Silence, ACL 2024; Dai et al., KDD 2024.
     """
-    _check_numbers(rounds, page, share, enter, resamples)
+    _check_numbers(rounds, page, share, entry_rule, resamples)
     _check_rankers(rankers)
     growth = Growth.of(collection, reference, source)
-    entering = Entering(rounds, share or 1 / rounds, enter == "random", seed)
+    entering = Entering(rounds, share or 1 / rounds, entry_rule == "random", seed)
     pages, turned = (_rounds(one, rankers, entering, page) for one in (growth, growth.mirrored))
-    options = {"rounds": rounds, "page": page, "enter": enter, "share": entering.share}
+    options = {"rounds": rounds, "page": page, "entry_rule": entry_rule, "share": entering.share}
     options |= {"reference": reference, "source": growth.source, "effectiveness": EFFECTIVENESS}
     return _spiral(pages, turned, growth, {**options, "correction": "holm", "resamples": resamples, "seed": seed})
 
 
-def _check_numbers(rounds: int, page: int, share: float | None, enter: str, resamples: int) -> None:
+def _check_numbers(rounds: int, page: int, share: float | None, entry_rule: str, resamples: int) -> None:
     for name, number in (("rounds", rounds), ("page", page)):
         if number < 1:
             raise UserError(f"expected {name} of at least 1, got {number}")
     if share is not None and not 0 < share <= 1:
         raise UserError(f"expected a share of the origins a round above 0 and at most 1, got {share:g}")
-    if enter not in ENTER:
-        raise unknown("choice of what enters", enter, ENTER)
+    if entry_rule not in ENTRY_RULES:
+        raise unknown("entry rule", entry_rule, ENTRY_RULES)
     check_resamples(resamples)
 
 
@@ -204,7 +209,6 @@ class _Resampled:
         self._samples = [one / sizes for one in sums]
 
     def mean(self, column: int) -> QueryMean:
-        """Return the mean of a column."""
         spread = interval(self._samples[column])
         return QueryMean(self._means[column] + 0.0, spread.low + 0.0, spread.high + 0.0)
 
@@ -282,3 +286,101 @@ def _notes(shares: Columns, means: Columns, fitted: int) -> Iterator[str]:
         )
     if not means.queries:
         yield f"no {EFFECTIVENESS}: no document of the reference is judged relevant"
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What grows: documents that are there first, and their versions, which enter by the number of their origin."""
+
+    collection: Collection
+    source: str
+    first: Bools
+    """Whether each document is there in round 0."""
+    number: Ints
+    """Place of each document's origin among those with versions on both sides; −1 for none."""
+    keys: npt.NDArray[np.uint64]
+    """Tie key of each of these origins: decides between those that are shown equally often."""
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, collection: Collection, reference: str, source: str | None) -> Growth:
+        """Find the rewrites of the reference's documents, and the queries that are judged before any has entered."""
+        source = _source(collection, reference, source)
+        own = pl.col("source") == reference
+        docs = collection.docs.filter(own | (pl.col("source") == source))
+        written = docs.filter(own)["origin"].implode()
+        kept = docs.filter(own | pl.col("origin").is_in(written))
+        rewritten = kept.filter(~own)["origin"]
+        if not len(rewritten):
+            raise UserError(f"nothing can enter: no document of {source!r} is of the origin of one of {reference!r}")
+        base = _restricted(collection, kept)
+        start = _restricted(base, kept.filter(own))
+        if not start.judged.height:
+            raise UserError("nothing to rank: the collection has no queries")
+        asked = pl.col("query_id").is_in(start.judged["id"].implode())
+        qrels = base.qrels.filter(asked) if (start.qrels["grade"] > 0).any() else base.qrels.clear()
+        whole = Collection(kept, start.judged, qrels, collection.spec)
+        number = codes(kept["origin"], rewritten.unique(maintain_order=True))
+        first = np.unique(number, return_index=True)[1][-rewritten.n_unique() :]
+        notes = list[str]()
+        if outside := docs.height - kept.height:
+            notes.append(f"left out: {counted(outside, 'rewrite', 'rewrites')} of no document of {reference}")
+        if len(rewritten) > len(first):
+            notes.append("some documents have several rewrites, so that the two directions are no mirror images")
+        own_rows = (kept["source"] == reference).to_numpy()
+        return cls(whole, source, own_rows, number, whole.tie_keys()[first], tuple(notes))
+
+    @property
+    def mirrored(self) -> Growth:
+        """The other direction: rewrites are there first; without judgments, for all queries are ranked."""
+        bare = Collection(
+            self.collection.docs, self.collection.queries, self.collection.qrels.clear(), self.collection.spec
+        )
+        return replace(self, collection=bare, first=np.where(self.number >= 0, ~self.first, self.first))
+
+    def rows(self, entered: Bools) -> Bools:
+        return self.first | (entered[self.number] & (self.number >= 0))
+
+    def grown(self, rows: Bools) -> Collection:
+        return _restricted(self.collection, self.collection.docs.filter(rows))
+
+
+def _source(collection: Collection, reference: str, source: str | None) -> str:
+    """The source whose documents enter: the one that is named, or the only other one."""
+    others = [name for name in collection.sources if name != reference]
+    if len(others) == len(collection.sources):
+        raise unknown("source", reference, collection.sources)
+    if not others:
+        raise UserError(f"nothing can enter: only source {reference!r}; expected rewrites of its documents")
+    if source is not None and source not in others:
+        raise unknown("source", source, others)
+    if source is None and len(others) > 1:
+        raise UserError(f"rewrites of {len(others)} sources: name the one that enters, such as --source {others[0]}")
+    return source or others[0]
+
+
+def _restricted(collection: Collection, docs: pl.DataFrame) -> Collection:
+    """Return a collection of some of its documents, without the judgments of the others."""
+    gone = pl.col("doc_id").is_in(collection.ids.implode()) & ~pl.col("doc_id").is_in(docs["id"].implode())
+    return Collection(docs, collection.queries, collection.qrels.filter(~gone), collection.spec)
+
+
+class Entering(NamedTuple):
+    """Which versions enter, and when."""
+
+    rounds: int
+    share: float
+    random: bool
+    seed: int
+
+    def next(self, number: int, entered: Bools, shown: Floats, keys: npt.NDArray[np.uint64]) -> Bools:
+        """Return what has entered by a round: drawn at random, or what pages showed, the most shown first."""
+        start, stop = (min(math.ceil(n * self.share * len(keys) - 1e-9), len(keys)) for n in (number - 1, number))
+        found = entered.copy()
+        if self.random:
+            found[np.random.default_rng(self.seed).permutation(len(keys))[start:stop]] = True
+        else:
+            weights = np.where(entered, 0.0, shown)
+            order = np.lexsort((keys, -weights))
+            found[order[weights[order] > 0][: stop - start]] = True
+        return found

@@ -55,7 +55,6 @@ class SpiralRound:
 
     @property
     def held(self) -> float:
-        """The reference's share of the collection."""
         return 1 - self.rewrites / self.documents
 
     @property
@@ -64,7 +63,6 @@ class SpiralRound:
         return (self.share.value + self.mirrored.value) / 2
 
     def derived(self) -> dict[str, Any]:
-        """What a file tells besides its fields."""
         return {"collection_share": self.held, "middle": self.middle}
 
 

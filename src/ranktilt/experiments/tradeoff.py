@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.answer.gate import in_percent
+from ranktilt.auditing.answer.gate import POLICIES, Gate, in_percent
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair, grouping
-from ranktilt.auditing.inference import (
+from ranktilt.auditing.options import usual_primary
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import (
     InferenceOptions,
     contrast_changes,
     corrected,
@@ -23,13 +25,11 @@ from ranktilt.auditing.inference import (
     mean_changes,
     mean_sample,
 )
-from ranktilt.auditing.options import usual_primary
-from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, OtherGroups, check_limits
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
-from ranktilt.measures.margin import LEVEL
+from ranktilt.measures.margin import LEVEL, Margin
 from ranktilt.probes.equivalence import alone
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
@@ -129,11 +129,11 @@ def bench(
     how: dict[str, Any] = {"ties": ties, "test": test, "correction": correction, "resamples": resamples, "seed": seed}
     runs = [_renamed(one.mixed, one.intervention) for one in trials]
     _refuse_other_queries(runs)
-    shared: dict[str, Any] = {"confounds": False, "heads": 0, **how}
+    shared: dict[str, Any] = {"confounds": False, "keep_top": 0, **how}
     audited = [audit(mixed, runs, asked, primary=asked[0], by=by, pairs=pairs, level=level, **shared)]
     if valued and (lists := _alone(mixed, trials, reference, by)):
         measured = [one for one in asked if isinstance(one, Measure)]
-        audited.append(audit(reference_alone(mixed, reference, by), lists, measured, by=None, heads=0, **how))
+        audited.append(audit(reference_alone(mixed, reference, by), lists, measured, by=None, keep_top=0, **how))
     options = InferenceOptions(resamples, seed, test, correction, "none")
     changes = _changes(audited, reference, options)
     own = {"reference": reference, **({"effectiveness": repr(valued), "budget": budget} if valued else {})}
@@ -197,7 +197,7 @@ def _other_groups(
 ) -> OtherGroups | str:
     """What interventions did to groups of another column; a note where nothing can be said of them."""
     try:
-        found = audit(mixed, runs, asked, by=by, confounds=False, heads=0, **how)
+        found = audit(mixed, runs, asked, by=by, confounds=False, keep_top=0, **how)
     except UserError as error:
         return f"nothing is said of the groups by {by}: {error}"
     options = InferenceOptions(how["resamples"], how["seed"], how["test"], how["correction"], "none")
@@ -267,7 +267,7 @@ def _changes(
     for one, over in zip(audited, (ALL, reference), strict=False):
         if not (one.measures or one.query_answers):  # questions about twins alone
             continue
-        side = match(one, one, to=one.runs[0])
+        side = match(one, one, baseline_run=one.runs[0])
         tasks = [*change_tasks(side, side.pairs), *estimand_tasks(side)]
         found += contrast_changes(tasks, resamples=how.resamples, seed=how.seed)
         tasks = change_tasks(side, [(ALL, ALL)]) if means else []
@@ -312,3 +312,27 @@ def _notes(trials: Sequence[Trial], reference: str, *, selected: int) -> Iterato
         f"each of the {len(trials) - 1} interventions is judged by its own 95 % intervals; the more there are, the "
         "more likely one of them is called level by chance"
     )
+
+
+def gate_bench(
+    bench: Bench, *, max_tilt: Margin | None = None, budget: float | None = None, inconclusive: str = "fail"
+) -> Gate:
+    """Pass or fail a bench by `Bench.choose`; both limits are the bench's own by default.
+
+    Rows are those of the chosen intervention; without one, of those that are open, or of all.
+    """
+    if inconclusive not in POLICIES:
+        raise unknown("policy for inconclusive", inconclusive, POLICIES)
+    if isinstance(max_tilt, str):
+        raise UserError(f"--max-tilt {max_tilt}: a bench is judged in points of percent")
+    choice = bench.choose(level=max_tilt, budget=budget)
+    spec = {
+        "max_tilt": choice.level,
+        "budget": choice.budget,
+        "effectiveness": bench.valued,
+        "baseline": False,
+        "min_effect": 0.0,
+        "inconclusive": inconclusive,
+        "audit": bench.spec.get("command"),
+    }
+    return Gate(spec, choice.decisive, (choice.headline, *choice.sentences, *bench.notes))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from ranktilt.auditing.answer.gate import (
     MOST,
     GateRow,
+    LimitCheck,
     Outcome,
     check_tilt,
     in_percent,
@@ -19,15 +20,14 @@ from ranktilt.auditing.answer.gate import (
     tilt_numbers,
     worst,
 )
-from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
+from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.errors import UserError, join_words, unknown
-from ranktilt.experiments.cost import check_cost, cost_words
+from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.measures.margin import LEVEL, margin_words
-from ranktilt.measures.printing import digits_apart
+from ranktilt.measures.margin import margin_words
+from ranktilt.measures.printing import digits_apart, signed
 
 BUDGET = 0.01
 Place = tuple[str, str, str, str]
@@ -37,32 +37,18 @@ _Row = TypeVar("_Row", bound=Effect)
 
 @dataclass(frozen=True)
 class Intervention:
-    """One way to level a ranker, at one strength.
-
-    Parameters
-    ----------
-    name : str
-        As printed, such as ``α = 0.001``; no two of a bench share it.
-    method : str
-        What it is a strength of, such as ``debias``; empty for the baseline, which nothing was done to.
-    strength : float
-        Its place on the method's dial: the smaller, the less is done.
-    ranker : str
-        The text of the ranker that has it, such as ``dense:models/alpha-0.001``.
-    dial : str, optional
-        What the strength is called, such as ``α``.
-
-    Raises
-    ------
-    UserError
-        If it has no name, or the strength is no number.
-    """
+    """One way to level a ranker, at one strength."""
 
     name: str
+    """As printed, such as ``α = 0.001``; no two of a bench share it."""
     method: str
+    """What it is a strength of, such as ``debias``; empty for the baseline, which nothing was done to."""
     strength: float
+    """Its place on the method's dial: the smaller, the less is done."""
     ranker: str
+    """The text of the ranker that has it, such as ``dense:models/alpha-0.001``."""
     dial: str = "strength"
+    """What the strength is called, such as ``α``."""
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -74,21 +60,13 @@ class Intervention:
 
 @dataclass(frozen=True)
 class OtherGroups:
-    """What interventions did to the groups of another column than the one that was levelled.
-
-    Parameters
-    ----------
-    by : str
-        The column.
-    tilts : tuple of Effect
-        Of the baseline and each intervention, for each pair of its groups.
-    changes : tuple of Change
-        Each intervention's less the baseline's; p corrected over all changes of the column.
-    """
+    """What interventions did to the groups of another column than the one that was levelled."""
 
     by: str
     tilts: tuple[Effect, ...]
+    """Of the baseline and each intervention, for each pair of its groups."""
     changes: tuple[Change, ...]
+    """Each intervention's less the baseline's; p corrected over all changes of the column."""
 
 
 class RefusedMethod(NamedTuple):
@@ -161,7 +139,7 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     @property
     def level(self) -> float:
         """Half-width, in percent, of what counts as level."""
-        return float(self.spec.get("level", LEVEL))
+        return float(self.spec["level"])
 
     @property
     def budget(self) -> float:
@@ -270,7 +248,7 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
             raise ValueError("before: expected the baseline's answer for each pair of groups")
         if bool(self.measures) != bool(self.over):
             raise ValueError("expected effectiveness where there are measures")
-        if type(self.spec.get("level", 0)) not in (int, float) or type(self.spec.get("budget", 0)) not in (int, float):
+        if type(self.spec["level"]) not in (int, float) or type(self.spec.get("budget", 0)) not in (int, float):
             raise TypeError("level and budget: expected numbers")
         check_limits(self.level, self.budget)
         for name in self.selected:
@@ -341,7 +319,7 @@ class Choice:
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
         """What an audit says of the baseline, pair by pair."""
-        noun = "text" if self.bench.spec.get("by") == "source" else "documents"
+        noun = "text" if self.bench.spec["by"] == "source" else "documents"
         return tuple(judge(self.bench.primary, [e], self.level, noun=noun) for e in self.bench.before)
 
     @property
@@ -403,7 +381,6 @@ class Choice:
 
     @property
     def headline(self) -> str:
-        """The choice in one sentence."""
         if not self.tilted:
             several = len(self.verdicts) > 1
             told = [f"{one.a} | {one.b}: " * several + one.sentence for one in self.verdicts]
@@ -431,7 +408,7 @@ class Choice:
                 side = "shown" if change.shown else "not shown"
                 low, high = change.ends
                 yield (
-                    f"Levelling {self.bench.spec.get('by')} moved {other.by} ({change.a} | {change.b}): "
+                    f"Levelling {self.bench.spec['by']} moved {other.by} ({change.a} | {change.b}): "
                     f"{change.name if change.measure == repr(change.estimand) else change.measure} "
                     f"{change.amount(change.value, sign=True)}{change.unit} [{low}, {high}], {side}"
                 )
@@ -440,9 +417,14 @@ class Choice:
         baseline, chosen = self.bench.baseline.name, self.chosen
         if chosen is not None:
             return f"{chosen.name}: {self._tilt_words(chosen.name)}, against {self._tilt_words(baseline)} of {baseline}"
-        nearest = self._nearest()
+        left = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == self.outcome]
+        # An undefined tilt is the farthest of all.
+        nearest = min(
+            left, key=lambda one: (self._largest(one.name) != self._largest(one.name), self._largest(one.name))
+        )
         reasons = [r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)]
-        within = self._margin(nearest.name)
+        tilts = [self.bench.tilt(nearest.name, pair) for pair in self.bench.pairs]
+        within = max(in_percent(t) * abs(end - t.level) for t in tilts for end in (t.low, t.high))
         digits = digits_apart([within], [self.level])
         need = f"; its interval fits into ±{within:.{digits}f} points" if self.level < within < MOST else ""
         return f"Nearest is {nearest.name}: {'; '.join(reasons)}{need}"
@@ -462,16 +444,6 @@ class Choice:
         tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
         said = [tilt_numbers(t) + f" between {t.a} and {t.b}" * (len(tilts) > 1) for t in tilts]
         return f"{_question_name(tilts[0])} {join_words(said)}"
-
-    def _nearest(self) -> Intervention:
-        """The intervention whose largest tilt is the smallest, among those that are open, where there are any."""
-        left = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == self.outcome]
-        return min(left, key=lambda one: (self._largest(one.name) != self._largest(one.name), self._largest(one.name)))
-
-    def _margin(self, name: str) -> float:
-        """The smallest limit within which an intervention would be level."""
-        tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
-        return max(in_percent(t) * abs(end - t.level) for t in tilts for end in (t.low, t.high))
 
     def _largest(self, name: str) -> float:
         tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
@@ -497,3 +469,28 @@ class Choice:
 def _question_name(tilt: Effect) -> str:
     """Name a question with its measure: ``Relative Δ(nDCG@5)``, ``Share@10``."""
     return f"{tilt_name(tilt)}({tilt.measure})" if isinstance(tilt.estimand, RelativeDelta) else tilt.measure
+
+
+def check_cost(change: Change, budget: float) -> LimitCheck:
+    """Hold the interval of a change of effectiveness against the loss that is allowed."""
+    floor = -100 * budget
+    found = cost_words(change, budget)
+    outcome: Outcome = "inconclusive"
+    loss = f"a loss of more than {points(budget)}"
+    if any(math.isnan(v) for v in (change.value, change.low, change.high)):
+        reason = f"no query has a value of {change.measure} under both rankers"
+    elif not replace(change, tests=1).testable:
+        reason = f"{counted(change.sample, 'distinct query is', 'distinct queries are')} too few to test; {found}"
+    elif change.low >= floor:
+        outcome, reason = "level", f"{change.measure} {found}: {loss} is excluded"
+    elif change.high < floor:
+        outcome, reason = "tilted", f"{change.measure} {found}: {loss} is shown"
+    else:
+        reason = f"{change.measure} {found}: {loss} is neither shown nor excluded"
+    return LimitCheck("cost", outcome, change.value, change.low, change.high, floor, math.inf, reason)
+
+
+def cost_words(change: Change, budget: float) -> str:
+    """Print a change of effectiveness with its interval beside the loss that is allowed, and over which documents."""
+    over = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
+    return f"{signed(change.value)} points {bounds(change.low, change.high, -100 * budget)} {over}"

@@ -54,44 +54,29 @@ class ZeroShot(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOptions:
-    """How a training study is made.
-
-    Parameters
-    ----------
-    training : RerankerTraining, optional
-        How each encoder learns; sources, seed and amounts come from the study.
-    seeds : int, optional
-        Trainings of each ranker.
-    depth : int, optional
-        How many of BM25's documents are re-ranked; recall and average precision are measured there.
-    queries : int, optional
-        Test at most so many queries of each domain of each collection, drawn by `seed`; all by default.
-    disjoint : bool, optional
-        Keep training and test apart: what is relevant to a query of the training, and each copy of its text, is no
-        part of the test collection, nor the other way round; what is relevant to queries of both stays in both.
-    curve : tuple of amounts, optional
-        Rankers that learn from a number of documents of each source: ``((("human", 100), ("llm", 50)), …)``.
-    zero_shot : tuple of ZeroShot, optional
-        Collections that nothing is learned from.
-    train, test : str, optional
-        Splits to learn from and to test on.
-    reference : str, optional
-        The human side, whose answers count in the test.
-    seed : int, optional
-        Of the drawn queries, and of the first training.
-    """
+    """How a training study is made."""
 
     training: RerankerTraining = field(default_factory=RerankerTraining)
+    """How each encoder learns; sources, seed and amounts come from the study."""
     seeds: int = 1
+    """Trainings of each ranker."""
     depth: int = FULL
+    """How many of BM25's documents are re-ranked; recall and average precision are measured there."""
     queries: int | None = None
+    """Test at most so many queries of each domain of each collection, drawn by `seed`; all by default."""
     disjoint: bool = False
+    """Keep training and test apart: what is relevant to a query of the training, and each copy of its text, is no part
+    of the test collection, nor the other way round; what is relevant to queries of both stays in both."""
     curve: tuple[Amounts, ...] = ()
+    """Rankers that learn from a number of documents of each source: ``((('human', 100), ('llm', 50)), …)``."""
     zero_shot: tuple[ZeroShot, ...] = ()
+    """Collections that nothing is learned from."""
     train: str = "train"
     test: str = "test"
     reference: str = "human"
+    """The human side, whose answers count in the test."""
     seed: int = 0
+    """Of the drawn queries, and of the first training."""
 
     def __post_init__(self) -> None:
         for name in ("seeds", "depth", "queries"):
@@ -101,7 +86,7 @@ class StudyOptions:
 
 
 def training_study(
-    folder: str | Path, models: Sequence[str | Path], work: str | Path, *, options: StudyOptions | None = None,
+    folder: str | Path, models: Sequence[str | Path], work_dir: str | Path, *, options: StudyOptions | None = None,
     **how: Any,
 ) -> TrainingStudy:  # fmt: skip
     """Train each encoder on the documents of either side, and compare what the rankers do.
@@ -116,7 +101,7 @@ def training_study(
         makes one.
     models : sequence of str or Path
         The encoders to start from.
-    work : str or Path
+    work_dir : str or Path
         Where models and runs go.
     options : StudyOptions, optional
         What is trained, and on what it is tested.
@@ -133,7 +118,7 @@ def training_study(
     UserError
         Before any training where a collection has no judgments or only one side, or a model is no encoder.
     """
-    options, work = options or StudyOptions(), Path(work)
+    options, work = options or StudyOptions(), Path(work_dir)
     train, test = (load(folder, split=split, ignore_unknown=True) for split in (options.train, options.test))
     bodies = _bodies(models)
     learned, tested = (apart(train, test), apart(test, train)) if options.disjoint else (train, test)
@@ -240,7 +225,6 @@ def _amounts(amounts: Amounts, train: Collection) -> Amounts:
 def _trained(
     plan: TrainedRanker, model: str, train: Collection, work: Path, training: RerankerTraining
 ) -> TrainedRanker:
-    """Train it, or find it trained."""
     place = work / "models" / _slug(plan.run)
     how = replace(training, sources=plan.documents, seed=plan.seed, limits=plan.limits)
     train_cross_encoder(train, model, place, options=how)

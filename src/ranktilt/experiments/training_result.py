@@ -22,30 +22,19 @@ KINDS: tuple[Kind, ...] = ("supervised", "zero-shot", "seen", "first stage", "cu
 
 @dataclass(frozen=True)
 class TrainedRanker:
-    """One training of one encoder.
-
-    Parameters
-    ----------
-    body : str
-        Name of the encoder that it started from.
-    documents : tuple of str
-        The sources whose documents it learned from.
-    seed : int
-        Of the training; trainings that differ in it alone are one ranker, of which means are shown.
-    ranker : str
-        The text of the ranker, such as ``cross-encoder:work/minilm-human-0``.
-    limits : tuple of (str, int), optional
-        How many documents of each source it learned from, where not all (the augmentation curve).
-    tuned : str, optional
-        What the encoder was trained for before, such as ``retrieval``; empty for pretraining alone.
-    """
+    """One training of one encoder."""
 
     body: str
+    """Name of the encoder that it started from."""
     documents: tuple[str, ...]
+    """The sources whose documents it learned from."""
     seed: int
+    """Trainings that differ in it alone are one ranker, of which means are shown."""
     ranker: str
     limits: tuple[tuple[str, int], ...] = ()
+    """How many documents of each source it learned from, where not all (the augmentation curve)."""
     tuned: str = ""
+    """What the encoder was trained for before, such as ``retrieval``; empty for pretraining alone."""
 
     def __post_init__(self) -> None:
         if not (self.body and self.documents):
@@ -78,7 +67,6 @@ class SeedValues(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """Mean over the seeds."""
         return float(np.mean(self.values))
 
     @property
@@ -100,45 +88,31 @@ class AnswerOverlap(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Every ranker on one collection; per-query values are means over the trainings of a ranker.
-
-    Parameters
-    ----------
-    name : str
-        Of the collection.
-    kind : {"supervised", "zero-shot", "seen", "first stage", "curve"}
-        The own test split; another collection; queries of the training without their labels; what the first stage
-        finds on one side of one split; or rankers that learned from a number of documents, on the own test split.
-    queries, documents, depth : int
-        Queries with a relevant document, documents, and how many of a query's are re-ranked.
-    measures, groups : tuple of str
-        The first group is ``all``, the others are the domains.
-    means : tuple of Effect
-        Of every ranker, group (which stands twice) and measure, 0 to 1.
-    differences : tuple of Change
-        Of every two rankers, group and measure, in points: `run` less `old_run`. Sign-flip permutation, Holm over all
-        of the group.
-    t_tests : tuple of Change
-        The same by the paired t test, Bonferroni over all of the group.
-    seeds : tuple of SeedValues
-        Of every trained ranker and measure, over all queries.
-    split, side : str
-        Of the first stage: whose judgments, and which source's documents.
-    """
+    """Every ranker on one collection; per-query values are means over the trainings of a ranker."""
 
     name: str
     kind: Kind
+    """The own test split; another collection; queries of the training without their labels; what the first stage finds
+    on one side of one split; or rankers that learned from a number of documents, on the own test split."""
     queries: int
     documents: int
     depth: int
+    """How many of a query's documents are re-ranked."""
     measures: tuple[str, ...]
     groups: tuple[str, ...]
+    """The first is ``all``, the others are the domains."""
     means: tuple[Effect, ...]
+    """Of every ranker, group (which stands twice) and measure, 0 to 1."""
     differences: tuple[Change, ...] = ()
+    """Of every two rankers, group and measure, in points: `run` less `old_run`. Sign-flip permutation, Holm over all of
+    the group."""
     t_tests: tuple[Change, ...] = ()
+    """The same by the paired t test, Bonferroni over all of the group."""
     seeds: tuple[SeedValues, ...] = ()
+    """Of every trained ranker and measure, over all queries."""
     split: str = ""
     side: str = ""
+    """Of the first stage: whose judgments, and which source's documents."""
 
     @property
     def rankers(self) -> tuple[str, ...]:
@@ -146,7 +120,6 @@ class Evaluation:
         return tuple(dict.fromkeys(mean.run for mean in self.means))
 
     def mean(self, ranker: str, measure: str, group: str = ALL) -> Effect:
-        """Return the effectiveness of a ranker."""
         found = next((m for m in self.means if (m.run, m.measure, m.a) == (ranker, measure, group)), None)
         if found is None:
             known = [f"{m.run}, {m.measure}, {m.a}" for m in self.means]
@@ -170,7 +143,7 @@ class Evaluation:
 @dataclass(frozen=True, eq=False)
 class TrainingStudy(
     Result, format="ranktilt-training-study", version=1, noun="a training study",
-    command="ranktilt study --of training",
+    command="ranktilt study --vary training",
 ):  # fmt: skip
     """What `compare_trainings` found; immutable.
 

@@ -14,7 +14,8 @@ import polars as pl
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
 from ranktilt.auditing.effects import Change, Effect
-from ranktilt.auditing.inference import (
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import (
     ChangeTask,
     Columns,
     InferenceOptions,
@@ -24,7 +25,6 @@ from ranktilt.auditing.inference import (
     mean_changes,
     mean_sample,
 )
-from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words, refuse_twice, unknown
 from ranktilt.experiments.training_result import (
@@ -68,7 +68,7 @@ class Ranked(NamedTuple):
 
 
 def study_measures(collection: Collection, depth: int = 1000) -> list[Measure]:
-    """Return MAP, nDCG@10, MRR@10 and recall; the binary ones at grade 2 and above too, where there are such grades."""
+    """MAP, nDCG@10, MRR@10 and recall; the binary ones at grade 2 and above too, where there are such grades."""
     found = [f"AP@{depth}", PRIMARY, "RR@10", f"R@{depth}"]
     if (collection.qrels["grade"] >= 2).any():
         found += [f"AP(rel=2)@{depth}", "RR(rel=2)@10", f"R(rel=2)@{depth}"]
@@ -88,30 +88,8 @@ def compare_trainings(
 ) -> TrainingStudy:
     """Compare rankers that learned from human with those that learned from LLM documents, and with the first stage.
 
-    Parameters
-    ----------
-    rankers : sequence of TrainedRanker
-        Every training; those that differ in the seed alone are one ranker, whose values are their means query by query.
-    ranked : iterable of Ranked
-        Collections with the runs of ``BM25`` and of trainings.
-    mixed : Ranked, optional
-        A collection of the documents of both sides with a run of every training, for Relative Δ.
-    answers : Collection, optional
-        Judged documents of both sides, in which the queries' words are counted.
-    reference : str, optional
-        The human side.
-    ties, resamples, seed
-        As in `audit`.
-
-    Returns
-    -------
-    TrainingStudy
-        Means, comparisons and Relative Δ.
-
-    Raises
-    ------
-    UserError
-        If a collection has no judgments, a run is missing or of an unknown ranker, or names come twice.
+    Trainings that differ in the seed alone are one ranker, whose values are their means query by query. `mixed` holds
+    the documents of both sides with a run of every training, for Relative Δ; `answers` those whose query words count.
     """
     rankers, ranked = list(rankers), list(ranked)
     _check(rankers, ranked)
@@ -124,7 +102,7 @@ def compare_trainings(
     kept = {key: first.spec[key] for key in ("ranktilt", "python", "packages", "collection")}
     inputs = {str(one["path"]): one for found in evaluated for one in found.audit.spec["inputs"]}
     spec = {
-        "of": "training", "primary": PRIMARY, "reference": reference, "ties": ties, "resamples": resamples,
+        "vary": "training", "primary": PRIMARY, "reference": reference, "ties": ties, "resamples": resamples,
         "seed": seed, **kept, "inputs": list(inputs.values()),
     }  # fmt: skip
     warnings = chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
@@ -169,7 +147,7 @@ class _Evaluated:
         several = DOMAIN in docs.columns and docs[DOMAIN].drop_nulls().n_unique() > 1
         found = audit(
             ranked.collection, runs, asked, by=DOMAIN if several else None, pairs=[] if several else None,
-            confounds=False, heads=0, ties=ties, resamples=how.resamples, seed=how.seed,
+            confounds=False, keep_top=0, ties=ties, resamples=how.resamples, seed=how.seed,
         )  # fmt: skip
         named = {one.run: one.name for one in rankers}
         trainings = dict[str, tuple[int, ...]]()
@@ -241,13 +219,13 @@ def _tilts(
         raise unknown("source", reference, mixed.collection.sources)
     found = audit(
         mixed.collection, runs, TILT_MEASURES, pairs=[(reference, other) for other in others], confounds=False,
-        heads=0, ties=ties, resamples=how.resamples, seed=how.seed,
+        keep_top=0, ties=ties, resamples=how.resamples, seed=how.seed,
     )  # fmt: skip
     whole = [one for one in rankers if not one.limits and one.run in found.runs]
     own = {(one.body, one.seed): one.run for one in whole if one.documents == (reference,)}
     learned = [(one.run, own.get((one.body, one.seed), one.run)) for one in whole]
     pairs = tuple(RunPair(new, old) for new, old in learned if new != old)
-    side = replace(match(found, found, to=pairs[0].old), runs=pairs) if pairs else None
+    side = replace(match(found, found, baseline_run=pairs[0].old), runs=pairs) if pairs else None
     tasks = change_tasks(side, side.pairs) if side else []
     changes = corrected(contrast_changes(tasks, resamples=how.resamples, seed=how.seed), how.correction)
     return found.tilts, changes, tuple(_warnings("mixed", found))

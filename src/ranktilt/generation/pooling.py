@@ -76,27 +76,8 @@ def pool(collection: Collection, rankers: Sequence[Ranker], *, depth: int = USUA
     without a twin would count for one side only. Those of grade 0 are in because some system found them likely enough
     to be judged; they stand where a ranker outside of the pool may put them.
 
-    Parameters
-    ----------
-    collection : Collection
-        Its queries choose: those that are judged, all where nothing is judged. A split that is not loaded has no say.
-    rankers : sequence of Ranker
-        Each ranks the documents of that source alone; none: the judged documents only.
-    depth : int, optional
-        Documents of each ranker and query. A ranker that gives fewer by its own ``@k`` adds those.
-    of : str, optional
-        The source whose documents are chosen; other sources are not looked at.
-
-    Returns
-    -------
-    Pool
-        Their ids, and how many came in by what.
-
-    Raises
-    ------
-    UserError
-        If there is no such source, the depth is below 1, a ranker is given twice, or nothing is judged and no ranker
-        is given.
+    Each ranker ranks the documents of the source `of` alone, and adds `depth` of them for each judged query (all
+    queries where nothing is judged), or fewer by its own ``@k``.
     """
     rankers = list(rankers)
     _check(collection, rankers, depth, of)

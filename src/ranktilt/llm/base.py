@@ -279,26 +279,9 @@ _EXAMPLES = {"openai": "openai:gpt-4o-mini", "transformers": "transformers:FOLDE
 
 
 def llm(text: str, **options: Any) -> LLM:
-    """Make a language model of its text; asks and loads nothing.
+    """Make a language model of ``openai:MODEL`` or ``transformers:FOLDER``; asks and loads nothing.
 
-    Parameters
-    ----------
-    text : str
-        ``openai:MODEL``, a model behind any server that speaks OpenAI's protocol, or ``transformers:FOLDER``, a
-        model in a local folder.
-    **options
-        Those of the class, by name; None leaves one as it is by default. `OpenAI`: base_url, concurrency, timeout,
-        retries, requests_per_minute.
-
-    Returns
-    -------
-    LLM
-        The model.
-
-    Raises
-    ------
-    UserError
-        If there is no such kind or option, or nothing is named.
+    `options` are those of the class, by name; None leaves one as it is by default.
     """
     kind, colon, name = text.strip().partition(":")
     if kind not in KINDS:

@@ -286,7 +286,7 @@ class Measure(Estimand):
         raise NotImplementedError
 
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
-        """Weights of the tie blocks that hold relevant documents, for sums under many labelings; see `relabelled`.
+        """Weights of the tie blocks that hold relevant documents, for sums under many labelings; see `permuted_labels`.
 
         `before` documents stand above each block of `size` documents, of which `hits` are relevant under some labeling.
         Gives what blocks are multiplied with before they are summed up, and anything else that `block_totals` needs.

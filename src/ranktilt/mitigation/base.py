@@ -63,7 +63,6 @@ class Lists:
 
     @cached_property
     def groups(self) -> Groups:
-        """Groups of the column; refused where there are fewer than two."""
         return grouping(self.collection, self.by)
 
     @cached_property
@@ -116,7 +115,6 @@ class Correction(Ranker):
         return lists.notes
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Correct a run; see `Ranker.rank`."""
         if run is None:
             raise UserError(f"{self!r} re-ranks candidates; put a ranker before it, such as bm25@100>>{self!r}")
         if self.reads_scores and not run.scored:

@@ -1,9 +1,13 @@
-"""Fair re-ranking: a group gets at least a share of every prefix, or a share of the exposure."""
+"""Fair re-ranking: a group gets at least a share of every prefix, or a share of the exposure.
+
+FA*IR (Zehlike et al., CIKM 2017) and the constraint of exposure (Singh & Joachims, KDD 2018) stand below.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +16,6 @@ import numpy.typing as npt
 from ranktilt.errors import UserError
 from ranktilt.measures.ranking import discount_spans
 from ranktilt.mitigation.base import Correction, Lists, in_order, uniform
-from ranktilt.mitigation.exposure import expected_exposure, exposure_mixture
-from ranktilt.mitigation.fa_ir import m_table
 from ranktilt.mitigation.prefixes import (
     expected_counts,
     minimum_counts,
@@ -26,7 +28,12 @@ from ranktilt.rankers.base import require_choices
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 METHODS = ("det-const-sort", "fa-ir", "exposure")
+_PART = (3 - 5**0.5) / 2
+"""Where an interval of significances is cut: not in halves, at which several counts change at once if p is a half."""
+_NARROW = 1e-12
+_MARGIN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -34,35 +41,25 @@ class FairReRank(Correction):
     """Re-ranks each list so that `group` does not get too little: of the first ranks, or of the exposure.
 
     A list that keeps to the `target` as it is comes back to the last bit. Documents of no group keep their places.
-
-    Parameters
-    ----------
-    method : {"det-const-sort", "fa-ir", "exposure"}
-        ``det-const-sort``: every prefix holds the group's share and the others', rounded down (Geyik et al., KDD 2019).
-        ``fa-ir``: every prefix holds so many of the group that chance explains the lack (Zehlike et al., CIKM 2017).
-        ``exposure``: the best expected DCG at which the group's exposure per document is `target` times the others'
-        (Singh & Joachims, KDD 2018); below 1, either side's is at least `target` times the other's. One of two orders
-        of each list is drawn. It needs real scores.
-    by : str
-        Column of the groups.
-    group : str
-        The group that shall not get too little; all others together are the other side.
-    target : float, optional
-        In points, −100 to 100, 0 by default: what the group's share of every prefix may lie above (+) or below (−) its
-        share of the query's candidates, as `Share` measures it. Under ``det-const-sort``, 0 holds both sides to their
-        shares; below 0 either may lie that far below its own, and above 0 the others give up what the group gets.
-        Under ``exposure``: the ratio of exposure to reach, 1 by default, as `ExposureRatio` measures it.
-    alpha : float
-        Of ``fa-ir``: probability at which it may take a fair list for an unfair one.
-    seed : int
-        Of ``exposure``: which orders are drawn.
     """
 
     method: str = field(default=METHODS[0], kw_only=True)
+    """``det-const-sort``: every prefix holds the group's share and the others', rounded down (Geyik et al., KDD 2019).
+    ``fa-ir``: every prefix holds so many of the group that chance explains the lack (Zehlike et al., CIKM 2017).
+    ``exposure``: the best expected DCG at which the group's exposure per document is `target` times the others' (Singh
+    & Joachims, KDD 2018); below 1, either side's is at least `target` times the other's. One of two orders of each list
+    is drawn. It needs real scores."""
     group: str = field(default="", kw_only=True)
+    """The group that shall not get too little; all others together are the other side."""
     target: float | None = field(default=None, kw_only=True)
+    """In points, −100 to 100, 0 by default: what the group's share of every prefix may lie above (+) or below (−) its
+    share of the query's candidates, as `Share` measures it. Under ``det-const-sort``, 0 holds both sides to their
+    shares; below 0 either may lie that far below its own, and above 0 the others give up what the group gets. Under
+    ``exposure``: the ratio of exposure to reach, 1 by default, as `ExposureRatio` measures it."""
     alpha: float = field(default=0.1, kw_only=True)
+    """Of ``fa-ir``: probability at which it may take a fair list for an unfair one."""
     seed: int = field(default=0, kw_only=True)
+    """Of ``exposure``: which orders are drawn."""
 
     name: ClassVar[str] = "fair-rerank"
 
@@ -79,7 +76,6 @@ class FairReRank(Correction):
 
     @property
     def reads_scores(self) -> bool:
-        """Only the method ``exposure`` does."""
         return self.method == "exposure"
 
     @property
@@ -88,7 +84,6 @@ class FairReRank(Correction):
         return level if self.target is None else self.target
 
     def rescored(self, lists: Lists) -> Floats:
-        """Re-rank each list that does not keep to the target; see `Correction.rescored`."""
         if not self.group:
             groups = ", ".join(lists.groups.names)
             raise UserError(f"{self!r} needs the group that shall not get too little: group=NAME (valid: {groups})")
@@ -159,7 +154,7 @@ class _Candidates:
     query: str
     places: Ints
     """Where they stand in the whole list, from 0."""
-    first: npt.NDArray[np.bool_]
+    first: Bools
     scores: Floats
     keys: npt.NDArray[np.uint64]
 
@@ -173,3 +168,154 @@ class _Outcome:
     ratio: float = math.nan
     dcg: float = 1.0
     short: bool = False
+
+
+def fail_probability(table: npt.ArrayLike, p: float) -> float:
+    """Probability that a list drawn by chance falls below a never falling table of minimum counts on some prefix.
+
+    Each rank holds a document of the group with probability `p`, independently of the others. Exact, by recursion over
+    the ranks at which the table rises (Zehlike et al., CIKM 2017, section 4.2).
+    """
+    needed = np.asarray(table, dtype=np.int64)
+    if needed.ndim != 1 or (np.diff(needed, prepend=0) < 0).any():
+        raise UserError(f"expected a table of counts of 0 or more that never falls, got {needed.tolist()}")
+    _require_probability("p", p)
+    # Probability of each count, from the last minimum up, of lists that have not failed yet.
+    alive, before, least, lost = np.ones(1), 0, 0, 0.0
+    for rank in (np.flatnonzero(np.diff(needed, prepend=0)) + 1).tolist():
+        alive = np.convolve(alive, _binomial(rank - before, p))
+        short = int(needed[rank - 1]) - least
+        lost += float(alive[:short].sum())
+        alive, before, least = alive[short:], rank, int(needed[rank - 1])
+        if not len(alive):
+            return 1.0
+    return lost
+
+
+@lru_cache(maxsize=4096)
+def m_table(k: int, p: float, alpha: float) -> tuple[int, ...]:
+    """Fewest documents of a group on the first 1, 2, … k ranks of a fair list: FA*IR's table, adjusted for k tests.
+
+    `p` is the least share of the group. At significance c, a prefix of i ranks needs the smallest m with ``F(m; i, p) >
+    c``, F being the binomial distribution function. Of the finitely many tables that some c gives, this is the one
+    whose `fail_probability` is nearest to `alpha`, the smaller one if two are equally near; so it may lie a little
+    above `alpha`.
+    """
+    if k < 1:
+        raise UserError(f"expected k of at least 1, got {k}")
+    _require_probability("p", p)
+    if not 0 < alpha < 1:
+        raise UserError(f"expected alpha between 0 and 1, got {alpha}")
+    if p in (0, 1):
+        return tuple(range(1, k + 1)) if p else (0,) * k
+    low, high = 0.0, 1.0
+    below, above = np.zeros(k, dtype=np.int64), np.arange(1, k + 1)
+    under, over = 0.0, 1 - p**k
+    # Tables grow with c, and between two that differ in one count there is none.
+    while (above - below).sum() > 1 and high - low > _NARROW:
+        middle = low + _PART * (high - low)
+        table = _quantiles(k, p, middle)
+        chance = fail_probability(table, p)
+        if chance < alpha:
+            low, below, under = middle, table, chance
+        else:
+            high, above, over = middle, table, chance
+    return tuple((below if alpha - under <= over - alpha else above).tolist())
+
+
+def _quantiles(k: int, p: float, c: float) -> Ints:
+    """Minimum counts without any adjustment, at significance c."""
+    from scipy import stats  # takes half a second, which no other method should wait for
+
+    found: Ints = stats.binom.ppf(c, np.arange(1, k + 1), p).astype(np.int64)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _binomial(n: int, p: float) -> Floats:
+    """Probability of 0, 1, … n successes."""
+    found = np.ones(1)
+    for _ in range(n):
+        found = np.convolve(found, (1 - p, p))
+    return found
+
+
+def _require_probability(name: str, value: float) -> None:
+    if not (math.isfinite(value) and 0 <= value <= 1):
+        raise UserError(f"expected {name} between 0 and 1, got {value}")
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Places of the first side's documents in two orders of a list, of which one is drawn."""
+
+    fewer: Ints
+    """Places (rising, from 0) in the order that gives the first side less exposure."""
+    more: Ints
+    """Places in the other one."""
+    odds: float
+    """Probability of the latter."""
+    ratio: float
+    """Expected exposure per document of the first side, over that of the others."""
+    dcg: float
+    """Expected DCG of the scores over that of the order by score; the lowest score of the list counts as 0."""
+    short: bool
+    """Whether no order reaches the target; both orders are then the one with the first side before the others."""
+
+
+def expected_exposure(first: Bools, scores: Floats, weights: Floats) -> tuple[float, float]:
+    """Mean exposure of a document of the first side and of the others; tied documents share their block's ranks."""
+    starts = np.append(0, np.flatnonzero(np.diff(scores)) + 1)
+    sizes = np.diff(np.append(starts, len(scores)))
+    shared = np.repeat(np.add.reduceat(weights, starts) / sizes, sizes)
+    return float(shared[first].mean()), float(shared[~first].mean())
+
+
+def exposure_mixture(first: Bools, scores: Floats, weights: Floats, target: float) -> Mixture | None:
+    """Orders that maximise a list's expected DCG while the first side's exposure is `target` times the others'.
+
+    `scores` and `weights`, the exposure of each place, fall. The program over doubly stochastic matrices has one
+    constraint beside those of an assignment, so its optimum is a mixture of two orders that both maximise the
+    Lagrangian: each is the order by score when the first side's scores are raised by one amount, at which the
+    constraint begins to hold; they differ in who wins the ties. None where the list is at the target as it is, or of
+    one side alone.
+    """
+    n, n_first = len(first), int(first.sum())
+    if not 0 < n_first < n:
+        return None
+    one, other = expected_exposure(first, scores, weights)
+    if one >= target * other * (1 - _MARGIN):
+        return None
+    mine, others, total = scores[first], -scores[~first], weights.sum()
+
+    def positions(raised: float, *, wins: bool) -> Ints:
+        """Places of the first side, raised so much, when it wins ties or loses them."""
+        found: Ints = np.searchsorted(others, -(mine + raised), side="left" if wins else "right")
+        return found + np.arange(n_first)
+
+    def lead(held: Ints) -> float:
+        """Exposure of the first side less the target times the others'."""
+        got = weights[held].sum()
+        return float(got / n_first - target * (total - got) / (n - n_first))
+
+    def gained(held: Ints) -> float:
+        """DCG, the lowest score of the list counted as 0."""
+        kept = np.delete(weights, held)
+        return float((mine - scores[-1]) @ weights[held] + (-others - scores[-1]) @ kept)
+
+    low, high = 0.0, 2 * float(scores[0] - scores[-1])
+    most = np.arange(n_first)
+    if short := lead(most) < 0:
+        fewer = more = most
+    elif lead(positions(low, wins=True)) >= 0:
+        fewer, more = positions(low, wins=False), positions(low, wins=True)
+    else:
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (low, middle) if lead(positions(middle, wins=True)) >= 0 else (middle, high)
+        fewer, more = positions(low, wins=True), positions(high, wins=True)
+    under, over = lead(fewer), lead(more)
+    odds = 1.0 if short else -under / (over - under)
+    got = float((1 - odds) * weights[fewer].sum() + odds * weights[more].sum())
+    ratio = got / n_first * (n - n_first) / (total - got)
+    dcg, best = ((1 - odds) * gained(fewer) + odds * gained(more)), float((scores - scores[-1]) @ weights)
+    return Mixture(fewer, more, odds, ratio, dcg / best if best > 0 else 1.0, short)

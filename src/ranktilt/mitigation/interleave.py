@@ -22,18 +22,8 @@ class Interleave(Correction):
 
     A prefix of k ranks aims at ``(1 − strength)·today + strength·share·k`` documents of a group, and over seeds holds
     exactly so many on average; so no group begins more often than its share. Several groups are placed one after the
-    other, each against all that follow it. Documents of no group keep their places.
-
-    Parameters
-    ----------
-    by : str
-        Column of the groups.
-    group : str, optional
-        Interleave this group with all others together; every group with every other by default.
-    strength : float
-        From 0, which leaves the run as it is, to 1, at which every prefix holds its share.
-    seed : int
-        Random seed of the rounding.
+    other, each against all that follow it; with `group`, that one against all others together. Documents of no group
+    keep their places.
     """
 
     group: str = field(default="", kw_only=True)
@@ -48,7 +38,6 @@ class Interleave(Correction):
             raise UserError(f"{self.name}: expected a strength from 0 to 1, got {self.strength}")
 
     def rescored(self, lists: Lists) -> Floats:
-        """Set the places of each group; see `Correction.rescored`."""
         sides = lists.two_sided(self.group) if self.group else lists.group
         scores = lists.run.scores.copy()
         if self.strength == 0:

@@ -36,33 +36,18 @@ class GroupOffset:
 
 @dataclass(frozen=True, eq=False)
 class OffsetFit(Fit, format="ranktilt-offset", version=1, noun="an offset fit", command="ranktilt level"):
-    """The constants that `fit_offset` found; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: ranker, population, seed, versions.
-    queries : tuple of str
-        Ids of the queries that it was fitted on.
-    by : str
-        Column of the groups.
-    reference : str
-        The group whose scores stay.
-    offsets : tuple of GroupOffset
-        One for each other group.
-    """
+    """The constants that `fit_offset` found; immutable."""
 
     by: str
     reference: str
+    """The group whose scores stay."""
     offsets: tuple[GroupOffset, ...]
 
     def require_whole(self) -> None:
-        """Refuse a file that lacks the ranker; see `Result.require_whole`."""
         _ = self.spec["ranker"], self.sentence
 
     @property
     def sentence(self) -> str:
-        """What was found, in a line."""
         found = [
             f"{_signed(one.value)} for {one.group} (95 % interval {_signed(one.low)} to {_signed(one.high)}, "
             f"{counted(one.queries, 'query', 'queries')})"
@@ -87,36 +72,8 @@ def fit_offset(
     quantile, counted from the top; the median of the differences is the query's, and the mean over queries the
     constant. A list cut at depth k holds the best of each group only, and more of the group that is favoured, so that
     quantiles of what the list holds would hide the tilt: quantiles are those of all documents of the group that the
-    collection holds, of which the cut shows the uppermost, and compared is as far down as both groups are seen.
-
-    Parameters
-    ----------
-    collection : Collection
-        The documents and their groups.
-    run : Run
-        Scored lists of the queries to fit on; deep enough that most hold documents of every group.
-    by : str, optional
-        Column of the groups.
-    reference : str, optional
-        The group whose scores stay; human, or the first by name.
-    queries : iterable of str, optional
-        Ids of the queries to fit on; all of the run's by default.
-    population : {"collection", "list"}, optional
-        ``"list"``: quantiles are those of the group's documents in the list, where lists are no selection from the
-        collection but hold whatever there was to rank.
-    seed : int, optional
-        Of the bootstrap.
-
-    Returns
-    -------
-    OffsetFit
-        To be saved, and named in ``offset(fit=FILE)``.
-
-    Raises
-    ------
-    UserError
-        If there is no query to fit on, the run has no scores, the reference is no group, or a group never stands in
-        a list with the reference.
+    collection holds, of which the cut shows the uppermost, and compared is as far down as both groups are seen. With
+    `population` ``"list"`` they are those of the list, where lists are no selection but hold whatever was to rank.
     """
     if population not in POPULATIONS:
         raise unknown("population", population, POPULATIONS)
@@ -189,14 +146,7 @@ def quantile_gap(one: Floats, two: Floats, n_one: int, n_two: int) -> float:
 class Offset(Correction):
     """Adds to each document's score the constant that was fitted for its group; documents of no group keep theirs.
 
-    Parameters
-    ----------
-    by : str
-        Column of the groups, the one of the fit.
-    fit : str
-        File of an `OffsetFit`.
-    strength : float
-        How much of the constant is added: 0 leaves the run as it is, 1 adds the whole, 2 twice as much.
+    `strength` 0 leaves the run as it is, 1 adds the whole constant, 2 twice as much.
     """
 
     fit: str = field(default="", kw_only=True)
@@ -211,11 +161,9 @@ class Offset(Correction):
 
     @property
     def reads_scores(self) -> bool:
-        """It adds to them."""
         return True
 
     def rescored(self, lists: Lists) -> Floats:
-        """Add each group's constant; see `Correction.rescored`."""
         fit = read_fit(OffsetFit, self.fit, self.name)
         if fit.by != self.by:
             raise DataError(self.fit, f"was fitted to groups of {fit.by!r}, not of {self.by!r}: say by={fit.by}")

@@ -44,13 +44,8 @@ def placed(first: Bools, places: Ints) -> Ints:
 def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
     """Places of the first side (rising, from 0): the best document next, save where a side would fall short.
 
-    Parameters
-    ----------
-    first : ndarray of bool, shape (n,)
-        Side of each document, best first.
-    needed, others_needed : ndarray of int64, shape (n,)
-        Fewest documents of the first side, and of the others, on each prefix: rising by at most 1, together at most the
-        length of the prefix, and no more than there are.
+    The fewest documents of either side on each prefix rise by at most 1, are together at most the length of the prefix,
+    and no more than there are.
     """
     mine, others = np.flatnonzero(first).tolist(), np.flatnonzero(~first).tolist()
     places = list[int]()

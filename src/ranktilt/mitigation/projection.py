@@ -34,30 +34,9 @@ def fit_direction(
 ) -> Direction:
     """Learn the direction from a source's twins: the mean of their vectors less those of the reference, of length 1.
 
-    Parameters
-    ----------
-    collection : Collection
-        With twins; judgments are not read.
-    dense : Dense
-        Whose vectors are compared: of unit length where it compares them by cosine. A direction of its own does not
-        count.
-    source, reference : str
-        The two sources.
-    leave_out : iterable of str, optional
-        Origins not to learn from: those of all documents that are relevant to a query of the test
-        (`relevant_origins`).
-    seed : int, optional
-        Of the draw of 10,000 twins where there are more, and of the test's random signs.
-
-    Returns
-    -------
-    Direction
-        With the test of its length: how long the mean difference is when twins are exchanged at random.
-
-    Raises
-    ------
-    UserError
-        If there are no twins, all are left out, or their vectors do not differ.
+    Vectors are of unit length where `dense` compares them by cosine; a direction of its own does not count, and
+    judgments are not read. `leave_out` names origins not to learn from (`relevant_origins` of the test). Its spec holds
+    the test of its length: how long the mean difference is when twins are exchanged at random.
     """
     plain = replace(dense, project=None, project_strength=1.0)
     twins, left_out = _twins(collection, (reference, source), set(leave_out), seed)

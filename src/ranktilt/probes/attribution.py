@@ -22,12 +22,17 @@ from ranktilt.probes.base import (
     twin_sources,
 )
 from ranktilt.probes.perplexity import PerplexityProbe
-from ranktilt.probes.readability import ReadabilityProbe, SentenceLengthProbe
 from ranktilt.probes.statistics import StatisticsProbe
-from ranktilt.probes.twin_scores import judged_origins, score_twins
-from ranktilt.probes.vocabulary import QueryWordsProbe, SpecificityProbe, TypeTokenProbe
-from ranktilt.rankers.base import Ranker
+from ranktilt.probes.text_probes import (
+    QueryWordsProbe,
+    ReadabilityProbe,
+    SentenceLengthProbe,
+    SpecificityProbe,
+    TypeTokenProbe,
+)
+from ranktilt.rankers.base import DEPTH, Ranker, score_documents, stages_of
 from ranktilt.rankers.candidates import check_reranked
+from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.run import Run, codes, collection_rows
 from ranktilt.statistics.regression import MOST_REGRESSORS, Regression, regress
 
@@ -39,6 +44,8 @@ QUESTION = (
 )
 CITATION = "shares of R²: Lindeman, Merenda & Gold 1980; clustered errors: Cameron, Gelbach & Miller 2011"
 _FEWEST = 30
+_FEWEST_ORIGINS = 30
+"""Origins of a query that are scored, where there are so many, however shallow the ranker is."""
 _SAME = 1e-9
 """Differences whose spread is less than this share of the largest are the same but for rounding."""
 _COLLINEAR = 10
@@ -107,38 +114,9 @@ def attribute(
     mean gap is b₀ + Σ b_j · mean(z_j), which says how much of it goes with each property. Errors are clustered by query
     and by origin. That a gap goes with a property does not show that the ranker goes by it.
 
-    A ranker scores twins whether it retrieves them or not. Where it scores only what it retrieves, as a saved run does,
+    A ranker scores twins whether it retrieves them or not: as many documents a query as it ranks (`k`), judged ones
+    first, others drawn at random, with all their twins. Where it scores only what it retrieves, as a saved run does,
     they are those of which both are retrieved: chosen by their scores, so that no part of their gap is named.
-
-    Parameters
-    ----------
-    collection : Collection
-        With twins.
-    rankers : sequence of Ranker or Run
-        Each scores as many documents a query as it ranks (`k`): judged ones first, others drawn at random, with all
-        their twins. A run that holds all twins is as good.
-    properties : sequence of TextProbe, optional
-        At most 10, each once; by default n-gram perplexity, length, specificity, readability, sentence length,
-        type/token ratio and query words.
-    ranker : Ranker, optional
-        Whose view a property needs.
-    reference : str, optional
-        The source that the others are held against: ``"human"`` where there is one, or else the first.
-    seed : int, optional
-        Of the draw of documents.
-
-    Returns
-    -------
-    ProbeResult
-        A row for each source, ranker, kind of gap and property, with the coefficient, its interval, its part of the
-        mean gap and of R², its variance inflation, and R² without it; the first row of each is what remains. A table
-        and a figure for each source and ranker show the score gap.
-
-    Raises
-    ------
-    UserError
-        If the collection has no twins, there are more than 10 properties or one twice, or a run holds fewer than 30
-        twins that have all of them.
     """
     first = reference_of(collection, reference, to="explain")
     chosen = list(default_properties() if properties is None else properties)
@@ -381,3 +359,48 @@ def _sd(value: float) -> str:
 
 def _interval(bounds: Floats) -> str:
     return f"{_sd(bounds[0])} [{bounds[1]:+.3f}, {bounds[2]:+.3f}]".replace("-", "−")
+
+
+def score_twins(collection: Collection, ranker: Ranker, sources: Sequence[str], seed: int) -> Run | None:
+    """Score twins of these sources, the reference's first; None where the ranker scores only what it retrieves.
+
+    As many documents a query as the ranker ranks (``@k``; of a pipeline's last stage, as many as it re-ranks): judged
+    ones first, others drawn at random, each with all its twins.
+    """
+    return score_documents(ranker, collection, _sample(collection, ranker, sources, seed))
+
+
+def judged_origins(collection: Collection) -> Rows:
+    """Return a number for each judged pair of query and origin: the query's row · documents + the origin's number."""
+    query = codes(collection.qrels["query_id"], collection.queries["id"])
+    row = codes(collection.qrels["doc_id"], collection.ids)
+    known = (query >= 0) & (row >= 0)
+    return np.unique(query[known] * collection.docs.height + collection.origin_codes()[row[known]])
+
+
+def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed: int) -> Run:
+    """Choose documents of each query, without scores yet."""
+    stages, size = stages_of(ranker), collection.docs.height
+    docs = collection.docs.select("source", row=pl.int_range(pl.len()), origin=pl.Series(collection.origin_codes()))
+    reference = (pl.col("source") == sources[0]).any().over("origin")
+    twins = docs.filter(pl.col("source").is_in(sources)).filter(
+        reference & (pl.col("source").n_unique().over("origin") > 1)
+    )
+    origins, rows = twins.group_by("origin").agg("row").sort("origin")
+    place = np.full(size, -1)
+    place[origins.to_numpy()] = np.arange(len(origins))
+    depth = next((k for one in reversed(stages[:-1] or stages) if (k := getattr(one, "k", None))), DEPTH)
+    count = min(max(depth * len(origins) // max(twins.height, 1), _FEWEST_ORIGINS), len(origins))
+    names, generator, judged = collection.judged["id"], np.random.default_rng(seed), judged_origins(collection)
+    excluded = self_documents(collection, getattr(stages[0], "exclude_self", None))
+    parts, none = [np.empty(0, np.int64)], np.empty(0, np.int64)
+    for number, query in enumerate(codes(names, collection.queries["id"]).tolist()):
+        low, high = np.searchsorted(judged, (query * size, (query + 1) * size))
+        first = place[judged[low:high] - query * size]
+        first = generator.permutation(first[first >= 0])
+        drawn = generator.choice(len(origins), count, replace=False)
+        chosen = np.concatenate([first, drawn[~np.isin(drawn, first)]])[:count]
+        found = rows.gather(chosen).explode().to_numpy().astype(np.int64)
+        parts.append(found[~np.isin(found, excluded.get(number, none))])
+    entries = np.concatenate(parts).astype(np.int32)
+    return Run(tuple(names), np.cumsum([*map(len, parts)]), entries, np.zeros(len(entries)), collection.ids)

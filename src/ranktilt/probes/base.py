@@ -252,7 +252,8 @@ def twin_sources(collection: Collection, reference: str) -> list[str]:
     return [name for name in others(collection, reference) if collection.pairs(reference, name).height]
 
 
-def twin_rows(collection: Collection, reference: str, source: str) -> tuple[npt.NDArray[np.int64], ...]:
+def twin_rows(collection: Collection, reference: str, source: str) -> tuple[Rows, Rows]:
     """Return the rows of the documents of every pair of twins: the reference's, and the source's."""
     pairs = collection.pairs(reference, source)
-    return tuple(codes(pairs[side], collection.ids).astype(np.int64) for side in "ab")
+    a, b = (codes(pairs[side], collection.ids).astype(np.int64) for side in "ab")
+    return a, b

@@ -27,7 +27,6 @@ class Distribution:
     range: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse a range that no histogram can be made of."""
         if not -1 <= self.range[0] < self.range[1] <= 1:
             raise ValueError(f"range: expected two rising numbers from -1 to 1, got {shorten(list(self.range))}")
 
@@ -38,17 +37,14 @@ class Distribution:
 
     @property
     def count(self) -> int:
-        """Pairs with a value."""
         return len(self.defined)
 
     @property
     def undefined(self) -> int:
-        """Pairs without one."""
         return len(self.values) - self.count
 
     @property
     def mean(self) -> float:
-        """Mean of the defined values; NaN where there is none."""
         return float(np.mean(self.defined)) if self.count else np.nan
 
     @property

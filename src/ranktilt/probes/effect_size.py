@@ -31,11 +31,9 @@ class EffectSize:
 
     @property
     def shown(self) -> bool:
-        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     def derived(self) -> dict[str, Any]:
-        """Return what a file tells besides the fields."""
         return {"shown": self.shown}
 
 

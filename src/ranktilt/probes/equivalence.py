@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.inference import EquivalenceTask, equivalence_rows
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.significance import EquivalenceTask, equivalence_rows
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure

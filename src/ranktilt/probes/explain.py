@@ -32,14 +32,14 @@ PROBES = {
     "statistics": "ranktilt.probes.statistics:StatisticsProbe",
     "overlap": "ranktilt.probes.overlap:OverlapProbe",
     "similarity": "ranktilt.probes.similarity:SimilarityProbe",
-    "type-token": "ranktilt.probes.vocabulary:TypeTokenProbe",
-    "specificity": "ranktilt.probes.vocabulary:SpecificityProbe",
-    "query-words": "ranktilt.probes.vocabulary:QueryWordsProbe",
-    "sentences": "ranktilt.probes.readability:SentenceLengthProbe",
-    "readability": "ranktilt.probes.readability:ReadabilityProbe",
+    "type-token": "ranktilt.probes.text_probes:TypeTokenProbe",
+    "specificity": "ranktilt.probes.text_probes:SpecificityProbe",
+    "query-words": "ranktilt.probes.text_probes:QueryWordsProbe",
+    "sentences": "ranktilt.probes.text_probes:SentenceLengthProbe",
+    "readability": "ranktilt.probes.text_probes:ReadabilityProbe",
     "perplexity": "ranktilt.probes.perplexity:PerplexityProbe",
     "spectrum": "ranktilt.probes.spectrum:SpectrumProbe",
-    "truncation": "ranktilt.probes.truncation:TruncationProbe",
+    "truncation": "ranktilt.probes.text_probes:TruncationProbe",
 }
 ENTRY_POINTS = "ranktilt.probes"
 
@@ -124,7 +124,9 @@ def explain(
     first = reference_of(collection, reference, to="explain")
     _require_twins(collection, first)
     by_default = probes is None and not attribute and not theorem
-    asked = [one for name in (PROBES if by_default else probes or ()) for one in _with_models(name, lm)]
+    asked = list[str | Probe[Any]]()
+    for one in PROBES if by_default else probes or ():
+        asked += [f'perplexity:"{model}"' for model in lm] if one == "perplexity" and lm else [one]
     chosen = [probe(one) for one in asked]
     notes = []
     if by_default and ranker is None:
@@ -210,11 +212,6 @@ def _theorem_models(names: Sequence[str]) -> list[Likelihood]:
     found = [PerplexityProbe(name, kind="causal").model() for name in names]
     require_one_tokenizer(list(zip(names, found, strict=True)))
     return found
-
-
-def _with_models(name: str | Probe[Any], models: Sequence[str]) -> list[str | Probe[Any]]:
-    """Ask the perplexity probe for each of some language models."""
-    return [f'perplexity:"{model}"' for model in models] if name == "perplexity" and models else [name]
 
 
 def probe_names() -> list[str]:

@@ -68,7 +68,6 @@ class OverlapProbe(Probe[tuple[Overlap, ...]]):
     citation = "Dai et al., KDD 2024, sec. 2.3.1 and Fig. 3"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Overlap, ...]:
-        """Compare the terms of the twins of every source that has some."""
         return tuple(shared_terms(collection, reference, name) for name in twin_sources(collection, reference))
 
     def describe(self, collection: Collection, reference: str, measured: tuple[Overlap, ...]) -> ProbeResult:

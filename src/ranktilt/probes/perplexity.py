@@ -28,24 +28,12 @@ class PerplexityProbe(TextProbe):
     """Whether one source is easier to predict than the other.
 
     The mean of −ln P(token | the rest) over a text's tokens, without its title: what the paper calls log perplexity.
-
-    Parameters
-    ----------
-    lm : str, optional
-        ``"ngram"``, trigrams learned from the collection's own reference texts (no text is scored by a model that saw
-        it or its twin); a model of transformers, a folder or a name on the hub; or ``"openai:MODEL"`` behind a server
-        that gives the log-probabilities of a prompt's own tokens, as vLLM does.
-    kind : {"auto", "causal", "masked", "span"}, optional
-        How the model is used; by default as the class that its configuration names.
-    every : int, optional
-        Of a masked model's tokens, one in so many is masked at once; 0 masks one at a time, which is exact.
-    given : {"origin"}, optional
-        Let a causal model read the origin first: documents of other sources are scored after their twin in the
-        reference, and those of the reference not at all.
-    precision, device : str, optional
-        As for rankers.
-    seed : int, optional
-        Random seed of the sample on which masking several tokens at once is compared with one at a time.
+    `lm` is ``ngram``, trigrams learned from the collection's own reference texts (no text is scored by a model that saw
+    it or its twin); a model of transformers, a folder or a name on the hub; or ``openai:MODEL`` behind a server that
+    gives the log-probabilities of a prompt's own tokens, as vLLM does. Of a masked model's tokens one in `every` is
+    masked at once, 0 being exact; on a sample that is compared with one at a time. With `given` ``origin`` a causal
+    model reads the origin first: documents of other sources are scored after their twin, those of the reference not at
+    all.
     """
 
     question = "Are the texts of one source more predictable to a language model than those of the other?"
@@ -91,7 +79,6 @@ class PerplexityProbe(TextProbe):
             self.model()
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
-        """Score every document."""
         docs = collection.docs
         if self.lm == NGRAM:
             return cross_fitted_perplexity(docs["text"], docs["origin"], (docs["source"] == reference).to_numpy())
@@ -123,7 +110,6 @@ class PerplexityProbe(TextProbe):
         return replace(found, effects=(), summary=f"{said}.")
 
     def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
-        """Make a row a source, with what is to be known of a language model's numbers."""
         return [{**described(name, one), **self._more} for name, one in found.items()]
 
 

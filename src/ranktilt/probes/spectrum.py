@@ -57,30 +57,12 @@ class Spectrum:
 def singular_values(
     blocks: Iterator[Floats], dimensions: int, *, store: str = "float32"
 ) -> tuple[Floats, Floats, Floats]:
-    """Return all singular values of a matrix that comes in blocks of rows, its right vectors, and error bounds.
+    """All singular values of a matrix that comes in blocks of rows, largest first, its right vectors, and error bounds.
 
     They are the roots of the eigenvalues of the d × d Gram matrix, summed in float64, so that no more than a block is
     in memory. That squares the matrix's condition: it adds d ε₆₄ σ₁² / (2 σ²) or so to the relative error of a value σ.
-    Most of it comes of the numbers' own rounding: vectors known to a relative ε change no singular value by more than
-    ε ‖A‖ (Weyl; ‖A‖² is the sum of all σ²), which is ε ‖A‖ / σ of it.
-
-    Parameters
-    ----------
-    blocks : iterator of ndarray, shape (rows, d)
-        Rows of the matrix.
-    dimensions : int
-        d, the length of a row.
-    store : {"float32", "float16"}, optional
-        To what the numbers were rounded.
-
-    Returns
-    -------
-    values : ndarray, shape (d,)
-        Largest first, at least 0.
-    vectors : ndarray, shape (d, d)
-        A right singular vector a column, in the same order.
-    errors : ndarray, shape (d,)
-        Bound of the relative error of each value; infinite for 0.
+    Most of it comes of the numbers' own rounding to `store`: vectors known to a relative ε change no singular value by
+    more than ε ‖A‖ (Weyl; ‖A‖² is the sum of all σ²), which is ε ‖A‖ / σ of it.
     """
     gram = np.zeros((dimensions, dimensions))
     for block in blocks:
@@ -96,13 +78,7 @@ def singular_values(
 def spectrum(
     vectors: DocumentVectors, source: str, rows: tuple[Rows, Rows], *, values: int | None = None, seed: int = 0
 ) -> Spectrum:
-    """Compare the singular values of twins: of the reference's rows, and of the source's; as many on both sides.
-
-    Raises
-    ------
-    UserError
-        If there are no more twins than values to compare, or the vectors are longer than 4,096.
-    """
+    """Compare the singular values of twins: of the reference's rows, and of the source's; as many on both sides."""
     dimensions, count = vectors.stored.shape[1], len(rows[0])
     most = dimensions if values is None else min(values, dimensions)
     if dimensions > MOST_DIMENSIONS:
@@ -155,13 +131,8 @@ def _interval(inside: tuple[Floats, ...], lengths: tuple[Floats, ...], seed: int
 class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
     """Whether the embeddings of rewrites have fewer strong directions than those of what they were made of.
 
-    Parameters
-    ----------
-    values : int, optional
-        How many singular values are compared, the largest first; all by default, for which more twins are needed than
-        a vector has numbers.
-    seed : int, optional
-        Random seed of the bootstrap.
+    `values` says how many singular values are compared, the largest first; all, the default, need more twins than a
+    vector has numbers.
     """
 
     name = "spectrum"
@@ -175,10 +146,9 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
         self.values, self.seed = values, seed
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Spectrum, ...]:
-        """Compute the singular values of the twins of every source that has some."""
         vectors = DocumentVectors.of(collection, ranker, self.name)
         return tuple(
-            spectrum(vectors, name, _pair(twin_rows(collection, reference, name)), values=self.values, seed=self.seed)
+            spectrum(vectors, name, twin_rows(collection, reference, name), values=self.values, seed=self.seed)
             for name in twin_sources(collection, reference)
         )
 
@@ -206,10 +176,6 @@ def effective_rank(values: Floats) -> float:
     shares = np.square(values) / max(float(np.square(values).sum()), np.finfo(float).tiny)
     shares = shares[shares > 0]
     return float(np.exp(-(shares * np.log(shares)).sum()))
-
-
-def _pair(rows: tuple[Rows, ...]) -> tuple[Rows, Rows]:
-    return rows[0], rows[1]
 
 
 def _figures(measured: tuple[Spectrum, ...], reference: str) -> list[ProbeFigure]:

@@ -108,11 +108,9 @@ class StatisticsProbe(TextProbe):
     label = "length"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
-        """Count the words of every document, without its title."""
         return words(collection.docs["text"]).to_numpy().astype(np.float64)
 
     def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
-        """Make a row a source of all that `statistics` counts."""
         return [
             {
                 **{name: value for name, value in asdict(one).items() if name != "quartiles"},

@@ -175,32 +175,9 @@ def check_theorem(
 ) -> ProbeResult:
     """Check the conditions of theorem 4.1 on twins, and print its conclusion beside them.
 
-    Parameters
-    ----------
-    collection : Collection
-        With twins.
-    llm, plm : Likelihood
-        Causal models that stand for the generator and for the retriever's language model; they share a tokenizer.
-    reader : Likelihood, optional
-        A third one, for the human reader; without one, only what needs no reader is checked.
-    names : sequence of str, optional
-        Of the models, for the rows.
-    reference : str, optional
-        The source of the d_H: ``"human"`` where there is one, or else the first.
-    twins : int, optional
-        How many are drawn at random; each asks every model for full distributions.
-    seed : int, optional
-        Of the draw and of the bootstrap.
-
-    Returns
-    -------
-    ProbeResult
-        A row for each source and condition: value, 95 % interval, whether it holds.
-
-    Raises
-    ------
-    UserError
-        If there are no twins, or fewer than three with tokens.
+    The causal models `llm` and `plm` stand for the generator and for the retriever's language model and share a
+    tokenizer; without a `reader`, for the human one, only what needs none is checked. `twins` are drawn at random, and
+    each asks every model for full distributions.
     """
     first = reference_of(collection, reference, to="check the theorem on")
     sources = twin_sources(collection, first)

@@ -27,7 +27,7 @@ SIDES = ("the first group of a pair", "the second")
 
 
 @dataclass(frozen=True)
-class Shown:
+class TextValue:
     """A text, the number it was rounded from, and how it is to be taken."""
 
     text: str
@@ -47,7 +47,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Cell(Shown):
+class Cell(TextValue):
     """One cell of a table."""
 
     note: str = ""
@@ -67,7 +67,7 @@ class Cell(Shown):
 
 
 @dataclass(frozen=True)
-class Fact(Shown):
+class Fact(TextValue):
     """One large number with its name above and a note below."""
 
     label: str = ""
@@ -87,7 +87,6 @@ class Sentence:
 
     @property
     def sign(self) -> str:
-        """The sign of its tone."""
         return LOOKS[self.tone].sign
 
 
@@ -149,7 +148,6 @@ class Row:
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """What stands above its group."""
         return self.heading or self.group
 
 
@@ -398,7 +396,6 @@ class Document:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Its tables, in order."""
         return tuple(block for one in self.sections for block in one.blocks if isinstance(block, Table))
 
 

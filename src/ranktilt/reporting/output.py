@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any
 
-from ranktilt.errors import unknown
+from ranktilt.errors import UserError, unknown
 from ranktilt.reporting.document import Document
 from ranktilt.reporting.views import view
 
@@ -52,9 +52,7 @@ def show(result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] 
 def _renderer(format: str) -> Callable[[Document, bool], str]:
     """The renderers are imported when they are used: a page needs other libraries than a terminal."""
     if format == "csv":
-        from ranktilt.reporting.render.csv import csv_document
-
-        return lambda document, notes: csv_document(document)
+        return lambda document, notes: _csv(document)
     if format == "html":
         from ranktilt.reporting.render.html import html_document
 
@@ -70,6 +68,13 @@ def _renderer(format: str) -> Callable[[Document, bool], str]:
     return _plain
 
 
+def _csv(document: Document) -> str:
+    """Write the data, a line a row; every number unrounded."""
+    if document.data is None:
+        raise UserError(f"{document.kind}: there is no table to write as CSV")
+    return document.data.write_csv()
+
+
 def _plain(document: Document, notes: bool) -> str:
     from ranktilt.reporting.render.terminal import print_document
 
@@ -81,13 +86,13 @@ def _plain(document: Document, notes: bool) -> str:
 def notebook(result: Any) -> str:
     """Write what a notebook shows of a result: the answer, tables and, with ``[plots]``, static figures."""
     from ranktilt.auditing.result import Audit
-    from ranktilt.errors import MissingExtra, UserError
+    from ranktilt.errors import MissingExtra
     from ranktilt.reporting.papers.figures import paper_figures
-    from ranktilt.reporting.reload import Opened
+    from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.render.html import html_fragment
 
     pictures: dict[str, bytes] = {}
     with suppress(MissingExtra, UserError):  # without matplotlib, or of a result without figures, tables are shown
         if type(result).__name__ in ("Audit", "Study", "Validation"):
-            pictures = paper_figures([Opened(result) if isinstance(result, Audit) else result], format="svg")
+            pictures = paper_figures([LoadedAudit(result) if isinstance(result, Audit) else result], format="svg")
     return html_fragment(view(result), list(pictures.values()))

@@ -1,4 +1,4 @@
-"""An audit read back for its reports: its collection, where its files are unchanged, and the heads of its runs."""
+"""An audit read back for its reports: its collection, where its files are unchanged, and its top results."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import ALL, Groups, grouping
-from ranktilt.auditing.heads import Heads
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.top_results import TopResults
 from ranktilt.collection import Collection
 from ranktilt.datasets.label_file import LabelFile
 from ranktilt.datasets.named import NO_QRELS
@@ -24,13 +24,13 @@ from ranktilt.optional import nothing_fetched
 from ranktilt.run import Run, named_apart
 
 NO_COLLECTION = "The collection could not be opened again: "
-NO_LISTS = "The ranked lists are left out: the audit keeps none (--heads 0)."
+NO_LISTS = "The ranked lists are left out: the audit keeps none (--keep-top 0)."
 _TOLERANCE = 1e-6
 """Far below what one swapped pair changes, above what another processor's rounding does."""
 
 
 @dataclass(frozen=True)
-class Opened:
+class LoadedAudit:
     """An audit, and as much of its collection and runs as could be had."""
 
     audit: Audit
@@ -48,7 +48,7 @@ def reload(
     *,
     collection: Collection | None = None,
     runs: Iterable[Run] | None = None,
-) -> Opened:
+) -> LoadedAudit:
     """Read an audit's collection again, and put the ranked lists that the audit keeps beside it; nothing is ranked.
 
     Files are looked for where the audit says, and a relative name also beside the audit's file and in the folders above
@@ -66,13 +66,13 @@ def reload(
             raise UserError(f"the runs need the audit's collection, and {_reason(error)}; give it too") from error
         if given:
             raise
-        return Opened(audit, notes=(f"{NO_COLLECTION}{_reason(error)}.",))
+        return LoadedAudit(audit, notes=(f"{NO_COLLECTION}{_reason(error)}.",))
     if runs is not None:
         return ground.with_runs({run.name: run for run in named_apart(runs)})
-    if audit.heads is None:
-        return Opened(audit, collection, notes=(NO_LISTS,))
-    cut = () if audit.heads.whole else (f"The audit keeps its lists down to rank {audit.heads.depth:,}.",)
-    return Opened(audit, collection, audit.heads.runs, cut)
+    if audit.top_results is None:
+        return LoadedAudit(audit, collection, notes=(NO_LISTS,))
+    cut = () if audit.top_results.whole else (f"The audit keeps its lists down to rank {audit.top_results.depth:,}.",)
+    return LoadedAudit(audit, collection, audit.top_results.runs, cut)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class _Ground:
             raise UserError("the collection has other queries than the audit")
         return cls(audit, collection, groups, judgments)
 
-    def with_runs(self, named: Mapping[str, Run]) -> Opened:
+    def with_runs(self, named: Mapping[str, Run]) -> LoadedAudit:
         """Put runs beside it that were given; `UserError` names one that is not the audit's."""
         strange = next((name for name in named if name not in self.audit.runs), None)
         if strange is not None:
@@ -107,7 +107,7 @@ class _Ground:
         missing = [name for name in self.audit.runs if name not in named]
         notes = (f"The lists of {name} are left out: its run was not given." for name in missing)
         kept = tuple(named[name] for name in self.audit.runs if name in named)
-        return Opened(self.audit, self.collection, kept, tuple(notes))
+        return LoadedAudit(self.audit, self.collection, kept, tuple(notes))
 
     def _fault(self, run: Run, number: int) -> str:
         """Say how a run differs from the audit's run of that number; empty where it does not."""
@@ -116,9 +116,9 @@ class _Ground:
         except UserError as error:
             return str(error)
         audit = self.audit
-        if audit.heads is not None:
-            head = Heads.of([run], audit.heads.depth).runs[0]
-            return "" if _same(head, audit.heads.runs[number]) else "its lists are not those that the audit keeps"
+        if audit.top_results is not None:
+            head = TopResults.of([run], audit.top_results.depth).runs[0]
+            return "" if _same(head, audit.top_results.runs[number]) else "its lists are not those that the audit keeps"
         values = group_values(aligned, audit.measures, self.groups, str(audit.spec.get("ties", "expected")))
         values[:, :, aligned.left_out(str(audit.spec.get("missing", "zero")))] = np.nan
         close = np.isclose(values, audit.values[number], rtol=0, atol=_TOLERANCE, equal_nan=True)
@@ -176,7 +176,7 @@ def _labels_alone(audit: Audit, spec: Mapping[str, Any], files: InputFiles) -> C
     from ranktilt.io.qrels import read_qrels
 
     labels = _label_file(spec)
-    ranked = (doc for run in (audit.heads.runs if audit.heads else ()) for doc in run.ids)
+    ranked = (doc for run in (audit.top_results.runs if audit.top_results else ()) for doc in run.ids)
     by = str(spec.get("by", "source"))
     qrels = None if "qrels" not in spec else read_qrels(_beside(files, spec["qrels"])).drop("line")
     # In the audit's order: that of the runs, some of which may be gone.

@@ -32,7 +32,7 @@ from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import SIDES, Document, Explorer, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET, explorer
-from ranktilt.reporting.reload import Opened, reload
+from ranktilt.reporting.reload import LoadedAudit, reload
 from ranktilt.reporting.render.html import html_document
 from ranktilt.reporting.verdicts import VERDICT_WORDS
 from ranktilt.reporting.views import view
@@ -94,7 +94,7 @@ def report(
         What the audit was made from, where it is at hand. By default it is read again from the files that the audit
         names, if they are unchanged; without it queries, ranked lists and texts are left out, and the page says so.
     runs : Run or sequence of Run, optional
-        The audit's runs, known by their names. By default as far as the audit keeps its lists (``heads``).
+        The audit's runs, known by their names. By default as far as the audit keeps its lists (``keep_top``).
     texts : bool, optional
         Whether queries, ranked lists and documents can be looked through; False keeps them out of the page.
 
@@ -128,7 +128,7 @@ def opened(
     collection: Collection | None = None,
     runs: Iterable[Run] | None = None,
 ) -> list[Any]:
-    """Read results, and of audits their collections (`Opened`); a file that is named twice counts once."""
+    """Read results, and of audits their collections (`LoadedAudit`); a file that is named twice counts once."""
     kinds = tuple(kinds)
     named: dict[object, tuple[Any, Path | None]] = {}
     for one in results:
@@ -193,11 +193,11 @@ def _format(path: Path, kinds: Sequence[type[Result]]) -> Any:
     return content.get("format") if isinstance(content, dict) else None
 
 
-def report_page(results: Sequence[Opened | Result], *, texts: bool = True, budget: int = BUDGET) -> str:
+def report_page(results: Sequence[LoadedAudit | Result], *, texts: bool = True, budget: int = BUDGET) -> str:
     """Write results as the parts of one page; their explorers share the room of `budget` characters."""
     if not results:
         raise UserError("a report needs a result, such as an audit")
-    pages = [audit_view(one, texts=texts) if isinstance(one, Opened) else view(one) for one in results]
+    pages = [audit_view(one, texts=texts) if isinstance(one, LoadedAudit) else view(one) for one in results]
     pages = _within(budget, results, pages)
     return html_document(pages[0] if len(pages) == 1 else _joined(results, pages))
 
@@ -207,7 +207,7 @@ def _carried(section: Section) -> int:
     return sum(len(one.lists) + len(one.texts) for one in section.blocks if isinstance(one, Explorer))
 
 
-def _within(budget: int, results: Sequence[Opened | Result], pages: Sequence[Document]) -> list[Document]:
+def _within(budget: int, results: Sequence[LoadedAudit | Result], pages: Sequence[Document]) -> list[Document]:
     """Share the room for explorers evenly; what a small one does not need is for the others."""
     found = list(pages)
     sizes = [sum(map(_carried, page.sections)) for page in pages]
@@ -215,7 +215,7 @@ def _within(budget: int, results: Sequence[Opened | Result], pages: Sequence[Doc
     left = budget
     for place, number in enumerate(waiting):
         share, result = left // (len(waiting) - place), results[number]
-        if sizes[number] > share and isinstance(result, Opened):
+        if sizes[number] > share and isinstance(result, LoadedAudit):
             smaller = explorer(result, budget=max(share, 1))
             sections = tuple(_exchanged(section, smaller) for section in pages[number].sections)
             found[number] = replace(pages[number], sections=sections)
@@ -228,17 +228,17 @@ def _exchanged(section: Section, smaller: Explorer | None) -> Section:
     return replace(section, blocks=tuple(blocks))
 
 
-def _joined(results: Sequence[Opened | Result], pages: Sequence[Document]) -> Document:
+def _joined(results: Sequence[LoadedAudit | Result], pages: Sequence[Document]) -> Document:
     titles = _distinct([page.kind for page in pages])
     sections, verdicts = list[Section](), list[Sentence]()
     for number, (one, title, page) in enumerate(zip(results, titles, pages, strict=True), start=1):
         sections += [replace(part, name=f"part{number}-{part.name}", part=title) for part in page.sections]
         # The page of a single verdict parts it between headline and first line.
-        whole = isinstance(one, Opened) and len(one.audit.runs) * len(one.audit.judged_pairs) == 1
+        whole = isinstance(one, LoadedAudit) and len(one.audit.runs) * len(one.audit.judged_pairs) == 1
         lines = page.lines("terminal" if whole else "html")
         said = [*([Sentence(page.headline)] if isinstance(one, Explanation) else []), *lines]
         verdicts += [replace(line, text=f"{title}: {line.text}", only=()) for line in said]
-    how_many = Counter(Audit if isinstance(one, Opened) else type(one) for one in results)
+    how_many = Counter(Audit if isinstance(one, LoadedAudit) else type(one) for one in results)
     held = join_words([counted(how_many[kind], *nouns) for kind, nouns in RESULTS.items() if how_many[kind]])
     headline = " ".join(f"{title}: {page.headline}" for title, page in zip(titles, pages, strict=True))
     method = (note for page in pages for note in page.method or (*page.legend, *page.notes))
@@ -253,9 +253,9 @@ def _joined(results: Sequence[Opened | Result], pages: Sequence[Document]) -> Do
     )
 
 
-def _summed(results: Sequence[Opened | Result]) -> str:
+def _summed(results: Sequence[LoadedAudit | Result]) -> str:
     """What is said of all rankers of all audits together: how many verdicts of each kind."""
-    audits = [one.audit for one in results if isinstance(one, Opened)]
+    audits = [one.audit for one in results if isinstance(one, LoadedAudit)]
     kinds = Counter[str](
         audit.verdict(run, *pair).kind for audit in audits for pair in audit.judged_pairs for run in audit.runs
     )

@@ -47,9 +47,9 @@ def resampled_means(columns: list[Floats], *, resamples: int = RESAMPLES, seed: 
     return means
 
 
-def blocks(rows: int, width: int) -> Iterator[tuple[int, int]]:
-    """Cut rows of so many numbers into parts that stay in the processor's cache."""
-    step = max(_CELLS // max(width, 1), 1)
+def blocks(rows: int, width: int, cells: int = _CELLS) -> Iterator[tuple[int, int]]:
+    """Cut rows of so many numbers into parts of so many cells, which stay in the processor's cache."""
+    step = max(cells // max(width, 1), 1)
     for start in range(0, rows, step):
         yield start, min(start + step, rows)
 

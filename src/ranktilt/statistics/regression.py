@@ -1,10 +1,11 @@
-"""Ordinary least squares whose errors are clustered two ways, and how much of R² goes with each regressor."""
+"""Least squares with errors clustered two ways, how much of R² goes with each regressor, and ratios of means."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,37 +38,19 @@ class Regression:
 
 
 def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
-    """Regress y on columns that need not be independent, with errors clustered by two numberings.
+    """Regress y on up to 10 columns that need not be independent, with errors clustered by two numberings, from 0.
 
-    Parameters
-    ----------
-    y : ndarray, shape (n,)
-        The response.
-    x : ndarray, shape (n, p)
-        Up to 10 regressors, without the intercept.
-    first, second : ndarray of int, shape (n,)
-        Clusters, numbered from 0, such as query and origin.
+    Variances are V₁ + V₂ − V₁₂ of what each row adds to an estimate, each with G / (G − 1) for G clusters (Cameron,
+    Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011), nowhere smaller than V₁ and V₂; those of
+    parts hold that the means of the regressors are estimates too. The t distribution has one degree of freedom less
+    than the fewer of the clusters, of numberings with more than one. Of regressors that give each other exactly, the
+    shortest coefficients are taken. Shares of R²: Lindeman, Merenda & Gold, 1980; Grömping, Journal of Statistical
+    Software 17(1), 2006.
 
-    Returns
-    -------
-    Regression
-        Variances are V₁ + V₂ − V₁₂ of what each row adds to an estimate, each with G / (G − 1) for G clusters (Cameron,
-        Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011), nowhere smaller than V₁ and V₂; those
-        of parts hold that the means of the regressors are estimates too. The t distribution has one degree of freedom
-        less than the fewer of the clusters, of numberings with more than one. Of regressors that give each other
-        exactly, the shortest coefficients are taken.
-
-    Notes
-    -----
-    In 1,000 simulated draws each, with 60 queries, 120 origins and normal errors, the intervals of intercept,
-    coefficients, parts and mean hold the truth 92 to 99 % of the time; with errors of heavy tails (t, 3 degrees of
-    freedom) and clusters of very unequal size 91 to 99 %. A bootstrap that draws queries and origins (the pigeonhole
-    bootstrap, Owen 2007) gives intervals 1.06 to 1.8 times as wide, which hold it 95 to 100 % of the time: it counts
-    the noise of single rows up to three times.
-
-    References
-    ----------
-    Shares of R²: Lindeman, Merenda & Gold, 1980; Grömping, Journal of Statistical Software 17(1), 2006.
+    In 1,000 simulated draws each, with 60 queries, 120 origins and normal errors, the intervals hold the truth 92 to 99
+    % of the time; with errors of heavy tails (t, 3 degrees of freedom) and clusters of very unequal size 91 to 99 %.
+    The pigeonhole bootstrap (Owen 2007) gives intervals 1.06 to 1.8 times as wide, which hold it 95 to 100 % of the
+    time.
     """
     n, p = x.shape
     if p > MOST_REGRESSORS:
@@ -151,3 +134,44 @@ def _inflation(x: Floats) -> Floats:
     found = np.full(p, np.inf)
     np.divide(1.0, 1 - r2, out=found, where=r2 < 1 - _TOLERANCE)
     return found
+
+
+class Ratio(NamedTuple):
+    """A ratio of means with its 95 % interval."""
+
+    value: float
+    low: float
+    """NaN, as is `high`, where the interval has no end: the mean below the line may be 0."""
+    high: float
+    f: float
+    """Squared t of the mean below the line; of an instrument's effect the first-stage F."""
+
+
+def ratio_of_means(above: Floats, below: Floats, first: Ints, second: Ints) -> Ratio:
+    """Divide the mean of one column by that of another, over rows that need not be independent.
+
+    The interval is Fieller's: all ratios r for which the mean of ``above − r · below`` is within t standard errors of
+    0; with one binary instrument it is Anderson and Rubin's. Covariances are V₁ + V₂ − V₁₂ over two numberings of
+    clusters, as of `regress`; V₁ + V₂ where that is no covariance.
+    """
+    table = np.column_stack([above, below])
+    up, down = table.mean(axis=0).tolist()
+    covariance = _covariance((table - table.mean(axis=0)) / len(table), first, second)
+    clusters = min(len(np.unique(first)), len(np.unique(second)))
+    t2 = float(stats.t.ppf(0.975, max(clusters - 1, 1))) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        f = float(np.float64(down * down) / covariance[1, 1])
+        value = float(np.float64(up) / down)
+    a, b, c = down * down - t2 * covariance[1, 1], up * down - t2 * covariance[0, 1], up * up - t2 * covariance[0, 0]
+    if a <= 0:
+        return Ratio(value, np.nan, np.nan, f)
+    half = np.sqrt(max(b * b - a * c, 0.0))
+    return Ratio(value, float((b - half) / a), float((b + half) / a), f)
+
+
+def _covariance(added: Floats, first: Ints, second: Ints) -> Floats:
+    both = np.unique(first * (int(second.max(initial=0)) + 1) + second, return_inverse=True)[1]
+    sums = [cluster_sums(added, clusters) for clusters in (first, second, both)]
+    one, two, joint = (factor * (total.T @ total) for total, factor in sums)
+    found: Floats = one + two - joint
+    return found if np.linalg.eigvalsh(found).min() >= 0 else one + two

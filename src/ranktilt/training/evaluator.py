@@ -117,13 +117,13 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         """Rank with the model as it is now; see `SourceBiasEvaluator` for the keys of what comes back."""
         mixed, alone = self._runs(model)
         pairs = [(self.source, other) for other in self.others]
-        found = audit(self.mixed, mixed, self.measures, pairs=pairs, confounds=False, resamples=_RESAMPLES, heads=0)
+        found = audit(self.mixed, mixed, self.measures, pairs=pairs, confounds=False, resamples=_RESAMPLES, keep_top=0)
         means = {(one["measure"], one["group"]): one["mean"] for one in found.by_group().iter_rows(named=True)}
         metrics = {f"{name}_{source}": means[name, source] for name in self.measures for source in self.mixed.sources}
         for effect in found.tilts:
             key = f"relative_delta_{effect.measure}_{effect.b}"
             metrics |= {key: effect.value, f"{key}_low": effect.low, f"{key}_high": effect.high}
-        only = audit(self.alone, alone, self.measures, by=None, heads=0).by_group()
+        only = audit(self.alone, alone, self.measures, by=None, keep_top=0).by_group()
         metrics |= {f"{one['measure']}_{self.source}_only": one["mean"] for one in only.iter_rows(named=True)}
         if output_path is not None and self.write_csv:
             self._write(Path(output_path), {"epoch": epoch, "steps": steps, **metrics})

@@ -17,7 +17,7 @@ from ranktilt.auditing.calibration.calibrate import calibrate
 from ranktilt.auditing.calibration.counter import STEPS, ComparisonCounter, Vectors
 from ranktilt.auditing.calibration.result import Calibration, Check, CheckOutcome
 from ranktilt.auditing.calibration.synthetic_twins import SCHEMES
-from ranktilt.auditing.card import Twins
+from ranktilt.auditing.question_card import Twins
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited

@@ -8,7 +8,7 @@ from scipy import stats
 from benchmarks import simulated_rankings as simulated
 from benchmarks.simulated_rankings import MEASURES, SIDES, Population, coverage, population
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.inference import InferenceOptions, Sample
+from ranktilt.auditing.significance import InferenceOptions, Sample
 from ranktilt.collection import Collection
 from ranktilt.measures.twins.rank_gap import RankGap
 from ranktilt.run import Run

@@ -14,7 +14,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import MissingExtra, UserError
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.reporting.papers.figures import Result, paper_figures
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three
 from tests.reporting.papers.drawn import SVG, inches, letters, words
@@ -25,7 +25,7 @@ matplotlib = pytest.importorskip("matplotlib")
 
 WHOLE = toy()
 RUNS = (BM25().rank(WHOLE), TFIDF().rank(WHOLE))
-OPENED = Opened(audit(WHOLE, RUNS, ["nDCG@1", "AP@3"], resamples=200), WHOLE, RUNS)
+OPENED = LoadedAudit(audit(WHOLE, RUNS, ["nDCG@1", "AP@3"], resamples=200), WHOLE, RUNS)
 EVERY: list[Result] = [OPENED, toy_validation(), toy_study()]
 
 
@@ -55,7 +55,7 @@ def same_slug() -> Result:
     ("results", "expected"),
     [
         ([OPENED.audit], "tilt effectiveness"),
-        ([Opened(OPENED.audit)], "tilt effectiveness"),
+        ([LoadedAudit(OPENED.audit)], "tilt effectiveness"),
         ([three()], "tilt-human-gpt effectiveness-human-gpt tilt-human-llama effectiveness-human-llama tilt-gpt-llama "
          "effectiveness-gpt-llama"),
         ([toy_validation(("human", "llm-0.2", "llm-0.6"))], "dai-figure-3 dai-figure-4-llm-0.2 dai-figure-5-llm-0.2 "

@@ -19,7 +19,7 @@ from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.reporting.papers.figures import Result, drawn_figures, paper_figures
 from ranktilt.reporting.papers.results import cells_of, tables_of
 from ranktilt.reporting.papers.style import PaperFigure
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from tests.probes.validations import toy_overlap, toy_validation
 from tests.reporting.audits import clear, small, twins, uneven
 from tests.reporting.papers.drawn import collisions, gallery, outside, texts
@@ -79,25 +79,25 @@ def mostly_undefined() -> Audit:
 
 
 @cache
-def ranked() -> Opened:
+def ranked() -> LoadedAudit:
     collection = toy()
     runs = (BM25().rank(collection), TFIDF().rank(collection))
-    return Opened(audit(collection, runs, ["nDCG@1"], resamples=100), collection, runs)
+    return LoadedAudit(audit(collection, runs, ["nDCG@1"], resamples=100), collection, runs)
 
 
-def of_run(scores: dict[str, dict[str, float]]) -> Opened:
+def of_run(scores: dict[str, dict[str, float]]) -> LoadedAudit:
     collection = twins(40)
     run = run_of(collection, scores, ranker="mostly")
-    return Opened(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
+    return LoadedAudit(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
 
 
-def two_ranks() -> Opened:
+def two_ranks() -> LoadedAudit:
     """Thirty queries with human text first, ten with LLM text."""
     scores = {f"q{n}": {f"{n}-human": 2.0 if n < 30 else 1.0, f"{n}-llm": 1.0 if n < 30 else 2.0} for n in range(40)}
     return of_run(scores)
 
 
-def twenty_ranks() -> Opened:
+def twenty_ranks() -> LoadedAudit:
     return of_run({"q0": {f"{n}-{'human' if n < 12 else 'llm'}": -float(n) for n in range(20)}})
 
 

@@ -14,7 +14,7 @@ from ranktilt.reporting.document import Panels, Table
 from ranktilt.reporting.papers.cells import CellFile, PaperCell, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import Source, paper_document, paper_tables
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import small, three, twins, uneven
 from tests.reporting.papers.audits import RERANKED, named, sourced
@@ -160,9 +160,9 @@ class TestWhich:
         collection = Collection(apart, twins(10).queries, twins(10).qrels)
         scores = {f"q{n}": {f"{n}-human": 2.0, f"{n}-llm": 1.0} for n in range(10)}
         run = run_of(collection, scores, ranker="bm25")
-        alone = Opened(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
+        alone = LoadedAudit(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
         assert names(alone) == ["dai-3"]
-        paired = Opened(sourced("llama"), twins(40, ("human", "llama")))
+        paired = LoadedAudit(sourced("llama"), twins(40, ("human", "llama")))
         (texts,) = (block for block in panels([alone, paired], "paper") if block.name == "dai-10")
         assert texts.caption.endswith("LLM text by llama.")
 
@@ -173,9 +173,13 @@ class TestWhich:
     def test_texts_come_with_a_collection(self) -> None:
         collection = twins(40, ("human", "llama"))
         found = sourced("llama")
-        assert names(Opened(found)) == ["dai-3"]
-        assert names(Opened(found, collection)) == ["dai-3", "dai-10"]
-        assert names(Opened(found, collection), Opened(of(found, "b"), collection)) == ["dai-3", "dai-10", "dai-11"]
+        assert names(LoadedAudit(found)) == ["dai-3"]
+        assert names(LoadedAudit(found, collection)) == ["dai-3", "dai-10"]
+        assert names(LoadedAudit(found, collection), LoadedAudit(of(found, "b"), collection)) == [
+            "dai-3",
+            "dai-10",
+            "dai-11",
+        ]
 
     def test_several_audits_stand_side_by_side_and_further_rankers_below(self) -> None:
         (block,) = panels([of(small(), "/x/one"), of(small(), "/y/two")], "dai-3")
@@ -252,7 +256,7 @@ class TestFormats:
         assert [table.label for table in tables] == ["tab:dai-1", "tab:dai-2", "tab:dai-3"]
 
     def test_texts_are_a_table_of_their_own_in_csv(self) -> None:
-        opened = Opened(sourced("llama"), twins(40, ("human", "llama")))
+        opened = LoadedAudit(sourced("llama"), twins(40, ("human", "llama")))
         assert paper_tables([opened], "dai-10", "csv").splitlines()[:2] == [
             "table,pair,Human-Written,LLM-Generated",
             "dai-10,Query: x q0,text 0,text 0",
@@ -286,8 +290,8 @@ HOLD = "the results given (1 audit) hold"
         ([sourced("llm")], "wang-1", "wang-1 shows documents of several groups ranked by relevance (an audit by "
          f"group); {HOLD} none: ranktilt audit DIR -r bm25 -m P@20 -m ExposureRatio --by gender --protected female "
          "--json FILE makes one"),
-        ([Opened(small(), notes=("the collection X has changed since.",))], "dai-10", "dai-10 shows the texts of a "
-         "collection (an audit by source, with its collection); the collection X has changed since."),
+        ([LoadedAudit(small(), notes=("the collection X has changed since.",))], "dai-10", "dai-10 shows the texts of "
+         "a collection (an audit by source, with its collection); the collection X has changed since."),
         ([small(), uneven(), toy_validation(), toy_study(), CellFile(())], "wang-2", "wang-2 shows listwise rankings "
          "at several window and step sizes (an audit by group); the results given (2 audits, 1 validation, 1 study, 1 "
          "file of cells) hold none: ranktilt audit DIR -r 'bm25@200>>listwise:openai:MODEL(window=10,step=5)' -m P@20 "

@@ -10,7 +10,7 @@ from ranktilt import Audit, Collection, Run, UserError, audit
 from ranktilt.auditing.study_sources import source_pairs
 from ranktilt.reporting.document import Panels
 from ranktilt.reporting.papers.texts import PAIRS, chosen_texts, has_texts, of_collections
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from tests.reporting.audits import ordered, twins, uneven
 from tests.toy import collection_of, run_of
 
@@ -36,7 +36,7 @@ def graded(first: int, second: int) -> tuple[Collection, Audit, Run]:
 
 
 def chosen(collection: Collection, found: Audit, *runs: Run, queries: Sequence[str] = ()) -> Panels:
-    return chosen_texts([Opened(found, collection, runs)], "dai-10", queries=queries)
+    return chosen_texts([LoadedAudit(found, collection, runs)], "dai-10", queries=queries)
 
 
 def titles(block: Panels) -> list[str]:
@@ -135,12 +135,12 @@ def versions(without: str = "") -> Collection:
     return collection_of(docs, {"q0": "first", "q1": "second"}, grades)
 
 
-def audited(collection: Collection) -> Opened:
+def audited(collection: Collection) -> LoadedAudit:
     """Human text first for q1, all tied for q0."""
     scores = {"q0": dict.fromkeys(collection.ids, 1.0), "q1": {"b-human": 2.0, **dict.fromkeys(collection.ids, 1.0)}}
     scores["q1"]["b-human"] = 2.0
     run = run_of(collection, scores, ranker="bm25")
-    return Opened(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
+    return LoadedAudit(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
 
 
 @pytest.mark.parametrize("apart", [False, True], ids=["one audit", "an audit each"])
@@ -170,11 +170,11 @@ def test_two_collections_stay_apart() -> None:
 
 def test_texts_come_with_an_audit_by_source_and_its_collection() -> None:
     collection, found, _ = bed()
-    assert has_texts(Opened(found, collection))
-    assert not has_texts(Opened(uneven(), twins(40, ("human",))))
-    assert not has_texts(Opened(found))
+    assert has_texts(LoadedAudit(found, collection))
+    assert not has_texts(LoadedAudit(uneven(), twins(40, ("human",))))
+    assert not has_texts(LoadedAudit(found))
     with pytest.raises(UserError, match="dai-10 needs the texts of the collection"):
-        chosen_texts([Opened(found)], "dai-10")
+        chosen_texts([LoadedAudit(found)], "dai-10")
 
 
 def test_two_sources_of_llms_are_called_by_their_names() -> None:

@@ -13,9 +13,9 @@ from ranktilt.auditing.answer.verdict import probability, too_few
 from ranktilt.auditing.comparison.match import Match, change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.inference import contrast_changes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import contrast_changes
 from ranktilt.datasets.group_names import name_among
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
@@ -92,7 +92,6 @@ class GateRow:
         return "; ".join(c.reason for c in self.checks if c.outcome == self.outcome)
 
     def derived(self) -> dict[str, Any]:
-        """What a file tells besides the fields."""
         return {"outcome": self.outcome, "reason": self.reason}
 
 

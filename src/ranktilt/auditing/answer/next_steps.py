@@ -40,7 +40,9 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
     inputs = _inputs(audit)
     if not verdicts or not inputs:
         return ()
-    steps = list(_check(audit)) if _unfair(audit) else []
+    steps = list[NextStep]()
+    if (folder := _folder(audit)) and _unfair(audit):
+        steps.append(_step("Is it a fair comparison at all", ["ranktilt", "check", folder]))
     tilted = [one for one in verdicts if one.kind == "favours"]
     open_ones = [one for one in verdicts if one.kind == "inconclusive"]
     if tilted:
@@ -55,12 +57,12 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
 
 def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit", primary: bool = True) -> list[str]:
     """The words of a command that read the same collection or labels, and one run or all; none if they are unknown."""
-    collection = audit.spec.get("collection", {})
+    collection = audit.spec["collection"]
     folder, labels = _folder(audit), collection.get("labels")
     if not folder and not labels:
         return []
     words = ["ranktilt", verb, *([str(folder)] if folder else [])]
-    for name, spec in zip(audit.runs, audit.spec.get("runs", ()), strict=False):
+    for name, spec in zip(audit.runs, audit.spec["runs"], strict=False):
         if run is None or name == run:
             saved = str(spec.get("ranker", name)).startswith("replay:") and "file" in spec
             words += (
@@ -68,7 +70,7 @@ def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit", primar
             )
     words += LabelFile(**{**collection.get("label_file", {}), "path": str(labels)}).words if labels else []
     words += ["--qrels", str(collection["qrels"])] if collection.get("qrels") and verb != "explain" else []
-    by, usual = audit.spec.get("by"), ("nDCG@10",) if audit.measures else ("HeadToHead", "Share@10")
+    by, usual = audit.spec["by"], ("nDCG@10",) if audit.measures else ("HeadToHead", "Share@10")
     words += ["--by", str(by)] if by not in ("source", None) else []
     named = primary and verb != "explain" and repr(audit.primary) not in usual
     return words + (["--primary", repr(audit.primary)] if named else [])
@@ -76,7 +78,7 @@ def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit", primar
 
 def _folder(audit: Audit) -> str | None:
     """The collection as it was loaded; None for one that was made in memory, as the bundled one."""
-    collection = audit.spec.get("collection", {})
+    collection = audit.spec["collection"]
     return str(collection["path"]) if collection.get("layout") and collection.get("path") else None
 
 
@@ -86,7 +88,7 @@ def _step(text: str, words: list[str], *more: str) -> NextStep:
 
 def _unfair(audit: Audit) -> bool:
     """Whether the sides of a collection cannot be compared as they are: missing twins, cut or repeated texts."""
-    if audit.spec.get("by") != "source" or not audit.confounds:
+    if audit.spec["by"] != "source" or not audit.confounds:
         return False
     if any(not e.twins for e in (*audit.tilts, *audit.estimates) if e.estimand.sided):
         return True
@@ -96,13 +98,8 @@ def _unfair(audit: Audit) -> bool:
     )
 
 
-def _check(audit: Audit) -> Iterator[NextStep]:
-    if folder := _folder(audit):
-        yield _step("Is it a fair comparison at all", ["ranktilt", "check", str(folder)])
-
-
 def _favoured(audit: Audit, run: str, *, slight: bool) -> Iterator[NextStep]:
-    if audit.confounds and audit.spec.get("by") == "source":
+    if audit.confounds and audit.spec["by"] == "source":
         moved = [one for one in audit.controls if one.run == run and one.moves and one.moves[audit.place].shown]
         text = f"What goes with it, after control {moved[0].control}" if moved else "What goes with it"
         yield _step(text, _inputs(audit, run, verb="explain"), "--attribute")
@@ -137,7 +134,7 @@ def _more_power(audit: Audit, run: str) -> Iterator[NextStep]:
         name = better.estimand.title if isinstance(better.estimand, RelativeDelta) else better.measure
         text = f"With so many queries {name} could show {_points(better):.0f} points; ask it of new ones"
         yield _step(text, _inputs(audit, primary=False), "--primary", better.measure)
-    elif not audit.estimates and audit.spec.get("by") == "source" and any(e.twins for e in own):
+    elif not audit.estimates and audit.spec["by"] == "source" and any(e.twins for e in own):
         yield _step("Other questions, some with more power", _inputs(audit), "--card")
 
 

@@ -44,20 +44,10 @@ def judge(
     noun: str = "text",
     informative: int | None = None,
 ) -> Verdict:
-    """Give the verdict on one run and pair: that of `Effect.verdict` on the primary question.
+    """Give the verdict on one run and pair: that of `Effect.verdict` on the question of notation `primary`.
 
-    Parameters
-    ----------
-    primary : str
-        Notation of the question, which one of the effects answers.
-    effects : sequence of Effect
-        The run's answers about the pair; the others are secondary.
-    margin : float or str
-        Half-width of what counts as level.
-    noun : str, optional
-        What groups are of.
-    informative : int, optional
-        Queries in which either side is above 0 on the primary measure, where this is known.
+    `effects` are the run's answers about the pair, of which the others are secondary; `informative` counts the queries
+    in which either side is above 0 on the primary measure, where this is known.
     """
     tested = [e for e in effects if not e.estimand.descriptive]
     first = next(e for e in tested if e.measure == primary)
@@ -67,7 +57,8 @@ def judge(
     kind = kinds[primary]
     agree = sum(other == kind for other in kinds.values())
     side, slight = first.side(kind) or None, first.favours != "" and first.extent(margin) == "within"
-    beside = f"agrees on {agree} of {len(kinds)} {_questions(first)}" if len(kinds) > 1 else ""
+    asked = "measures" if isinstance(first.estimand, RelativeDelta) else "questions"
+    beside = f"agrees on {agree} of {len(kinds)} {asked}" if len(kinds) > 1 else ""
     if side is not None:
         least = f" slightly, within {margin_words(margin)}" if slight else ""
         text = f"{first.run} favours {side} {noun}{least}: {finding(first, noun)}"
@@ -94,10 +85,6 @@ def finding(e: Effect, noun: str) -> str:
     words = of.finding(e, noun)
     middle = "" if level == of.answer(0.0) or words.endswith("is level") else f", where {level} is level"
     return f"{words} ({name}{of.answer(e.value)} [{low}, {high}]{middle}, corrected p {probability(e.p_corrected)})"
-
-
-def _questions(e: Effect) -> str:
-    return "measures" if isinstance(e.estimand, RelativeDelta) else "questions"
 
 
 def _beside_band(e: Effect, margin: Margin) -> Verdict:

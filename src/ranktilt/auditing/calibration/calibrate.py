@@ -23,8 +23,8 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     with_random_sources,
     with_synthetic_twins,
 )
-from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.auditing.question_card import DEPTH, card_estimands
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, refuse_twice, shorten

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from ranktilt.auditing.answer.verdict import effect_row
-from ranktilt.auditing.comparison.choices import choice_changes, choice_notes, match_choices
-from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match
-from ranktilt.auditing.comparison.sentences import contrast_sentence, mean_sentence
-from ranktilt.auditing.effects import FEW_QUERIES, Change
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.auditing.answer.verdict import across, effect_row, probability
+from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match, same_queries
+from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Change
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.inference import contrast_changes, corrected, mean_changes
 from ranktilt.auditing.options import check_resamples, usual_primary
-from ranktilt.auditing.pairwise.result import PairwiseAudit
+from ranktilt.auditing.pairwise.pairs import KINDS
+from ranktilt.auditing.pairwise.result import PairwiseAudit, QueryChoices
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import (
+    ChangeTask,
+    Sample,
+    contrast_changes,
+    contrast_task,
+    corrected,
+    mean_changes,
+    resampled,
+)
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import estimand
-from ranktilt.statistics.bootstrap import RESAMPLES
+from ranktilt.measures.base import Measure, estimand
+from ranktilt.measures.preference import Preference, PreferenceOfPairs
+from ranktilt.statistics.bootstrap import RESAMPLES, interval
 from ranktilt.statistics.correction import CORRECTIONS
+
+Ints = npt.NDArray[np.int64]
+_SIDES = ("protected", "unprotected")
 
 
 class ChangeVerdict(NamedTuple):
@@ -84,7 +98,7 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
             said = [*primary, *self._of(runs, self.means), *self.of_estimands(runs)]
             # A change by a rounding error, or in a single resample, is one.
             if all(c.value == c.error == 0 for c in said) and all(t.growth == 0 for t in primary):
-                what = "the two audits" if self.spec.get("to") is None else f"this run and {runs.old}"
+                what = "the two audits" if self.spec["baseline_run"] is None else f"this run and {runs.old}"
                 names = ", ".join(dict.fromkeys(c.measure for c in said))
                 text = f"{runs.new}: {what} are identical on {names}"
                 found.append(ChangeVerdict(*runs, "identical", None, text, names))
@@ -103,8 +117,7 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
         return [c for c in self.estimates if (c.run, c.old_run) == runs]
 
     def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
-        """Changes of one run on the primary measure."""
-        return [c for c in changes if (c.run, c.old_run, c.measure) == (*runs, self.spec.get("primary"))]
+        return [c for c in changes if (c.run, c.old_run, c.measure) == (*runs, self.spec["primary"])]
 
     def derived(self) -> dict[str, Any]:
         """The verdicts, for those who read the file."""
@@ -116,7 +129,7 @@ def compare(
     new: Audit | PairwiseAudit,
     old: Audit | PairwiseAudit | None = None,
     *,
-    to: str | None = None,
+    baseline_run: str | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
     correction: str = "holm",
@@ -134,7 +147,7 @@ def compare(
     old : Audit or PairwiseAudit, optional
         Over the same queries, with the same column of groups and the same rule for ties; of pairwise audits with the
         same groups and the same rule for counting.
-    to : str, optional
+    baseline_run : str, optional
         In place of an old audit: the run of `new` that all its other runs are compared with, such as the one with a
         neutral prompt.
     resamples : int, optional
@@ -155,15 +168,17 @@ def compare(
         If queries, column, ties or the rule for missing queries differ, nothing is in common, or an option or the run
         is unknown.
     """
-    if (old is None) == (to is None):
-        raise UserError("name an old audit (OLD.json), or the run of one audit to compare with (--to RUN): one of both")
+    if (old is None) == (baseline_run is None):
+        raise UserError(
+            "name an old audit (OLD.json), or the run of one audit to compare with (--baseline-run RUN): one of both"
+        )
     if correction not in CORRECTIONS:
         raise unknown("correction", correction, CORRECTIONS)
     check_resamples(resamples)
     if isinstance(new, PairwiseAudit) or isinstance(old, PairwiseAudit):
         return _compare_choices(new, old, resamples=resamples, seed=seed, correction=correction)
     old = new if old is None else old
-    found = match(new, old, to=to)
+    found = match(new, old, baseline_run=baseline_run)
     tilted = contrast_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed)
     meant = mean_changes(change_tasks(found, [(ALL, ALL)]), resamples=resamples, seed=seed)
     asked = contrast_changes(estimand_tasks(found), resamples=resamples, seed=seed)
@@ -172,14 +187,14 @@ def compare(
     tilts, means, estimates = rows[:one], rows[one:two], rows[two:]
     tests = sum(row.p == row.p for row in rows)
     spec = {
-        "by": new.spec.get("by"),
+        "by": new.spec["by"],
         "correction": correction,
         "resamples": resamples,
         "seed": seed,
         "tests": tests,
         "new": _origin(new),
         "old": _origin(old),
-        "to": to,
+        "baseline_run": baseline_run,
         "primary": _primary(new, found.measures),
     }
     notes = (*found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
@@ -195,13 +210,65 @@ def _compare_choices(
     tasks = match_choices(new, old)
     rows = corrected(choice_changes(tasks, resamples=resamples, seed=seed), correction)
     spec = {
-        **{name: new.spec[name] for name in ("path", "by", "count") if name in new.spec},
+        **{name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec},
         "protected": new.protected, "unprotected": new.unprotected, "correction": correction, "resamples": resamples,
         "seed": seed, "tests": sum(row.p == row.p for row in rows), "new": _origin(new), "old": _origin(old),
-        "to": None,
+        "baseline_run": None,
     }  # fmt: skip
     notes = (*choice_notes(new, old), *change_notes(rows, (), resamples))
     return Comparison(spec, (RunPair(new.model, old.model),), (), (), (), (), notes, rows)
+
+
+def match_choices(new: PairwiseAudit, old: PairwiseAudit) -> list[ChangeTask]:
+    """Put the choices of two models side by side, query by query, for each kind of pairs that both have.
+
+    `UserError` where groups, queries or the rule for counting differ, or a result holds nothing query by query.
+    """
+    sides = [f"{one.protected} and {one.unprotected} by {one.spec['by']}" for one in (new, old)]
+    if sides[0] != sides[1]:
+        raise UserError(f"the pairwise audits compare other groups: {sides[0]} (new), {sides[1]} (old)")
+    rules = [one.spec["count_rule"] for one in (new, old)]
+    if rules[0] != rules[1]:
+        rule = f"{rules[0]!r} (new), {rules[1]!r} (old)"
+        raise UserError(f"the pairwise audits count choices differently: {rule}; make both with the same --count-rule")
+    tasks = []
+    for kind in KINDS:
+        tables = [[row for row in one.by_query if row.kind == kind] for one in (new, old)]
+        queries = [[row.query for row in rows] for rows in tables]
+        at, before = same_queries(*queries, noun="pairwise audits", hint="ask both about the same (--queries)")
+        if not len(at):
+            continue
+        of = replace(Preference, pairs=kind)
+        one, two = (_sample(*each, of) for each in zip((new, old), tables, (at, before), strict=True))
+        tasks.append(contrast_task(one, two))
+    if not tasks:
+        raise UserError("the pairwise audits hold no choices query by query; make both again (ranktilt pairwise)")
+    return tasks
+
+
+def _sample(audit: PairwiseAudit, rows: Sequence[QueryChoices], at: Ints, of: PreferenceOfPairs) -> Sample:
+    """What one model chose of one kind of pairs, in this order of the queries."""
+    chosen, other = (np.array([getattr(row, side) for row in rows], dtype=np.float64)[at] for side in _SIDES)
+    return Sample(audit.model, of, audit.protected, audit.unprotected, (chosen - other) / 2, chosen + other)
+
+
+def choice_changes(tasks: list[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
+    """Compare the preferences, both models resampled together; beside each stand both models' own intervals."""
+    found = []
+    for task, change in zip(tasks, contrast_changes(tasks, resamples=resamples, seed=seed), strict=True):
+        (means,) = resampled([task.columns], resamples=resamples, seed=seed)
+        ends = [interval(values) for values in task.estimand.combine(means[:2], means[2:])]
+        names = ("new_low", "new_high", "old_low", "old_high")
+        own = dict(zip(names, (end for one in ends for end in one[:2]), strict=True))
+        found.append(replace(change, parts=own))
+    return found
+
+
+def choice_notes(new: PairwiseAudit, old: PairwiseAudit) -> list[str]:
+    """Say what else differs between two pairwise audits."""
+    if new.spec.get("asked") == old.spec.get("asked"):
+        return []
+    return ["the models chose between other pairs of the same queries; what the draw adds is part of the intervals"]
 
 
 def _primary(new: Audit, measures: Sequence[str]) -> str | None:
@@ -240,3 +307,77 @@ def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples
             f"{', '.join(uneven)} are not twins: a tilt is the distance from the median of each run's random labels, "
             "taken as known"
         )
+
+
+def contrast_sentence(change: Change) -> str:
+    """Say in words how a run's tilt, or its answer to another question about groups, moved, and whether it grew."""
+    of, old, front = change.estimand, _than(change), f"{change.run}: "
+    groups = f" for both {change.a} and {change.b}" if of.sided else ""
+    if change.queries == 0:
+        return f"{front}nothing to compare: no query has a value{groups}"
+    if change.value != change.value:
+        side = "the new run" if change.new != change.new else "the old run"
+        why = f"is 0 for {change.a} and {change.b}" if change.of_tilt else "is undefined"
+        return f"{front}no comparison with {old}: {change.measure} of {side} {why}"
+    name, where = ("Relative Δ", f" on {change.measure}") if change.of_tilt else (change.name, "")
+    numbers = f"{name} {of.answer(change.new)} against {of.answer(change.old)}{where}, {_difference(change)}"
+    if not change.shown:
+        what = "tilt" if change.of_tilt else name
+        return f"{front}no difference in {what} from {old} shown; {_could(change)}; {numbers}"
+    if not of.sided:
+        return f"{change.run} has a {'higher' if change.value > 0 else 'lower'} {name} than {old}: {numbers}"
+    side = change.a if change.value > 0 else change.b
+    front = f"{change.run} lies {_size(change, change.value)} further toward {side} than {old}"
+    return f"{front}: {numbers}; {growth_words(change)}"
+
+
+def growth_words(change: Change) -> str:
+    """Say whether the tilt itself grew or shrank, whichever way it points, or that this is open."""
+    low, high = (change.amount(end, sign=True) for end in (change.growth_low, change.growth_high))
+    if change.growth_low <= 0 <= change.growth_high:
+        growth = f"{change.amount(change.growth, sign=True)}{change.unit}"
+        return f"whether {_tilt_itself(change)} grew or shrank is open: {growth} [{low}, {high}]"
+    word = "grew" if change.growth_low > 0 else "shrank"
+    return f"{_tilt_itself(change)} {word} by {_size(change, change.growth)}, change [{low}, {high}]"
+
+
+def _tilt_itself(change: Change) -> str:
+    return "the tilt itself" if change.twins else "its distance from the median of random labels"
+
+
+def mean_sentence(change: Change) -> str:
+    """Say in words how a run's effectiveness moved."""
+    old = _than(change)
+    if change.queries == 0:
+        return f"{change.run}: nothing to compare: no query has a value of {change.measure} under both runs"
+    numbers = f"{change.measure} {change.new:.1f} % against {change.old:.1f} %, {_difference(change)}"
+    if change.shown:
+        word = "more" if change.value > 0 else "less"
+        return f"{change.run} is {word} effective than {old}: {numbers}"
+    return f"{change.run}: no difference in effectiveness from {old} shown; {_could(change)}; {numbers}"
+
+
+def _difference(change: Change) -> str:
+    difference = f"difference {change.amount(change.value, sign=True)}{change.unit}"
+    return f"{difference} [{', '.join(change.ends)}], corrected p {probability(change.p_corrected)}"
+
+
+def _size(change: Change, value: float) -> str:
+    return f"{change.amount(abs(value), sign=False)}{change.unit}"
+
+
+def _than(change: Change) -> str:
+    return "its old run" if change.run == change.old_run else change.old_run
+
+
+def _could(change: Change) -> str:
+    queries = counted(change.queries, "query", "queries")
+    if change.error == 0:
+        return f"every resample of {queries} says the same"
+    if change.p_corrected < ALPHA:
+        return across(change.p_corrected, "0")
+    low, high = change.estimand.bounds
+    if change.detectable > (high - low) * (100 if isinstance(change.estimand, Measure) else 1):
+        return f"{queries} could not detect any difference"
+    these = "this query" if change.queries == 1 else f"these {queries}"
+    return f"{these} could detect one of {_size(change, change.detectable)} or more"

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.inference import ChangeTask, Columns, Sample, contrast_task
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.significance import ChangeTask, Columns, Sample, contrast_task
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.statistics.bootstrap import in_all
@@ -86,23 +86,24 @@ class Match:
         return _answers(self.new), _answers(self.old)
 
 
-def match(new: Audit, old: Audit, *, alone: bool | None = None, to: str | None = None) -> Match:
+def match(new: Audit, old: Audit, *, alone: bool | None = None, baseline_run: str | None = None) -> Match:
     """Put two audits over the same queries side by side.
 
     Runs are partners whatever they are called where they are `alone`, by default one on each side; otherwise runs of
-    one name are, or the old audit's run `to` is the partner of all others. Only measures, pairs of groups (whichever
-    way round) and questions about groups that both hold are kept; `UserError` where queries, column, ties or the rule
-    for missing queries differ, or nothing is in common.
+    one name are, or the old audit's run `baseline_run` is the partner of all others. Only measures, pairs of groups
+    (whichever way round) and questions about groups that both hold are kept; `UserError` where queries, column, ties
+    or the rule for missing queries differ, or nothing is in common.
     """
-    named = {"the new audit": new, "the old audit": old} if to is None else {"the audit": new}
+    named = {"the new audit": new, "the old audit": old} if baseline_run is None else {"the audit": new}
     for name, audit in named.items():
         if not (audit.measures or audit.query_answers):
             raise UserError(f"{name} has no measure: without judgments there is no Relative Δ to compare")
     _refuse_other_settings(new, old)
     rows = same_queries(new.queries, old.queries)
     alone = len(new.runs) == len(old.runs) == 1 if alone is None else alone
-    runs = _against(new, old, to) if to is not None else _namesakes(new, old)
-    if alone and to is None:
+    namesakes = [RunPair(run, run) for run in new.runs if run in old.runs]
+    runs = namesakes if baseline_run is None else _against(new, old, baseline_run)
+    if alone and baseline_run is None:
         runs = [RunPair(*new.runs, *old.runs)]
     ours, theirs = ([repr(m) for m in audit.measures] for audit in (new, old))
     measures = [m for m in ours if m in theirs]
@@ -123,7 +124,9 @@ def match(new: Audit, old: Audit, *, alone: bool | None = None, to: str | None =
             "question", "questions", *(map(_said, _questions(one)) for one in (new, old)), kept=map(_said, answered)
         ),
     )
-    renamed = [f"{pair.new} is compared with {pair.old}" for pair in runs if pair.new != pair.old and to is None]
+    renamed = [
+        f"{pair.new} is compared with {pair.old}" for pair in runs if pair.new != pair.old and baseline_run is None
+    ]
     notes = (*renamed, *_other_inputs(new, old), *_rounded(new, old))
     return Match(new, old, tuple(runs), tuple(measures), tuple(pairs), rows, left_out, notes, tuple(questions))
 
@@ -135,16 +138,12 @@ def names(texts: Iterable[str]) -> str:
     return shown + (", …" if len(every) > _NAMED else "")
 
 
-def _namesakes(new: Audit, old: Audit) -> list[RunPair]:
-    return [RunPair(run, run) for run in new.runs if run in old.runs]
-
-
-def _against(new: Audit, old: Audit, to: str) -> list[RunPair]:
-    if to not in old.runs:
-        raise unknown("run", to, old.runs)
-    if new.runs == (to,):
-        raise UserError(f"nothing to compare: the audit has no other run than {to!r}")
-    return [RunPair(run, to) for run in new.runs if run != to]
+def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
+    if baseline_run not in old.runs:
+        raise unknown("run", baseline_run, old.runs)
+    if new.runs == (baseline_run,):
+        raise UserError(f"nothing to compare: the audit has no other run than {baseline_run!r}")
+    return [RunPair(run, baseline_run) for run in new.runs if run != baseline_run]
 
 
 def _questions(audit: Audit) -> list[Question]:
@@ -185,12 +184,12 @@ def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
 
 
 def _refuse_other_settings(new: Audit, old: Audit) -> None:
-    for name, usual, what in (
-        ("by", "none", "group by different columns"),
-        ("ties", "expected", "treat ties differently"),
-        ("missing", "zero", "treat missing queries differently"),
+    for name, what in (
+        ("by", "group by different columns"),
+        ("ties", "treat ties differently"),
+        ("missing", "treat missing queries differently"),
     ):
-        one, two = (usual if (value := audit.spec.get(name)) is None else value for audit in (new, old))
+        one, two = (audit.spec[name] or "none" for audit in (new, old))
         if one != two:
             raise UserError(f"the audits {what}: {one!r} (new) and {two!r} (old); make both with the same --{name}")
 
@@ -243,13 +242,13 @@ def _other_inputs(new: Audit, old: Audit) -> list[str]:
 
 def _inputs(audit: Audit) -> dict[str, str]:
     """Hashes of the collection's files, by name; files of runs are meant to differ."""
-    of_runs = set(files_of_runs(audit.spec.get("runs", ())))
-    found = [entry for entry in audit.spec.get("inputs", ()) if str(entry.get("path")) not in of_runs]
-    return {"/".join(PurePath(str(e.get("path"))).parts[-2:]): str(e.get("sha256")) for e in found}
+    of_runs = set(files_of_runs(audit.spec["runs"]))
+    found = [entry for entry in audit.spec["inputs"] if entry["path"] not in of_runs]
+    return {"/".join(PurePath(e["path"]).parts[-2:]): e["sha256"] for e in found}
 
 
 def _rounded(new: Audit, old: Audit) -> list[str]:
-    sides = [side for side, audit in (("new", new), ("old", old)) if audit.spec.get("rounding", "none") != "none"]
+    sides = [side for side, audit in (("new", new), ("old", old)) if audit.spec["rounding"] != "none"]
     if not sides:
         return []
     which = "both audits round" if len(sides) == 2 else f"the {sides[0]} audit rounds"

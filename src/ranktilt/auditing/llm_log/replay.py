@@ -10,15 +10,15 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.card import group_samples
 from ranktilt.auditing.comparison.match import change_tasks, match
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair, grouped_pairs
-from ranktilt.auditing.inference import ChangeTask, contrast_changes, contrast_task, corrected, mean_changes
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.question_card import group_samples
+from ranktilt.auditing.significance import ChangeTask, contrast_changes, contrast_task, corrected, mean_changes
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.files import sha256
@@ -202,10 +202,10 @@ def _changes(
     measures = [one for one in asked if isinstance(one, Measure)]
     if measures:
         result = audit(
-            collection, runs, measures, by=by, pairs=pairs, missing="exclude", confounds=False, heads=0,
+            collection, runs, measures, by=by, pairs=pairs, missing="exclude", confounds=False, keep_top=0,
             resamples=resamples, seed=seed,
         )  # fmt: skip
-        parts = replace(match(result, result, to=INPUT), runs=PARTS)
+        parts = replace(match(result, result, baseline_run=INPUT), runs=PARTS)
         means += change_tasks(parts, [(ALL, ALL)])
         tasks += change_tasks(parts, parts.pairs)
     if of_groups := [one for one in asked if isinstance(one, GroupEstimand)]:

@@ -60,7 +60,7 @@ def pairwise(
     pairs: int = 20,
     candidates: Run | None = None,
     queries: Iterable[str] | None = None,
-    count: str = "both-agree",
+    count_rule: str = "both-agree",
     audit: Audit | None = None,
     level: float = 5.0,
     correction: str = "holm",
@@ -84,7 +84,7 @@ def pairwise(
         Documents of which a query's pairs are drawn; all by default.
     queries : iterable of str, optional
         Ids of the queries that count, such as those that an adapter did not learn from; all by default.
-    count : {"both-agree", "each"}, optional
+    count_rule : {"both-agree", "each"}, optional
         Whether a pair counts where both orders agree, or each answer by itself.
     audit : Audit, optional
         Of rankings of the same groups, whose verdicts are set beside.
@@ -106,8 +106,8 @@ def pairwise(
     Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a query, are ours.
     """
     check_resamples(resamples)
-    if count not in COUNTS:
-        raise unknown("count", count, COUNTS)
+    if count_rule not in COUNTS:
+        raise unknown("rule for counting", count_rule, COUNTS)
     asked = None if queries is None else known_queries(collection, queries)
     if isinstance(choices, Decisions):
         decisions = choices
@@ -119,7 +119,7 @@ def pairwise(
         decisions = only_queries(decisions, asked)
     sides = decisions.sides
     rankings = () if audit is None else tuple(ranking_verdicts(audit, sides))
-    tables = {kind: count_choices(decisions, collection, kind, count) for kind in KINDS}
+    tables = {kind: count_choices(decisions, collection, kind, count_rule) for kind in KINDS}
     by_query = tuple(row for kind, table in tables.items() for row in query_choices(kind, table))
     found = [
         outcome(kind, *_arrays(table), resamples=resamples, seed=seed) for kind, table in tables.items() if len(table)
@@ -131,8 +131,8 @@ def pairwise(
     trained = len(every & decisions.training_queries)
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
-        "by": sides.by, "protected": sides.protected, "count": count, "level": level, "correction": correction,
-        "resamples": resamples, "seed": seed, **decisions.spec,
+        "by": sides.by, "protected": sides.protected, "count_rule": count_rule, "level": level,
+        "correction": correction, "resamples": resamples, "seed": seed, **decisions.spec,
         **({} if candidates is None else {"candidates": candidates.name}),
         **({} if asked is None else {"queries": len(asked)}),
         **({"trained_queries": f"{trained:,} of {len(every):,}"} if trained else {}),
@@ -156,7 +156,7 @@ def _digest(decisions: Decisions) -> str:
     return hashlib.blake2b(pairs.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
-def count_choices(decisions: Decisions, collection: Collection, kind: Kind, count: str) -> pl.DataFrame:
+def count_choices(decisions: Decisions, collection: Collection, kind: Kind, count_rule: str) -> pl.DataFrame:
     """Count what was chosen of each pair of one kind, beside the query, its text and both documents' origins."""
     code = pl.DataFrame({"first": collection.ids, "code": decisions.sides.code})
     origins = collection.docs.select("id", "origin")
@@ -181,7 +181,7 @@ def count_choices(decisions: Decisions, collection: Collection, kind: Kind, coun
         by_pair = by_pair.join(origins.rename({"origin": origin}), left_on=side, right_on="id", maintain_order="left")
     both, readable, protected = pl.col("answers") == 2, pl.col("readable"), pl.col("protected")
     whole = both & (readable == 2)
-    each = count == "each"
+    each = count_rule == "each"
     return by_pair.select(
         "query_text", "query", *_PAIR, "readable", "first",
         pairs=both,

@@ -34,38 +34,24 @@ _IMPORTED = "imported"
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What was chosen of each pair and order.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        ``query``, ``kind`` (``relevant``, ``irrelevant``), ``first`` and ``second`` (ids, as they were shown),
-        ``choice`` (one of both, or null where an answer could not be read) and ``reading`` (what kind of answer).
-    sides : TwoGroups
-        The protected group and the others.
-    model : str
-        Who chose: a language model, or the file that says so.
-    spec : mapping
-        How it was asked.
-    notes : tuple of str
-        What a reader should know.
-    training_queries : frozenset of str
-        Ids of queries that the model was trained on, as far as that is known.
-    """
+    """What was chosen of each pair and order."""
 
     frame: pl.DataFrame
+    """``query``, ``kind`` (``relevant``, ``irrelevant``), ``first`` and ``second`` (ids, as they were shown),
+    ``choice`` (one of both, or null where an answer could not be read) and ``reading`` (what kind of answer)."""
     sides: TwoGroups
     model: str
+    """Who chose: a language model, or the file that says so."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     training_queries: frozenset[str] = frozenset()
+    """Ids of queries that the model was trained on, as far as that is known."""
 
     def contents(self) -> bytes:
         """Return them as JSON lines, which `read_decisions` reads."""
         return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in self.frame.iter_rows(named=True))
 
     def save(self, path: str | Path) -> Path:
-        """Write them as JSON lines; see `contents`."""
         write_bytes(Path(path), self.contents())
         return Path(path)
 

@@ -35,7 +35,6 @@ class TwoGroups:
     notes: tuple[str, ...] = ()
 
     def name(self, protected: bool) -> str:
-        """Return the name of a side."""
         return self.protected if protected else self.unprotected
 
 
@@ -125,7 +124,8 @@ def draw_pairs(
     """
     if pairs < 1:
         raise UserError(f"expected at least 1 pair a query and kind, got {pairs}")
-    relevant = {str(query): rows.to_numpy() for (query,), rows in _rows_by_query(relevant_pairs(collection))}
+    by_query = relevant_pairs(collection).group_by("query", maintain_order=True)
+    relevant = {str(query): rows["row"].to_numpy() for (query,), rows in by_query}
     pools = None if candidates is None else _pools(candidates, collection)
     found, short, lacking = [], dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     judged = collection.judged.select("id", "text")
@@ -152,11 +152,6 @@ def draw_pairs(
     lost = f"{counted(left, 'query', 'queries')} without a text{'' if pools is None else ' or candidates'}, not asked"
     notes = _notes(short, lacking, pairs, len(queries), judged=bool(relevant))
     return DrawnPairs(sides, frame, pairs, (*sides.notes, *([lost] if left else []), *notes))
-
-
-def _rows_by_query(frame: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.Series]]:
-    for query, rows in frame.group_by("query", maintain_order=True):
-        yield query, rows["row"]
 
 
 def _pools(run: Run, collection: Collection) -> dict[str, Ints]:

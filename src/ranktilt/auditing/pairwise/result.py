@@ -90,7 +90,6 @@ class PairOutcome:
         return detectable_effect(self.error, self.tests, min(self.votes, self.documents))
 
     def derived(self) -> dict[str, Any]:
-        """What a file tells besides its fields."""
         return {"ratio": self.ratio}
 
 
@@ -164,8 +163,8 @@ class PairwiseAudit(
 
     def require_whole(self) -> None:
         """Refuse a file without what sentences are made of."""
-        if not 0 <= self.level <= 100 or self.spec["count"] not in COUNTS:
-            raise ValueError(f"spec: expected a level of 0 to 100 and count as one of {', '.join(COUNTS)}")
+        if not 0 <= self.level <= 100 or self.spec["count_rule"] not in COUNTS:
+            raise ValueError(f"spec: expected a level of 0 to 100 and count_rule as one of {', '.join(COUNTS)}")
         if type(self.spec["resamples"]) is not int or type(self.spec["correction"]) is not str:
             raise ValueError("spec: expected resamples as a whole number and correction as text")
 
@@ -208,7 +207,11 @@ class PairwiseAudit(
 
     def sentence(self, one: PairOutcome) -> str:
         """Say the verdict on a kind of pairs."""
-        of = "pairs on which both orders agree" if self.spec["count"] == "both-agree" else "answers that could be read"
+        of = (
+            "pairs on which both orders agree"
+            if self.spec["count_rule"] == "both-agree"
+            else "answers that could be read"
+        )
         share, ratio = one.preference, one.ratio
         low, value, high = (f"{100 * one:.1f} %" for one in (share.low, share.value, share.high))
         numbers = (
@@ -225,7 +228,7 @@ class PairwiseAudit(
                 f"{self.model} is level between {self.protected} and {self.unprotected} on {where}: {numbers}, {margin}"
             )
         if not one.decided:
-            none = "both orders agree on" if self.spec["count"] == "both-agree" else "a document is named for"
+            none = "both orders agree on" if self.spec["count_rule"] == "both-agree" else "a document is named for"
             return f"{self.model}: inconclusive on {where}: of {counted(one.pairs, 'pair', 'pairs')} {none} none"
         could = f"these pairs could only detect a share that is {100 * one.detectable:.0f} points or more from 50 %"
         if one.detectable > EVEN:

@@ -128,8 +128,8 @@ def pairwise(
             "--protected", metavar="GROUP", help="Protected group, A|B or non-A (default: the smaller of two)."
         ),
     ] = None,
-    count: Annotated[
-        Counting, typer.Option("--count", help="A pair counts where both orders agree, or each answer by itself.")
+    count_rule: Annotated[
+        Counting, typer.Option("--count-rule", help="A pair counts where both orders agree, or each answer by itself.")
     ] = Counting.both_agree,
     audit: Annotated[
         Path | None, typer.Option("--audit", metavar="AUDIT.json", help="Rankings of the same groups, set beside.")
@@ -173,8 +173,8 @@ def pairwise(
     if decided is None:
         return
     found = run_pairwise(
-        collection, decided, queries=asked, count=count, audit=rankings, level=level_margin, correction=correction,
-        resamples=resamples, seed=seed,
+        collection, decided, queries=asked, count_rule=count_rule, audit=rankings, level=level_margin,
+        correction=correction, resamples=resamples, seed=seed,
     )  # fmt: skip
     output.deliver(found, {questions.save_decisions: decided.contents})
 

@@ -59,9 +59,11 @@ class _Corrections(options.OptionGroup):
     force: Annotated[bool, typer.Option("--force", help="Go on with a weak instrument (first-stage F below 10).")] = (
         False
     )
-    work: Annotated[
+    work_dir: Annotated[
         Path | None,
-        typer.Option("--work", metavar="DIR", help="Keep what was fitted there, to rank with it (default: nowhere)."),
+        typer.Option(
+            "--work-dir", metavar="DIR", help="Keep what was fitted there, to rank with it (default: nowhere)."
+        ),
     ] = None
 
     def levelling(self, **more: Any) -> Levelling:
@@ -113,14 +115,14 @@ def level(
     pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs) if inputs.reference else None
     chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
     levelled: Ranker | Run = rankers[0] if rankers else runs[0]
-    with TemporaryDirectory() if corrections.work is None else nullcontext(corrections.work) as work:
+    with TemporaryDirectory() if corrections.work_dir is None else nullcontext(corrections.work_dir) as work:
         found = run_level(
             split, levelled, measure or None, folder=work, options=chosen, effectiveness=effectiveness,
             budget=budget, **{name: value for name, value in keywords.items() if name != "seed"},
         )  # fmt: skip
-        found = found if corrections.work else _without_folder(found, Path(work))
+        found = found if corrections.work_dir else _without_folder(found, Path(work))
     output.deliver(found)
-    _say_next(inputs, found, corrections.work)
+    _say_next(inputs, found, corrections.work_dir)
 
 
 def _without_folder(found: Bench, folder: Path) -> Bench:
@@ -173,6 +175,6 @@ def _say_next(inputs: AuditInputs, found: Bench, work: Path | None) -> None:
     chosen = found.choose().chosen
     if chosen is not None and chosen.method and inputs.folder is not None:
         ranker = chosen.ranker if work else re.sub(r"\b(fit|project)=", r"\1=DIR/", chosen.ranker)
-        first = "" if ranker == chosen.ranker else "the same with --work DIR, which keeps what was fitted; then "
+        first = "" if ranker == chosen.ranker else "the same with --work-dir DIR, which keeps what was fitted; then "
         command = ["ranktilt", "rank", str(inputs.folder), "-r", ranker, "-o", "levelled.trec"]
         note(f"Next: {first}{shlex.join(command)}")

@@ -21,8 +21,8 @@ class _Growing(options.OptionGroup):
 
     rounds: Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="How often rewrites enter.")] = 5
     ranks: Annotated[int, typer.Option("--page", min=1, metavar="K", help="Ranks of a page.")] = 10
-    enter: Annotated[
-        Entering, typer.Option("--enter", help="Rewrites of what the last pages showed enter, or any by --seed.")
+    entry_rule: Annotated[
+        Entering, typer.Option("--entry-rule", help="Rewrites of what the last pages showed enter, or any by --seed.")
     ] = Entering.retrieved
     share: Annotated[
         float | None,
@@ -43,7 +43,7 @@ class _Growing(options.OptionGroup):
     def keywords(self) -> dict[str, Any]:
         """As the function takes them."""
         return {
-            "rounds": self.rounds, "page": self.ranks, "enter": str(self.enter), "share": self.share,
+            "rounds": self.rounds, "page": self.ranks, "entry_rule": str(self.entry_rule), "share": self.share,
             "reference": self.reference, "source": self.source, "resamples": self.resamples, "seed": self.seed,
         }  # fmt: skip
 

@@ -58,31 +58,12 @@ def search(
     label: str,
     project: Callable[[Vectors], Vectors] | None = None,
 ) -> Iterator[Found]:
-    """Find each query's best documents.
+    """Find each query's best `k` documents and all tied with the last, in no order, with their scores.
 
-    Parameters
-    ----------
-    queries : ndarray of float32, shape (m, d)
-        Finite.
-    documents : Blocks
-        Finite; read once for all queries, or once for each group of them where what is kept of all would take more
-        than `ranktilt.executing.memory_limits.memory_limit` allows.
-    k : int
-        How many, at least 1.
-    cosine : bool
-        Whether vectors are brought to unit length first (those of length 0 stay), in float32.
-    label : str
-        Names the progress, which counts documents.
-    project : callable, optional
-        What is done to the queries, one by one, after they are brought to unit length.
-
-    Yields
-    ------
-    rows : ndarray of int64
-        The best `k` documents of one query and all tied with the last, in no order; all where there are no more.
-    scores : ndarray of float32
-        Their products: computed in float64 and rounded once, so that neither the memory nor the place of a query
-        or document changes a bit.
+    Documents are read once for all queries, or once for each group of them where what is kept of all would take more
+    than `memory_limit` allows. `cosine` brings vectors to unit length first (those of length 0 stay), and `project` is
+    then done to the queries one by one. Scores are computed in float64 and rounded once, so that neither the memory nor
+    the place of a query or document changes a bit.
     """
     n = documents.shape[0]
     k = min(k, n)

@@ -96,12 +96,8 @@ def read_choice(text: str, count: int) -> Reading:
 def read_yes_no(text: str, logprob: float) -> Reading:
     """Read whether a passage answers a query: the first word is yes or no, and `logprob` is ln P of that token.
 
-    The score is 1 + P(yes), or 1 − P(no), as in HELM: from 0 to 2, above 1 where the answer is yes. What is written
-    before the word would take its token's place, so it must come first.
-
-    References
-    ----------
-    Liang et al., Holistic Evaluation of Language Models, TMLR 2023.
+    The score is 1 + P(yes), or 1 − P(no), as in HELM (Liang et al., TMLR 2023): from 0 to 2, above 1 where the answer
+    is yes. What is written before the word would take its token's place, so it must come first.
     """
     found = _YES_NO.match(text[:_LONGEST])
     if found is None:
@@ -112,14 +108,10 @@ def read_yes_no(text: str, logprob: float) -> Reading:
 
 
 def published_ranking(text: str, count: int) -> tuple[int, ...]:
-    """Read an answer as RankGPT's and rank_llm's published code does: every number anywhere counts.
+    """Read an answer as the code of RankGPT (Sun et al., 2023) and rank_llm does: every number anywhere counts.
 
     Digits are taken in the order in which they come, the first of equal ones counts, and what is not named follows in
     the order in which it was shown; so any answer gives a ranking, and one without a number the input order.
-
-    References
-    ----------
-    Sun et al., EMNLP 2023 (RankGPT); Pradeep et al., 2023 (RankVicuna).
     """
     found = (number.lstrip("0") for number in re.findall(r"[0-9]+", text))
     named = dict.fromkeys(int(number) - 1 for number in found if 0 < len(number) <= len(str(count)))

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.collection import Collection
 from ranktilt.run import Run, codes, collection_rows
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.groups import Groups
+from ranktilt.auditing.judged_rankings import Judgments
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.reporting.explorer.lists import Entries, ShownLists
@@ -46,7 +46,6 @@ class Packed:
 
     @property
     def size(self) -> int:
-        """Characters."""
         return len(self.lists) + len(self.texts)
 
 
@@ -132,7 +131,8 @@ class Material:
         docs, needed = self.shelf
         docs = docs[needed < count]
         texts, cut = self._texts(docs)
-        content = {**self._queries(count), "docs": self._docs(docs), "lists": self._lists(docs, count)}
+        lists = [_run_lists(entries, self._number(docs), count) for entries in self.lists.entries]
+        content = {**self._queries(count), "docs": self._docs(docs), "lists": lists}
         return Packed(pack(content), pack(texts) if texts else "", count, cut)
 
     def _queries(self, count: int) -> dict[str, Any]:
@@ -198,10 +198,6 @@ class Material:
         number[docs] = np.arange(len(docs))
         return number
 
-    def _lists(self, docs: Ints, count: int) -> list[list[dict[str, Any]]]:
-        number = self._number(docs)
-        return [_run_lists(entries, number, count) for entries in self.lists.entries]
-
     def _texts(self, docs: Ints) -> tuple[list[Any], int]:
         """Texts of some documents, None of unknown ones, and how many of them are cut; nothing where there are none."""
         series = strings(self.collection.docs["text"], docs)
@@ -220,25 +216,18 @@ def _run_lists(entries: Entries, number: Ints, count: int) -> list[dict[str, Any
     ends = np.searchsorted(entries.query, np.arange(count + 1)).tolist()
     part = slice(0, ends[-1])
     ranks = ([rank or None for rank in side[part].tolist()] for side in (entries.first, entries.last))
+    grades = entries.grade[part]
+    whole = grades.astype(np.int64)
     columns = (
         number[entries.doc[part]].tolist(),
         *ranks,
-        _or_none(rounded(entries.score[part])),
-        _whole_or_not(entries.grade[part]).tolist(),
+        [None if score != score else score for score in rounded(entries.score[part]).tolist()],
+        (whole if (whole == grades).all() else grades).tolist(),
         entries.top[part].astype(np.int64).tolist(),
     )
     rows = list(zip(*columns, strict=True))
     found, more = entries.found.tolist(), entries.more.tolist()
     return [{"found": found[i], "more": more[i], "entries": rows[ends[i] : ends[i + 1]]} for i in range(count)]
-
-
-def _whole_or_not(grades: Floats) -> Ints | Floats:
-    whole = grades.astype(np.int64)
-    return whole if (whole == grades).all() else grades
-
-
-def _or_none(values: Floats) -> list[float | None]:
-    return [None if value != value else value for value in values.tolist()]
 
 
 def strings(series: pl.Series, rows: Ints) -> pl.Series:

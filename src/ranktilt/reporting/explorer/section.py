@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.groups import ALL, Pair, grouping
+from ranktilt.auditing.judged_rankings import Judgments
 from ranktilt.auditing.notes import only_labels
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
@@ -19,7 +19,7 @@ from ranktilt.reporting.explorer.lists import FURTHER, first_rows, lists
 from ranktilt.reporting.explorer.numbers import Numbers
 from ranktilt.reporting.explorer.pack import LONGEST, Material, Packed
 from ranktilt.reporting.numbers import percent
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import Tone
 from ranktilt.run import Run
 
@@ -36,7 +36,7 @@ _FEWEST = 0.15  # characters in the page for a byte of text, where it can hardly
 _ENTRY = 3
 
 
-def explorer(opened: Opened, *, budget: int = BUDGET, depth: int = DEPTH) -> Explorer | None:
+def explorer(opened: LoadedAudit, *, budget: int = BUDGET, depth: int = DEPTH) -> Explorer | None:
     """Collect the queries, ranked lists and texts of an audit for its page."""
     for name, number in (("budget", budget), ("depth", depth)):
         if number < 1:
@@ -129,7 +129,8 @@ def query_rows(material: Material, queries: int) -> Table:
     """Make a table of the queries that contribute most."""
     chosen, every = material.order[: min(queries, MOST)], len(material.audit.queries)
     pair = material.numbers.pairs[0] if material.numbers.pairs else None
-    names = _named(material, pair)
+    groups = material.groups.names
+    names = pair if pair is not None and len(groups) > MOST_GROUPS else groups
     sides = _value_groups(material, pair, names)
     per_run = _columns(material, pair, sides)
     columns = [Column("query", number=False, header=True, room=24)]
@@ -149,12 +150,6 @@ def query_rows(material: Material, queries: int) -> Table:
     )
 
 
-def _named(material: Material, pair: Pair | None) -> tuple[str, ...]:
-    """The groups that have columns."""
-    groups = material.groups.names
-    return pair if pair is not None and len(groups) > MOST_GROUPS else groups
-
-
 def _value_groups(material: Material, pair: Pair | None, names: tuple[str, ...]) -> tuple[str, ...]:
     """The groups whose values stand beside each ranker's part."""
     many = pair is not None and len(material.runs) * (1 + len(names)) > MOST_VALUES
@@ -162,7 +157,6 @@ def _value_groups(material: Material, pair: Pair | None, names: tuple[str, ...])
 
 
 def _columns(material: Material, pair: Pair | None, names: tuple[str, ...]) -> tuple[Column, ...]:
-    """The columns of each run."""
     if not material.audit.measures:
         a, b = pair if pair is not None else ("", "")
         sides = ((a, f"twins in which {a} stands higher"), (b, f"twins in which {b} stands higher"))
@@ -185,7 +179,8 @@ def _row(material: Material, query: int, pair: Pair | None, names: tuple[str, ..
         if material.audit.measures:
             cells += _measured(material, run, query, pair, _value_groups(material, pair, names))
         else:
-            cells += _heads(material.numbers.heads[run, 0, query])
+            met = material.numbers.heads[run, 0, query]
+            cells += [Cell(f"{n:,}", n) if met.any() else Cell("–", float("nan")) for n in met.tolist()]
     return Row(tuple(cells))
 
 
@@ -202,11 +197,6 @@ def _part(value: float) -> Cell:
     text = "–" if value != value else signed(value, 2)
     tone: Tone = "first" if value > 0 else "second" if value < 0 else ""
     return Cell(text, value, tone)
-
-
-def _heads(met: Ints) -> list[Cell]:
-    """Wins, losses and ties; dashes where no twins met."""
-    return [Cell(f"{n:,}", n) if met.any() else Cell("–", float("nan")) for n in met.tolist()]
 
 
 def _which(material: Material, pair: Pair | None) -> str:

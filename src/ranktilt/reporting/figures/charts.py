@@ -85,7 +85,7 @@ def histogram(shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: s
                     "line": {"color": colour, "width": 1},
                     "pattern": {"shape": shape, "fillmode": "replace", "size": 6, "solidity": 0.45},
                 },
-                "customdata": [[_short(a), _short(b)] for a, b in pairwise(borders)],
+                "customdata": [[f"{a:.4g}", f"{b:.4g}"] for a, b in pairwise(borders)],
                 "hovertemplate": "%{customdata[0]}–%{customdata[1]}: %{y:.1f} %<extra>%{fullData.name}</extra>",
             }
         )
@@ -293,7 +293,3 @@ def _named(label: str, place: float) -> Drawing:
 
 def _ends(row: ForestRow, unit: str) -> str:
     return f"{row.value:+.4g}{unit} [{row.low:+.4g}, {row.high:+.4g}]".replace("-", "−")
-
-
-def _short(value: float) -> str:
-    return f"{value:.4g}"

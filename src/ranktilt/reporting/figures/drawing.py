@@ -29,17 +29,14 @@ class Spread(Protocol):
 
     @property
     def value(self) -> float:
-        """The value."""
         raise NotImplementedError
 
     @property
     def low(self) -> float:
-        """Lower end."""
         raise NotImplementedError
 
     @property
     def high(self) -> float:
-        """Upper end."""
         raise NotImplementedError
 
 

@@ -78,7 +78,7 @@ def tilts(
     placed = list(_placed(groups))
     marks = [mark for mark, _ in placed]
     data = [*_spans(placed), *_kinds(placed, names)]
-    bottom = _depth(groups)
+    bottom = sum(_HEADING + len(some) + _GAP for some in groups.values()) - 1
     drawing = frame(round(_LINE_HEIGHT * (bottom + _GAP)) + 150, x=x, legend=True)
     drawing["shapes"] = strip(margin, "x", "y")[:1] if all(mark.band == (0, 0) for mark in marks) else []
     for band in drawing["shapes"]:
@@ -132,10 +132,6 @@ def _placed(groups: Mapping[str, Sequence[Mark]]) -> Iterator[tuple[Mark, float]
             yield mark, -at
             at += 1
         at += _GAP
-
-
-def _depth(groups: Mapping[str, Sequence[Mark]]) -> float:
-    return sum(_HEADING + len(some) + _GAP for some in groups.values()) - 1
 
 
 def _kinds(placed: Sequence[tuple[Mark, float]], names: Mapping[Tone, str]) -> Iterator[Drawing]:

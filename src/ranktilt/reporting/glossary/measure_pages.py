@@ -111,17 +111,13 @@ def _sections(tokens: Sequence[Token]) -> list[tuple[str, str, list[Token]]]:
     while at < len(tokens):
         if tokens[at].type == "heading_open" and tokens[at].tag in ("h1", "h2"):
             title = _plain(tokens[at + 1])
-            made.append((_slug(title), title, []))
+            slug = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")  # as links to a heading name it
+            made.append((slug, title, []))
             at += 3  # open, text, close
         else:
             made[-1][2].append(tokens[at])
             at += 1
     return made
-
-
-def _slug(title: str) -> str:
-    """Name a heading as links to it do."""
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def _plain(inline: Token) -> str:

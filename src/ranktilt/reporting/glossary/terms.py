@@ -38,7 +38,6 @@ class Term:
 
     @property
     def regex(self) -> str:
-        """Return its regular expression."""
         return self.pattern or re.escape(self.title)
 
 

@@ -57,7 +57,6 @@ class PaperCell:
         return (self.table, *self.at(KEYS))
 
     def at(self, keys: Sequence[str]) -> tuple[str, ...]:
-        """Return some of its keys."""
         return tuple(str(getattr(self, key)) for key in keys)
 
 

@@ -28,10 +28,10 @@ from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.results import Result as Bare
 from ranktilt.reporting.papers.results import tables_of
 from ranktilt.reporting.papers.style import COLOURS, COLUMN, DIM, INCH, PAGE, SMALL, PaperFigure
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.provenance import folder
 
-Result = Opened | Bare
+Result = LoadedAudit | Bare
 
 _DODGE = 0.014
 _ABREAST = 3
@@ -78,11 +78,11 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[PaperFigure]:
         return iter(())
     if isinstance(result, Study):
         return _study_figures(result)
-    return audit_figures(result if isinstance(result, Opened) else Opened(result))
+    return audit_figures(result if isinstance(result, LoadedAudit) else LoadedAudit(result))
 
 
 def _bare(result: Result) -> Bare:
-    return result.audit if isinstance(result, Opened) else result
+    return result.audit if isinstance(result, LoadedAudit) else result
 
 
 def _fronts(results: Sequence[Result]) -> list[str]:
@@ -98,7 +98,6 @@ def _fronts(results: Sequence[Result]) -> list[str]:
 
 
 def _free(name: str, format: str, taken: Mapping[str, bytes]) -> str:
-    """Return a file name that is not taken yet."""
     file, number = f"{name}.{format}", 2
     while file in taken:
         file, number = f"{name}-{number}.{format}", number + 1

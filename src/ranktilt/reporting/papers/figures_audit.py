@@ -16,7 +16,7 @@ from ranktilt.errors import counted
 from ranktilt.reporting.figures.audit import effectiveness
 from ranktilt.reporting.papers import style
 from ranktilt.reporting.papers.style import COLOURS, COLUMN, DARK, DIM, INCH, PAGE, PALE, SMALL, PaperFigure
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 
 _NAME, _GAP = 1.15, 0.35
 """Heights, in rows of a measure: of a ranker's name, and of the gap below its measures."""
@@ -47,7 +47,7 @@ _PANEL = 1.55
 _MOST_GROUPS = 8
 
 
-def audit_figures(opened: Opened) -> Iterator[PaperFigure]:
+def audit_figures(opened: LoadedAudit) -> Iterator[PaperFigure]:
     """Draw what an audit holds; call it within `paper_style`."""
     audit = opened.audit
     pairs = audit.tilted_pairs

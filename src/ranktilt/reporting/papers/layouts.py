@@ -177,11 +177,9 @@ class Layout:
         return f"{kind} {number.removeprefix('fig')} of {_PAPERS[paper]}"
 
     def title_of(self, key: str) -> str:
-        """Return the title of a key's column."""
         return self.titles.get(key, _TITLES[key])
 
     def label(self, key: str, value: str) -> str:
-        """Return a key's value as it is printed."""
         if value in self.labels:
             return self.labels[value]
         if key == "measure":

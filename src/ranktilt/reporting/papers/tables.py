@@ -26,10 +26,10 @@ from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
 from ranktilt.reporting.papers.results import Result, belongs, cells_of, left_out, made_by, tables_of
 from ranktilt.reporting.papers.texts import chosen_texts, has_pairs, of_collections
 from ranktilt.reporting.papers.training import BEST, MARKED
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import Tone
 
-Source = Opened | Result | CellFile
+Source = LoadedAudit | Result | CellFile
 FORMATS = ("latex", "markdown", "csv")
 PROSE = ("dai-10", "dai-11")
 """Tables of texts: of the first collection that came with its texts, and of the second."""
@@ -107,7 +107,6 @@ def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
 
 
 def _text_data(blocks: Sequence[Panels]) -> pl.DataFrame:
-    """A row a pair of texts."""
     rows = [
         (block.name, panel.caption, *(cell.text for cell in row))
         for block in blocks
@@ -137,8 +136,8 @@ def _tables(result: Source) -> list[str]:
     return tables_of(_bare(result))
 
 
-def _bare(result: Opened | Result) -> Result:
-    return result.audit if isinstance(result, Opened) else result
+def _bare(result: LoadedAudit | Result) -> Result:
+    return result.audit if isinstance(result, LoadedAudit) else result
 
 
 def _numbers(results: Sequence[Source], layout: Layout, rounding: str, *, own: bool) -> tuple[Panels, list[PaperCell]]:
@@ -332,7 +331,7 @@ def _lacking(results: Sequence[Source], layout: Layout) -> str:
     first = f"{layout.name} shows {layout.shows}"
     if layout.name == PROSE[1]:
         return f"{first}; the results given ({_kinds(results)}) hold fewer: {PROSE[0]} shows the first"
-    why = [note for result in results if isinstance(result, Opened) for note in result.notes]
+    why = [note for result in results if isinstance(result, LoadedAudit) for note in result.notes]
     if layout.name in PROSE and why:
         return f"{first}; {why[0]}"
     return f"{first}; the results given ({_kinds(results)}) hold none: {command}"

@@ -19,7 +19,7 @@ from ranktilt.reporting.document import Cell, Column, Panels, Row, Table
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.papers.layouts import LAYOUTS, dataset_name, generator
 from ranktilt.reporting.papers.results import made_by
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.provenance import folder
 from ranktilt.run import Run
 
@@ -69,7 +69,6 @@ class _Rewrites:
         return sum(abs(one.get(doc, 0.0) - one.get(self.twins.get(key, ""), 0.0)) for one in found)
 
     def text(self, doc: str) -> str:
-        """The text of a document."""
         return str(self.collection.docs.filter(pl.col("id") == doc)["text"][0])
 
 
@@ -80,7 +79,7 @@ class _AllRewrites:
     sides: tuple[_Rewrites, ...]
 
     @classmethod
-    def of(cls, opened: Sequence[Opened]) -> _AllRewrites:
+    def of(cls, opened: Sequence[LoadedAudit]) -> _AllRewrites:
         first = next((one.audit.tilted_pairs[0][0] for one in opened if has_texts(one)), "")
         found = (
             _Rewrites(one.audit, one.collection, one.runs, a, b)
@@ -124,29 +123,29 @@ class _AllRewrites:
             yield side.text(side.twins[key]) if key in side.twins else DASH
 
 
-def has_texts(opened: Opened) -> bool:
+def has_texts(opened: LoadedAudit) -> bool:
     """Whether texts can be chosen: the audit is by source, has measures, and came with its collection."""
     audit = opened.audit
     return opened.collection is not None and audit.spec.get("by") == "source" and bool(audit.tilts)
 
 
-def has_pairs(opened: Sequence[Opened]) -> bool:
+def has_pairs(opened: Sequence[LoadedAudit]) -> bool:
     """Whether there are texts to choose where no query is named: some that are all relevant to a query."""
     return bool(_AllRewrites.of(opened).strongest)
 
 
-def of_collections(results: Sequence[object]) -> list[list[Opened]]:
+def of_collections(results: Sequence[object]) -> list[list[LoadedAudit]]:
     """Put the audits of one collection together that texts can be chosen from: several models have an audit each."""
-    found = defaultdict[str, list[Opened]](list)
+    found = defaultdict[str, list[LoadedAudit]](list)
     for number, one in enumerate(results):
-        if isinstance(one, Opened) and has_texts(one):
+        if isinstance(one, LoadedAudit) and has_texts(one):
             spec = one.audit.spec.get("collection", {})
             place = spec.get("path") if spec.get("without_sources") else None
             found[str(number) if place is None else f"at {place}"].append(one)
     return list(found.values())
 
 
-def chosen_texts(opened: Sequence[Opened], name: str, *, queries: Sequence[str] = ()) -> Panels:
+def chosen_texts(opened: Sequence[LoadedAudit], name: str, *, queries: Sequence[str] = ()) -> Panels:
     """Choose a document and its versions in every source, and lay them out side by side, a panel a query."""
     sides = _AllRewrites.of(opened)
     if not sides.sides:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ranktilt.auditing.groups import ALL
-from ranktilt.experiments.training_result import BASELINE, Evaluation, Kind, TrainingStudy
+from ranktilt.experiments.training_result import BASELINE, Kind, TrainingStudy
 from ranktilt.reporting.papers.cells import PaperCell
 
 _KINDS: dict[str, tuple[Kind, ...]] = {
@@ -51,10 +51,6 @@ def _query_counts(study: TrainingStudy) -> Iterator[PaperCell]:
     """Queries with an answer of the reference, by split and domain."""
     for one in (found for found in study.of_kind("first stage") if found.side == study.reference):
         for group in one.groups:
-            value = float(_queries(one, group))
+            value = float(one.mean(one.rankers[0], one.measures[0], group).queries)
             measure = f"queries {_SPLITS.get(one.split, one.split)}"
             yield PaperCell(table="askari-1", dataset=group, system="-", measure=measure, value=value)
-
-
-def _queries(one: Evaluation, group: str) -> int:
-    return one.mean(one.rankers[0], one.measures[0], group).queries

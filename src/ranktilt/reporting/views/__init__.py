@@ -19,7 +19,7 @@ _VIEWS = {
     "Explanation": "explain",
     "Gate": "gate",
     "ModelList": "models",
-    "Opened": "audit",
+    "LoadedAudit": "audit",
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
     "SequentialAudit": "sequential",

@@ -16,7 +16,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import PAGE, SIDES, TERMINAL, TEXT, Document, Lines, Section, Sentence
 from ranktilt.reporting.numbers import percent
-from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.verdicts import VERDICT_WORDS
 from ranktilt.reporting.views.audit_legend import (
@@ -36,9 +36,9 @@ _MOST_AT_ONCE = 6
 _COUNTS = ("pairs", "wins", "losses", "ties", "whole", "whole_wins", "whole_losses", "absent", "raw")
 
 
-def view(result: Audit | Opened, *, texts: bool = True) -> Document:
+def view(result: Audit | LoadedAudit, *, texts: bool = True) -> Document:
     """Return what is said of an audit, with as much of its collection and runs as could be opened again."""
-    opened = result if isinstance(result, Opened) else Opened(result)
+    opened = result if isinstance(result, LoadedAudit) else LoadedAudit(result)
     audit = opened.audit
     name = folder(audit.spec)
     sections = audit_sections(opened, texts=texts)

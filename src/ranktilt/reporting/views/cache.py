@@ -27,7 +27,6 @@ class CacheInventory:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """Every entry."""
         return [
             {
                 "what": one.what,
@@ -43,7 +42,6 @@ class CacheInventory:
         ]
 
     def to_json(self) -> bytes:
-        """Return the list as JSON."""
         left = [{"path": str(one.path), "why": one.why, "bytes": one.size} for one in self.leftovers]
         content = {"folder": str(self.folder), "entries": self.records, "leftovers": left}
         return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()

@@ -49,9 +49,11 @@ def view(comparison: Comparison) -> Document:
 
 
 def _kind(comparison: Comparison) -> str:
-    if "count" in comparison.spec:
+    if "count_rule" in comparison.spec:
         return "Comparison of two pairwise audits"
-    return "Comparison of two audits" if comparison.spec.get("to") is None else "Comparison of one audit's runs"
+    return (
+        "Comparison of two audits" if comparison.spec.get("baseline_run") is None else "Comparison of one audit's runs"
+    )
 
 
 def _table(comparison: Comparison) -> Table:
@@ -66,11 +68,11 @@ def _table(comparison: Comparison) -> Table:
 
 def _names(comparison: Comparison) -> tuple[str, str]:
     """What stands beside the numbers of both runs."""
-    return ("new", "old") if comparison.spec.get("to") is None else ("run", "reference")
+    return ("new", "old") if comparison.spec.get("baseline_run") is None else ("run", "reference")
 
 
 def _title(comparison: Comparison, runs: RunPair) -> str:
-    if comparison.spec.get("to") is not None:
+    if comparison.spec.get("baseline_run") is not None:
         return runs.new
     return f"{runs.new} against {'its old run' if runs.new == runs.old else runs.old}"
 
@@ -86,7 +88,7 @@ def _estimands(comparison: Comparison) -> Table:
         for runs in comparison.runs
         for change in comparison.of_estimands(runs)
     )
-    title = "Choices between two documents" if "count" in comparison.spec else "Other estimands of groups"
+    title = "Choices between two documents" if "count_rule" in comparison.spec else "Other estimands of groups"
     return Table(title, columns, rows, groups=("runs",))
 
 
@@ -154,9 +156,9 @@ def legend(comparison: Comparison) -> list[str]:
     """Say what the numbers are, in a few lines."""
     spec = comparison.spec
     tests = counted(int(spec["tests"]), "test", "tests")
-    if "count" in spec:
+    if "count_rule" in spec:
         return _choice_legend(spec, tests)
-    reference, others = spec.get("to"), bool(comparison.estimates)
+    reference, others = spec.get("baseline_run"), bool(comparison.estimates)
     exchanged = ["Relative Δ"] * bool(comparison.pairs) + ["other estimands"] * others
     kinds = [f"systems exchanged query by query for {' and '.join(exchanged)}"] if exchanged else []
     new, old = _names(comparison)
@@ -180,7 +182,11 @@ def legend(comparison: Comparison) -> list[str]:
 
 
 def _choice_legend(spec: Mapping[str, Any], tests: str) -> list[str]:
-    of = "the pairs on which both orders agree" if spec["count"] == "both-agree" else "the answers that could be read"
+    of = (
+        "the pairs on which both orders agree"
+        if spec["count_rule"] == "both-agree"
+        else "the answers that could be read"
+    )
     return [
         f"Preference: {spec['protected']} chosen among {of}, less 50 %; 0 is level. Differences are new − old, in "
         "points, over the queries in which both models decided anything.",

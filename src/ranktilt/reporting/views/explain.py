@@ -45,7 +45,8 @@ def view(found: Explanation) -> Document:
     headline = _headline(found, effects)
     more = _others(effects) if effects else []
     plain = [one for one in found.results if one.tables or not effects]
-    more += [text for one in plain for text in _summaries(one) if text not in headline]
+    said = (text for one in plain for text in ([table.says for table in one.tables] or [one.summary]))
+    more += [text for text in said if text not in headline]
     opening = Lines((Sentence(headline, emphasis="strong"), *map(Sentence, more)))
     return Document(
         title="Explanation",
@@ -111,11 +112,6 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
         blocks.append(Figure("How far texts differ from their twins", says, forest(drawn, x="g", margin=0.0)))
     question = "How far do texts differ from their twins, in standard deviations?"
     return Section("differences", "What differs", (question,), tuple(blocks), titled=True)
-
-
-def _summaries(one: ProbeResult) -> list[str]:
-    """What a probe says: a sentence a table where it has some."""
-    return [table.says for table in one.tables] or [one.summary]
 
 
 def _section(one: ProbeResult) -> Section:

@@ -36,11 +36,9 @@ class ModelList:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """Every field of every model."""
         return [{"spec": one.spec, **asdict(one), "here": self.here.get(one.spec)} for one in self.models]
 
     def to_json(self) -> bytes:
-        """Return the list as JSON."""
         rankers = [{"name": name, "package": package} for name, package in self.others]
         content = {"models": self.records, "rankers": rankers}
         return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
@@ -84,7 +82,6 @@ def _table(listed: ModelList) -> Table:
 
 
 def _cards(listed: ModelList) -> list[Block]:
-    """Each model in full."""
     blocks: list[Block] = []
     for number, one in enumerate(listed.models):
         blocks.append(Points((*([""] if number else []), one.spec), only=()))

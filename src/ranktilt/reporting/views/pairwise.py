@@ -117,7 +117,7 @@ def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
 def legend(found: PairwiseAudit) -> Iterator[str]:
     """Say what the numbers are, in a few lines."""
     spec = found.spec
-    each = spec["count"] == "each"
+    each = spec["count_rule"] == "each"
     yield (
         "Each pair is asked about in both orders. "
         + (

@@ -35,11 +35,12 @@ def view(replayed: ReplayedLog) -> Document:
     """Return what is said of a replayed log."""
     said = list(sentences(replayed))
     gate = _gate(replayed)
+    parts: tuple[Block, ...] = (_split(replayed), _figure(replayed)) if replayed.changes else ()
     return Document(
         title="Replayed log",
         kind="Stored answers of an LLM ranker, read again",
         headline=said[0] if gate is None else gate.text,
-        sections=printed([_answers(replayed), *(_parts(replayed) if replayed.changes else [])]),
+        sections=printed([_answers(replayed), *parts]),
         sentences=tuple(Sentence(one, emphasis="" if n else "strong") for n, one in enumerate(said)),
         legend=tuple(_legend(replayed)),
         notes=replayed.notes,
@@ -131,11 +132,6 @@ def _example(one: object) -> Cell:
 def _questions(replayed: ReplayedLog) -> list[tuple[str, Pair]]:
     """What was split, the primary measure over all documents first."""
     return list(dict.fromkeys((c.measure, (c.a, c.b)) for c in replayed.changes))
-
-
-def _parts(replayed: ReplayedLog) -> Iterator[Block]:
-    yield _split(replayed)
-    yield _figure(replayed)
 
 
 def _split(replayed: ReplayedLog) -> Table:

@@ -22,7 +22,7 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count
-from ranktilt.reporting.tones import VERDICT_TONES, Tone
+from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _SHOWN = 8
@@ -32,8 +32,10 @@ def view(found: SequentialAudit) -> Document:
     """Return what is said of a sequential audit."""
     name = folder(found.spec)
     title = f"Sequential audit of {found.run}" + (f" on {name}" if name else "")
-    lead = (f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.until:g}?",)
+    lead = (f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.stop_at_tilt:g}?",)
     some = _some(found.looks)
+    side = "a" if found.looks[-1].value > 0 else "b"
+    tone = VERDICT_TONES[side if found.decision == "tilted" else found.decision]
     blocks: tuple[Block, ...] = (_figure(found), *_tables(found, some))
     return Document(
         title=title,
@@ -41,18 +43,12 @@ def view(found: SequentialAudit) -> Document:
         headline=f"{found.headline}.",
         sections=(Section("looks", "Look by look", lead, blocks), provenance(found.spec)),
         sentences=(
-            Sentence(found.headline, _tone(found), "strong"), *map(Sentence, found.sentences),
+            Sentence(found.headline, tone, "strong"), *map(Sentence, found.sentences),
         ),
         legend=tuple(_legend(found)),
         sides=(found.a, found.b),
         data=pl.DataFrame([look._asdict() for look in found.looks]),
     )  # fmt: skip
-
-
-def _tone(found: SequentialAudit) -> Tone:
-    """Return that of the favoured side, as the headline names it, or of the decision."""
-    side = "a" if found.looks[-1].value > 0 else "b"
-    return VERDICT_TONES[side if found.decision == "tilted" else found.decision]
 
 
 def _some(looks: tuple[Look, ...]) -> list[Look]:
@@ -90,15 +86,15 @@ def _figure(found: SequentialAudit) -> Figure:
     return Figure(
         "How the interval closed in",
         f"After {last.queries:,} queries {found.words(last)}. Bars: the 95 % confidence sequences. Shaded: "
-        f"±{found.until:g}, the tilt to be decided.",
-        lines({found.run: points}, x="queries", y=f"{found.measure},{of.suffix or ' value'}", band=found.until),
+        f"±{found.stop_at_tilt:g}, the tilt to be decided.",
+        lines({found.run: points}, x="queries", y=f"{found.measure},{of.suffix or ' value'}", band=found.stop_at_tilt),
     )
 
 
 def _legend(found: SequentialAudit) -> Iterator[str]:
     yield (
         f"{found.measure}: + favours {found.a}. The audit ends where the interval excludes 0 (tilted), or lies within "
-        f"±{found.until:g} (level)."
+        f"±{found.stop_at_tilt:g} (level)."
     )
     yield (
         "Interval: from the lower to the higher end of two 95 % confidence sequences, which hold at all looks "

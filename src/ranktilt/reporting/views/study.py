@@ -8,9 +8,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.effects import ALPHA, Effect
-from ranktilt.auditing.study import Study
+from ranktilt.auditing.study import Study, Trend
 from ranktilt.auditing.study_sources import StudySource
-from ranktilt.auditing.temperature_trends import Trend
 from ranktilt.errors import join_words
 from ranktilt.reporting.document import (
     PAGE,

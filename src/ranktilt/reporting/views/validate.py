@@ -10,9 +10,9 @@ import polars as pl
 
 from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.errors import counted, join_words
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.distribution import ABOVE, Distribution
 from ranktilt.probes.overlap import terms_sentence
-from ranktilt.probes.similarity import ABOVE, Similarity, vectors_sentence
+from ranktilt.probes.similarity import Similarity, vectors_sentence
 from ranktilt.probes.validation import Validation, effectiveness_sentences
 from ranktilt.reporting.document import PAGE, TEXT, Document, Sentence
 from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of
@@ -174,7 +174,6 @@ def _tests(rows: Sequence[Equivalence], validation: Validation) -> list[str]:
 
 
 def _data(validation: Validation) -> pl.DataFrame:
-    """Every number, a row each."""
     rows = [
         (part, source, name, quantity, _exact(value))
         for part, source, name, numbers in _numbers(validation)

@@ -11,8 +11,8 @@ import numpy as np
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.datasets.check_result import CheckResult, percent
 from ranktilt.errors import counted
-from ranktilt.probes.distribution import Distribution
-from ranktilt.probes.similarity import ABOVE, Similarity
+from ranktilt.probes.distribution import ABOVE, Distribution
+from ranktilt.probes.similarity import Similarity
 from ranktilt.probes.statistics import CollectionStatistics, QueryStatistics
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import (

@@ -154,7 +154,7 @@ def _dotted(name: str, of: Sequence[SpiralRound], shares: Sequence[float], colou
 def legend(found: Spiral) -> Iterator[str]:
     """Say what the numbers are, in a few lines."""
     spec = found.spec
-    how = "of documents that the last pages showed" if spec["enter"] == "retrieved" else "drawn at random"
+    how = "of documents that the last pages showed" if spec["entry_rule"] == "retrieved" else "drawn at random"
     yield (
         f"Each round rewrites {how} enter, of at most {100 * spec['share']:.3g} % of the documents. Page: "
         f"{found.reference} documents among the first {found.page}; collection: among all. Rewrites first: their "

@@ -59,17 +59,14 @@ class Columns:
 
     @cached_property
     def mask(self) -> npt.NDArray[np.bool_]:
-        """Queries that count."""
         return np.asarray(~np.isnan(self.values).any(axis=0))
 
     @property
     def queries(self) -> int:
-        """How many count."""
         return int(self.mask.sum())
 
     @property
     def means(self) -> Floats:
-        """Mean of each column over the queries that count; NaN where none does."""
         known = np.ascontiguousarray(self.values[:, self.mask])
         return np.array([np.mean(column) if len(column) else np.nan for column in known])
 
@@ -93,7 +90,6 @@ class Columns:
 
     @property
     def family(self) -> bytes:
-        """Equal for columns over the same queries."""
         return family_of(self.mask, self.distinct)
 
 
@@ -151,7 +147,6 @@ class Sample:
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
-        """Queries that say something."""
         return self.estimand.counts(self.one, self.two)
 
     @property
@@ -173,7 +168,6 @@ class Sample:
 
     @property
     def family(self) -> bytes:
-        """Equal for samples over the same queries, which share their resamples."""
         return family_of(self.mask, self.distinct)
 
 
@@ -312,7 +306,6 @@ class ChangeTask(NamedTuple):
 
     @property
     def family(self) -> bytes:
-        """Equal for comparisons over the same queries."""
         return self.columns.family
 
     def change(self, new: float, old: float, spread: Spread, p: float, **more: float) -> Change:
@@ -352,11 +345,9 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
 
 
 def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int, test: bool = True) -> list[Change]:
-    """Compare what two columns make, such as Relative Δ or a ratio of means.
+    """Compare what two columns make, such as Relative Δ or a ratio of means; exchanging audits negates it exactly.
 
     The test exchanges the two runs query by query, and p is NaN without `test`.
-
-    Exchanging the audits negates every difference exactly.
     """
 
     def compared(members: list[ChangeTask]) -> Iterator[Change]:

@@ -1,4 +1,4 @@
-"""How specific and how varied the words of texts are, and how many of a query's words stand in them."""
+"""Probes of a number a text: how varied and specific its words are, how hard it is to read, what a model cuts off."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.errors import UserError
 from ranktilt.probes.base import Floats, Rows, TextProbe
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import codes
-from ranktilt.text.quality import share, term_counts
+from ranktilt.text.quality import share, term_counts, words
 
 _TEXTS_AT_ONCE = 50_000
+_SENTENCE_END = r"\p{Sentence_Terminal}+[\p{Pe}\p{Pf}\"']*(?:\s|\z)"
 
 
 class SpecificityProbe(TextProbe):
@@ -28,7 +30,6 @@ class SpecificityProbe(TextProbe):
     what = "median idf"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
-        """Take the median idf of every document."""
         docs = collection.docs
         known = docs.filter(pl.col("source") == reference)["text"]
         counts = pl.concat([_terms(part).group_by("term").len("df") for part in _parts(known)])
@@ -42,7 +43,6 @@ def _parts(texts: pl.Series) -> list[pl.Series]:
 
 
 def _words(texts: pl.Series) -> pl.Series:
-    """Return the terms of each text, in its order."""
     return texts.str.to_lowercase().str.extract_all(r"\w+")
 
 
@@ -69,7 +69,6 @@ class TypeTokenProbe(TextProbe):
     label = "type/token ratio"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
-        """Compute the ratio of every document."""
         terms = _words(collection.docs["text"])
         distinct, every = (found.to_numpy() for found in (terms.list.n_unique(), terms.list.len()))
         return share(distinct, every)
@@ -89,7 +88,6 @@ class QueryWordsProbe(TextProbe):
     label = "query words"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
-        """Compare the terms of every relevant document with those of its queries."""
         queries = collection.queries.select(query_id="id", query="text")
         docs = collection.docs.select("text", doc_id="id")
         judged = collection.qrels.filter(pl.col("grade") > 0).join(queries, on="query_id").join(docs, on="doc_id")
@@ -112,3 +110,64 @@ class QueryWordsProbe(TextProbe):
         found = wanted.join(held, on=["document", "term"], how="semi")
         counts = [np.bincount(one["pair"].to_numpy(), minlength=len(queries)) for one in (found, wanted)]
         return share(counts[0], counts[1])
+
+
+def sentences(texts: pl.Series) -> pl.Series:
+    """Count sentences: runs of closing punctuation before white space or the end, at least one a text."""
+    return texts.str.count_matches(_SENTENCE_END).cast(pl.Int64).clip(1)
+
+
+def _counts(collection: Collection) -> tuple[Floats, Floats]:
+    """Count the words of every document, NaN for none, and its sentences."""
+    texts = collection.docs["text"]
+    count = words(texts).to_numpy().astype(np.float64)
+    return np.where(count > 0, count, np.nan), sentences(texts).to_numpy().astype(np.float64)
+
+
+class SentenceLengthProbe(TextProbe):
+    """How many words a sentence has; NaN for a text without words."""
+
+    name = "sentences"
+    question = "Are the sentences of one source longer than those of the other?"
+    what = "words per sentence"
+    label = "sentence length"
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        count, ends = _counts(collection)
+        return np.asarray(count / ends)
+
+
+class ReadabilityProbe(TextProbe):
+    """The school grade that a text asks for: 5.88 · letters a word − 29.6 · sentences a word − 15.8.
+
+    Letters and digits are counted, and no syllables, so that it can be computed without a dictionary. It was fitted on
+    English; in other languages differences mean something and grades do not. NaN for a text without words.
+    """
+
+    name = "readability"
+    question = "Are the texts of one source harder to read than those of the other?"
+    citation = "Coleman & Liau, Journal of Applied Psychology 60, 1975"
+    what = "Coleman-Liau grade"
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        count, ends = _counts(collection)
+        letters = collection.docs["text"].str.count_matches(r"[\p{L}\p{N}]").to_numpy()
+        return np.asarray(5.88 * letters / count - 29.6 * ends / count - 15.8)
+
+
+class TruncationProbe(TextProbe):
+    """The share of a document's tokens, special ones included, beyond what an encoder reads, in %."""
+
+    name = "truncation"
+    question = "Does the model cut off more of one source than of the other?"
+    what = "% of tokens unread"
+    needs_encoder = True
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        tokens = getattr(getattr(ranker, "encoder", None), "tokens", None)
+        if tokens is None or not tokens.readable:
+            raise UserError("truncation needs an encoder on this machine, such as -r dense:minilm (ranker=)")
+        texts = collection.texts(getattr(ranker, "text", "text")).to_list()
+        counts = tokens.counts(texts, f"{ranker!r}: counting tokens").astype(np.float64)
+        limit = np.inf if tokens.limit is None else float(tokens.limit)
+        return np.asarray(100 * np.maximum(1 - limit / counts, 0.0), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The heads of runs: compact, bounded, exact, and refused where a file is damaged."""
+"""The top results of runs: compact, bounded, exact, and refused where a file is damaged."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,8 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, DataError, Run
-from ranktilt.auditing import heads
-from ranktilt.auditing.heads import Heads
+from ranktilt.auditing import top_results
+from ranktilt.auditing.top_results import TopResults
 from tests.toy import run_of, toy
 
 FOUND = {"q1": {"d1-human": 3.0, "d1-llm": 2.0, "d2-llm": 2.0, "d3-llm": 1.0}, "q2": {"d2-llm": 2.0}, "q3": {}}
@@ -24,15 +24,17 @@ def audited(**options: Any) -> Audit:
 
 def test_they_come_back_from_a_file_to_the_last_bit(tmp_path: Path) -> None:
     audit = audited()
-    assert audit.heads is not None
-    (run,), (back,) = audit.heads.runs, (Audit.load(audit.save(tmp_path / "audit.json")).heads or audit.heads).runs
+    assert audit.top_results is not None
+    loaded = Audit.load(audit.save(tmp_path / "audit.json")).top_results
+    assert loaded is not None
+    (run,), (back,) = audit.top_results.runs, loaded.runs
     assert run.frame().equals(back.frame())
     assert back.queries == run.queries
     assert back.name == "mine"
 
 
 def test_a_block_of_ties_is_kept_whole_and_empty_lists_stay() -> None:
-    found = audited(heads=2).heads
+    found = audited(keep_top=2).top_results
     assert found is not None
     assert (found.depth, found.whole) == (2, False)
     (run,) = found.runs
@@ -40,10 +42,10 @@ def test_a_block_of_ties_is_kept_whole_and_empty_lists_stay() -> None:
 
 
 def test_none_are_kept_where_none_are_asked_for(tmp_path: Path) -> None:
-    audit = audited(heads=0)
-    assert audit.heads is None
-    assert json.loads(audit.to_json()).get("heads") is None
-    assert Audit.load(audit.save(tmp_path / "audit.json")).heads is None
+    audit = audited(keep_top=0)
+    assert audit.top_results is None
+    assert json.loads(audit.to_json()).get("top_results") is None
+    assert Audit.load(audit.save(tmp_path / "audit.json")).top_results is None
 
 
 def long_run(queries: int, depth: int) -> Run:
@@ -55,18 +57,18 @@ def long_run(queries: int, depth: int) -> Run:
 
 def test_their_size_is_bounded_over_all_runs() -> None:
     runs = [long_run(300, 1000), long_run(300, 1000)]
-    found = Heads.of(runs)
+    found = TopResults.of(runs)
     assert not found.whole
-    assert heads.MOST / 2 < found.results <= heads.MOST
+    assert top_results.MOST / 2 < found.results <= top_results.MOST
     assert found.results == 2 * 300 * found.depth
-    assert Heads.of(runs[:1]).whole
+    assert TopResults.of(runs[:1]).whole
 
 
 def test_a_file_grows_by_a_few_bytes_a_result() -> None:
     run = long_run(300, 1000)
     rng = np.random.default_rng(0)
     scores = -np.sort(-rng.random((300, 1000)), axis=1).ravel()
-    found = Heads.of([Run(run.queries, run.offsets, run.docs, scores, run.ids, {})])
+    found = TopResults.of([Run(run.queries, run.offsets, run.docs, scores, run.ids, {})])
     assert len(json.dumps(found.row(), default=lambda array: array.tolist())) < 14 * found.results
 
 
@@ -77,7 +79,7 @@ def test_a_file_grows_by_a_few_bytes_a_result() -> None:
 )  # fmt: skip
 def test_damage_is_refused(tmp_path: Path, part: str, value: Any) -> None:
     content = json.loads(audited().to_json())
-    content["heads"]["runs"][0][part] = value
+    content["top_results"]["runs"][0][part] = value
     (tmp_path / "audit.json").write_text(json.dumps(content))
     with pytest.raises(DataError, match="is not a whole audit"):
         Audit.load(tmp_path / "audit.json")
@@ -85,7 +87,7 @@ def test_damage_is_refused(tmp_path: Path, part: str, value: Any) -> None:
 
 def test_documents_beyond_the_ids_are_refused(tmp_path: Path) -> None:
     content = json.loads(audited().to_json())
-    content["heads"]["ids"] = content["heads"]["ids"][:1]
+    content["top_results"]["ids"] = content["top_results"]["ids"][:1]
     (tmp_path / "audit.json").write_text(json.dumps(content))
     with pytest.raises(DataError, match="rows of its id table"):
         Audit.load(tmp_path / "audit.json")

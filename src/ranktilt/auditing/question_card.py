@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import ALL, Groups, Pair
-from ranktilt.auditing.inference import Chance, InferenceOptions, Sample
+from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.auditing.label_clusters import listed_labels, page_labels
 from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
+from ranktilt.auditing.significance import Chance, InferenceOptions, Sample
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
 from ranktilt.measures.ndsr import NDSR
@@ -111,7 +111,6 @@ class Card:
     """Number of each document's origin."""
 
     def of_twins(self, run: int, aligned: Aligned, lists: Mapping[Pair, TwinLists]) -> Iterator[tuple[Place, Sample]]:
-        """Ask one run the questions about twins."""
         for number, (pair, twins) in enumerate(self.twins.items()):
             for place, one in enumerate(self.asked):
                 if isinstance(one, TwinEstimand) and pair in lists:
@@ -119,7 +118,6 @@ class Card:
                     yield (run, number, place), self._exchanged(aligned, one, twins, found)
 
     def of_groups(self, aligned: Sequence[Aligned]) -> Iterator[tuple[Place, Sample]]:
-        """Ask every run the questions about groups."""
         for place, one in enumerate(self.asked):
             if not isinstance(one, GroupEstimand):
                 continue

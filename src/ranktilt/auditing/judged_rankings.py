@@ -89,7 +89,6 @@ class Judgments:
         return moved
 
     def of_group(self, group: int | None) -> Judged:
-        """Judgments of one group, of all documents where None."""
         keep = np.ones(len(self.query), dtype=bool) if group is None else self.group == group
         return Judged(self.query[keep], self.grade[keep], len(self.queries))
 

@@ -1,4 +1,4 @@
-"""The heads of an audit's runs: the first results of every list, kept so that reports read them and never rank."""
+"""The first results of every list of an audit's runs, kept so that reports read them and never rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ranktilt.io.artifact import register
 from ranktilt.measures.ranking import Ranking
 from ranktilt.run import Run
 
-HEADS = 1000
+KEEP_TOP = 1000
 """Ranks that are kept of each list, by default."""
 MOST = 500_000
 """Results that are kept of all runs together: some 5 MB in the audit's file. Lists are cut at fewer ranks above it."""
@@ -26,7 +26,7 @@ _DOCS, _SCORES = "<i4", "<f8"
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
+class TopResults:
     """The first results of each of an audit's runs; a block of ties that begins within the depth is kept whole.
 
     `whole`: whether no list was cut.
@@ -37,8 +37,8 @@ class Heads:
     runs: tuple[Run, ...]
 
     @classmethod
-    def of(cls, runs: Sequence[Run], depth: int = HEADS) -> Heads:
-        """Keep the heads of some runs, as deep as asked, but no more results than `MOST`."""
+    def of(cls, runs: Sequence[Run], depth: int = KEEP_TOP) -> TopResults:
+        """Keep the top results of some runs, as deep as asked, but no more results than `MOST`."""
         cut = min(depth, max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0))
         while cut > _FEWEST and sum(_results(run, cut) for run in runs) > MOST:
             cut = max(cut * 3 // 4, _FEWEST)
@@ -47,7 +47,6 @@ class Heads:
 
     @property
     def results(self) -> int:
-        """Results of all runs together."""
         return sum(len(run.docs) for run in self.runs)
 
     def row(self) -> dict[str, Any]:
@@ -70,11 +69,11 @@ class Heads:
         return {"depth": self.depth, "whole": self.whole, "results": self.results, "ids": ids.to_list(), "runs": rows}
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Heads:
+    def of_row(cls, row: Mapping[str, Any]) -> TopResults:
         """Make them from what `row` gives, with the specs and names of the runs beside it."""
         ids, names, specs = pl.Series(row["ids"], dtype=pl.String), row["names"], row["specs"]
         if len(row["runs"]) != len(names) or type(row["depth"]) is not int or type(row["whole"]) is not bool:
-            raise ValueError("heads: expected one for each run, with their depth")
+            raise ValueError("top_results: expected one for each run, with their depth")
         runs = []
         for number, (one, name) in enumerate(zip(row["runs"], names, strict=True)):
             offsets = np.concatenate([[0], np.cumsum(np.array(one["lengths"], dtype=np.int64))])
@@ -110,15 +109,15 @@ def _unpacked(text: str, kind: str, entries: int) -> npt.NDArray[Any]:
     """Read an array back; no more is decompressed than it may hold."""
     size = entries * np.dtype(kind).itemsize
     if not 0 <= size < _LARGEST:
-        raise ValueError("heads: expected lists of a reasonable length")
+        raise ValueError("top_results: expected lists of a reasonable length")
     unpacker = zlib.decompressobj()
     try:
         data = unpacker.decompress(base64.b64decode(text, validate=True), size + 1)
     except zlib.error as error:
-        raise ValueError(f"heads: {error}") from error
+        raise ValueError(f"top_results: {error}") from error
     if len(data) != size:
-        raise ValueError("heads: expected as many results as the lists are long")
+        raise ValueError("top_results: expected as many results as the lists are long")
     return np.frombuffer(data, dtype=kind)
 
 
-register(Heads, Heads.row, Heads.of_row)
+register(TopResults, TopResults.row, TopResults.of_row)
