@@ -27,7 +27,7 @@ from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import read_bytes, write_bytes
-from ranktilt.planning.result import CostPlan
+from ranktilt.planning.plan import CostPlan
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import SIDES, Document, Explorer, Section, Sentence
