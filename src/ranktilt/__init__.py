@@ -52,8 +52,7 @@ if TYPE_CHECKING:
     from ranktilt.measures.recall import R
     from ranktilt.measures.reciprocal_rank import RR
     from ranktilt.measures.twins.base import TwinEstimand
-    from ranktilt.planning.plan import plan
-    from ranktilt.planning.result import CostPlan
+    from ranktilt.planning.plan import CostPlan, plan
     from ranktilt.probes.base import Probe, TextProbe
     from ranktilt.probes.explain import Explanation, explain
     from ranktilt.probes.validation import Validation, validate
@@ -74,7 +73,7 @@ _NAMES = {
     "CheckResult": "datasets.check_result",
     "Collection": "collection",
     "Comparison": "auditing.comparison.compare",
-    "CostPlan": "planning.result",
+    "CostPlan": "planning.plan",
     "DataError": "errors",
     "Estimand": "measures.base",
     "Explanation": "probes.explain",

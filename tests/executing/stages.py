@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.executing.memory_limits import memory_limit
 
@@ -32,17 +29,6 @@ class Squares:
     def done_by(self) -> list[tuple[int, int]]:
         """Process and number of each that was begun."""
         return sorted((int(pid), int(number)) for pid, number in (one.name.split("-") for one in self.folder.iterdir()))
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Adds up what it holds, beside each array it gets."""
-
-    held: npt.NDArray[np.float64]
-
-    def __call__(self, arrays: Iterator[npt.NDArray[np.float64]]) -> Iterator[tuple[float, npt.NDArray[np.float64]]]:
-        for array in arrays:
-            yield float(self.held.sum()), array
 
 
 def failing(numbers: Iterator[int]) -> Iterator[int]:

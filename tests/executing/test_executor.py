@@ -52,7 +52,7 @@ def test_other_places_are_refused(where: str) -> None:
 
 def test_without_ray_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    message = '--on ray needs ray. Install it with: pip install "ranktilt[ray]"'
+    message = '--executor ray needs ray. Install it with: pip install "ranktilt[ray]"'
     with refused(message, MissingExtra), run_on("ray"):
         pass
 
@@ -61,6 +61,15 @@ def test_local_is_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     with run_on("local"):
         assert isinstance(executor(), Executor)
         assert list(executor().map(doubled, [4])) == [8]
+
+
+def test_work_is_done_within_the_block() -> None:
+    pytest.importorskip("ray")
+    from ranktilt.executing.ray_executor import RayExecutor
+
+    results = RayExecutor("the Ray cluster of this machine", 1, 0).map(doubled, [1])
+    with refused("the Ray cluster of this machine: its work was asked for after the end of its block"):
+        next(results)
 
 
 def test_a_model_travels_without_its_weights_and_is_made_once_where_it_arrives() -> None:

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ranktilt.collection import Collection
-from ranktilt.planning.result import Amount, CostPlan, Measurement, PlannedStep
+from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
+from ranktilt.planning.step_costs import Measurement
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 
 UNKNOWN = Amount(math.nan, math.nan, math.nan)
@@ -26,7 +27,10 @@ class Clock:
         """Return its time."""
         return cls.now
 
-    process_time = perf_counter
+    @classmethod
+    def process_time(cls) -> float:
+        """Return half of it: others use the machine, too."""
+        return cls.now / 2
 
 
 @dataclass(frozen=True, kw_only=True)

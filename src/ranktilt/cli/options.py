@@ -126,22 +126,22 @@ class Compute(OptionGroup):
     )
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads to use.")] = None
     """Read when the program starts, before libraries are imported."""
-    on: Annotated[
+    executor: Annotated[
         str | None,
         typer.Option(
-            "--on", metavar="PLACE", help="Where to compute: local, ray (a cluster of this machine), ray:ADDRESS."
+            "--executor", metavar="PLACE", help="Where to compute: local, ray (a cluster of this machine), ray:ADDRESS."
         ),
     ] = None
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
         """Let what is computed be computed there."""
-        if self.on is None:
+        if self.executor is None:
             yield
             return
         from ranktilt.executing.run_on import run_on
 
-        with run_on(self.on):
+        with run_on(self.executor):
             yield
 
 

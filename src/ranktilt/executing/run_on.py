@@ -39,7 +39,7 @@ def run_on(where: str = LOCAL) -> Iterator[None]:
         with working_on(LocalExecutor()):
             yield
         return
-    from ranktilt.executing.ray_cluster import cluster
+    from ranktilt.executing.ray_executor import ray_executor
 
-    with cluster(address.strip() or None) as found, working_on(found):
+    with ray_executor(address.strip() or None) as found, working_on(found):
         yield

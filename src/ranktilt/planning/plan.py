@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+import math
 import platform
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, refuse_twice
+from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.executing.memory_limits import MemoryLimits, available_memory, limited, memory_limit, processors
+from ranktilt.io.artifact import Result
 from ranktilt.llm.base import LLM
 from ranktilt.llm.base import llm as language_model
-from ranktilt.llm.estimate import counting, price_of
-from ranktilt.planning.experiments import (
+from ranktilt.llm.estimate import counting, duration, price_of
+from ranktilt.planning.step_costs import (
     DOCUMENTS,
     LOAD,
-    PLANNED,
     PRODUCT,
     QUERIES,
     RESULTS,
-    VOCABULARY,
+    REWRITE,
+    Experiment,
+    Measurement,
     RankerSteps,
-    Rewrites,
     Step,
-    load_experiments,
-    text_bytes,
+    Stopwatch,
+    loading,
+    rewriting,
+    with_rewrites,
 )
-from ranktilt.planning.measuring import Experiment, Stopwatch, carry_out
-from ranktilt.planning.result import QUANTITIES, Amount, CostPlan, Measurement, PlannedStep
-from ranktilt.planning.sample import with_rewrites
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.lexical.index import LARGE
@@ -40,26 +43,112 @@ from ranktilt.statistics.extrapolation import fit_costs
 
 Floats = npt.NDArray[np.float64]
 
+QUANTITIES = ("seconds", "processor", "memory", "disk", "tokens_in", "tokens_out")
+"""What is measured of a step: seconds that pass, seconds of processors, bytes held and written, tokens of LLMs."""
 USUAL_LLM = "openai:gpt-4o-mini"
 SECONDS = 60.0
 _FEWEST, _CLOSE, _FAR = 20, 10, 1000
-_HEAPS = 0.6
-"""Exponent of the growth of a vocabulary with the texts (Heaps' law), between the usual .5 and .7."""
 _QUICK_SHARE = 0.4
 
 
-class _Size(NamedTuple):
-    documents: float
-    queries: float
-    results: float
-    times: int = 1
+class Amount(NamedTuple):
+    """What is expected, and its 95 % prediction interval; NaN where nothing is known."""
 
-    def terms(self, names: Sequence[str]) -> list[float]:
-        """What a cost at this size is made of, after the fixed part."""
-        of = {DOCUMENTS: self.documents, QUERIES: self.queries, RESULTS: self.results}
-        of[PRODUCT] = self.documents * self.queries
-        of[VOCABULARY] = (self.documents / self.times) ** _HEAPS
-        return [1.0, *(of[name] for name in names)]
+    value: float
+    low: float
+    high: float
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a number."""
+        return not math.isnan(self.value)
+
+
+class PlannedStep(NamedTuple):
+    """What one step would cost."""
+
+    ranker: str
+    """Empty where the step is for all of them."""
+    name: str
+    spreads: bool
+    """Whether machines share it."""
+    grows: str
+    """The term of the size that most of its time comes from."""
+    factor: float
+    """How many times the cost of the largest measurement it is."""
+    seconds: Amount
+    """On the machines."""
+    processor: Amount
+    """Of all processors of all machines."""
+    memory: Amount
+    """Bytes of the process at its peak, files that are mapped not counted."""
+    disk: Amount
+    tokens_in: Amount
+    tokens_out: Amount
+    price: Amount
+    """In the currency of the price given."""
+
+
+@dataclass(frozen=True, eq=False)
+class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan", command="ranktilt plan"):
+    """What `plan` expects; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: collection, rankers, seed, machine, versions.
+    documents, queries : int
+        What is planned for.
+    rewrites : int
+        Documents that a language model would add, which are ranked too.
+    machines : int
+        Those that share the steps that spread.
+    steps : tuple of PlannedStep
+        In the order of the work.
+    total : PlannedStep
+        All of them: sums, and of memory the most.
+    measurements : tuple of Measurement
+        What the sample took.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    spec: Mapping[str, Any]
+    documents: int
+    queries: int
+    rewrites: int
+    machines: int
+    steps: tuple[PlannedStep, ...]
+    total: PlannedStep
+    measurements: tuple[Measurement, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The whole cost in one sentence."""
+        size = f"{counted(self.documents + self.rewrites, 'document', 'documents')}"
+        size += f" and {counted(self.queries, 'query', 'queries')}"
+        where = f" on {self.machines} machines" if self.machines > 1 else ""
+        span, price = self.total.seconds, self.total.price
+        sentence = f"{duration(span.value)} ({duration(span.low)} to {duration(span.high)}) for {size}{where}"
+        if price.known and price.value:
+            sentence += f", and tokens for {price.value:,.2f} ({price.low:,.2f} to {price.high:,.2f})"
+        return sentence
+
+    def derived(self) -> dict[str, Any]:
+        """The headline, for those who read the file."""
+        return {"headline": self.headline}
+
+
+class _Scale(NamedTuple):
+    """What is planned for."""
+
+    documents: int
+    queries: int
+    rewrites: int
+    machines: int
+    price: tuple[float, float] | None
+    seed: int
 
 
 class _Estimate(NamedTuple):
@@ -74,12 +163,11 @@ class _Estimate(NamedTuple):
     def amount(self) -> Amount:
         """With the middle 95 % of the draws."""
         if not np.isfinite(self.value):
-            return _UNKNOWN
+            return Amount(np.nan, np.nan, np.nan)
         low, high = np.quantile(self.draws, [0.025, 0.975]).tolist()
         return Amount(self.value, min(low, self.value), max(high, self.value))
 
 
-_UNKNOWN = Amount(np.nan, np.nan, np.nan)
 _NOTHING = _Estimate(np.nan, np.full(1, np.nan))
 
 
@@ -137,31 +225,30 @@ def plan(
     model = language_model(llm) if isinstance(llm, str) else llm
     if model is None and llm_price is not None:
         model = language_model(USUAL_LLM)
-    rewrites = None if model is None else Rewrites(model, collection)
     ranked = collection
-    if rewrites is not None and len(collection.sources) == 1:  # the audit will be one of two sources
-        ranked = with_rewrites(collection, PLANNED)
-    watch = Stopwatch(float(ranked.docs.estimated_size() + ranked.queries.estimated_size()))
+    if model is not None and len(collection.sources) == 1:  # the audit will be one of two sources
+        ranked = with_rewrites(collection)
+    prompts, share = rewriting(collection, model) if model is not None else (None, 0.0)
     asked = documents or collection.docs.height, queries or collection.judged.height
-    added = 0 if rewrites is None else round(asked[0] * rewrites.share)
-    works = [RankerSteps(one, asked[0] + added) for one in rankers]
-    large = text_bytes(collection) / collection.docs.height * (asked[0] + added) >= LARGE
+    scale = _Scale(*asked, round(asked[0] * share), machines, llm_price, seed)
+    total, works = asked[0] + scale.rewrites, [RankerSteps(one) for one in rankers]
+    large = sum(collection.texts().str.len_bytes().to_list()) / collection.docs.height * total >= LARGE
+    watch = Stopwatch(float(ranked.docs.estimated_size() + ranked.queries.estimated_size()))
     with limited(MemoryLimits(index_files_from=0 if large else None)):  # as it will be done
-        experiments = [*load_experiments(ranked, asked[0] + added, large=large)]
-        experiments += rewrites.experiments() if rewrites is not None else ()
-        for one in works:
-            experiments += one.experiments(ranked)
-        _measure(ranked, experiments, watch, seconds, seed)
-    scale = _Scale(*asked, added, machines, llm_price, seed)
-    steps = list(_steps(scale, works, rewrites, watch.measurements))
+        experiments = [loading(ranked, total, large=large), *([prompts] if prompts else [])]
+        experiments += [one for work in works for one in work.experiments(ranked, total)]
+        _measure(experiments, watch, seconds, seed)
+    each = (*([REWRITE] if prompts else []), LOAD, *(step for work in works for step in work.steps))
+    steps = {step.key: step for step in each}  # what rankers share counts once
+    found = {key: _expected(step, scale, watch.measurements) for key, step in steps.items()}
     return CostPlan(
         {"rankers": [repr(one) for one in rankers], "llm": None if model is None else model.name, "price": llm_price,
          "seconds": seconds, "seed": seed, "machine": _machine(), **audit_provenance(collection, [])},
-        *asked, added, machines,
-        tuple(_planned(step, amounts, scale) for step, amounts in steps),
-        _planned(Step("", "total", ()), _total([amounts for _, amounts in steps]), scale),
+        *asked, scale.rewrites, machines,
+        tuple(_planned(step, found[key], scale) for key, step in steps.items()),
+        _planned(Step("", "total", ()), _total(list(found.values())), scale),
         tuple(watch.measurements),
-        tuple(_notes(collection, scale, works, model)),
+        tuple(_notes(collection, scale, model)),
     )  # fmt: skip
 
 
@@ -181,98 +268,60 @@ def _check(collection: Collection, rankers: Sequence[Ranker], least_one: dict[st
         )
 
 
-def _measure(
-    collection: Collection, experiments: Sequence[Experiment], watch: Stopwatch, seconds: float, seed: int
-) -> None:
-    """Carry out all experiments; those that a model's speed decides have most of the time."""
-    timed = [one.slow for one in experiments]
-    share = _QUICK_SHARE if any(timed) else 1.0
-    for one in experiments:
-        part = (1 - share if one.slow else share) / max(timed.count(one.slow), 1)
-        carry_out(one, collection, watch, seconds=seconds * part, seed=seed)
+def _measure(experiments: Sequence[Experiment], watch: Stopwatch, seconds: float, seed: int) -> None:
+    """Carry out all experiments; those that a model's speed decides have most of the time, and what others leave."""
+    begun, slow = time.perf_counter(), [one for one in experiments if one.slow]
+    quick = [one for one in experiments if not one.slow]
+    for group, share in ((quick, _QUICK_SHARE if slow else 1.0), (slow, 1.0)):
+        for number, one in enumerate(group):
+            left = max(share * seconds - (time.perf_counter() - begun), 0.0)
+            one.carry_out(watch, seconds=left / (len(group) - number), seed=seed)
 
 
-class _Scale(NamedTuple):
-    """What is planned for."""
-
-    documents: int
-    queries: int
-    rewrites: int
-    machines: int
-    price: tuple[float, float] | None
-    seed: int
+def _terms(names: Sequence[str], documents: float, queries: float, results: float) -> list[float]:
+    """What a cost at this size is made of, after the fixed part."""
+    of = {DOCUMENTS: documents, QUERIES: queries, RESULTS: results, PRODUCT: documents * queries}
+    return [1.0, *(of[name] for name in names)]
 
 
-def _steps(
-    scale: _Scale, works: Sequence[RankerSteps], rewrites: Rewrites | None, measured: Sequence[Measurement]
-) -> Iterator[tuple[Step, dict[str, _Estimate]]]:
-    """Each step once, with what is expected of it; the rewrites are loaded and ranked as the documents are."""
-    ranked = scale.documents + scale.rewrites
-    known = dict[str, tuple[Step, _Size]]()
-    if rewrites is not None:
-        known[rewrites.step.key] = rewrites.step, _Size(scale.documents, scale.queries, 0)
-    known[LOAD.key] = LOAD, _Size(ranked, scale.queries, 0)
-    for one in works:
-        for step in one.steps():
-            results = one.results(ranked, scale.queries, step.depth) if step.depth else 0
-            known.setdefault(step.key, (step, _Size(ranked, scale.queries, results)))
-    for step, size in known.values():
-        yield step, _expected(step, size, [row for row in measured if row.step == step.key], scale)
-
-
-def _expected(step: Step, size: _Size, rows: Sequence[Measurement], scale: _Scale) -> dict[str, _Estimate]:
-    """What a step would cost, a quantity at a time."""
-    found, pace = dict[str, _Estimate](), _pace(rows)
-    many = [row for row in rows if row.times > 1]
+def _expected(step: Step, scale: _Scale, measured: Sequence[Measurement]) -> dict[str, _Estimate]:
+    """What a step would cost, a quantity at a time; rewrites are loaded and ranked as the documents are."""
+    measured = _paced([row for row in measured if row.step == step.key])
+    documents = scale.documents if step is REWRITE else scale.documents + scale.rewrites
+    most = max(measured, key=lambda row: (row.documents, row.queries))
+    # Lists grow as the documents do, up to a depth.
+    results = scale.queries * min(most.results / most.queries * documents / most.documents, step.depth)
+    found = dict[str, _Estimate]()
     for number, quantity in enumerate(QUANTITIES):
-        names = {"memory": step.memory_terms, "disk": step.disk_terms}.get(quantity, step.terms)
-        paced = quantity == "seconds" and len(pace)
-        # Of few documents, memory is that of parts of which many documents have no more at a time.
-        some = many if many and quantity == "memory" else rows
-        design, values = _points(some, "processor" if paced else quantity, names)
-        if not len(values):
+        names = step.terms_of(quantity)
+        rows = [row for row in measured if np.isfinite(getattr(row, quantity))]
+        if not rows:
             found[quantity] = _NOTHING
             continue
+        design = np.array([_terms(names, row.documents, row.queries, row.results) for row in rows])
         if quantity.startswith("tokens"):
             design[:, 0] = 0.0  # no text, no tokens
         # One seed for all steps: what disturbs one measurement disturbs others too, so their errors add up.
-        fit = fit_costs(design, values, seed=scale.seed + number)
-        whole = np.array(size.terms(names))
+        fit = fit_costs(design, np.array([getattr(row, quantity) for row in rows]), seed=scale.seed + number)
+        whole = np.array(_terms(names, documents, scale.queries, results))
         shared = whole / (scale.machines if step.spreads and quantity == "seconds" else 1)
         shared[0] = 1.0
         factor = fit.value(whole) / max(float(np.max(design @ fit.coefficients)), 1e-12)
-        grows = ("fixed", *names)[int(np.argmax(fit.coefficients * whole))]
         # What is done batch by batch grows as the batches do, however far.
         value, draws = fit.value(shared), fit.drawn(shared, 1.0 if step.batched else factor)
-        if paced:
-            value *= float(np.median(pace))
-            draws *= np.random.default_rng(scale.seed).choice(pace, len(draws))
-        if quantity == "memory" and step.limited:
-            most = memory_limit() + float(fit.coefficients[0])
-            value, draws = min(value, most), np.minimum(draws, most)
+        if quantity == "memory" and step.name == "search":
+            limit = memory_limit() + float(fit.coefficients[0])
+            value, draws = min(value, limit), np.minimum(draws, limit)
+        grows = ("fixed", *names)[int(np.argmax(fit.coefficients * whole))]
         found[quantity] = _Estimate(value, draws, factor, grows)
     return found
 
 
-def _pace(rows: Sequence[Measurement]) -> Floats:
-    """Seconds that passed for one of the processors, where a repeated sample occupied all threads."""
-    return np.array([row.seconds / row.processor for row in rows if row.times > 1 and row.processor > 0])
-
-
-def _points(rows: Sequence[Measurement], quantity: str, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """Terms and values of the sizes that were measured; of repeated times the median."""
-    repeated = dict[tuple[float, ...], list[tuple[list[float], float]]]()
-    for row in rows:
-        value = getattr(row, quantity)
-        if np.isfinite(value):
-            size = _Size(row.documents, row.queries, row.results, row.times)
-            of = size._replace(results=0).terms(names)
-            if RESULTS in names:
-                of += [row.documents, row.queries]
-            repeated.setdefault(tuple(of), []).append((size.terms(names), value))
-    merge = np.median if quantity in ("seconds", "processor") else np.mean
-    values = [float(merge([value for _, value in some])) for some in repeated.values()]
-    return np.array([np.mean([terms for terms, _ in some], axis=0) for some in repeated.values()]), np.array(values)
+def _paced(rows: Sequence[Measurement]) -> Sequence[Measurement]:
+    """Times as the processors' at the pace of the larger samples: others who use the machine disturb those less."""
+    larger = rows[len(rows) // 2 :]
+    pace = sum(row.seconds for row in larger) / max(sum(row.processor for row in larger), 1e-9)
+    return rows if math.isnan(pace) else [row._replace(seconds=row.processor * pace) for row in rows]
 
 
 def _total(steps: Sequence[dict[str, _Estimate]]) -> dict[str, _Estimate]:
@@ -294,10 +343,10 @@ def _planned(step: Step, found: dict[str, _Estimate], scale: _Scale) -> PlannedS
         price = _Estimate(
             read.value * each[0] + written.value * each[1], read.draws * each[0] + written.draws * each[1]
         )
-    time, processor, memory, disk, *_ = (found[quantity].amount for quantity in QUANTITIES)
+    seconds, processor, memory, disk, *_ = (found[quantity].amount for quantity in QUANTITIES)
     return PlannedStep(
         step.ranker, step.name, step.spreads, found["seconds"].grows, found["seconds"].factor,
-        time, processor, memory, disk, read.amount, written.amount, price.amount,
+        seconds, processor, memory, disk, read.amount, written.amount, price.amount,
     )  # fmt: skip
 
 
@@ -305,7 +354,7 @@ def _machine() -> dict[str, object]:
     return {"processor": platform.machine(), "cores": processors(), "memory": available_memory()}
 
 
-def _notes(collection: Collection, scale: _Scale, works: Sequence[RankerSteps], model: LLM | None) -> Iterator[str]:
+def _notes(collection: Collection, scale: _Scale, model: LLM | None) -> Iterator[str]:
     """What the model leaves out, where it matters."""
     yield (
         "Not counted: starting Python, importing libraries, fetching models and collections. Disks and networks slower "
@@ -318,11 +367,6 @@ def _notes(collection: Collection, scale: _Scale, works: Sequence[RankerSteps], 
         )
     if model is not None:
         yield f"Tokens of {model.name} are {counting(model).how}; its time is assumed, and retries are not counted."
-    shallow = [repr(one.first) for one in works if one.first.depth > collection.docs.height]
-    if shallow and scale.documents > collection.docs.height:
-        yield (
-            f"The sample holds fewer documents than {shallow[0]} returns; what a search of more takes is known badly."
-        )
     times = (scale.documents + scale.rewrites) / collection.docs.height
     if times > _CLOSE:
         yield (

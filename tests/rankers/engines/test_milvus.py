@@ -4,11 +4,8 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +13,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, MissingExtra, UserError, ranker
+from ranktilt import Collection, MissingExtra, UserError, ranker, save
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
-from ranktilt.rankers.engines.milvus import Milvus, signed
-from ranktilt.rankers.engines.milvus_build import insertion_order
-from ranktilt.rankers.engines.milvus_index import LONGEST, check_vectors, client, cut_bytes
+from ranktilt.rankers.engines.milvus import Milvus, insertion_order, signed
+from ranktilt.rankers.engines.milvus_index import LONGEST, client, cut_bytes
 from tests.rankers.engines.milvus_places import closed_port, indexes, serving
 from tests.rankers.entries import ids, scores
 from tests.refusals import refused
@@ -127,18 +123,6 @@ def test_other_contents_get_an_index_of_their_own(place: str) -> None:
     assert len(set(names)) == 3
     assert indexes(place) == sorted(names)
     assert "d1-human" not in ids(one.rank(changed(title="Plums", text="blue plums")))["q1"]
-
-
-@pytest.mark.parametrize("whole", [False, True], ids=["part", "rows lost"])
-def test_an_index_that_is_not_ours_or_lost_rows_is_thrown_away(tmp_path: Path, whole: bool) -> None:
-    place, other = str(tmp_path / "a.db"), str(tmp_path / "b.db")
-    expected = Milvus(other, mode="bm25").rank(toy())
-    name = expected.spec["engine"]["index"]
-    filled(place, [{"name": "x", "body": "red apples"}], texts=True)
-    with client(place, 10) as made:
-        made.rename_collection("mine", name if whole else f"{name}_part")
-    assert Milvus(place, mode="bm25").rank(toy()) == expected
-    assert indexes(place) == [name]
 
 
 def test_the_order_of_insertion_has_nothing_to_do_with_sources() -> None:
@@ -327,7 +311,7 @@ def test_an_index_that_compares_otherwise_is_refused_unless_asked_for(place: str
     filled(place, vectors(tiny), metric="L2")
     with pytest.raises(UserError) as caught:
         Milvus(place, model=str(tiny), collection="mine").rank(toy())
-    assert str(caught.value).endswith("'mine' compares by L2, expected COSINE; metric=l2 ranks by it all the same")
+    assert str(caught.value).endswith("'mine' compares by L2, expected COSINE; see metric=")
     run = Milvus(place, model=str(tiny), collection="mine", metric="l2").rank(toy())
     rows = {row["name"]: np.array(row["meaning"]) for row in vectors(tiny)}
     from sentence_transformers import SentenceTransformer
@@ -340,21 +324,24 @@ def test_an_index_that_compares_otherwise_is_refused_unless_asked_for(place: str
 
 
 @pytest.mark.neural
-def test_vectors_of_another_model_are_refused(place: str, tiny: Path) -> None:
-    rows = vectors(tiny)
-    for row, vector in zip(rows, np.random.default_rng(0).standard_normal((len(rows), 32)), strict=True):
-        row["meaning"] = vector.tolist()
-    filled(place, rows, metric="COSINE")
-    with pytest.raises(
-        UserError, match=r"'mine': its vectors are not those of this model and text: their median cosine"
-    ):
-        Milvus(place, model=str(tiny), collection="mine").rank(toy())
-
-
-@pytest.mark.neural
-def test_vectors_of_another_length_are_refused(place: str, tiny: Path) -> None:
-    filled(place, [{"name": name, "meaning": [1.0, 2.0]} for name in toy().ids], metric="COSINE")
-    with pytest.raises(UserError, match=r"'mine': its vectors have 2 dimensions, the model's 32"):
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda held: held[:, :2], "have 2 dimensions, the model's 32"),
+        (lambda held: np.random.default_rng(0).standard_normal(held.shape), "are not those of this model and text"),
+        (lambda held: np.roll(held, 2, axis=0), "0% of 6 documents are nearest to their own text"),
+    ],
+    ids=["length", "model", "texts"],
+)
+def test_other_vectors_are_refused(place: str, tiny: Path, change: Callable[[Any], Any], message: str) -> None:
+    held = vectors(tiny)
+    changed = change(np.array([row["meaning"] for row in held]))
+    filled(
+        place,
+        [{**row, "meaning": list(map(float, one))} for row, one in zip(held, changed, strict=True)],
+        metric="COSINE",
+    )
+    with pytest.raises(UserError, match=message):
         Milvus(place, model=str(tiny), collection="mine").rank(toy())
 
 
@@ -446,18 +433,6 @@ def test_a_file_is_free_again_after_the_run(place: str) -> None:
     assert done.stdout == "ready\n"
 
 
-def test_a_file_that_this_process_uses_stays_open(place: str) -> None:
-    from milvus_lite.server_manager import server_manager_instance
-
-    mine = MilvusClient(place)
-    try:
-        name = Milvus(place, mode="bm25").rank(toy()).spec["engine"]["index"]
-        assert mine.list_collections() == [name]
-    finally:
-        mine.close()
-        server_manager_instance.release_server(place)
-
-
 def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymilvus", None)
     with pytest.raises(MissingExtra) as caught:
@@ -484,16 +459,6 @@ def test_a_server_ranks_as_the_file_does(
     assert "secret" not in repr(Milvus(address))
 
 
-def test_an_address_may_name_a_database(tmp_path: Path) -> None:
-    with serving(tmp_path / "served") as address:
-        with refused(f"milvus:{address}/mine(mode=bm25): MilvusException: database 'mine' does not exist"):
-            Milvus(f"{address}/mine", mode="bm25").rank(toy())
-        with client(address, 10) as made:
-            made.create_database("mine")
-        name = Milvus(f"{address}/mine", mode="bm25").rank(toy()).spec["engine"]["index"]
-        assert (indexes(f"{address}/mine"), indexes(address)) == ([name], [])
-
-
 def test_a_server_that_is_not_there_gives_one_line(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -504,51 +469,14 @@ def test_a_server_that_is_not_there_gives_one_line(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("token", "hint"),
-    [("", "a server's token is read from MILVUS_TOKEN"), ("root:secret", "does it take the token in MILVUS_TOKEN?")],
-)
-def test_another_server_is_told_apart(token: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("token", ["", "root:secret"])
+def test_another_server_is_told_apart(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILVUS_TOKEN", token)
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        with pytest.raises(UserError) as caught:
-            Milvus(f"http://127.0.0.1:{server.server_port}", mode="bm25", timeout=1).rank(toy())
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-    assert "something answers there, but not as Milvus does: " in str(caught.value)
-    assert str(caught.value).endswith(f" ({hint})")
-    assert "secret" not in str(caught.value)
-
-
-def test_a_server_that_says_nothing_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(UserError, match="something answers there, but not as Milvus does"):
+        with pytest.raises(UserError, match="something answers there, but not as Milvus does: ") as caught:
             Milvus(address, mode="bm25", timeout=0.5).rank(toy())
-
-
-def test_a_server_that_falls_silent_after_the_first_contact_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pymilvus.exceptions import MilvusException
-
-    def silent(*_: object) -> None:
-        raise MilvusException(code=2, message="Fail connecting to server")
-
-    monkeypatch.setattr("ranktilt.rankers.engines.milvus.client", lambda *_: nullcontext())
-    monkeypatch.setattr("ranktilt.rankers.engines.milvus._MilvusSearch.of", silent)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"http://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(UserError, match="something answers there, but not as Milvus does: MilvusException: Fail"):
-            Milvus(address, mode="bm25").rank(toy())
+    assert "secret" not in str(caught.value)
 
 
 def test_a_server_that_goes_away_fails_its_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -568,6 +496,120 @@ def test_a_server_that_goes_away_fails_its_queries(tmp_path: Path, monkeypatch: 
     stack.append(lambda: context.__exit__(None, None, None))
     with pytest.raises(UserError, match=r"first 3 of 3 queries failed after 1 attempt, none got an answer: 'q1', 'q2'"):
         Milvus(address, mode="bm25", attempts=1, timeout=1, max_failures=1, concurrency=1).rank(toy())
+
+
+# Interrupted builds.
+
+DOCUMENTS, ROWS = 60, 4
+TEXTS = [" ".join(f"w{n}" for n in row) for row in np.random.default_rng(0).integers(0, 40, (DOCUMENTS, 12))]
+
+
+def many() -> Collection:
+    asked = {f"q{n}": f"w{n} w{n + 1} w{n + 2}" for n in range(10)}
+    docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(TEXTS)]
+    return collection_of(docs, asked, {name: {"d1": 1} for name in asked})
+
+
+@pytest.fixture
+def inserted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Keys in the order in which they are inserted, a few at a time."""
+    keys = list[int]()
+    usual = pymilvus.MilvusClient.insert
+
+    def insert(self: Any, name: str, data: list[dict[str, Any]], **options: Any) -> Any:
+        keys.extend(row["pk"] for row in data)
+        return usual(self, name, data, **options)
+
+    monkeypatch.setattr(pymilvus.MilvusClient, "insert", insert)
+    monkeypatch.setattr("ranktilt.rankers.engines.milvus_index.ROWS", ROWS)
+    return keys
+
+
+def interrupt(ranker: Milvus, after: int) -> None:
+    """Rank, and end as Ctrl-C does after so many insertions."""
+    heard = list[str]()
+
+    def hear(label: str, done: int, total: int) -> None:
+        heard.append(label)
+        if sum("indexing" in one for one in heard) == after:
+            raise KeyboardInterrupt
+
+    with listening(hear), pytest.raises(KeyboardInterrupt):
+        ranker.rank(many())
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
+def test_an_interrupted_build_ends_with_the_same_run(
+    tmp_path: Path, place: str, tiny: Path, mode: str, inserted: list[int]
+) -> None:
+    expected = Milvus(str(tmp_path / "whole.db"), mode=mode, model=str(tiny)).rank(many())
+    inserted.clear()
+    ranker = Milvus(place, mode=mode, model=str(tiny))
+    interrupt(ranker, 5)
+    run = ranker.rank(many())
+    assert ids(run) == ids(expected)
+    assert run.scores == pytest.approx(expected.scores, rel=1e-6)
+    # Milvus Lite would weigh terms by the parts.
+    assert inserted[5 * ROWS :] == list(range(5 * ROWS if mode == "dense" else 0, DOCUMENTS))
+
+
+def test_only_what_a_server_does_not_hold_is_inserted(
+    tmp_path: Path, inserted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pymilvus.MilvusClient, "get_server_version", lambda _: "v2.6.0")  # which the stand-in is not
+    with serving(tmp_path / "served") as address:
+        ranker = Milvus(address, mode="bm25")
+        interrupt(ranker, 3)
+        [name] = indexes(address)
+        with client(address, 10) as made:
+            made.delete(name, ids=[5])
+        assert len(ranker.rank(many()).queries) == 10
+        assert inserted == [*range(3 * ROWS), 5, *range(3 * ROWS, DOCUMENTS)]
+        assert indexes(address) == [name]
+
+
+def test_an_index_with_doubles_is_refused_and_built_anew(place: str, inserted: list[int]) -> None:
+    usual = pymilvus.MilvusClient.insert
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            pymilvus.MilvusClient,
+            "insert",
+            lambda self, name, rows, **options: usual(self, name, [*rows, {**rows[0], "pk": 1000 + rows[0]["pk"]}]),
+        )
+        with pytest.raises(
+            UserError, match="milvus: 75 of 60 documents arrived; does another process build 'ranktilt_"
+        ):
+            Milvus(place, mode="bm25").rank(many())
+    assert indexes(place) == []
+    assert len(Milvus(place, mode="bm25").rank(many()).queries) == 10
+
+
+BUILD = f"""
+import sys
+from ranktilt import load, ranker
+from ranktilt.progress import listening
+from ranktilt.rankers.engines import milvus_index
+milvus_index.ROWS = {ROWS}
+with listening(lambda label, done, total: "indexing" in label and print(done, flush=True)):
+    ranker(sys.argv[2]).rank(load(sys.argv[1]))
+"""
+
+
+@pytest.mark.neural
+def test_a_killed_build_goes_on(tmp_path: Path, place: str, tiny: Path) -> None:
+    save(many(), tmp_path / "docs")
+    command = [sys.executable, "-c", BUILD, str(tmp_path / "docs"), f'milvus:"{place}"(model="{tiny}")']
+    began = list[int]()
+    for insertions in (2, 4):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            steps = [int(process.stdout.readline()) for _ in range(insertions)]
+            began.append(steps[0])
+            process.kill()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    began.append(int(done.stdout.split()[0]))
+    assert began[0] == ROWS < began[1] < began[2] < DOCUMENTS
 
 
 # Real data.
@@ -596,17 +638,6 @@ def test_nfcorpus_is_ranked_as_dense_does(shared_data: Path, tmp_path: Path) -> 
         ranked = sorted(known.values(), reverse=True)[:30]
         assert list(found.values()) == pytest.approx(ranked, abs=1e-5)
         assert all(abs(known[name] - score) < 1e-5 for name, score in found.items())
-
-
-def test_vectors_of_other_texts_are_refused_although_all_point_nearly_the_same_way() -> None:
-    draw = np.random.default_rng(0)
-    own = (1 + 0.1 * draw.standard_normal((40, 64))).astype(np.float32)
-    check_vectors("milvus:x", own, own)
-    check_vectors("milvus:x", own + np.float32(1e-3) * draw.standard_normal(own.shape).astype(np.float32), own)
-    with refused(
-        "milvus:x: its vectors are those of other documents: only 0% of 40 documents are nearest to their own text"
-    ):
-        check_vectors("milvus:x", np.roll(own, 1, axis=0), own)
 
 
 def test_a_metric_is_for_vectors() -> None:

@@ -21,7 +21,7 @@ from ranktilt.errors import DataWarning, UserError, counted, unknown
 from ranktilt.progress import report
 from ranktilt.rankers.base import DEPTH, Rows, Scores, require_depth
 from ranktilt.rankers.engines.answers import Oddities, checked, falling, sifted
-from ranktilt.rankers.engines.client import EngineReply, ask_engine, retry_policy
+from ranktilt.rankers.engines.client import CallLimits, EngineReply, ask_engine
 from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows
@@ -118,13 +118,13 @@ class _Gathering:
         """Ask for every judged query; too many failures end it."""
         ranker, total = self.ranker, len(self.names)
         texts = ranker.read_queries(self.collection.judged["text"]).to_list()
-        policy, at_once = retry_policy(ranker.timeout, ranker.attempts), session.concurrency or ranker.concurrency
+        limits, at_once = CallLimits(ranker.timeout, ranker.attempts), session.concurrency or ranker.concurrency
         label = f"{ranker!r}: asking"
 
         def ask(part: list[int]) -> Sequence[Any]:
             return session.ask([texts[n] for n in part], depth)
 
-        with closing(ask_engine(ask, total, policy, concurrency=at_once, batch=session.batch)) as coming:
+        with closing(ask_engine(ask, total, limits, concurrency=at_once, batch=session.batch)) as coming:
             for done, reply in enumerate(coming, start=1):
                 self._take(reply)
                 if done % max(total // 100, 1) == 0 or done == total:

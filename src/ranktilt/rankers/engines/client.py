@@ -1,46 +1,42 @@
-"""The client of a live engine: parts of the queries, asked in threads, within one time limit and retry policy."""
+"""The client of a live engine: parts of the queries, asked in threads, within one time limit and with retries."""
 
 from __future__ import annotations
 
-import asyncio
-import math
+import queue
 import random
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from ranktilt.errors import UserError
-from ranktilt.llm.loop import flow
 
 T = TypeVar("T")
 
-PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds before the second attempt, twice as many before each further one; and the most, whatever an engine asks."""
+LONGEST_PAUSE = 30.0
 _WIDTH = 200
+_TURN = 0.2
+"""Seconds of one wait: once polars is imported, Ctrl-C does not interrupt one without an end."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RetryPolicy:
-    """How long and how often an engine is asked: seconds until a call is given up, and calls that a query is worth."""
+@dataclass(frozen=True)
+class CallLimits:
+    """How long and how often an engine is asked.
+
+    `timeout` are seconds until a call is given up, `attempts` the calls that a query is worth, `pause` seconds before
+    the second one, twice as many before each further one, give or take half.
+    """
 
     timeout: float
     attempts: int
-    pause: float
+    pause: float = 0.5
 
-    def wait(self, calls: int, asked: float | None = None) -> float:
-        """Seconds to wait after so many calls, give or take half; as long as the engine asks, if it does."""
-        pause = self.pause * 2.0 ** min(calls - 1, 30) * (0.5 + random.random())
-        return min(asked or pause, LONGEST_PAUSE)
-
-
-def retry_policy(timeout: float, attempts: int, *, pause: float = PAUSE) -> RetryPolicy:
-    """Return how long and how often an engine is asked."""
-    return RetryPolicy(timeout=timeout, attempts=attempts, pause=pause)
+    def wait(self, calls: int, error: Exception) -> float:
+        """Return seconds to wait after so many calls; what the server asks for comes first, but for 0 seconds."""
+        pause = min(self.pause * 2.0 ** min(calls - 1, 30), LONGEST_PAUSE) * random.uniform(0.5, 1.5)
+        return _retry_seconds(error) or pause
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ class EngineReply(Generic[T]):
 
 
 def ask_engine(
-    ask: Callable[[list[int]], Sequence[T]], total: int, policy: RetryPolicy, *, concurrency: int, batch: int = 1
+    ask: Callable[[list[int]], Sequence[T]], total: int, limits: CallLimits, *, concurrency: int, batch: int = 1
 ) -> Generator[EngineReply[T], None, None]:
     """Ask queries by number, from 0 on, and yield what comes of each, in any order.
 
@@ -63,94 +59,103 @@ def ask_engine(
     one that hangs holds up neither the others nor the end of the program, and no longer counts once its time is out.
     Closing the iterator asks nothing more.
     """
-    parts = (list(range(start, min(start + batch, total))) for start in range(0, total, batch))
+    client = _EngineClient(ask, limits)
+    todo = iter([list(range(start, min(start + batch, total))) for start in range(0, total, batch)])
+    lock, closed = threading.Lock(), threading.Event()
+    replies = queue.SimpleQueue[EngineReply[T] | Exception]()
 
-    @asynccontextmanager
-    async def opened() -> AsyncGenerator[_EngineClient[T], None]:
-        yield _EngineClient(ask, policy)
+    def work() -> None:
+        try:
+            while not closed.is_set():
+                with lock:
+                    part = next(todo, None)
+                if part is None:
+                    return
+                for reply in client.replies(part):
+                    replies.put(reply)
+        except Exception as error:
+            replies.put(error)
 
-    with closing(flow(opened, parts, concurrency)) as stream:
-        yield from chain.from_iterable(chain.from_iterable(stream))
+    for _ in range(min(concurrency, total)):
+        threading.Thread(target=work, daemon=True).start()
+    try:
+        for _ in range(total):
+            reply = _next(replies)
+            if isinstance(reply, Exception):
+                raise reply
+            yield reply
+    finally:
+        closed.set()
+
+
+def _next(replies: queue.SimpleQueue[T]) -> T:
+    while True:
+        with suppress(queue.Empty):
+            return replies.get(timeout=_TURN)
 
 
 class _EngineClient(Generic[T]):
-    def __init__(self, ask: Callable[[list[int]], Sequence[T]], policy: RetryPolicy) -> None:
-        self._ask, self._policy = ask, policy
+    def __init__(self, ask: Callable[[list[int]], Sequence[T]], limits: CallLimits) -> None:
+        self._ask, self._limits = ask, limits
 
-    async def serve(self, number: int, item: list[int]) -> list[EngineReply[T]]:
+    def replies(self, part: list[int]) -> Iterator[EngineReply[T]]:
         """Ask for some queries; where that fails, for each of them alone."""
-        if len(item) == 1:
-            return [await self._reply(item[0])]
-        values = await self._called(item)
-        if isinstance(values, Exception):
-            return [await self._reply(number, repeated=1) for number in item]
-        return [EngineReply(number, value) for number, value in zip(item, values, strict=True)]
+        if len(part) > 1:
+            try:
+                values = self._called(part)
+            except UserError:
+                raise
+            except Exception:
+                yield from (self._alone(number, repeated=1) for number in part)
+            else:
+                yield from (EngineReply(number, value) for number, value in zip(part, values, strict=True))
+        else:
+            yield self._alone(part[0])
 
-    async def _reply(self, number: int, *, repeated: int = 0) -> EngineReply[T]:
-        calls = 0
-        while True:
-            calls, values = calls + 1, await self._called([number])
-            if not isinstance(values, Exception):
-                return EngineReply(number, values[0], repeated=repeated + calls - 1)
-            if calls >= self._policy.attempts:
-                return EngineReply(number, None, error_summary(values), repeated + calls - 1)
-            await asyncio.sleep(self._policy.wait(calls, _retry_seconds(values)))
+    def _alone(self, number: int, *, repeated: int = 0) -> EngineReply[T]:
+        calls, failure = 0, ""
+        while calls < self._limits.attempts:
+            calls += 1
+            try:
+                values = self._called([number])
+            except UserError:
+                raise
+            except Exception as error:
+                failure = error_summary(error)
+                if calls < self._limits.attempts:
+                    time.sleep(self._limits.wait(calls, error))
+            else:
+                [value] = values
+                return EngineReply(number, value, repeated=repeated + calls - 1)
+        return EngineReply(number, None, failure, repeated + calls - 1)
 
-    async def _called(self, part: list[int]) -> Sequence[T] | Exception:
-        """Answers of one call, or what went wrong; only a `UserError` ends everything."""
+    def _called(self, part: list[int]) -> Sequence[T]:
+        """Call in a thread of its own, which is left behind where its time is out."""
+        found = queue.SimpleQueue[tuple[Sequence[T], BaseException | None]]()
+
+        def run() -> None:
+            try:
+                found.put((self._ask(part), None))
+            except BaseException as error:
+                found.put(((), error))
+
+        threading.Thread(target=run, daemon=True).start()
         try:
-            async with asyncio.timeout(self._policy.timeout) as limit:
-                values = await _in_thread(lambda: self._ask(part))
-        except UserError:
-            raise
-        except Exception as error:
-            return TimeoutError(f"no answer within {self._policy.timeout:g} s") if limit.expired() else error
-        if len(values) != len(part):
-            raise ValueError(f"expected {len(part)} answers, got {len(values)}")
-        return values
+            values, error = found.get(timeout=self._limits.timeout)
+        except queue.Empty:
+            raise TimeoutError(f"no answer within {self._limits.timeout:g} s") from None
+        if error is None:
+            return values
+        raise error if isinstance(error, Exception) else RuntimeError(f"ended by {type(error).__name__}")
 
 
-async def _in_thread(function: Callable[[], T]) -> T:
-    """Call in a daemon thread, which is left behind where nobody waits any more."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
-
-    def settle(value: T | None, error: BaseException | None) -> None:
-        if not done.done():
-            done.set_result((value, error))
-
-    def run() -> None:
-        try:
-            result: tuple[T | None, BaseException | None] = (function(), None)
-        except BaseException as error:
-            result = (None, error)
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(settle, *result)
-
-    threading.Thread(target=run, daemon=True).start()
-    value, error = await done
-    if error is None:
-        return value  # type: ignore[return-value]
-    if not isinstance(error, Exception):
-        raise RuntimeError(f"ended by {type(error).__name__}") from error
-    raise error
-
-
-def _retry_seconds(error: Exception) -> float | None:
-    """Seconds of the header Retry-After, a number or a date; None where the error has no headers, or none that helps.
-
-    Errors of urllib, requests and httpx have them.
-    """
+def _retry_seconds(error: Exception) -> float:
+    """Seconds of the header Retry-After, where the error has headers, as those of urllib, requests and httpx do."""
     headers: Any = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None)
-    said = str(headers.get("retry-after")) if hasattr(headers, "get") else ""
     try:
-        seconds = float(said)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(said).timestamp() - time.time()
-        except (ValueError, TypeError):
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
+        return min(max(0.0, float(headers["Retry-After"])), LONGEST_PAUSE)
+    except (TypeError, KeyError, ValueError):
+        return 0.0
 
 
 def error_summary(error: BaseException) -> str:

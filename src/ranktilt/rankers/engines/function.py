@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import inspect
 import os
+import pkgutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.errors import UserError, shorten
 from ranktilt.io.files import sha256
 from ranktilt.rankers.engines.base import LiveEngine, Session
 from ranktilt.rankers.engines.client import error_summary
@@ -68,35 +69,21 @@ class Engine(LiveEngine):
 
     def _found(self) -> tuple[Search, Path | None]:
         """The function, and the file of its module where it has one."""
-        name, _, attribute = self.function.partition(":")
-        module = self._imported(name)
-        if not hasattr(module, attribute):
-            own = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
-            raise unknown(f"function of module {name!r}", attribute, own)
-        search = getattr(module, attribute)
-        if not callable(search):
-            raise UserError(f"{self!r}: expected a function {SIGNATURE}, {attribute!r} is {shorten(search)}")
-        _check_signature(search, f"{self!r}: expected {SIGNATURE}, got {attribute}")
-        file = getattr(module, "__file__", None)
-        return search, Path(file) if file and Path(file).is_file() else None
-
-    def _imported(self, name: str) -> Any:
         folder = os.getcwd()
         if folder not in sys.path and "" not in sys.path:
             sys.path.insert(0, folder)  # stays there, because a function may import its neighbours when it is called
         importlib.invalidate_caches()
         try:
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            missing = error.name or ""
-            if name != missing and not name.startswith(f"{missing}.") and name.removesuffix(".py") != missing:
-                message = f"{self!r}: module {name!r} needs {missing}, which is not installed"
-                raise UserError(message) from error
-            hint = "; leave .py out" if name.endswith(".py") else ""
-            message = f"{self!r}: there is no module {name!r} in {folder} or among installed packages{hint}"
-            raise UserError(message) from error
+            search = pkgutil.resolve_name(self.function)
         except Exception as error:
-            raise UserError(f"{self!r}: module {name!r} cannot be imported: {error_summary(error)}") from error
+            raise UserError(
+                f"{self!r}: nothing to import in {folder} or among installed packages: {error_summary(error)}"
+            ) from error
+        if not callable(search):
+            raise UserError(f"{self!r}: expected a function {SIGNATURE}, got {shorten(search)}")
+        _check_signature(search, f"{self!r}: expected {SIGNATURE}, got {self.function.partition(':')[2]}")
+        file = getattr(sys.modules[self.function.partition(":")[0]], "__file__", None)
+        return search, Path(file) if file and Path(file).is_file() else None
 
 
 def _is_async(search: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,47 +12,35 @@ from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import DataWarning, UserError, counted, unknown
 from ranktilt.models.encoder import Encoder
 from ranktilt.optional import need
+from ranktilt.rankers.base import Rows
 from ranktilt.rankers.dense.embedding_server import EmbeddingServer
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.engines.answers import Hits
 from ranktilt.rankers.engines.base import LiveEngine, Session
-from ranktilt.rankers.engines.client import retry_policy
-from ranktilt.rankers.engines.milvus_build import (
-    CHUNK,
-    PAUSE,
-    IndexFields,
-    IndexRows,
-    build,
-    index_name,
-    insertion_order,
-    is_whole,
-    sole_builder,
-)
 from ranktilt.rankers.engines.milvus_index import (
     LONGEST,
+    IndexContents,
     MilvusIndex,
+    Vectors,
+    build,
     check_documents,
     check_vectors,
     client,
-    cut_bytes,
     describe_index,
-    failure,
     is_address,
+    is_whole,
     require_place,
-    stored_fields,
 )
 
 MODES = ("dense", "bm25", "hybrid")
 METRICS = ("auto", "cosine", "ip", "l2")
 FUSION = 60
 """The constant of reciprocal rank fusion, as its authors chose it (Cormack et al., SIGIR 2009)."""
-_OF_SIMILARITY = {"cosine": "COSINE", "dot": "IP"}
 _BATCH = 16
 
 
@@ -93,16 +83,12 @@ class Milvus(LiveEngine):
     def connected(self, collection: Collection, depth: int) -> Iterator[Session]:
         """Connect, and build the index where there is none; see `LiveEngine.connected`."""
         with client(self.place, self.timeout) as milvus:
-            try:
-                search = _MilvusSearch.of(self, milvus, collection)
-            except Exception as error:
-                if not type(error).__module__.startswith(("pymilvus", "grpc")):
-                    raise
-                raise UserError(f"{self!r}: {failure(self.place, error)}") from error
+            index = _CollectionIndex(self, milvus, collection)
+            search, spec = index.opened()
             limit = max(min(depth, collection.docs.height), 1)
             # Milvus Lite runs in this process, where calls at once would only slow each other down.
             concurrency = self.concurrency if is_address(self.place) else 1
-            yield Session(lambda texts, _: search.ask(texts, limit), search.spec, _BATCH, concurrency)
+            yield Session(lambda texts, _: search.ask(texts, limit), spec, _BATCH, concurrency)
 
 
 @dataclass(frozen=True)
@@ -113,29 +99,9 @@ class _MilvusSearch:
     milvus: Any
     found: MilvusIndex
     name: Callable[[Any], str]
-    vector: dict[str, npt.NDArray[np.float32]]
-    spec: dict[str, Any]
-
-    @classmethod
-    def of(cls, ranker: Milvus, milvus: Any, collection: Collection) -> _MilvusSearch:
-        neural = ranker.mode != "bm25"
-        dense = Dense(ranker.model, text=ranker.text)
-        model = dense.encoder if neural else None
-        metric = _metric(ranker, "cosine" if dense.cosine else "dot") if model else ""
-        index = _CollectionIndex(ranker, milvus, collection, model, metric)
-        found, cut = index.opened()
-        spec: dict[str, Any] = {"engine": {"version": milvus.get_server_version(), "index": found.name}}
-        if cut:
-            spec["cut"] = {"limit": LONGEST, "documents": cut}
-        if not model:
-            return cls(ranker, milvus, found, index.name, {}, spec)
-        spec["engine"] |= {"metric": found.metric, "kind": found.kind}
-        queries = list(dict.fromkeys(ranker.read_queries(collection.judged["text"]).to_list()))
-        vectors, row = model.encode(queries, "query", f"{ranker!r}: encoding queries")
-        of_text = dict(zip(queries, vectors.take(row), strict=True)) if queries else {}
-        return cls(
-            ranker, milvus, found, index.name, of_text, {**spec, **dense.provenance(), **dense.about(collection)}
-        )
+    """A document's id by what the index calls it."""
+    vector: dict[str, Vectors]
+    """Of each query."""
 
     def ask(self, texts: list[str], limit: int) -> list[Hits]:
         """Search for several queries at once; only ids come back, which is several times as fast."""
@@ -148,7 +114,7 @@ class _MilvusSearch:
         else:
             part = self._part(mode, texts)
             answers = self.milvus.search(name, search_params=part.pop("param"), **part, **options)
-        sign = signed("RRF" if mode == "hybrid" else "BM25" if mode == "bm25" else self.found.metric)
+        sign = signed({"hybrid": "RRF", "bm25": "BM25"}.get(mode, self.found.metric))
         return [
             [(self.name(key), sign(score)) for key, score in zip(one.ids, one.distances, strict=True)]
             for one in answers
@@ -170,80 +136,82 @@ def signed(metric: str) -> Callable[[float], float]:
     return {"BM25": abs, "L2": lambda distance: -distance}.get(metric, float)
 
 
-def _metric(ranker: Milvus, similarity: str) -> str:
-    return _OF_SIMILARITY[similarity] if ranker.metric == "auto" else ranker.metric.upper()
-
-
 class _CollectionIndex:
     """The index of one collection: ours, built where it is not there, or one that the user named."""
 
-    def __init__(
-        self, ranker: Milvus, milvus: Any, collection: Collection, model: Encoder | EmbeddingServer | None, metric: str
-    ) -> None:
+    def __init__(self, ranker: Milvus, milvus: Any, collection: Collection) -> None:
         self.ranker, self.milvus, self.collection = ranker, milvus, collection
-        self.model, self.metric = model, metric
+        self.dense = Dense(ranker.model, text=ranker.text) if ranker.mode != "bm25" else None
+        self.metric = ranker.metric.upper()
+        if self.dense is not None and ranker.metric == "auto":
+            self.metric = "COSINE" if self.dense.cosine else "IP"
         self.order = insertion_order(collection)
-        self.ids: list[str] = collection.ids.gather(self.order).to_list()
         self.texts = collection.texts(ranker.text)
 
-    def opened(self) -> tuple[MilvusIndex, dict[str, int]]:
-        """The index, loaded and checked, and by source how many of its texts are cut."""
-        cut: dict[str, int] = {}
-        if self.ranker.collection is None:
-            name, cut = self._built()
-        else:
-            name = self.ranker.collection
-        found = describe_index(self.milvus, name)
+    def opened(self) -> tuple[_MilvusSearch, dict[str, Any]]:
+        """The index, loaded and checked, and what the run's spec says of it."""
+        ranker, milvus = self.ranker, self.milvus
+        name = ranker.collection or self._built()
+        found = describe_index(milvus, name)
         self._check(found)
-        self.milvus.load_collection(name)
-        if self.ranker.collection is not None:
-            self._compare(found)
-        return found, cut
+        milvus.load_collection(name)
+        called: Callable[[Any], str] = str
+        if ranker.collection is None:
+            called = self.collection.ids.gather(self.order).to_list().__getitem__
+        else:
+            sample = check_documents(milvus, found, self.collection)
+            if self.dense is not None and len(sample):
+                expected = self._encoded(self.dense.encoder, sample, "comparing with the index")(slice(None))
+                check_vectors(milvus, found, self.collection.ids.gather(sample).to_list(), expected)
+        spec: dict[str, Any] = {"engine": {"version": milvus.get_server_version(), "index": name}}
+        if ranker.collection is None and ranker.mode != "dense" and (cut := self._cut()):
+            spec["cut"] = {"limit": LONGEST, "documents": cut}
+        if self.dense is None:
+            return _MilvusSearch(ranker, milvus, found, called, {}), spec
+        spec["engine"] |= {"metric": found.metric, "kind": found.kind}
+        queries = list(dict.fromkeys(ranker.read_queries(self.collection.judged["text"]).to_list()))
+        stored, row = self.dense.encoder.encode(queries, "query", f"{ranker!r}: encoding queries")
+        vectors = dict(zip(queries, stored.take(row), strict=True)) if queries else {}
+        spec |= {**self.dense.provenance(), **self.dense.about(self.collection)}
+        return _MilvusSearch(ranker, milvus, found, called, vectors), spec
 
-    def name(self, key: Any) -> str:
-        """A document's id by what the index calls it."""
-        return self.ids[key] if self.ranker.collection is None else str(key)
-
-    def _built(self) -> tuple[str, dict[str, int]]:
-        ranker, total = self.ranker, len(self.ids)
-        settings: dict[str, Any] = {"mode": ranker.mode, "layout": 1}
+    def _built(self) -> str:
+        """Name of the index, which holds all documents then; the name is that of its contents and of nothing else."""
+        ranker, ids, texts = self.ranker, self.collection.ids.gather(self.order), self.texts.gather(self.order)
+        settings = {"mode": ranker.mode, "layout": 2}
         if ranker.mode != "dense":
             settings["analyzer"] = ranker.analyzer
-        if self.model is not None:
-            settings |= {"model": self.model.fingerprint, "metric": self.metric}
-        parts = (self._texts(self.order[start : start + CHUNK]) for start in range(0, total, CHUNK))
-        name = index_name(self.ids, chain.from_iterable(parts), settings)
-        cut = self._cut() if ranker.mode != "dense" else {}
-        if not is_whole(self.milvus, name, total):
-            fields = IndexFields(ranker.mode != "dense", self.metric, ranker.analyzer)
-            policy, label = retry_policy(ranker.timeout, ranker.attempts, pause=PAUSE), f"{ranker!r}: indexing"
-            with sole_builder(repr(ranker), ranker.place, name):
-                build(self.milvus, name, fields, self._read, total=total, policy=policy, label=label)
-        return name, cut
+        if self.dense is not None:
+            settings |= {"model": self.dense.encoder.fingerprint, "metric": self.metric}
+        whole = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=12)
+        for text in chain(ids, texts):
+            whole.update(f"{len(text)}:{text}".encode())
+        name = f"ranktilt_{ranker.mode}_{whole.hexdigest()}"
+        if not is_whole(self.milvus, name, len(ids)):
+            contents = IndexContents(
+                None if ranker.mode == "dense" else lambda part: texts[part].to_list(),
+                None if self.dense is None else self._encoded(self.dense.encoder, self.order, "encoding documents"),
+                self.metric, ranker.analyzer, len(ids),
+            )  # fmt: skip
+            build(self.milvus, name, contents, f"{ranker!r}: indexing")
+        return name
 
-    def _texts(self, rows: npt.NDArray[np.int64]) -> list[str]:
-        texts: list[str] = self.texts.gather(rows).to_list()
-        return texts
-
-    def _read(self, numbers: npt.NDArray[np.int64]) -> IndexRows:
-        """Documents by their numbers in the index, encoded where there is a model."""
-        texts, vectors = self._texts(self.order[numbers]), None
-        if self.model is not None:
-            stored, row = self.model.encode(texts, "document", f"{self.ranker!r}: encoding documents")
-            vectors = stored.take(row)
-        return IndexRows([self.ids[n] for n in numbers], [cut_bytes(text) for text in texts], vectors)
+    def _encoded(self, model: Encoder | EmbeddingServer, rows: Rows, label: str) -> Callable[[slice], Vectors]:
+        """Encode some documents, whose vectors lie in the cache then, and read parts of them."""
+        stored, row = model.encode(self.texts.gather(rows).to_list(), "document", f"{self.ranker!r}: {label}")
+        return lambda part: stored.take(row[part])
 
     def _cut(self) -> dict[str, int]:
         """By source how many texts are longer than a field holds; told in a warning."""
         sources = self.collection.docs["source"].filter(self.texts.str.len_bytes() > LONGEST)
         by_source = {name: int((sources == name).sum()) for name in self.collection.sources if len(sources)}
-        if len(sources):
+        if by_source:
             which = ", ".join(f"{n} of {name}" for name, n in by_source.items())
             documents = counted(len(sources), "document", "documents")
             warnings.warn(
                 f"{self.ranker!r}: {documents} cut after {LONGEST:,} bytes, the most that Milvus holds ({which})",
                 DataWarning,
-                stacklevel=8,
+                stacklevel=6,
             )
         return by_source
 
@@ -252,23 +220,19 @@ class _CollectionIndex:
         who = f"{self.ranker!r}: {found.name!r}"
         if self.ranker.mode != "dense" and not found.sparse:
             raise UserError(f"{who} has no function for BM25; choose mode=dense, or leave collection= out")
-        if self.model is None:
+        if self.dense is None:
             return
         if not found.vector:
             raise UserError(f"{who} has no vectors; choose mode=bm25, or leave collection= out")
         if found.metric != self.metric:
-            hint = (
-                f"; metric={found.metric.lower()} ranks by it all the same" if found.metric.lower() in METRICS else ""
-            )
-            raise UserError(f"{who} compares by {found.metric or 'nothing'}, expected {self.metric}{hint}")
+            raise UserError(f"{who} compares by {found.metric or 'nothing'}, expected {self.metric}; see metric=")
 
-    def _compare(self, found: MilvusIndex) -> None:
-        sample = check_documents(self.milvus, found, self.collection)
-        if self.model is None or not sample:
-            return
-        names = [self.collection.ids[row] for row in sample]
-        stored = stored_fields(self.milvus, found, names, [found.key, found.vector])
-        texts = self._texts(np.array(sample))
-        vectors, row = self.model.encode(texts, "document", f"{self.ranker!r}: comparing with the index")
-        held = np.array([stored[name][found.vector] for name in names], dtype=np.float32)
-        check_vectors(f"{self.ranker!r}: {found.name!r}", held, vectors.take(row))
+
+def insertion_order(collection: Collection) -> Rows:
+    """Rows in the order in which they are inserted and numbered.
+
+    Milvus decides between equal scores by number or place; a hash of the ids sees to it that neither has to do
+    with the source. It spreads the sources evenly over segments too, each of which Milvus Lite weighs terms by itself.
+    """
+    digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in collection.ids)
+    return np.argsort(np.frombuffer(digests, dtype="<u8"), kind="stable")

@@ -15,7 +15,7 @@ _VIEWS = {
     "Calibration": "calibrate",
     "CheckResult": "check",
     "Comparison": "compare",
-    "CostPlan": "planning.cost_plan",
+    "CostPlan": "plan",
     "Explanation": "explain",
     "Gate": "gate",
     "ModelList": "models",

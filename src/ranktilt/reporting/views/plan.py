@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from ranktilt.llm.estimate import duration
-from ranktilt.planning.result import Amount, CostPlan, PlannedStep
+from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
 from ranktilt.reporting.document import TEXT, Cell, Column, Document, Row, Section, Sentence, Table
 from ranktilt.reporting.numbers import DASH, count, decimal, size
 from ranktilt.reporting.views.provenance import folder, provenance
@@ -15,15 +15,16 @@ from ranktilt.reporting.views.provenance import folder, provenance
 _EVERY = "every ranker"
 _REPEATS = "times differ from one measurement to the next, and with what else the machine does"
 _METHOD = (
-    "Each step is measured on samples of four sizes, with many and with few queries and an empty cache: its wall and "
-    "processor time (medians), the peak of the process's memory that is no file's, the bytes it writes. Samples are "
-    "drawn evenly over the lengths of documents and queries, twins together. A search by vectors is measured with "
-    "random ones. Loading, indexing, search and the audit are measured over a sample repeated many times, too.",
-    "A cost is a sum of terms with coefficients of at least 0, fitted to relative errors; where samples were "
-    "repeated, the clock's time is the processors' at their pace. Intervals: 95 % of predictions by refits to drawn "
-    "measurements (parametric bootstrap, t), whose growth may bend as far as the measurements allow, but for models "
-    "that work in batches; so they widen with the distance from the sample.",
-)  # fmt: skip
+    "Each step is measured on samples, each up to four times as large as the one before, with many and with few "
+    "queries and an empty cache: its wall and processor time, the peak of the process's memory that is no file's, the "
+    "bytes it writes. Samples are drawn evenly over the lengths of documents and queries, twins together; loading, "
+    "indexing, search and the audit are measured on copies of the documents, too. A search by vectors is measured with "
+    "random ones.",
+    "A cost is a sum of terms with coefficients of at least 0, fitted to relative errors; time is the processors', at "
+    "the pace of the larger samples. Intervals: 95 % of "
+    "predictions by refits to drawn measurements (parametric bootstrap, t), whose growth may bend as far as the "
+    "measurements allow, but for models that work in batches; so they widen with the distance from the sample.",
+)
 
 
 def view(found: CostPlan) -> Document:

@@ -1,12 +1,11 @@
 """Samples of a collection: of every length, twins together, with judgments."""
 
-import numpy as np
 import polars as pl
 import pytest
 
 import ranktilt as rt
 from ranktilt.collection import Collection
-from ranktilt.planning.sample import repeated, repeated_run, sample, with_rewrites, without_rewrites
+from ranktilt.planning.step_costs import sample, with_rewrites
 
 
 @pytest.mark.parametrize(("documents", "queries"), [(40, 10), (200, 216), (464, 1)])
@@ -53,44 +52,24 @@ def test_a_collection_without_judgments_has_none() -> None:
     assert drawn.judged.height == 10
 
 
-def test_a_repeated_collection_is_as_much_work_with_the_same_words() -> None:
+def test_documents_beyond_those_there_are_copies_with_texts_of_their_own() -> None:
     whole = rt.bundled()
-    many, run = repeated(whole, 3), rt.ranker("bm25@7").rank(whole)
-    copied = repeated_run(run, many, 3, 1)
-    assert (many.docs.height, many.judged.height) == (3 * whole.docs.height, 3 * whole.judged.height)
-    assert len(copied.docs) == 3 * len(run.docs)
-    assert many.docs["text"].n_unique() == whole.docs["text"].n_unique()
-    before, after = (rt.audit(*one, by="source").tilts for one in ((whole, run), (many, copied)))
-    assert before
-    assert [tilt.value for tilt in after] == pytest.approx([tilt.value for tilt in before], nan_ok=True)
-    assert repeated(whole, 1) is whole
-    renamed = whole.docs["id"].replace(whole.docs["id"][1], f"{whole.docs['id'][0]}#1")  # what a copy would be called
-    assert (
-        repeated(Collection(whole.docs.with_columns(renamed), whole.queries, whole.qrels.head(0)), 2).docs.height == 928
-    )
+    drawn = sample(whole, 1000, 10, seed=0)
+    assert abs(drawn.docs.height - 1000) <= 4
+    assert drawn.docs["text"].n_unique() == drawn.docs.height
+    assert set(drawn.docs["text"].str.strip_chars_end()) <= set(whole.docs["text"].str.strip_chars_end())
+    copies = drawn.docs.group_by("origin").len()["len"]
+    assert set(copies) <= set(whole.docs.group_by("origin").len()["len"])
 
 
-def test_lists_of_a_repeated_collection_grow_up_to_the_depth() -> None:
-    whole = rt.bundled()
-    run = rt.ranker("bm25@7").rank(whole)
-    deeper = repeated_run(run, repeated(whole, 3), 3, 14)
-    lengths = np.diff(run.offsets)
-    assert (np.diff(deeper.offsets) == np.tile(lengths * np.minimum(14 // lengths, 3), 3)).all()
-    found = zip(np.repeat(deeper.queries, np.diff(deeper.offsets)), deeper.docs.tolist(), strict=True)
-    assert len(set(found)) == len(deeper.docs)
-
-
-def test_rewrites_that_are_planned_are_twins_and_go_without_a_trace() -> None:
+def test_rewrites_that_are_planned_are_shorter_twins() -> None:
     docs = rt.bundled().docs.filter(pl.col("source") == "human")
     qrels = rt.bundled().qrels.join(docs, left_on="doc_id", right_on="id", how="semi")
     docs = docs.with_columns(text=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("a few words")).otherwise("text"))
     human = Collection(docs, rt.bundled().queries, qrels)
-    both = with_rewrites(human, "planned")
-    pairs = both.pairs("human", "planned")
+    both = with_rewrites(human)
+    pairs = both.pairs("human", "planned rewrites")
     assert pairs.height == human.docs.height
     assert both.qrels.height == 2 * human.qrels.height
     text = dict(both.docs.select("id", "text").iter_rows())
     assert all(len(text[b]) == max(len(text[a]) - 12, 0) for a, b in pairs.select("a", "b").iter_rows())
-    again = without_rewrites(both, "planned")
-    assert again.docs.equals(human.docs)
-    assert again.qrels.equals(human.qrels)
