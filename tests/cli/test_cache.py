@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         cache.put(content_keys(map(str, range(count))), np.ones((count, 100), dtype=np.float32))
     for file in (folder / "embeddings" / "one").iterdir():
         os.utime(file, (0, 0))
-    write(folder / "tokens" / "x" / "0.npy", b"old")
+    os.utime(write(folder / "tokens" / "x" / "0.tmp", b"old"), (0, 0))
     return folder
 
 
@@ -45,12 +45,12 @@ def test_what_is_kept_is_shown(cli: Cli, folder: Path) -> None:
     result = cli("cache")
     lines = result.out.splitlines()
     assert (result.code, result.err) == (0, "")
-    assert lines[0] == f"{folder}: 260 kB"
+    assert lines[0] == f"{folder}: 265 kB"
     assert lines[1].split() == ["what", "model", "settings", "entries", "size", "last", "use"]
-    assert lines[3].split() == ["embeddings", "two", "float32,", "store=float16", "1,200", "259", "kB", "today"]
-    assert lines[4].split()[:7] == ["embeddings", "one", "float32,", "store=float16", "3", "849", "B"]
+    assert lines[3].split() == ["embeddings", "two", "float32,", "store=float16", "1,200", "264", "kB", "today"]
+    assert lines[4].split()[:7] == ["embeddings", "one", "float32,", "store=float16", "3", "773", "B"]
     assert lines[4].endswith(" days ago")
-    assert lines[5] == "1 leftover that nothing reads, 3 B (1 old format): ranktilt cache --prune"
+    assert lines[5] == "1 leftover of an interrupted write, 3 B: ranktilt cache --prune"
 
 
 def test_json_is_for_scripts(cli: Cli, folder: Path) -> None:
@@ -66,7 +66,7 @@ def test_json_is_for_scripts(cli: Cli, folder: Path) -> None:
         "last_use": "1970-01-01T00:00:00Z",
         "folder": str(folder / "embeddings" / "one"),
     }
-    assert found["leftovers"] == [{"path": str(folder / "tokens" / "x" / "0.npy"), "why": "old format", "bytes": 3}]
+    assert found["leftovers"] == [{"path": str(folder / "tokens" / "x" / "0.tmp"), "bytes": 3}]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_prune_alone_removes_what_nothing_reads(cli: Cli, folder: Path) -> None:
 
 def test_all_removes_everything(cli: Cli, folder: Path) -> None:
     result = cli("cache", "--prune", "--all")
-    assert (result.code, result.err) == (0, "removed 2 entries and 1 leftover: 260 kB free again\n")
+    assert (result.code, result.err) == (0, "removed 2 entries and 1 leftover: 265 kB free again\n")
     assert entries(cli) == []
 
 

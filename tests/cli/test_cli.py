@@ -26,7 +26,7 @@ def test_what_lies_beside_a_run_is_read_before_anything_is_ranked(
     run = write_run(tmp_path / "run", {"q1": {"d1-human": 1.0}})
     write(tmp_path / "run.json", '{"ranker": 5}')
     monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", lambda *_: pytest.fail("ranked"))
-    message = f"{run}.json: ranker: expected a text, got 5"
+    message = f"{run}.json: expected the run's spec as JSON: Expected `str`, got `int` - at `$.ranker`"
     assert refused(cli, "audit", toy_folder, *BM25, "--run", run) == message
     assert refused(cli, "rank", toy_folder, *BM25[:2], "-r", f"replay:{run}", "-o", f"{tmp_path}/out/") == message
     assert not (tmp_path / "out").exists()
@@ -242,7 +242,7 @@ def test_a_model_without_torch_names_the_command(
     monkeypatch.setitem(sys.modules, "torch", None)
     (tmp_path / "model").mkdir()
     message = refused(cli, "audit", toy_folder, "-r", f"dense:{tmp_path / 'model'}")
-    assert message == 'dense needs torch. Install it with: pip install "ranktilt[neural]"'
+    assert message == 'a local model needs torch. Install it with: pip install "ranktilt[neural]"'
 
 
 def test_only_json_goes_to_stdout(cli: Cli, toy_folder: Path) -> None:

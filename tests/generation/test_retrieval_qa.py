@@ -261,7 +261,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(gzip.GzipFile, "write", full)
     with refused(f"{place}: cannot be written: No space left on device; free some space or choose another place"):
         save_retrieval_qa(build(questions(4)), place, QAFiles(depth=2))
-    assert not list(tmp_path.iterdir())
+    assert not list((tmp_path / "new").iterdir())
 
 
 def test_hc3_is_split_as_published(shared_data: Path) -> None:

@@ -119,9 +119,7 @@ HEAD = {"format": "ranktilt-toy"}
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b" \n", "the file is empty"),
         (b"{", "expected a toy as JSON: "),
-        (b'{"a": "\xe9"}', "invalid UTF-8 at byte 7 of the file; save it as UTF-8"),
         (b"[" * 5000 + b"]" * 5000, "expected a toy as JSON: "),
         (b"[1]", f"{NOT_ONE} JSON without a format; ranktilt toy --json FILE makes one"),
         ({"format": "ranktilt-audit"}, f"{NOT_ONE} format 'ranktilt-audit'; ranktilt toy --json FILE makes one"),
@@ -160,22 +158,13 @@ def test_a_damaged_row_is_named(part: dict[str, Any], message: str, tmp_path: Pa
 @pytest.mark.parametrize(
     "part",
     [
-        {"rows": None}, {"rows": [1]}, {"spec": []}, {"sources": "ab"}, {"sources": [1]}, {"values": "many"},
-        {"values": ["1.5"]}, {"values": [True]}, {"values": [[1.0], 2.0]}, {"values": [[1.0], [1.0, 2.0]]},
-        {"counts": [1.5]}, {"counts": [None]}, {"points": [{"x": 1}]},
+        {"rows": [1]}, {"spec": []}, {"sources": "ab"}, {"values": "many"}, {"values": [True]},
+        {"values": [[1.0], [1.0, 2.0]]}, {"counts": [None]}, {"points": [{"x": 1}]},
     ],
 )  # fmt: skip
 def test_a_damaged_part_is_refused(part: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is not a whole toy: "):
         Study1.load(saved(tmp_path, {**CONTENT, **part}))
-
-
-@pytest.mark.parametrize("depth", [240, 900])
-def test_what_could_not_be_written_again_is_refused(depth: int, tmp_path: Path) -> None:
-    content = json.dumps({**CONTENT, "spec": {"a": None}, "unit": "x"})
-    content = content.replace('{"a": null}', '{"a": ' + "[" * depth + "]" * depth + "}")
-    with pytest.raises(DataError, match="expected what JSON can hold: Recursion limit reached"):
-        Study1.load(saved(tmp_path, content.encode()))
 
 
 def test_a_compressed_file_that_was_cut_off(tmp_path: Path) -> None:

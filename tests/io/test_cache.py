@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.io import vectors as vectorfile
-from ranktilt.io.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
-from ranktilt.io.vectors import Shard
+from ranktilt.io.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys, count_vectors
 from tests.refusals import refused
 from tests.toy import no_room, write
 
@@ -40,10 +38,6 @@ def got(cache: VectorCache, keys: Keys) -> tuple[npt.NDArray[np.bool_], Vectors]
     """Which keys are there, and all their vectors."""
     found, stored = cache.get(keys)
     return found, stored.read(0, len(keys))
-
-
-def shards(folder: Path) -> list[str]:
-    return sorted(p.name for p in folder.glob("*.vectors"))
 
 
 # Where it lies
@@ -117,7 +111,7 @@ def test_floats_come_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, 
 
 @settings(max_examples=30)
 @given(stored=st.lists(SHORT, unique=True), sought=st.lists(SHORT))
-def test_any_keys_over_any_shards(
+def test_any_keys_over_any_puts(
     tmp_path_factory: pytest.TempPathFactory, stored: list[bytes], sought: list[bytes]
 ) -> None:
     cache = VectorCache(tmp_path_factory.mktemp("cache"))
@@ -144,97 +138,43 @@ def test_two_caches_on_one_folder_see_each_other(tmp_path: Path) -> None:
 # Interrupted and damaged
 
 
-@pytest.mark.parametrize("keep", [0, 3, 60, -1])
-def test_a_truncated_shard_is_passed_over_and_said(tmp_path: Path, keep: int) -> None:
-    cache = VectorCache(tmp_path)
-    cache.put(content_keys(["lost"]), vectors([1, 2]))
-    (damaged,) = tmp_path.glob("*.vectors")
-    damaged.write_bytes(damaged.read_bytes()[:keep])
-    cache.put(content_keys(["a"]), vectors([3, 4]))
-    with pytest.warns(DataWarning) as caught:
-        found, values = got(cache, content_keys(["lost", "a"]))
-    assert found.tolist() == [False, True]
-    assert values.tolist() == [[0, 0], [3, 4]]
-    message = f"{damaged}: a damaged file of the cache is passed over, what it held is made again: "
-    assert [str(w.message).startswith(message) for w in caught] == [True]
+@pytest.mark.parametrize(
+    ("file", "cut", "left"), [("2.vectors", 3, 3), ("2.keys", 1, 3), ("2.vectors", 32, 0), ("2.keys", 80, 0)]
+)
+def test_what_is_cut_off_is_made_again_and_the_rest_stays(tmp_path: Path, file: str, cut: int, left: int) -> None:
+    cache, keys = stored_numbers(tmp_path, 4)
+    path = tmp_path / file
+    os.truncate(path, path.stat().st_size - cut)
+    assert cache.get(keys)[0].tolist() == [n < left for n in range(4)]
+    cache.put(keys[left:], vectors(*([n, -n] for n in range(left, 4))))
+    assert got(cache, keys)[1][:, 0].tolist() == [0, 1, 2, 3]
+    assert count_vectors(tmp_path) == 4
 
 
-def changed(data: bytes, kind: str) -> bytes:
-    """A file of 40 vectors of two float32 with some of its vectors 20 to 23 damaged; they lie at the end but sums."""
-    start = len(data) - 4 * (5 + 1) - 40 * 8
-    at, rows = start + 20 * 8, bytearray(data)
-    if kind == "flipped bit":
-        rows[at + 9] ^= 1
-    elif kind == "zeros":
-        rows[at : at + 8] = bytes(8)
-    elif kind == "shifted":
-        rows[at : at + 32] = data[at + 8 : at + 32] + data[at : at + 8]
-    elif kind == "keys":
-        rows[64:96] = data[80:96] + data[64:80]
-    else:
-        rows[-5] ^= 1
-    return bytes(rows)
-
-
-@pytest.mark.parametrize("kind", ["flipped bit", "zeros", "shifted"])
-def test_vectors_that_have_changed_are_said_and_made_again(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectorfile, "_CHECKED_BYTES", 64)  # eight vectors
-    cache, keys = VectorCache(tmp_path), np.sort(content_keys(map(str, range(40))))
-    values = np.arange(1, 81, dtype=np.float32).reshape(40, 2)
-    cache.put(keys, values)
-    (damaged,) = tmp_path.glob("*.vectors")
-    damaged.write_bytes(changed(damaged.read_bytes(), kind))
-    assert got(cache, keys[:16])[0].all(), "what is not read is not checked"
-    with pytest.warns(DataWarning) as caught:
-        found, values_found = got(cache, keys)
-    assert [str(w.message).startswith(f"{damaged}: a damaged file of the cache, what it") for w in caught] == [True]
-    lost = np.isin(np.arange(40), range(16, 24))
-    assert found.tolist() == (~lost).tolist()
-    assert values_found[~lost].tolist() == values[~lost].tolist()
-    assert not damaged.exists(), "a file without them stands in its place"
-    cache.put(keys[lost], values[lost])
-    found, values_found = got(VectorCache(tmp_path), keys)
-    assert found.all()
-    assert values_found.tobytes() == values.tobytes()
-
-
-@pytest.mark.parametrize("kind", ["keys", "sums"])
-def test_a_file_whose_keys_or_checksums_have_changed_is_passed_over(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectorfile, "_CHECKED_BYTES", 64)
-    cache, keys = stored_numbers(tmp_path, each=40)
-    (damaged,) = tmp_path.glob("*.vectors")
-    damaged.write_bytes(changed(damaged.read_bytes(), kind))
-    with pytest.warns(
-        DataWarning, match=r"is passed over, .* its keys or checksums have changed since it was written$"
-    ):
-        assert not cache.get(keys)[0].any()
-
-
-def test_a_file_without_checksums_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
-    cache, keys = stored_numbers(tmp_path)
-    for path in tmp_path.glob("*.vectors"):
-        data = path.read_bytes()
-        path.write_bytes(data[:8] + b"\x01" + data[9:-8])
-    found, stored = cache.get(keys)
-    assert found.all()
-    for i in range(60):
-        cache.put(content_keys(f"more {i} {j}" for j in range(5)), np.ones((5, 2), dtype=np.float32))
-    assert cache.get(keys)[1].read(0, 40).tobytes() == stored.read(0, 40).tobytes()
-    assert all(Shard.open(path).sums is not None for path in tmp_path.glob("*.vectors"))
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("row", [0, 20, 39])
+def test_a_vector_that_has_changed_is_said_and_made_again(tmp_path: Path, dtype: str, row: int) -> None:
+    cache, keys = stored_numbers(tmp_path, dtype=dtype)
+    (file,) = tmp_path.glob("*.vectors")
+    data = bytearray(file.read_bytes())
+    data[row * len(data) // 40] ^= 1
+    file.write_bytes(data)
+    with pytest.warns(DataWarning, match="damaged vectors of the cache are passed over, and made again$"):
+        found, _ = cache.get(keys)
+    assert found.tolist() == [n != row for n in range(40)]
+    cache.put(keys[row : row + 1], vectors([row, -row]))
+    assert got(cache, keys)[1][:, 0].tolist() == list(range(40))
 
 
 def test_a_put_that_fails_midway_leaves_nothing_and_says_why(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path)
     cache.put(content_keys(["a"]), vectors([1]))
-    before = shards(tmp_path)
     with no_room(1000), pytest.raises(UserError) as caught:
         cache.put(content_keys(map(str, range(999))), np.ones((999, 1), dtype=np.float32))
     assert str(caught.value).startswith(f"{tmp_path}: cannot be written: ")
-    assert shards(tmp_path) == before
+    assert not cache.get(content_keys(map(str, range(999))))[0].any()
+    cache.put(content_keys(["b"]), vectors([2]))
+    assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
 
 
 # Not writable
@@ -257,7 +197,7 @@ def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path, below: str) -
 
 
 def stored_numbers(folder: Path, count: int = 40, *, dtype: str = "float32", each: int = 4) -> tuple[VectorCache, Keys]:
-    """A cache of `count` vectors (i, -i), in files of four or `each`."""
+    """A cache of `count` vectors (i, -i), stored four or `each` at a time."""
     cache, keys = VectorCache(folder, dtype=dtype), content_keys(map(str, range(count)))
     for start in range(0, count, each):
         part = np.arange(start, min(start + each, count), dtype=np.float32)
@@ -333,7 +273,7 @@ def test_numbers_beyond_float16_are_refused(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path, dtype="float16")
     with refused(f"{tmp_path}: float16 cannot hold numbers beyond 65,504; choose store=float32"):
         cache.put(content_keys(["a"]), vectors([1, 65_520]))
-    assert shards(tmp_path) == []
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_unknown_store_is_refused(tmp_path: Path) -> None:
@@ -341,36 +281,7 @@ def test_an_unknown_store_is_refused(tmp_path: Path) -> None:
         VectorCache(tmp_path, dtype="float61")
 
 
-# Many files
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_many_small_files_become_few(tmp_path: Path, dtype: str) -> None:
-    cache, keys = stored_numbers(tmp_path, 4 * 130, dtype=dtype)
-    assert len(shards(tmp_path)) <= 64
-    found, values = got(cache, keys)
-    assert found.all()
-    assert values[:, 0].tolist() == list(range(520))
-
-
-def test_what_is_open_is_read_on_after_a_merge(tmp_path: Path) -> None:
-    cache, keys = stored_numbers(tmp_path, 4 * 64)
-    _, stored = cache.get(keys)
-    before = shards(tmp_path)
-    cache.put(content_keys(["more"]), vectors([7, 8]))
-    assert len(shards(tmp_path)) == 65 - 48 + 1
-    assert len(set(before) - set(shards(tmp_path))) >= 47
-    assert stored.read(0, 256)[:, 0].tolist() == list(range(256))
-
-
-def test_a_merge_keeps_a_key_once(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    for _ in range(65):
-        cache.put(content_keys(["a"]), vectors([1, 2]))
-    sizes = sorted(p.stat().st_size for p in tmp_path.glob("*.vectors"))
-    assert len(sizes) == 18
-    assert len(set(sizes)) == 1
-    assert got(cache, content_keys(["a"]))[1].tolist() == [[1, 2]]
+# Killed, and shared between processes
 
 
 BUSY = """
@@ -388,13 +299,13 @@ for i in range(150):
 """
 
 
-def test_processes_that_merge_and_read_do_not_meet(tmp_path: Path) -> None:
+def test_processes_that_write_and_read_do_not_meet(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", BUSY, str(tmp_path)]
     busy = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for name in "ab"]
     for one in busy:
         _, complaint = one.communicate(timeout=120)
         assert (one.returncode, complaint) == (0, b"")
-    assert len(shards(tmp_path)) <= 66
+    assert count_vectors(tmp_path) == 600
     for name in ("a", "b", "both"):
         assert got(VectorCache(tmp_path), content_keys(f"{name}{i}" for i in range(150)))[0].all()
 
@@ -424,12 +335,10 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_stored(tmp_path: Path) -> N
     assert values[:, 0].tolist() == np.repeat(np.arange(last + 1), 500).tolist()
 
 
-def test_vectors_of_another_length_are_passed_over_and_said(tmp_path: Path) -> None:
-    for name, values in (("a", [1, 2]), ("b", [1, 2, 3])):
-        VectorCache(tmp_path).put(content_keys([name]), vectors(values))
-    with pytest.warns(DataWarning, match=r"a damaged file .*: vectors of [23] numbers, not [23]"):
-        found, _ = got(VectorCache(tmp_path), content_keys(["a", "b"]))
-    assert sorted(found.tolist()) == [False, True]
+def test_vectors_of_another_length_are_refused(tmp_path: Path) -> None:
+    VectorCache(tmp_path).put(content_keys(["a"]), vectors([1, 2]))
+    with refused(f"{tmp_path}: holds vectors of 2 numbers, not 3; remove it"):
+        VectorCache(tmp_path).put(content_keys(["b"]), vectors([1, 2, 3]))
 
 
 # What it says of itself
@@ -453,31 +362,3 @@ def test_a_folder_that_was_pruned_meanwhile_is_made_again(tmp_path: Path) -> Non
     shutil.rmtree(tmp_path / "cache")
     cache.put(content_keys(["a"]), vectors([1, 2]))
     assert got(cache, content_keys(["a"]))[1].tolist() == [[1, 2]]
-
-
-@pytest.mark.parametrize(("dimension", "dtype", "rows"), [(2, "<f4", 32768), (3, "<f2", 43690), (70_000, "<f4", 1)])
-def test_a_quarter_of_a_megabyte_shares_a_checksum(dimension: int, dtype: str, rows: int) -> None:
-    assert vectorfile.rows_at_once(dimension, dtype) == rows
-
-
-def test_the_size_of_a_file_is_that_of_header_keys_vectors_and_checksums(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectorfile, "_CHECKED_BYTES", 64)  # eight vectors of two float32: five checksums
-    stored_numbers(tmp_path, each=40)
-    (path,) = tmp_path.glob("*.vectors")
-    size = 64 + 40 * 16 + 40 * 2 * 4 + (5 + 1) * 4
-    assert path.stat().st_size == size
-    for data in (path.read_bytes() + b"\0", path.read_bytes()[:-1]):
-        path.write_bytes(data)
-        with pytest.raises(ValueError, match=f"it has {len(data):,} bytes, not {size:,}$"):
-            Shard.open(path)
-
-
-@pytest.mark.parametrize("head", [b"RANKTILU" + b"\2", b"RANKTILT" + b"\0", b"RANKTILT" + b"\3"])
-def test_a_file_of_another_format_or_a_later_version_is_not_read(tmp_path: Path, head: bytes) -> None:
-    stored_numbers(tmp_path, each=40)
-    (path,) = tmp_path.glob("*.vectors")
-    path.write_bytes(head + path.read_bytes()[9:])
-    with pytest.raises(ValueError, match="no file of vectors that this version reads"):
-        Shard.open(path)

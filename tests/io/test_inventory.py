@@ -161,55 +161,19 @@ def old(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("seconds", "stale"), [(3600, 0), (3601, 1)])
-def test_an_interrupted_write_is_stale_after_an_hour(
-    full: Path, monkeypatch: pytest.MonkeyPatch, seconds: int, stale: int
-) -> None:
-    file = write(full / "tokens" / "cc" / "0.tmp", b"half")
-    os.utime(file, (1e9, 1e9))
-    monkeypatch.setattr(inventory, "time", SimpleNamespace(time=lambda: 1e9 + seconds))
-    assert len(cache_contents()[1]) == stale
-
-
-def test_leftovers_are_told_from_entries(full: Path) -> None:
+def test_leftovers_are_told_from_entries_and_removed_with_their_empty_folder(full: Path) -> None:
     interrupted = old(write(full / "embeddings" / "aa" / "0.tmp", b"half"))
     write(full / "embeddings" / "aa" / "1.tmp", b"being written at this moment")
-    damaged = write(full / "embeddings" / "bb" / "2.vectors", b"damaged")
-    before = write(full / "tokens" / "ee" / "3.npy", b"of an earlier version")
+    alone = old(write(full / "tokens" / "ee" / "3.tmp", b"never begun"))
     index = full / "lexical" / "ff.0123.tmp"
     old(write(index / "rows.bin", b"123"))
     old(index)
     kept, left = cache_contents()
     assert names(kept) == ["bb", "aa", "cc", "dd"]
-    assert [(x.path, x.why, x.size) for x in left] == [
-        (interrupted, "interrupted write", 4),
-        (damaged, "damaged", 7),
-        (index, "interrupted write", 3),
-        (before, "old format", 21),
-    ]
-
-
-def test_vectors_without_checksums_are_leftovers_unless_they_were_paid_for(own_cache: Path) -> None:
-    for what, name, model in (("embeddings", "aa", "minilm"), ("embeddings", "bb", "openai:x"), ("tokens", "cc", "m")):
-        folder = keep(own_cache / what / name, 3, {"model": model})
-        (file,) = folder.glob("*.vectors")
-        data = file.read_bytes()
-        file.write_bytes(data[:8] + b"\x01" + data[9:-8])  # as version 1 wrote it
-    kept, left = cache_contents()
-    assert names(kept) == ["bb", "cc"]
-    assert [(x.path.parent.name, x.why) for x in left] == [("aa", "old format")]
-
-
-def test_removed_leftovers_take_their_empty_folder_along(full: Path) -> None:
-    for name in "34":
-        write(full / "tokens" / "ee" / f"{name}.npy", b"of an earlier version")
-    damaged = write(full / "embeddings" / "bb" / "2.vectors", b"damaged")
-    _, left = cache_contents()
-    assert remove(left) == 2 * 21 + 7
-    assert not (full / "tokens" / "ee").exists()
-    assert not damaged.exists()
+    assert [(x.path, x.size) for x in left] == [(interrupted, 4), (index, 3), (alone, 11)]
+    assert remove(left) == 18
+    assert not alone.parent.exists()
     assert names(cache_contents()[0]) == ["bb", "aa", "cc", "dd"]
-    assert cache_contents()[1] == []
 
 
 def test_what_lies_beside_ranktilts_own_folders_is_never_touched(full: Path) -> None:

@@ -2,7 +2,6 @@
 
 import datetime
 import decimal
-import os
 from pathlib import Path
 from typing import Any
 
@@ -64,30 +63,10 @@ def test_bytes_that_are_utf8_are_text_and_other_kinds_are_passed_over(tmp_path: 
     assert read_judgments(table(tmp_path, **judged))["grade"].to_list() == [1, 0]
 
 
-def test_a_file_that_breaks_the_library_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def panicking(*_: object, **__: object) -> None:
-        os.write(2, b"thread 'tokio' panicked at crates/polars-parquet/src/unpack.rs:120:1\n")
-        raise pl.exceptions.PanicException("invalid num_bits 202\nstack backtrace:")
-
-    path = table(tmp_path, _id=["a"], text=["x"])
-    monkeypatch.setattr(pl, "read_parquet", panicking)
-    assert fault(path) == "t.parquet: cannot be read as Parquet: invalid num_bits 202; fetch it again"
-    monkeypatch.setattr(pl, "read_parquet", lambda *_, **__: os.write(2, b"slow\n") and pl.DataFrame({"a": [1]}))
-    assert fault(path).startswith("t.parquet: expected the columns _id and text")
-    assert capfd.readouterr() == ("", "slow\n")
-
-
 def test_a_judgment_nested_without_end_names_its_line(tmp_path: Path) -> None:
     rows = '{"query-id": "1", "corpus-id": "a", "score": 1}\n{"query-id": "1", "corpus-id": ' + "[" * 300 + "]" * 300
     path = write(tmp_path / "t.jsonl", rows + ', "score": 1}')
     assert fault(path, read_judgments).startswith("t.jsonl:2: expected JSON of at most 250 levels, got more")
-
-
-def test_a_pipe_is_no_parquet_file(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "t.parquet")
-    assert fault(tmp_path / "t.parquet").startswith("t.parquet: expected a file, got a pipe or device")
 
 
 def test_a_column_named_line_is_a_column(tmp_path: Path) -> None:

@@ -94,21 +94,12 @@ def test_a_judgment_repeated_is_kept_once(tmp_path: Path) -> None:
     [
         ("7\t12\t1\tx", r"expected query-id, corpus-id, score (3 tab-separated fields), got 4: '7\t12\t1\tx'"),
         ("7 Q0 12 1 2.5 bm25", f"{THREE}, got 1: '7 Q0 12 1 2.5 bm25'; this is a line of a run, not a judgment"),
-        ("7 Q0 12 1 2.5", f"{THREE}, got 1: '7 Q0 12 1 2.5'; this is a line of a run, not a judgment"),
-        ("7\t12", r"expected query-id, corpus-id, score (3 tab-separated fields), got 2: '7\t12'"),
         ("7 0 12 1", f"{THREE}, got 1: '7 0 12 1'{MIXED}"),
         ("7\t0\t12\t1", rf"{THREE}, got 4: '7\t0\t12\t1'{MIXED}"),
-        ("7\t12\t", "expected a number as score, got ''"),
         ("7\t12\tyes", "expected a number as score, got 'yes'"),
-        ("7\t12\t-inf", "expected a number as score, got '-inf'"),
-        ("7\t12\t0x1", "expected a number as score, got '0x1'"),
         ("7\t12\tnan", "expected a number as score, got 'nan'"),
-        ("7\t12\t\u0661", "expected a number as score, got '\u0661'"),
         ("7\t12\t2147483648", "expected a number as score, got '2147483648'"),
-        ("7\t12\t1 2", "expected a number as score, got '1 2'"),
-        ("\t12\t1", r"expected a query-id and a corpus-id, one is empty: '\t12\t1'"),
         ("7\t\t1", r"expected a query-id and a corpus-id, one is empty: '7\t\t1'"),
-        ("query-id\tcorpus-id\tscore", "expected a number as score, got 'score'"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
@@ -144,7 +135,6 @@ def test_four_fields_split_by_blanks_are_trec_s(tmp_path: Path, name: str, end: 
         ("q1\td 2\t1", [("q1", "d 2", 1, 1)]),  # three fields by tabs, four by blanks: BEIR
         ("query-id\tcorpus id\t1\nq\td\t2", [("query-id", "corpus id", 1, 1), ("q", "d", 2, 2)]),
         ("q1\t0\td\t1", [("q1", "d", 1, 1)]),
-        ("q1 0\td 1", [("q1", "d", 1, 1)]),
         ("q1 d 1\nq2  e\t0.5", [("q1", "d", 1.0, 1), ("q2", "e", 0.5, 2)]),  # BEIR, split by blanks
         ("query-id corpus-id score\nq d 1", [("q", "d", 1, 2)]),
         ("qid\titer\tdocno\trel\nq\t0\td\t1", [("q", "d", 1, 2)]),

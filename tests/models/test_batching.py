@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.io.cache import VectorCache, Vectors, content_keys
-from ranktilt.io.vectors import Shard
+from ranktilt.io.cache import VectorCache, Vectors, content_keys, count_vectors
 from ranktilt.models.batching import BatchJob, Ints, compute_missing, plan_batches
 from ranktilt.models.device import inference
 from ranktilt.progress import listening
@@ -126,10 +125,14 @@ def test_work_that_is_taken_up_again_gives_the_same_bits(tmp_path: Path, done: i
         (100, [8]),
     ],
 )
-def test_a_file_holds_whole_batches_of_so_many_items(tmp_path: Path, shard: int, files: list[int]) -> None:
+def test_whole_batches_of_so_many_items_are_stored_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int, files: list[int]
+) -> None:
+    put, sizes = VectorCache.put, list[int]()
+    monkeypatch.setattr(VectorCache, "put", lambda cache, *of: (sizes.append(len(of[0])), put(cache, *of)))
     with limited(MemoryLimits(texts_per_write=shard)):
         all_of(Work(TEXTS, tokens=7), tmp_path)
-    assert sorted((len(Shard.open(p).keys) for p in tmp_path.glob("*.vectors")), reverse=True) == files
+    assert sorted(sizes, reverse=True) == files
 
 
 def test_progress_counts_the_tokens_of_what_is_missing(tmp_path: Path) -> None:
@@ -212,7 +215,7 @@ def test_after_a_kill_nothing_finished_is_computed_again_and_the_bits_are_the_sa
     expected = subprocess.run(slow(tmp_path / "whole", 0), capture_output=True, text=True, check=True).stdout
     cache, log = tmp_path / "killed" / "cache", tmp_path / "killed" / "log"
     with subprocess.Popen(slow(tmp_path / "killed", 0.02)) as process:
-        while len(list(cache.glob("*.vectors"))) < 4:
+        while count_vectors(cache) < 64:
             assert process.poll() is None
             time.sleep(0.01)
         process.kill()

@@ -237,7 +237,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     assert str(error.value) == f"{tmp_path / 'gone.json'}: cannot be read: No such file or directory"
     with pytest.raises(DataError) as error:
         read_result(tmp_path)
-    assert str(error.value) == f"{tmp_path}: expected a file, got a folder"
+    assert str(error.value) == f"{tmp_path}: cannot be read: Is a directory"
     clear().save(tmp_path / "audit.json")
     with pytest.raises(DataError) as error:
         read_result(tmp_path)

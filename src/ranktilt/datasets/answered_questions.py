@@ -14,9 +14,8 @@ from typing import Any
 import orjson
 
 from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
-from ranktilt.io.files import line_chunks, require_regular
+from ranktilt.io.files import line_chunks
 from ranktilt.io.jsonl import parse_line
-from ranktilt.progress import report
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -78,7 +77,6 @@ def read_answered(files: Sequence[str | Path], fields: QuestionFields | None = N
         raise UserError(f"{twice.name}: this file is named twice")
     questions, empty, lost = list[AnsweredQuestion](), Counter[str](), list[str]()
     for path in paths:
-        require_regular(path)
         here = 0
         for line, row in _rows(path):
             asked, blanks = _question(path, line, row, fields)
@@ -97,9 +95,7 @@ def read_answered(files: Sequence[str | Path], fields: QuestionFields | None = N
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Any]]:
-    size = path.stat().st_size if path.is_file() else 0
-    for first, offset, lines in line_chunks(path):
-        report(f"reading {path.name}", min(offset, size), size)
+    for first, lines in line_chunks(path, reported=True):
         for number, line in enumerate(lines, start=first):
             if not line or line.isspace():
                 continue
@@ -109,7 +105,6 @@ def _rows(path: Path) -> Iterator[tuple[int, Any]]:
                 shown = shorten(line[:200].decode(errors="replace"))
                 message = f"expected one JSON object, got broken JSON ({error}): {shown}"
                 raise DataError(path, message, line=number) from error
-    report(f"reading {path.name}", size, size)
 
 
 def _question(path: Path, line: int, row: Any, fields: QuestionFields) -> tuple[AnsweredQuestion, Counter[str]]:

@@ -15,7 +15,7 @@ import polars as pl
 from ranktilt.collection import DOC_COLUMNS, Collection
 from ranktilt.datasets.label_file import LabelFile
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
-from ranktilt.io.files import decode_lines, line_chunks, open_bytes, read_bytes, require_regular
+from ranktilt.io.files import decode_lines, line_chunks, read_bytes
 from ranktilt.io.jsonl import parse_line
 from ranktilt.io.parquet import json_rows, read_table, text_table
 from ranktilt.io.qrels import read_qrels
@@ -84,9 +84,6 @@ def _read_table(given: LabelFile, label: str) -> pl.DataFrame:
     if not form and given.rest is None:
         raise DataError(path, f"expected a label file that ends in {', '.join(ENDINGS)}{_LIST}")
     if form == "parquet":
-        require_regular(path)
-        with open_bytes(path):  # says what is wrong with the path itself
-            pass
         frame = _plain_columns(given, read_table(path))
     elif form in ("json", "jsonl"):
         frame = _plain_columns(given, json_rows(path)[0] if form == "jsonl" else _read_json(path, label))
@@ -238,7 +235,7 @@ def read_delimited(path: Path, separator: str, labels: LabelFile | None = None) 
 
 def _rows(path: Path, separator: str) -> Iterator[pl.DataFrame]:
     """Lines that are not blank, some at a time: number and fields."""
-    chunks = [(chunk[0], decode_lines(path, *chunk)) for chunk in line_chunks(path)]
+    chunks = [(first, decode_lines(path, first, lines)) for first, lines in line_chunks(path)]
     if separator == "," and any('"' in text for _, text in chunks):
         yield from _quoted_rows(path, "\n".join(text for _, text in chunks))
         return

@@ -167,7 +167,7 @@ def _questions(files: Iterable[Path], label: str, expected: int) -> Iterator[_Qu
     """The questions of files; no more than a few megabytes and one line are held."""
     done = 0
     for file in files:
-        for first, _, lines in line_chunks(file):
+        for first, lines in line_chunks(file):
             report(label, min(done, expected - 1), expected)
             for number, line in enumerate(lines, start=first):
                 if line and not line.isspace():

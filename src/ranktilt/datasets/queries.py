@@ -38,8 +38,8 @@ def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
     `DataError` names file and line of an id that is not in the collection or came before, or an empty file.
     """
     path, known, lines = Path(path), set(collection.queries["id"]), dict[str, int]()
-    for first, offset, chunk in line_chunks(path):
-        for number, line in enumerate(decode_lines(path, first, offset, chunk).split("\n"), start=first):
+    for first, chunk in line_chunks(path):
+        for number, line in enumerate(decode_lines(path, first, chunk).split("\n"), start=first):
             name = line.strip()
             if not name:
                 continue
@@ -53,8 +53,8 @@ def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
 
 def _tab_separated(path: Path) -> pl.DataFrame:
     found, lines_of = dict[str, str](), dict[str, int]()
-    for first, offset, lines in line_chunks(path):
-        for number, line in enumerate(decode_lines(path, first, offset, lines).split("\n"), start=first):
+    for first, lines in line_chunks(path):
+        for number, line in enumerate(decode_lines(path, first, lines).split("\n"), start=first):
             name, *rest = line.split("\t")
             if not line.strip() or (number == 1 and _is_header(name, rest)):
                 continue

@@ -5,22 +5,51 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ranktilt._version import __version__
-from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.io.files import Content, blocks, cannot_write, read_bytes, require_place, sha256
+from ranktilt.errors import DataError, UserError
+from ranktilt.io.files import Content, blocks, cannot_write, read_text, require_folder, sha256
 
 MANIFEST = "manifest.json"
-SYSTEM = "lost+found"
-"""What a file system has at its root, and nobody else may look into."""
 WHAT = {"rewrites": "ranktilt rewrite", "answers": "ranktilt answer"}
 """What a folder holds, and the command that writes it."""
 _PACKAGES = ("openai", "polars", "torch", "transformers")
+
+
+class _CollectionPath(msgspec.Struct):
+    path: str | None = None
+
+
+class _ManifestSpec(msgspec.Struct):
+    collection: _CollectionPath = msgspec.field(default_factory=_CollectionPath)
+
+
+class _Manifest(msgspec.Struct):
+    """Of a manifest, what is read."""
+
+    spec: _ManifestSpec
+    files: dict[str, str]
+    inputs: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class _Prompt(msgspec.Struct):
+    name: str
+
+
+class _RewriteSpec(msgspec.Struct):
+    """Of the spec of rewrites, what the data card of later ones tells."""
+
+    llm: dict[str, Any]
+    prompt: _Prompt
+    sources: dict[str, float]
+    of: str
+    titles: str
 
 
 def manifest(spec: Mapping[str, Any], contents: Mapping[str, Content], kind: str = "rewrites") -> bytes:
@@ -57,38 +86,29 @@ def require_ours(folder: Path, kind: str = "rewrites") -> dict[str, Any] | None:
     Returns the manifest of what is there; None for a new or empty folder.
     """
     try:
-        require_place(folder)
+        require_folder(folder)
         if not folder.exists():
             return None
-        if not folder.is_dir():
-            raise UserError(f"{folder}: expected a folder to write to, this is a file")
         file = folder / MANIFEST
         known = _read(file, kind) if file.is_file() else None
-        there = list(_files(folder) if known is not None else islice(_files(folder), 1))
+        if known is None:
+            if first := min(folder.iterdir(), default=None):
+                raise UserError(f"{folder}: holds something else ({first.name}); choose an empty folder")
+            return None
+        for path in folder.rglob("*"):
+            name = path.relative_to(folder).as_posix()
+            if name == MANIFEST or path.is_dir():
+                continue
+            if name not in known["files"]:
+                what = f"is no part of the {kind}"
+            elif sha256(path) != known["files"][name]:
+                what = "was changed by hand"
+            else:
+                continue
+            raise UserError(f"{path}: {what} and would be lost; move it, or choose another folder")
     except OSError as error:
         raise cannot_write(folder, error) from error
-    if not there:
-        return None
-    if known is None:
-        first = there[0].relative_to(folder)
-        raise UserError(f"{folder}: holds something else ({first}); choose an empty folder")
-    for path in there:
-        name = path.relative_to(folder).as_posix()
-        if name == MANIFEST:
-            continue
-        if name not in known["files"]:
-            raise UserError(f"{path}: is no part of the {kind} and would be lost; move it, or choose another folder")
-        if _digest(path) != known["files"][name]:
-            raise UserError(f"{path}: was changed by hand and would be lost; move it, or choose another folder")
     return known
-
-
-def _digest(path: Path) -> str | None:
-    """The hash of a file; None for what cannot be read, such as a link to nothing."""
-    try:
-        return sha256(path)
-    except OSError:
-        return None
 
 
 def earlier(path: str | Path | None) -> list[dict[str, Any]]:
@@ -99,19 +119,12 @@ def earlier(path: str | Path | None) -> list[dict[str, Any]]:
         return []
     spec = dict(known["spec"])
     before = spec.pop("earlier", [])
-    found = [*before, spec] if isinstance(before, list) else [before]
-    for one in found:
-        if not _told(one):
-            raise DataError(file, f"expected how rewrites were made (model, prompt, sources), got {shorten(one)}")
-    return found
-
-
-def _told(spec: Any) -> bool:
-    """Whether a spec says what a data card tells of earlier rewrites."""
-    kinds = {"llm": dict, "prompt": dict, "sources": dict, "of": str, "titles": str}
-    if not isinstance(spec, dict) or any(not isinstance(spec.get(name), kind) for name, kind in kinds.items()):
-        return False
-    return "name" in spec["prompt"] and set(map(type, spec["sources"].values())) <= {int, float}
+    try:
+        msgspec.convert(before, list[_RewriteSpec])
+        msgspec.convert(spec, _RewriteSpec)
+    except msgspec.ValidationError as error:
+        raise DataError(file, f"expected how rewrites were made: {error}") from error
+    return [*before, spec]
 
 
 def require_same(
@@ -132,28 +145,13 @@ def require_same(
         raise UserError(f"{folder}: holds {whose}, {before}; choose another folder or remove it")
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """All files, one by one: what is no folder of ours may be a whole disk."""
-    for path in sorted(folder.iterdir()):
-        if path.name == SYSTEM:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            yield from _files(path)
-        else:
-            yield path
-
-
 def _read(file: Path, kind: str) -> dict[str, Any] | None:
     """A manifest of ours; None for any other JSON."""
     try:
-        content = json.loads(read_bytes(file).decode("utf-8-sig"))
+        content = json.loads(read_text(file))
+        if not isinstance(content, dict) or content.get("what") != WHAT[kind]:
+            return None
+        msgspec.convert(content, _Manifest)
     except (RecursionError, ValueError) as error:
         raise DataError(file, f"expected a manifest as JSON: {error}") from error
-    if not isinstance(content, dict) or content.get("what") != WHAT[kind] or not isinstance(content.get("files"), dict):
-        return None
-    spec = content.get("spec")
-    collection = spec.get("collection", {}) if isinstance(spec, dict) else None
-    path = collection.get("path") if isinstance(collection, dict) else 0
-    if not isinstance(path, str | None) or not isinstance(content.get("inputs", {}), dict):
-        raise DataError(file, "expected a manifest with a spec, its collection's path, and inputs")
     return content

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +18,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.generation.retrieval_qa import SPLITS, RetrievalQA
 from ranktilt.generation.triples import FORMS, TripleRules, triples
 from ranktilt.io.columns import one_line
-from ranktilt.io.files import cannot_write, require_place, sha256
+from ranktilt.io.files import new_folder, require_folder, sha256
 from ranktilt.io.qrels import to_tsv
 from ranktilt.progress import report
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -59,7 +56,7 @@ def save_retrieval_qa(built: RetrievalQA, folder: str | Path, wanted: QAFiles | 
     """
     wanted, path = wanted or QAFiles(), Path(folder)
     require_new(path)
-    with _new_folder(path) as place:
+    with new_folder(path) as place:
         judged = {f"qrels/{split}.tsv": to_tsv(qrels) for split, qrels in built.qrels.items() if qrels.height}
         save(built.collection, place, beside={**judged, **_msmarco(built)})
         _save_runs(built, place / "runs", wanted.depth)
@@ -70,44 +67,9 @@ def save_retrieval_qa(built: RetrievalQA, folder: str | Path, wanted: QAFiles | 
 
 def require_new(folder: Path) -> None:
     """Refuse a folder that holds something or cannot be written, before any work is done."""
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise UserError(f"{folder}: expected a folder to write to, this is a file")
-        if folder.is_dir() and any(folder.iterdir()):
-            raise UserError(f"{folder}: holds files already; name a new folder")
-        require_place(folder / ABOUT)
-    except OSError as error:  # a folder on the way may not even be looked into
-        raise cannot_write(folder, error) from error
-
-
-@contextmanager
-def _new_folder(path: Path) -> Iterator[Path]:
-    """Give a folder beside `path` to fill, which then takes its place; where that fails nothing is left."""
-    target, made, place = Path(os.path.realpath(path)), list[Path](), None
-    try:
-        made = [folder for folder in target.parents if not folder.exists()]
-        target.parent.mkdir(parents=True, exist_ok=True)
-        place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        yield place
-        place.chmod(0o777 & ~_umask())
-        os.replace(place, target)
-        made.clear()
-    except (OSError, UserError) as error:
-        reason = error.__cause__ if isinstance(error, UserError) else error
-        if not isinstance(reason, OSError):
-            raise
-        raise cannot_write(path, reason) from reason
-    finally:
-        if place is not None:
-            shutil.rmtree(place, ignore_errors=True)
-        for folder in made:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    require_folder(folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError(f"{folder}: holds files already; name a new folder")
 
 
 def _msmarco(built: RetrievalQA) -> dict[str, bytes]:
@@ -145,10 +107,8 @@ def _save_runs(built: RetrievalQA, folder: Path, depth: int) -> None:
 def _save_run(run: Run, path: Path) -> None:
     """Write a run as `Run.save` does, some queries at a time: as text it needs ten times the memory."""
     path.parent.mkdir(exist_ok=True)
-    heads = _part_of_run(
-        run, 0, len(run.queries), depth=1
-    )  # what stands beside the run names its queries, not its size
-    sidecar(path).write_bytes(heads.contents(path)[sidecar(path)])
+    first = _part_of_run(run, 0, len(run.queries), depth=1)  # what stands beside a run says nothing of its entries
+    sidecar(path).write_bytes(first.contents(path)[sidecar(path)])
     with path.open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as stream:
         for start in range(0, len(run.queries), _QUERIES):
             part = _part_of_run(run, start, min(start + _QUERIES, len(run.queries)))

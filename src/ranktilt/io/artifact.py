@@ -34,8 +34,7 @@ import polars as pl
 from msgspec import inspect
 
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.io.files import invalid_utf8, read_bytes, write_bytes
-from ranktilt.io.runfile import unwritable
+from ranktilt.io.files import read_text, write_bytes
 
 _BROKEN = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UserError, ValueError,
@@ -110,8 +109,6 @@ class Result:
         except _BROKEN as error:
             bare = cls.header.noun.partition(" ")[2]
             raise DataError(path, f"is not a whole {bare}: {_reason(error)}") from error
-        if fault := unwritable(content):
-            raise DataError(path, fault)
         return found
 
     @classmethod
@@ -141,13 +138,11 @@ def read_fields(kind: type[T], content: Any) -> T:
 
 def read_json(path: Path, noun: str) -> Any:
     """Return what a file of JSON holds, plain or gzip; `DataError` says that a `noun` was expected."""
-    data = read_bytes(path)
-    if not data.strip():
+    text = read_text(path)
+    if not text.strip():
         raise DataError(path, "the file is empty")
     try:
-        return msgspec.json.decode(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise DataError(path, invalid_utf8(error.start, data)) from error
+        return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise DataError(path, f"expected {noun} as JSON: {error}") from error
 

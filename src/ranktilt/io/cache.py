@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import tempfile
-import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,22 @@ import numpy.typing as npt
 import platformdirs
 
 from ranktilt.errors import DataWarning, UserError, unknown
-from ranktilt.io.files import cannot_write
-from ranktilt.io.vectors import KEY_BYTES, STORES, SUFFIX, Keys, Shard, rows_at_once, whole_file, write_shard
-
-__all__ = ["ABOUT", "KEY_BYTES", "STORES", "Keys", "Stored", "VectorCache", "Vectors", "cache_folder", "content_keys"]
+from ranktilt.io.files import cannot_write, lock, write_bytes
 
 Vectors = npt.NDArray[np.float32]
+Keys = npt.NDArray[np.void]
+_Index = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]
 
 ABOUT = "about.json"
-MOST_FILES, MERGED = 64, 48
-_AT_ONCE = 128
-_TRIES = 100
+KEY_BYTES = 16
+STORES = {"float32": "<f4", "float16": "<f2"}
+_VECTORS, _KEYS = ".vectors", ".keys"
+"""Endings of a cache's two files, which are called by the length of its vectors."""
+_KEY = np.dtype([("high", ">u8"), ("low", ">u8")])
+_RECORD = np.dtype([*_KEY.descr, ("sum", "<u4")])
+"""What is kept of each vector beside it: its key and its checksum."""
+_SUMMED = 1 << 24
+"""Bytes of vectors that are checked at a time."""
 
 
 def cache_folder() -> Path:
@@ -78,6 +82,8 @@ class Stored:
         return self._gather(self._part[which], self._row[which])
 
     def _gather(self, part: npt.NDArray[np.int32], row: npt.NDArray[np.int64]) -> Vectors:
+        if len(self._vectors) == 1 and (part == 0).all():
+            return self._vectors[0][row].astype(np.float32, copy=False)
         made = np.zeros((len(row), self.shape[1]), dtype=np.float32)
         for number in np.unique(part[part >= 0]):
             here = part == number
@@ -86,10 +92,10 @@ class Stored:
 
 
 class VectorCache:
-    """Vectors of one length under content keys, in files that are written whole and never changed.
+    """Vectors of one length under content keys: one file of vectors, one of keys and checksums, both appended to.
 
-    Several processes may use one folder at the same time, and each may be killed at any moment: a file is either there,
-    whole, or it is not. `about` says for ``ranktilt cache`` what is kept here.
+    Several processes may use one folder at the same time, and each may be killed at any moment: a vector is there when
+    its key is. `about` says for ``ranktilt cache`` what is kept here.
     """
 
     def __init__(self, folder: Path, *, dtype: str = "float32", about: Mapping[str, Any] | None = None) -> None:
@@ -101,155 +107,125 @@ class VectorCache:
 
     def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Stored]:
         """Look up keys, repeats allowed: which are there, and their vectors, to be read."""
-        part = np.full(len(keys), -1, dtype=np.int32)
-        row = np.zeros(len(keys), dtype=np.int64)
-        shards = self._shards()
-        for number, shard in enumerate(shards):
-            missing = np.flatnonzero(part < 0)
-            at = np.minimum(np.searchsorted(shard.keys, keys[missing]), len(shard.keys) - 1)
-            hit = np.flatnonzero(shard.keys[at] == keys[missing])
-            sound = shard.sound(at[hit])
-            if not sound.all():
-                self._mend(shard)
-            hit = hit[sound]
-            part[missing[hit]], row[missing[hit]] = number, at[hit]
-        found = part >= 0
-        if found.any():
+        records, vectors, order, high = self._open()
+        wanted = keys.view(_KEY)
+        rows = np.full(len(keys), -1, dtype=np.int64)
+        at = np.searchsorted(high, wanted["high"].astype(np.uint64))
+        left, damaged = np.arange(len(keys)), 0
+        while len(left := left[at[left] < len(high)]):  # all records of this half of a key, mostly one
+            left = left[high[at[left]] == wanted["high"][left]]
+            found = order[at[left]]
+            same = records["low"][found] == wanted["low"][left]
+            sound = np.array(same)
+            sound[same] = _sums(vectors, found[same]) == records["sum"][found[same]]
+            damaged += int((same & ~sound).sum())
+            rows[left[sound]] = found[sound]
+            left = left[~sound]
+            at[left] += 1
+        there = rows >= 0
+        if damaged and not there.all():
+            message = f"{self.folder}: damaged vectors of the cache are passed over, and made again"
+            warnings.warn(message, DataWarning, stacklevel=2)
+        if there.any():
             with suppress(OSError):  # says when it was last of use; a folder of someone else's need not
                 os.utime(self.folder / ABOUT)
-        return found, Stored([shard.vectors for shard in shards], part, row)
+        return there, Stored([vectors] if len(vectors) else [], np.where(there, 0, -1).astype(np.int32), rows)
 
     def put(self, keys: Keys, vectors: Vectors) -> None:
         """Store vectors under keys, each once; what is stored survives an interruption at any later moment."""
         if not vectors.size:
             return
         with np.errstate(over="ignore"):
-            made = vectors.astype(self._dtype)
+            made = np.ascontiguousarray(vectors, dtype=self._dtype)
         if made.dtype != vectors.dtype and np.isinf(made).any():
             raise UserError(f"{self.folder}: float16 cannot hold numbers beyond 65,504; choose store=float32")
-        order = np.argsort(keys)
+        records = np.empty(len(keys), dtype=_RECORD)
+        for name in _KEY.names or ():
+            records[name] = keys.view(_KEY)[name]
+        records["sum"] = _sums(made, np.arange(len(made)))
         try:
-            for _ in range(_TRIES):
-                with suppress(FileNotFoundError, FileExistsError):  # another process prunes at this very moment
-                    self._store(keys[order], made[order])
-                    break
-            else:
-                self._store(keys[order], made[order])
+            self._append(made, records)
         except OSError as error:
             raise self._cannot_write(error) from error
-        with suppress(OSError):
-            if len(self._paths()) > MOST_FILES:
-                with locked(self.folder):
-                    self._merge()
 
     def require_writable(self) -> None:
         """Find out before hours of work whether the cache can be written; `UserError` if not."""
-        probe = self.folder / f"{uuid.uuid4().hex}.probe"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            probe.write_bytes(b"0")
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
         except OSError as error:
             raise self._cannot_write(error) from error
-        finally:
-            with suppress(OSError):
-                probe.unlink(missing_ok=True)
 
     def _cannot_write(self, error: OSError) -> UserError:
         return UserError(f"{cannot_write(self.folder, error)} (RANKTILT_CACHE names the cache's folder)")
 
-    def _store(self, keys: Keys, made: npt.NDArray[np.floating[Any]]) -> None:
+    def _append(self, made: npt.NDArray[np.floating[Any]], records: npt.NDArray[np.void]) -> None:
+        """Write vectors, then the records that make them count, behind the last whole ones."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / ABOUT).exists():
             text = json.dumps({"what": self.folder.parent.name, **(self._about or {})}, ensure_ascii=False)
-            with whole_file(self.folder / ABOUT) as stream:
-                stream.write(text.encode())
-        write_shard(self.folder, keys, made.shape[1], [made])
+            write_bytes(self.folder / ABOUT, text.encode())
+        file = self._file() or self.folder / f"{made.shape[1]}{_VECTORS}"
+        if file.stem != str(made.shape[1]):
+            raise UserError(f"{self.folder}: holds vectors of {file.stem} numbers, not {made.shape[1]}; remove it")
+        with file.with_suffix(_KEYS).open("ab") as keys, file.open("ab") as vectors:
+            lock(keys, wait=True)
+            whole = self._count(file)
+            for stream, data in ((vectors, made), (keys, records)):
+                stream.truncate(whole * data[0].nbytes)  # what a kill or a full disk left half written
+                stream.write(data.data)
+                stream.flush()
+                os.fsync(stream.fileno())
 
-    def _paths(self) -> list[Path]:
-        return sorted(self.folder.glob(f"*{SUFFIX}"))
+    def _file(self) -> Path | None:
+        return next(_files(self.folder), None)
 
-    def _shards(self) -> list[Shard]:
-        """Open all files; where one goes away meanwhile, because another process merges, look again."""
-        for _ in range(_TRIES):
-            with suppress(FileNotFoundError):
-                return self._opened()
-        raise UserError(f"{self.folder}: files of the cache vanish while they are read; is it being pruned?")
+    def _count(self, file: Path) -> int:
+        """How many vectors have their record, and are whole."""
+        row = int(file.stem) * np.dtype(self._dtype).itemsize
+        return min(file.stat().st_size // row, _records(file))
 
-    def _opened(self) -> list[Shard]:
-        found: list[Shard] = []
-        for path in self._paths():
-            try:
-                shard = Shard.open(path)
-                if found and shard.vectors.shape[1] != found[0].vectors.shape[1]:
-                    raise ValueError(f"vectors of {shard.vectors.shape[1]} numbers, not {found[0].vectors.shape[1]}")
-            except FileNotFoundError:
-                raise
-            except (OSError, ValueError) as error:
-                message = f"{path}: a damaged file of the cache is passed over, what it held is made again: {error}"
-                warnings.warn(message, DataWarning, stacklevel=5)
-                continue
-            found.append(shard)
-        return found
-
-    def _mend(self, shard: Shard) -> None:
-        """Put a file of what is sound in the place of one that has changed; in a folder that is not ours it stays."""
-        message = f"{shard.path}: a damaged file of the cache, what it held there is made again: it has changed"
-        warnings.warn(message, DataWarning, stacklevel=3)
-        with suppress(OSError), locked(self.folder):
-            self._rewrite([shard])
-
-    def _merge(self) -> None:
-        """Write the smallest files as one."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            small = sorted(self._shards(), key=lambda shard: len(shard.keys))[:MERGED]
-        if len(small) > 1:
-            self._rewrite(small)
-
-    def _rewrite(self, old: Sequence[Shard]) -> None:
-        """Write what is sound in some files as one; who has the old ones open reads on."""
-        rows = [np.flatnonzero(shard.sound(np.arange(len(shard.keys)))) for shard in old]
-        keys = np.concatenate([shard.keys[some] for shard, some in zip(old, rows, strict=True)])
-        part = np.repeat(np.arange(len(old), dtype=np.int32), [len(some) for some in rows])
-        order = np.argsort(keys, kind="stable")
-        order = order[np.append(True, keys[order][1:] != keys[order][:-1])[: len(order)]]
-        stored = Stored([shard.vectors for shard in old], part[order], np.concatenate(rows)[order])
-        step = rows_at_once(stored.shape[1], self._dtype) * _AT_ONCE
-        blocks = (stored.read(i, i + step).astype(self._dtype) for i in range(0, len(order), step))
-        if len(order):
-            write_shard(self.folder, keys[order], stored.shape[1], blocks)
-        for shard in old:
-            with suppress(OSError):
-                shard.path.unlink(missing_ok=True)
+    def _open(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.floating[Any]], *_Index]:
+        """Map the records and the vectors, and order the former."""
+        file = self._file()
+        count = 0 if file is None else self._count(file)
+        if file is None or not count:
+            none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
+            return np.empty(0, dtype=_RECORD), np.empty((0, 0), dtype=self._dtype), *none
+        keys = file.with_suffix(_KEYS)
+        records = np.memmap(keys, dtype=_RECORD, mode="r", shape=(count,))
+        vectors = np.memmap(file, dtype=self._dtype, mode="r", shape=(count, int(file.stem)))
+        return np.asarray(records), np.asarray(vectors), *_index(keys, count, keys.stat().st_mtime_ns)
 
 
-@contextmanager
-def alone(task: str) -> Iterator[None]:
-    """Keep other processes of this machine from the same task; `BlockingIOError` where one is at it."""
-    digest = hashlib.blake2b(task.encode(errors="surrogateescape"), digest_size=KEY_BYTES).hexdigest()
-    folder = Path(tempfile.gettempdir()) / f"ranktilt-{digest}"
-    with ExitStack() as stack:
-        try:
-            folder.mkdir(exist_ok=True)
-            stack.enter_context(locked(folder))
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        except BlockingIOError:
-            raise
-        except OSError:  # no locks here
-            pass
-        yield
+@lru_cache(maxsize=4)
+def _index(keys: Path, count: int, changed: int) -> _Index:
+    """Where records lie by the first half of their keys, and these; made once while a file stays as it is."""
+    high = np.memmap(keys, dtype=_RECORD, mode="r", shape=(count,))["high"].astype(np.uint64)
+    order = np.argsort(high, kind="stable")
+    return order, high[order]
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keep other processes from doing the same to a folder; `OSError` where one does, or nothing can keep them."""
-    try:
-        import fcntl
-    except ImportError as error:  # Windows: files stay as they are, which is only slower
-        raise OSError("no locks here") from error
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(handle)
+def count_vectors(folder: Path) -> int:
+    """How many vectors a folder of the cache holds."""
+    return sum(map(_records, _files(folder)))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (file for file in folder.glob(f"*{_VECTORS}") if file.stem.isdecimal())
+
+
+def _records(file: Path) -> int:
+    keys = file.with_suffix(_KEYS)
+    return keys.stat().st_size // _RECORD.itemsize if keys.exists() else 0
+
+
+def _sums(vectors: npt.NDArray[np.floating[Any]], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    """Checksums of some vectors: all words of one, combined by exclusive or; read in the file's order."""
+    words, sums = vectors.view(f"<u{vectors.itemsize}"), np.empty(len(rows), dtype=np.uint32)
+    order, step = np.argsort(rows), max(_SUMMED // max(vectors.shape[1] * vectors.itemsize, 1), 1)
+    for start in range(0, len(rows), step):
+        part = order[start : start + step]
+        sums[part] = np.bitwise_xor.reduce(words[rows[part]], axis=1)
+    return sums

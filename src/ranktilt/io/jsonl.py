@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,8 @@ import polars as pl
 
 from ranktilt.errors import DataError, shorten
 from ranktilt.io.columns import json_series
-from ranktilt.io.files import bad_utf8, line_chunks, not_utf8, nth_line
+from ranktilt.io.files import decode_lines, line_chunks, nth_line
 from ranktilt.io.texts import LARGE, aside
-from ranktilt.progress import report
 
 _ID = "_id"
 _SWAP = {"id": _ID, _ID: "id"}
@@ -45,14 +44,11 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 
 def _frames(path: Path, strings: tuple[str, ...]) -> Iterator[pl.DataFrame]:
-    size = path.stat().st_size if path.is_file() else 0
-    for first_line, offset, lines in line_chunks(path):
+    for first_line, lines in line_chunks(path, reported=True):
         frame = _frame(lines, strings)
         if frame is None:
-            raise _first_fault(path, first_line, offset, lines, strings)
+            raise _first_fault(path, first_line, lines, strings)
         yield frame
-        report(f"reading {path.name}", min(offset, size), size)
-    report(f"reading {path.name}", size, size)
 
 
 def _texts_of(path: Path, strings: tuple[str, ...], rest: list[pl.DataFrame]) -> Iterator[dict[str, pl.Series]]:
@@ -66,7 +62,7 @@ def _texts_of(path: Path, strings: tuple[str, ...], rest: list[pl.DataFrame]) ->
 def _frame(lines: list[bytes], strings: tuple[str, ...]) -> pl.DataFrame | None:
     """Table of a chunk, or None where a line is not what it should be."""
     try:
-        rows = _parsed(lines, (_ID, "text", *strings))
+        rows = [parse_line(line) for line in lines if line and not line.isspace()]
         ids = [row.pop(_ID, None) for row in rows]
         texts = [row.pop("text", None) for row in rows]
     except (orjson.JSONDecodeError, AttributeError, TypeError):
@@ -85,36 +81,16 @@ def _frame(lines: list[bytes], strings: tuple[str, ...]) -> pl.DataFrame | None:
     return pl.DataFrame({"id": pl.Series(ids, dtype=pl.String), "text": pl.Series(texts, dtype=pl.String), **columns})
 
 
-def _parsed(lines: list[bytes], used: tuple[str, ...]) -> list[Any]:
-    try:
-        return [orjson.loads(line) for line in lines if line and not line.isspace()]
-    except orjson.JSONDecodeError:
-        return [parse_line(line, used=used) for line in lines if line and not line.isspace()]
-
-
-def parse_line(line: bytes, *, used: Iterable[str] = ()) -> Any:
-    """Parse JSON in which Python's json may have written NaN, Infinity or -Infinity.
-
-    In the fields `used` of an object such a number stays a float, to be refused; in all others it is null.
-    """
+def parse_line(line: bytes) -> Any:
+    """Parse JSON in which Python's json may have written NaN, Infinity or -Infinity: each is null."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
         if not (b"NaN" in line or b"Infinity" in line):
             raise
-        try:
-            found = json.loads(line.decode(), parse_int=orjson.loads)
-            plain = orjson.loads(orjson.dumps(found))  # refuses what else orjson does, and writes null for these
-        except (ValueError, TypeError, RecursionError):
-            found = None
-        if found is None:
-            raise
-    kept = {name: found[name] for name in used if _not_finite(found.get(name))} if isinstance(found, dict) else {}
-    return {**plain, **kept} if kept else plain
-
-
-def _not_finite(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
+        with suppress(ValueError, TypeError, RecursionError):
+            return orjson.loads(orjson.dumps(json.loads(line)))  # which writes null for these
+        raise
 
 
 def _column(values: list[Any]) -> pl.Series:
@@ -147,42 +123,38 @@ def _as(series: pl.Series, kind: pl.DataType) -> pl.Series:
     return pl.Series(series.name, [None if v is None else orjson.dumps(v) for v in series], dtype=pl.Binary)
 
 
-def _first_fault(path: Path, first_line: int, offset: int, lines: list[bytes], strings: tuple[str, ...]) -> DataError:
+def _first_fault(path: Path, first_line: int, lines: list[bytes], strings: tuple[str, ...]) -> DataError:
     """Read a chunk that failed line by line, to name the line."""
     for number, line in enumerate(lines, start=first_line):
         if not line or line.isspace():
             continue
-        before = lines[: number - first_line]
-        index, column = bad_utf8([line])
-        if index == 0:
-            return not_utf8(path, number, offset, before, column)
+        text = decode_lines(path, number, [line])
         try:
-            message = _fault(parse_line(line, used=(_ID, "text", *strings)), line.decode(), strings)
+            message = _fault(parse_line(line), strings)
         except orjson.JSONDecodeError as error:
-            message = f"expected one JSON object, got broken JSON ({error}): {shorten(line.decode())}"
+            message = f"expected one JSON object, got broken JSON ({error})"
         if message:
-            return DataError(path, message, line=number)
+            return DataError(path, f"{message}: {shorten(text)}", line=number)
     return DataError(path, "expected JSON objects with _id and text")
 
 
-def _fault(row: Any, line: str, strings: tuple[str, ...]) -> str | None:
+def _fault(row: Any, strings: tuple[str, ...]) -> str:
+    """Say what is wrong with a line; empty where nothing is."""
     if not isinstance(row, dict):
-        return f"expected one JSON object, got {type(row).__name__}: {shorten(line)}"
+        return f"expected one JSON object, got {type(row).__name__}"
     for name in (_ID, "text"):
         if row.get(name) is None:
-            return f"expected the fields _id and text, {name} is missing: {shorten(line)}"
+            return f"expected the fields _id and text, {name} is missing"
     if type(row[_ID]) not in (str, int) or row[_ID] == "":
-        return f"expected _id to be a string that is not empty, got {shorten(repr(row[_ID]))}"
-    for name in ("text", *strings):
-        value = row.get(name)
-        if value is not None and type(value) is not str:
-            came = "NaN or an infinity" if _not_finite(value) else type(value).__name__
-            return f"expected {name} to be a string, got {came}: {shorten(line)}"
+        return "expected _id to be a string that is not empty"
+    strange = next((name for name in ("text", *strings) if not isinstance(row.get(name), str | None)), None)
+    if strange is not None:
+        return f"expected {strange} to be a string, got {type(row[strange]).__name__}"
     try:
         orjson.dumps(list(row.values()))
     except orjson.JSONEncodeError:
-        return f"expected JSON of at most 250 levels, got more: {shorten(line)}"
-    return None
+        return "expected JSON of at most 250 levels, got more"
+    return ""
 
 
 def to_jsonl(frame: pl.DataFrame) -> bytes:

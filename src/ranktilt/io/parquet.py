@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +13,7 @@ import polars as pl
 
 from ranktilt.errors import DataError, counted, shorten
 from ranktilt.io.columns import whole_or_fractions
-from ranktilt.io.files import line_chunks, require_regular, sha256
+from ranktilt.io.files import line_chunks, sha256
 from ranktilt.io.jsonl import parse_line
 from ranktilt.io.texts import AT_ONCE, LARGE, kept_texts
 from ranktilt.progress import report
@@ -38,7 +36,6 @@ def read_parquet(path: Path, *, strings: tuple[str, ...] = (), mapped: bool | No
     The id's column is ``_id`` or ``id``; lists and structures are Binary columns of raw JSON. With `mapped`, by default
     of a large file, texts are never held all at once; see `ranktilt.io.texts`.
     """
-    require_regular(path)
     table = _with_mapped_texts(path) if (is_large([path]) if mapped is None else mapped) else _rows_of(path)
     named = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
     _require(path, table, {"_id": (named,), "text": ("text",)})
@@ -111,7 +108,6 @@ def read_table(path: Path, *, columns: list[str] | None = None, rows: tuple[int,
     no Parquet, or a damaged one, is a `DataError`. Only some columns, or some rows (first and number), if these are
     named.
     """
-    require_regular(path)
     if rows is None:
         report(f"reading {path.name}", 0, 1)
     with _as_parquet(path):
@@ -130,26 +126,10 @@ def read_table(path: Path, *, columns: list[str] | None = None, rows: tuple[int,
 def _as_parquet(path: Path) -> Iterator[None]:
     """Turn what is wrong with a file into one line."""
     try:
-        with _silenced():
-            yield
+        yield
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise DataError(path, f"cannot be read as Parquet: {reason}; fetch it again") from error
-
-
-@contextmanager
-def _silenced() -> Iterator[None]:
-    """Keep what a library says on stderr as it breaks to itself; what it says otherwise is passed on."""
-    with tempfile.TemporaryFile() as said:
-        stderr = os.dup(2)
-        os.dup2(said.fileno(), 2)
-        try:
-            yield
-            said.seek(0)
-            os.write(stderr, said.read())
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
 
 
 def _readable(series: pl.Series) -> pl.Series | None:
@@ -190,7 +170,7 @@ def text_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def _objects(path: Path) -> Iterator[tuple[int, dict[str, str | None]]]:
-    for first, _, lines in line_chunks(path):
+    for first, lines in line_chunks(path):
         for number, line in enumerate(lines, start=first):
             if not line or line.isspace():
                 continue

@@ -48,8 +48,8 @@ def read_qrels(path: str | Path) -> pl.DataFrame:
     """
     path = Path(path)
     frames, form = list[pl.DataFrame](), None
-    for first_line, offset, lines in line_chunks(path):
-        text = pl.Series("text", decode_lines(path, first_line, offset, lines).split("\n"))
+    for first_line, lines in line_chunks(path):
+        text = pl.Series("text", decode_lines(path, first_line, lines).split("\n"))
         frame = text.to_frame().with_row_index("line", offset=first_line)
         frame = frame.filter(pl.col("text").str.strip_chars() != "")
         if not frame.height:

@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import numpy as np
 import orjson
 import polars as pl
 
 from ranktilt.errors import DataError, DataWarning, counted, shorten, unknown
 from ranktilt.io import ranked_lists as lists
-from ranktilt.io.files import decode_lines, line_chunks, read_bytes
+from ranktilt.io.files import decode_lines, line_chunks, read_text
 from ranktilt.io.ranked_lists import JsonObject, RunFile
 
 _ORDERED = 3
@@ -32,18 +33,24 @@ _PLACES = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
 _TAG = re.compile(r"(?!(?:ranktilt|rank|run|runid|standard|tag)$)[a-z][\w.+-]{1,39}", re.IGNORECASE)
 _BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
 _SHAPE = "{query: {document: score}}"
-_LEVELS = 50
-"""How deep a spec may lie in what is made of it: an audit of runs that re-ranked what others re-ranked."""
-_KINDS = {
-    "ranker": (str, "a text"),
-    "name": (str, "a text"),
-    "score_order": (str, "a text"),
-    "file": (str, "a text"),
-    "own_documents_dropped": (int, "a whole number"),
-    "truncated": (dict, "names and values"),
-    "candidates": (dict, "names and values"),
-}
-"""Of a sidecar, what is read and not only passed on."""
+_JSON = re.compile(r'\{\s*["}]|\[\s*["{[\]]')
+
+
+class _Truncated(msgspec.Struct):
+    limit: int
+    share: dict[str, float]
+
+
+class _Sidecar(msgspec.Struct):
+    """Of a sidecar, what is read and not only passed on."""
+
+    ranker: str = ""
+    name: str = ""
+    score_order: str = ""
+    file: str = ""
+    own_documents_dropped: int = 0
+    truncated: _Truncated | msgspec.UnsetType = msgspec.UNSET
+    candidates: _Sidecar | msgspec.UnsetType = msgspec.UNSET
 
 
 def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[str] | None = None) -> RunFile:
@@ -58,19 +65,16 @@ def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[s
     if score_order not in SCORE_ORDERS:
         raise unknown("score order", score_order, SCORE_ORDERS)
     frames, width, chunks = list[pl.DataFrame](), 0, line_chunks(path)
-    for first_line, offset, lines in chunks:
-        text = decode_lines(path, first_line, offset, lines)
+    for first_line, lines in chunks:
+        text = decode_lines(path, first_line, lines)
         if not width:
             start = text.lstrip(" \t\n\r\x0b\x0c")
             if not start:
                 continue
-            if start[0] in "{[":  # the whole of it, read on and not once more: a pipe is read once only
-                text = "\n" * (first_line - 1) + "\n".join([text, *(decode_lines(path, *chunk) for chunk in chunks)])
-                if (re.match(r'{|\[\s*["{[]', start) and not _like_trec(start)) or _is_json(text):
-                    return _read_json(path, text, score_order, queries)
-                first_line, lines = 1, text.encode().split(b"\n")
-            elif delimiter := "" if _like_trec(start) else lists.delimiter_of(text):
-                texts = chain([text], (decode_lines(path, *chunk) for chunk in chunks))
+            texts = chain([text], (decode_lines(path, *chunk) for chunk in chunks))
+            if _JSON.match(start):
+                return _read_json(path, "\n" * (first_line - 1) + "\n".join(texts), score_order, queries)
+            if delimiter := "" if _like_trec(start) else lists.delimiter_of(text):
                 rows = (f"{line}\n" for part in texts for line in part.split("\n"))
                 return _ranks_checked(path, lists.table_lists(path, first_line, rows, delimiter, score_order))
             width = _width(path, first_line, lines)
@@ -90,20 +94,12 @@ def _ranks_checked(path: Path, run: RunFile) -> RunFile:
 
 
 def _like_trec(text: str) -> bool:
-    """Whether the first line could be TREC's: a query's id may begin with a brace."""
+    """Whether the first line could be TREC's, with commas in its ids."""
     fields = text.partition("\n")[0].split()
     try:
         return len(fields) in _PLACES and math.isfinite(float(fields[_PLACES[len(fields)][-1]]))
     except ValueError:
         return False
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (RecursionError, ValueError):
-        return False
-    return True
 
 
 def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
@@ -272,49 +268,21 @@ def read_spec(path: Path) -> dict[str, Any]:
     if not os.path.exists(path):
         return {}
     try:
-        spec = json.loads(read_bytes(path).decode("utf-8-sig"), parse_int=_whole)
+        spec = json.loads(read_text(path), parse_int=lambda digits: int(digits) if len(digits) < 19 else digits)
+        if isinstance(spec, dict) and spec and all(isinstance(value, dict) for value in spec.values()):
+            return {}  # the same run in JSON may lie beside it under that name
+        msgspec.convert(spec, _Sidecar)
     except (RecursionError, ValueError) as error:
         raise DataError(path, f"expected the run's spec as JSON: {error}") from error
-    if not isinstance(spec, dict):
-        raise DataError(path, f"expected a JSON object, got {type(spec).__name__}")
-    if spec and all(isinstance(value, dict) for value in spec.values()):
-        return {}  # the same run in JSON may lie beside it under that name
-    fault = _fault(spec) or unwritable(spec)
-    if fault:
+    if fault := unwritable(spec):
         raise DataError(path, fault)
-    return spec
+    return cast(dict[str, Any], spec)
 
 
 def unwritable(spec: Mapping[str, Any]) -> str:
-    """Say why a spec cannot be written into a result's JSON, some levels down; empty where it can."""
+    """Say why a spec cannot be written into a result's JSON; empty where it can."""
     try:
-        deep: Any = dict(spec)
-        for _ in range(_LEVELS):
-            deep = [deep]
-        orjson.dumps(deep, default=str, option=orjson.OPT_SERIALIZE_NUMPY)
+        orjson.dumps(dict(spec), default=str, option=orjson.OPT_SERIALIZE_NUMPY)
     except (RecursionError, TypeError, ValueError) as error:
         return f"expected what JSON can hold: {error}"
     return ""
-
-
-def _whole(digits: str) -> int | str:
-    number = int(digits) if len(digits) <= 20 else 2**64
-    return number if -(2**63) <= number < 2**64 else digits
-
-
-def _fault(spec: Any, where: str = "") -> str:
-    """Say which part of a spec, or of those of its candidates, is not of its kind."""
-    for _ in range(_LEVELS):
-        for name, (kind, said) in _KINDS.items():
-            value = spec.get(name)
-            if name in spec and (not isinstance(value, kind) or isinstance(value, bool)):
-                return f"{where}{name}: expected {said}, got {shorten(value)}"
-        cut = spec.get("truncated", {"limit": 0, "share": {}})
-        share = cut.get("share")
-        shares = share.values() if isinstance(share, dict) else [None]
-        if type(cut.get("limit")) is not int or not set(map(type, shares)) <= {int, float}:
-            return f"{where}truncated: expected a limit, and a share of each source, got {shorten(cut)}"
-        if "candidates" not in spec:
-            return ""
-        spec, where = spec["candidates"], f"{where}candidates: "
-    return f"expected candidates of candidates at most {_LEVELS} deep"

@@ -23,7 +23,6 @@ import polars as pl
 from ranktilt.errors import DataWarning
 from ranktilt.io.cache import ABOUT, cache_folder
 from ranktilt.io.files import cannot_write
-from ranktilt.io.vectors import TEMPORARY
 
 AT_ONCE = 8_192
 """Documents whose texts are held at once."""
@@ -75,7 +74,7 @@ def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
 
 
 def _temporary(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(dir=folder, suffix=TEMPORARY, ignore_cleanup_errors=True)
+    return tempfile.TemporaryDirectory(dir=folder, suffix=".tmp", ignore_cleanup_errors=True)
 
 
 def _in_memory(error: OSError, make: Callable[[], Parts]) -> dict[str, pl.Series]:

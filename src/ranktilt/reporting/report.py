@@ -26,7 +26,7 @@ from ranktilt.experiments.spiral_result import Spiral
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.io.artifact import Result
-from ranktilt.io.files import read_bytes, require_regular, write_bytes
+from ranktilt.io.files import read_bytes, write_bytes
 from ranktilt.planning.plan import CostPlan
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
@@ -153,7 +153,6 @@ def opened(
 def read_result(path: str | Path, kinds: Iterable[type[Result]] = tuple(RESULTS)) -> Any:
     """Read a result of one of these kinds, whichever a file holds; `DataError` says what it holds instead."""
     path, kinds = Path(path), tuple(kinds)
-    require_regular(path)
     found = _format(path, kinds)
     formats = {kind.header.format: kind for kind in RESULTS}
     if found not in formats or formats[found] not in kinds:

@@ -66,8 +66,8 @@ class _Known:
 
 def _lines(path: Path) -> Iterator[pl.DataFrame]:
     """Lines with their number, ``line``, and three fields."""
-    for first_line, offset, lines in line_chunks(path):
-        text = pl.Series("text", decode_lines(path, first_line, offset, lines).split("\n"))
+    for first_line, lines in line_chunks(path):
+        text = pl.Series("text", decode_lines(path, first_line, lines).split("\n"))
         frame = text.to_frame().with_row_index("line", offset=first_line).filter(pl.col("text") != "")
         fields = pl.col("text").str.split("\t")
         wrong = frame.filter(fields.list.len() != len(_FIELDS))

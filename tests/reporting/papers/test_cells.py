@@ -80,7 +80,7 @@ def test_one_sentence_names_file_line_and_what_came(tmp_path: Path, text: str, l
     ("data", "message"),
     [
         (HEADER.encode(), "expected cells of tables, a line each below the header"),
-        (HEADER.encode() + b"\xff\xfe\n", f"invalid UTF-8 at byte {len(HEADER)} of the file"),
+        (HEADER.encode() + b"\xff\xfe\n", "2: invalid UTF-8 at byte 1 of the line"),
     ],
 )
 def test_a_file_without_cells_or_of_bytes_is_refused(tmp_path: Path, data: bytes, message: str) -> None:

@@ -15,7 +15,7 @@ import polars as pl
 from ranktilt.auditing.pairwise.pairs import DrawnPairs, TwoGroups, relevant_pairs
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, shorten
-from ranktilt.io.files import invalid_utf8, read_bytes, write_bytes
+from ranktilt.io.files import read_text, write_bytes
 from ranktilt.llm.journal import journalled
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import Reading, read_choice
@@ -135,11 +135,7 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    data = read_bytes(path)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(path, invalid_utf8(error.start, data)) from error
+    text = read_text(path)
     if not text.strip():
         raise DataError(path, "the file is empty")
     if path.name.lower().removesuffix(".gz").endswith(".csv"):

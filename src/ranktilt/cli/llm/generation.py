@@ -109,7 +109,7 @@ class SamplingOptions(options.OptionGroup):
 
 def check_request(output: Path | None, price: str | None, *, dry_run: bool) -> None:
     """Refuse to write nowhere, and a price that nobody asked about; brings back what a kill took away."""
-    from ranktilt.generation.output_folder import recover
+    from ranktilt.io.files import recover
 
     if output is not None:
         recover(output)

@@ -26,8 +26,7 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path, *, parts: int | Non
         What to write. Where it was loaded from a folder, the judgments of all splits there are carried over.
     folder : str or Path
         New or empty, or an earlier output, which is replaced as a whole: an interruption leaves the earlier one, or
-        none, never a part. In a folder that cannot be renamed, such as a mount point, a kill while names are changed
-        is undone by the next run.
+        none, never a part.
     parts : int, optional
         Documents in a Parquet file of ``corpus/``, in place of one ``corpus.jsonl``.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ranktilt.errors import DataError, shorten
-from ranktilt.io.files import invalid_utf8, read_bytes
+from ranktilt.io.files import decode_text, read_bytes
 
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 """Records follow each other, as lines or in a list."""
@@ -82,10 +82,7 @@ def _text(path: Path) -> str:
         )
     if not data.strip():
         raise DataError(path, "the file is empty")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(path, invalid_utf8(error.start, data)) from error
+    return decode_text(path, data)
 
 
 def _past(text: str, end: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ranktilt.errors import DataError, shorten, unknown
-from ranktilt.io.files import invalid_utf8, read_bytes
+from ranktilt.io.files import read_text
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.reporting.papers.layouts import LAYOUTS, Layout
 
@@ -86,11 +86,7 @@ def read_cells(path: str | Path) -> CellFile:
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Lines with their number, by column."""
-    data = read_bytes(path)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(path, invalid_utf8(error.start, data)) from error
+    text = read_text(path)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = _header(path, next(reader, []))

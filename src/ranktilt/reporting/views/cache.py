@@ -42,7 +42,7 @@ class CacheInventory:
         ]
 
     def to_json(self) -> bytes:
-        left = [{"path": str(one.path), "why": one.why, "bytes": one.size} for one in self.leftovers]
+        left = [{"path": str(one.path), "bytes": one.size} for one in self.leftovers]
         content = {"folder": str(self.folder), "entries": self.records, "leftovers": left}
         return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
 
@@ -91,7 +91,5 @@ def _table(entries: Sequence[CacheEntry]) -> Table:
 
 
 def _left(left: Sequence[StaleFile]) -> str:
-    reasons = [one.why for one in left]
-    why = ", ".join(f"{reasons.count(reason):,} {reason}" for reason in sorted(set(reasons)))
-    number = counted(len(left), "leftover", "leftovers")
-    return f"{number} that nothing reads, {size(sum(one.size for one in left))} ({why}): ranktilt cache --prune"
+    number = counted(len(left), "leftover of an interrupted write", "leftovers of interrupted writes")
+    return f"{number}, {size(sum(one.size for one in left))}: ranktilt cache --prune"
