@@ -11,6 +11,9 @@ HEAVY = ["torch", "transformers", "sentence_transformers", "scipy", "numba", "bm
 TABLES = ["polars", "typer", "rich"]
 # Extras: not every install has them, so that no module may import them at its top.
 EXTRAS = {
+    "aiolimiter",
+    "peft",
+    "ray",
     "torch",
     "transformers",
     "sentence_transformers",
@@ -22,7 +25,6 @@ EXTRAS = {
     "milvus_lite",
     "accelerate",
     "datasets",
-    "filelock",
     "huggingface_hub",
     "ir_datasets",
     "jinja2",

@@ -251,10 +251,15 @@ def require_place(path: Path) -> None:
             if not os.access(target, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             return
-        with tempfile.TemporaryFile(dir=next(p for p in target.parents if os.path.lexists(p))):
-            pass
+        _write_beside(target)
     except OSError as error:
         raise cannot_write(path, error) from error
+
+
+def _write_beside(target: Path) -> None:
+    """Write a file that leaves no trace where `target`, or the first folder above it that is to be made, would be."""
+    with tempfile.TemporaryFile(dir=next(p for p in target.parents if os.path.lexists(p))):
+        pass
 
 
 def require_folder(folder: Path) -> None:
@@ -263,7 +268,10 @@ def require_folder(folder: Path) -> None:
         raise UserError(f"{folder}: expected a folder to write to, this is a file")
     if os.path.ismount(folder):
         raise UserError(f"{folder}: is a mount point, which cannot be replaced; name a folder in it")
-    require_place(Path(os.path.realpath(folder)).parent)
+    try:
+        _write_beside(Path(os.path.realpath(folder)))
+    except OSError as error:
+        raise cannot_write(folder, error) from error
 
 
 def cannot_write(path: Path, error: OSError) -> UserError:
