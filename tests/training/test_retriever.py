@@ -219,13 +219,13 @@ def marked_mix() -> Collection:
 
 
 def test_each_epoch_is_audited_and_the_best_one_kept(tiny: Path, tmp_path: Path) -> None:
-    asked = replace(QUICK, steps=None, epochs=6, rate=0.05)  # a rate that spoils the model
+    asked = replace(QUICK, steps=None, epochs=40, rate=0.05)  # a rate that spoils the model, sooner or later
     patient = train(tiny, tmp_path / "patient", asked, patience=2, dev=marked_mix())
     found = patient.figures["evaluations"]
     scores = [one["dev_nDCG@10_human_only"] for one in found]
     best = int(np.argmax(scores))
     assert patient.figures["kept_evaluation"] == best + 1
-    assert len(found) == best + 3
+    assert len(found) == best + 3 < 40
     assert patient.figures["steps"] == 5 * len(found)
     human = of_sources(marked_mix(), ["human"])
     run = Dense(str(patient.folder), precision="float32").rank(human)
