@@ -103,7 +103,8 @@ class Result:
         """
         path = Path(path)
         data = read_bytes(path)
-        content = _decoded_json(path, data, cls.header)
+        content = read_json(path, data, cls.header.noun)
+        _require_header(path, content, cls.header)
         end = _SHA256.search(data)
         if end is None or hashlib.sha256(memoryview(data)[: end.start()]).hexdigest().encode() != end[1]:
             hint = f"take the file as it was, or run {cls.header.command} again"
@@ -135,15 +136,18 @@ def read_fields(kind: type[T], content: Any) -> T:
     return msgspec.convert(_fields_of(content, inspect.type_info(kind)), kind, dec_hook=_decoded)
 
 
-def _decoded_json(path: Path, data: bytes, header: Header) -> Any:
-    """Return what a file holds; `DataError` if it is no JSON, or its first fields are not those of the header."""
+def read_json(path: Path, data: bytes, wanted: str, hint: str = "") -> Any:
+    """Return what a file of JSON holds; `DataError` says what was `wanted`."""
     text = decode_text(path, data)
     if not text.strip():
         raise DataError(path, "the file is empty")
     try:
-        content = msgspec.json.decode(text)
+        return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise DataError(path, f"expected {header.noun} as JSON: {error}") from error
+        raise DataError(path, f"expected {wanted} as JSON: {error}{hint}") from error
+
+
+def _require_header(path: Path, content: Any, header: Header) -> None:
     found = content.get("format") if isinstance(content, dict) else None
     if found != header.format:
         came = "JSON without a format" if found is None else f"format {shorten(found)}"
@@ -152,7 +156,6 @@ def _decoded_json(path: Path, data: bytes, header: Header) -> Any:
     if content.get("version") != header.version:
         told = f"is {header.noun} of version {shorten(content.get('version'))}"
         raise DataError(path, f"{told}, this RankTilt reads version {header.version}: run {header.command} again")
-    return content
 
 
 def _reason(error: BaseException) -> str:
