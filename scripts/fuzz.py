@@ -42,10 +42,8 @@ from ranktilt.generation.templates import template
 from ranktilt.generation.triples import TripleRules, triples
 from ranktilt.io.parquet import read_judgments, read_parquet
 from ranktilt.io.qrels import read_qrels
-from ranktilt.probes.validation import validate
 from ranktilt.reporting.papers.cells import read_cells
-from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.report import read_result, report_page
+from ranktilt.reporting.report import read_result
 from ranktilt.run import Run
 from ranktilt.training.options import RerankerTraining
 from ranktilt.training.training_set import reranker_set
@@ -66,34 +64,25 @@ VALUES = [
 ]  # fmt: skip
 NAMES = [
     "beir", "cocktail", "qrels", "trec", "json run", "sidecar", "labels tsv", "labels csv", "labels parquet",
-    "rows parquet", "judgments", "audit", "validation", "study", "cells", "manifest", "output", "prompt",
+    "rows parquet", "judgments", "audit", "cells", "manifest", "output", "prompt",
     "queries", "triples",
 ]  # fmt: skip
 Read = Callable[[Path], object]
 Files = Mapping[str, bytes]
 
 
-def small() -> tuple[Collection, Collection]:
-    """Some pairs of the bundled collection; and the same with shorter rewrites at two temperatures beside them."""
+def small() -> Collection:
+    """Some pairs of the bundled collection."""
     whole = bundled()
     qrels = whole.qrels.filter(pl.col("query_id").is_in(whole.judged["id"].head(5).implode()))
     queries = whole.queries.filter(pl.col("id").is_in(qrels["query_id"].implode()))
     docs = whole.docs.filter(pl.col("id").is_in(qrels["doc_id"].implode()))
-    docs = whole.docs.filter(pl.col("origin").is_in(docs["origin"].implode()))
-    parts, judged = [docs], [qrels]
-    for name in ("tmp_0.2", "tmp_0.7"):
-        again = docs.filter(pl.col("source") != "human").with_columns(
-            source=pl.lit(name), text=pl.col("text").str.head(90)
-        )
-        judged.append(qrels.filter(pl.col("doc_id").is_in(again["id"].implode())))
-        judged[-1] = judged[-1].with_columns(pl.format("{}-{}", "doc_id", pl.lit(name)).alias("doc_id"))
-        parts.append(again.with_columns(pl.format("{}-{}", "id", "source").alias("id")))
-    return Collection(docs, queries, qrels), Collection(pl.concat(parts), queries, pl.concat(judged))
+    return Collection(whole.docs.filter(pl.col("origin").is_in(docs["origin"].implode())), queries, qrels)
 
 
 def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
     """Make the files of every reader, and return how they are read."""
-    pairs, heated = small()
+    pairs = small()
     bm25 = rt.ranker("bm25@20")
     run = bm25.rank(pairs)
     trec = run.contents(folder / "sidecar" / "run")
@@ -101,15 +90,6 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
     def audited(path: Path) -> object:
         found = rt.audit(pairs, Run.load(path), "nDCG@3", card=True, resamples=100)
         return found.to_json(), rt.table(found)
-
-    def result(path: Path) -> object:
-        found = read_result(path)
-        one = isinstance(found, rt.Audit)
-        return (
-            found.to_json(),
-            report_page([LoadedAudit(found) if one else found]),
-            rt.table(rt.gate(found)) if one else "",
-        )
 
     def labels(path: Path) -> object:
         return from_labels(read_labels(path), queries=run.queries, labels_file=path)
@@ -136,8 +116,6 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "labels csv/labels.csv": table.write_csv(quote_style="always").encode(),
         "judgments/test.jsonl": "\n".join(map(json.dumps, judged)).encode(),
         "audit/a.json": rt.audit(pairs, run, ["nDCG@3", "AP@5"], card=True, resamples=100).to_json(),
-        "validation/v.json": validate(pairs, [bm25], ["nDCG@3"]).to_json(),
-        "study/s.json": rt.study(heated, [bm25], ["nDCG@3"], resamples=100).to_json(),
         "cells/cells.csv": b"table,dataset,system,measure,value\nwang-1,a,bm25,nDCG@3,0.5\n",
         "manifest/manifest.json": manifest(made, {}),
         "output/manifest.json": manifest(made, {"a": b"x"}),
@@ -158,8 +136,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "json run": lambda at: audited(at / "run.json"), "sidecar": lambda at: audited(at / "run"),
         "labels tsv": lambda at: labels(at / "labels.tsv"), "labels csv": lambda at: labels(at / "labels.csv"),
         "labels parquet": lambda at: labels(at / "t.parquet"), "rows parquet": lambda at: rows(at / "t.parquet"),
-        "judgments": lambda at: read_judgments(at / "test.jsonl"), "audit": lambda at: result(at / "a.json"),
-        "validation": lambda at: result(at / "v.json"), "study": lambda at: result(at / "s.json"),
+        "judgments": lambda at: read_judgments(at / "test.jsonl"), "audit": lambda at: read_result(at / "a.json"),
         "cells": lambda at: read_cells(at / "cells.csv"), "manifest": earlier, "output": require_ours,
         "prompt": lambda at: template(at / "prompt.txt").render("text"),
         "queries": lambda at: read_queries(at / "queries.tsv"),

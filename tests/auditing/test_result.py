@@ -13,7 +13,6 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.reporting.output import table
 from ranktilt.run import Run
 from ranktilt.statistics.correction import detectable_effect
 from tests.toy import collection_of, run_of, toy
@@ -261,16 +260,6 @@ class TestWithEverything:
         length = next(c for c in content["controls"] if c["control"] == "length")
         assert length["tilts"][0]["measure"] == "nDCG@1"
         assert length["moves"][0]["queries"] == 3
-
-    def test_a_file_of_before_these_were_kept_loads(self, whole: Audit, tmp_path: Path) -> None:
-        later = ("card", "confounds", "controls", "query_answers")
-        content = {k: v for k, v in json.loads(whole.to_json()).items() if k not in later}
-        path = tmp_path / "old.json"
-        path.write_text(json.dumps(content), encoding="utf-8")
-        back = Audit.load(path)
-        assert (back.estimates, back.confounds, back.controls) == ((), (), ())
-        assert repr(back.tilts) == repr(whole.tilts)
-        assert "estimand card" not in table(back)
 
     def test_without_judgments_it_comes_back_too(self, tmp_path: Path) -> None:
         plain = toy()

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import ALL
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError
 from ranktilt.experiments.spiral import spiral
 from ranktilt.experiments.spiral_result import Spiral
 from ranktilt.rankers.base import Ranker
@@ -207,12 +205,3 @@ def test_nothing_found_anywhere_is_named() -> None:
 STRANGERS_FOUND = collection_of(
     [{"id": "d", "text": "x"}, {"id": "e", "text": "x", "source": "llm", "origin": "d"}], {"q": "y"}, {"q": {"d": 1}}
 )
-
-
-def test_a_file_that_lacks_a_round_is_refused(tmp_path: Path) -> None:
-    found = grown()
-    path = replace(found, rounds=found.rounds[:-1]).save(tmp_path / "half.json")
-    with refused(
-        f"{path}: is not a whole spiral: ValueError: expected the same rounds of every ranker, from 0", DataError
-    ):
-        Spiral.load(path)

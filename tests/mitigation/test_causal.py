@@ -1,6 +1,5 @@
 """The causal correction: what is fitted is the Wald ratio, and what is subtracted is λ times it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,13 +111,6 @@ def test_a_fit_is_read_back(fit: CausalFit, file: str) -> None:
         "causal: +1 of perplexity, in nats per word (trigrams), moves scores of planted by −0.5"
     )
     assert fit.sentence.partition("; llm less human: ")[2].startswith("perplexity −0.")
-
-
-def test_a_fit_that_does_not_say_how_to_correct_is_refused(fit: CausalFit, tmp_path: Path) -> None:
-    for broken in ({"ranker": "bm25"}, {**fit.spec, "perplexity": {"lm": "ngram", "kind": "causal"}}):
-        file = replace(fit, spec=broken).save(tmp_path / "fit.json")
-        with pytest.raises(DataError, match="is not a whole fit of the causal correction: "):
-            Causal(fit=str(file)).check()
 
 
 def test_queries_take_turns(texts: Collection) -> None:

@@ -227,7 +227,8 @@ class TestJson:
     def test_the_check_is_in_it_as_it_is(self) -> None:
         found = toy_validation()
         assert found.check is not None
-        assert self.content(found)["check"] == json.loads(found.check.to_json())
+        whole = json.loads(found.check.to_json())
+        assert self.content(found)["check"] == {name: value for name, value in whole.items() if name != "sha256"}
 
     def test_one_source(self) -> None:
         content = self.content(toy_validation(("human",)))

@@ -39,13 +39,6 @@ def test_files_with_hashes_are_a_table() -> None:
     assert [[cell.text for cell in row] for row in table.rows] == [["a", "1"], ["b", "2"]]
 
 
-@pytest.mark.parametrize("inputs", [[{"path": "a"}], [{"path": "a", "sha256": "1", "size": 3}], ["a"]])
-def test_other_inputs_have_a_line_each(inputs: list[object]) -> None:
-    (pairs,) = provenance({"inputs": inputs}).blocks
-    assert isinstance(pairs, Pairs)
-    assert pairs.pairs[0][0] == "inputs"
-
-
 def test_run_begins_with_its_ranker_and_leaves_out_what_holds_for_all() -> None:
     runs = [
         {"ranker": "bm25", "ranktilt": "0.1.0", "collection": "sets/a"},

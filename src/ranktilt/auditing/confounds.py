@@ -17,7 +17,6 @@ from ranktilt.run import Run
 from ranktilt.text.quality import NEAR_IDENTICAL, cut_off, identical, likeness, opening, words
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
-NAMES = (*SIDED, "identical", "near-identical", "same title")
 _AT_ONCE = 8192
 SAMPLE = 20_000
 """Pairs whose terms are compared: evenly spaced ones of a larger collection, so that no audit waits for them."""

@@ -31,12 +31,6 @@ CARD_COLUMNS = (
 """Columns of the card; the counts behind each answer follow them."""
 _TURNED = {"wins": "losses", "losses": "wins", "whole_wins": "whole_losses", "whole_losses": "whole_wins",
            "mean_a": "mean_b", "mean_b": "mean_a", "even_a": "even_b", "even_b": "even_a"}  # fmt: skip
-_BESIDE = {
-    "ties": ("pairs", "wins", "losses", "ties"), "absent": ("pairs",), "raw": ("pairs",),
-    "whole": ("pairs", "whole", "whole_wins", "whole_losses"),
-}  # fmt: skip
-"""Parts, and the counts without which they cannot be told."""
-_MOST = 2**63
 _NEGATED = ("raw", "shares")
 
 
@@ -74,13 +68,6 @@ class Effect:
     """Tests that are corrected together."""
     votes: int = -1
     """Distinct queries that say something, or origins of twins where these are fewer; −1 where this is not known."""
-
-    def __post_init__(self) -> None:
-        """Refuse a part, or an estimand, without the counts that are told beside it."""
-        needed = [(name, beside) for name, beside in _BESIDE.items() if name in self.parts]
-        for name, beside in (*needed, (repr(self.estimand), self.estimand.tells)):
-            if not all(abs(self.parts.get(count, np.nan)) < _MOST for count in beside):
-                raise ValueError(f"extra: expected {', '.join(beside)} beside {name}")
 
     @property
     def measure(self) -> str:

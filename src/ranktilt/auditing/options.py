@@ -1,18 +1,14 @@
-"""The options of an audit as its spec holds them: what they may be, and which files were read."""
+"""The options of an audit: what they may be, and which files its runs were read from."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
-
-from ranktilt.datasets.label_file import LabelFile
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.contrast import ROUNDINGS
-from ranktilt.measures.margin import read_margin
 from ranktilt.statistics.correction import CORRECTIONS
 
 CHOICES = {
@@ -56,52 +52,3 @@ def files_of_runs(specs: Iterable[Any]) -> list[str]:
                 found[str(spec["file"])] = None
             spec = spec.get("candidates")
     return list(found)
-
-
-class _Collection(msgspec.Struct):
-    """What sentences and reports read of a collection's spec, as are the next ones of runs, inputs and the whole."""
-
-    path: str | None = None
-    split: str | None = None
-    labels: str | None = None
-    qrels: str | None = None
-    revision: str | None = None
-    layout: str | None = None
-    docs: str | None = None
-    by: str | None = None
-    label_file: LabelFile | None = None
-    mix: tuple[_Collection, ...] = ()
-
-
-class _Run(msgspec.Struct):
-    ranker: str = ""
-    name: str = ""
-    file: str = ""
-    score_order: str = ""
-
-
-class _Input(msgspec.Struct):
-    path: str
-    sha256: str
-
-
-class _Spec(msgspec.Struct):
-    by: str | None
-    level: float | str
-    resamples: Annotated[int, msgspec.Meta(ge=FEWEST_RESAMPLES)]
-    seed: Annotated[int, msgspec.Meta(ge=0)]
-    missing: str
-    ties: str
-    rounding: str
-    test: str
-    correction: str
-    collection: _Collection
-    runs: list[_Run]
-    inputs: list[_Input]
-
-
-def require_spec(spec: Any) -> None:
-    """Refuse the spec of a file that no audit could have written: msgspec's `ValidationError`, or `UserError`."""
-    found = msgspec.convert(spec, _Spec)
-    check_choices(**{name: getattr(found, name) for name in CHOICES})
-    read_margin(found.level)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,23 +13,19 @@ import polars as pl
 
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
-from ranktilt.auditing.confounds import NAMES as CONFOUNDS
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import CARD_COLUMNS, TABLE_COLUMNS, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.notes import informative_queries
 from ranktilt.auditing.numerical_noise import NumericalNoise
-from ranktilt.auditing.options import require_spec, usual_primary
+from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.top_results import TopResults
-from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.errors import UserError, unknown
 from ranktilt.io.artifact import Coded, Result, register
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, Margin
 
-_KNOWN = {"run": "runs", "measure": "measures", "confound": "confounds"}
-_ROUNDED = 1e-9
-"""How far rounding takes a measure's value out of 0 to 1."""
 RAW = "raw"
 """Name of the row that no control is applied to."""
 PAIR_COUNTS = {
@@ -362,74 +357,14 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     @classmethod
     def of_file(cls, content: dict[str, Any]) -> Self:
         """Give the top results the names and specs of their runs, which a file holds once."""
-        require_spec(content["spec"])
         top = content.get("top_results")
         if top:
             top = {**top, "names": content["runs"], "specs": content["spec"]["runs"]}
         return super().of_file({**content, "top_results": top})
 
-    def require_whole(self) -> None:
-        """Refuse a file that no audit could have written: parts that speak of what others do not have."""
-        for name in ("runs", "measures", "groups", "queries"):
-            if len(set(getattr(self, name))) < len(getattr(self, name)):
-                raise ValueError(f"{name}: expected each name once")
-        if self.groups[:1] != (ALL,):
-            raise ValueError(f"groups: expected {ALL!r} first, got {shorten(self.groups)}")
-        if not (((self.values >= -_ROUNDED) & (self.values <= 1 + _ROUNDED)) | np.isnan(self.values)).all():
-            raise ValueError("values: expected numbers from 0 to 1")
-        _require_rows(self)
-        _require_answers(self)
-        _require_counts(self)
-
     def __repr__(self) -> str:
         groups = [g for g in self.groups if g != ALL]
         return f"Audit({', '.join(self.runs)}; {', '.join(map(repr, self.measures))}; by {', '.join(groups) or 'none'})"
-
-
-def _require_rows(audit: Audit) -> None:
-    """Rows speak of the audit's runs, measures and groups; one Relative Δ for each run, pair and measure."""
-    measures, queries = tuple(map(repr, audit.measures)), set(audit.queries)
-    rows: list[Any] = [*audit.estimates, *audit.confounds, *audit.controls, *audit.query_answers, *audit.noise]
-    effects = [*audit.tilts, *(tilt for one in audit.controls for tilt in one.tilts)]
-    named = [("run", row.run, audit.runs) for row in (*rows, *effects) if row.run or not isinstance(row, Confound)]
-    named += [(side, getattr(row, side), audit.groups) for row in (*rows, *effects) for side in ("a", "b")]
-    named += [("measure", effect.measure, measures) for effect in effects]
-    named += [("confound", one.name, CONFOUNDS) for one in audit.confounds]
-    named += [("run", run, audit.runs) for run in audit.repeated]
-    for what, name, known in named:
-        if name not in known:
-            raise ValueError(f"{what}: {shorten(name)} is not among the audit's {_KNOWN.get(what, 'groups')}")
-    if any(not {*found, *found.values()} <= queries for found in audit.repeated.values()):
-        raise ValueError("repeated: expected queries of the audit")
-    found = [(t.a, t.b, t.run, t.measure) for t in audit.tilts]
-    expected = {(*pair, *rest) for pair, *rest in product(audit.tilted_pairs, audit.runs, measures)}
-    if len(found) != len(expected) or set(found) != expected:
-        raise ValueError("tilts: expected one for each run, measure and pair of groups")
-
-
-def _require_answers(audit: Audit) -> None:
-    """Answers query by query: for what stands on the card, of every run, a number for each query."""
-    found = [(q.run, repr(q.estimand), q.a, q.b) for q in audit.query_answers]
-    expected = {(run, *rest) for run, (_, *rest) in product(audit.runs, found)}
-    known = {(e.run, repr(e.estimand), e.a, e.b) for e in audit.estimates}
-    if len(found) != len(expected) or set(found) != expected or not expected <= known:
-        raise ValueError("query_answers: expected one for each run and question, each on the card")
-    if any(column.shape != (len(audit.queries),) for q in audit.query_answers for column in (q.one, q.two)):
-        raise ValueError("query_answers: expected a number for each query")
-
-
-def _require_counts(audit: Audit) -> None:
-    """Counts of twins: for each run and pair that is counted, every query once, in order."""
-    counts, queries = audit.pair_counts, pl.Series(audit.queries, dtype=pl.String)
-    blocks = counts.select("run", "a", "b", "relevant").unique(maintain_order=True)
-    expected = blocks.join(pl.DataFrame({"query": queries}), how="cross", maintain_order="left_right")
-    if not counts.select(expected.columns).equals(expected):
-        raise ValueError("pair_counts: expected each of the audit's queries once for each run and pair")
-    pairs = blocks.select("a", "b", "relevant").unique()
-    if blocks.height != pairs.height * len(audit.runs) or not set(blocks["run"]) <= set(audit.runs):
-        raise ValueError("pair_counts: expected each run and pair once")
-    if not {*pairs["a"], *pairs["b"]} <= set(audit.groups):
-        raise ValueError("pair_counts: expected the audit's groups")
 
 
 def _columns(effect: Effect, names: Sequence[str]) -> dict[str, Any]:
@@ -437,15 +372,9 @@ def _columns(effect: Effect, names: Sequence[str]) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
 
-def _counts(columns: Any) -> pl.DataFrame:
-    """Counts of twins as a file holds them: whole numbers and names in columns of one length."""
-    if not isinstance(columns, dict) or len({len(column) for column in columns.values()}) > 1:
-        raise ValueError("pair_counts: expected columns of one length")
-    found = pl.DataFrame(columns, schema=PAIR_COUNTS, strict=True)
-    if found.null_count().sum_horizontal()[0]:
-        raise ValueError("pair_counts: expected a value in each row")
-    return found
-
-
 register(Measure, repr, measure)
-register(pl.DataFrame, lambda frame: frame.to_dict(as_series=False), _counts)
+register(
+    pl.DataFrame,
+    lambda frame: frame.to_dict(as_series=False),
+    lambda columns: pl.DataFrame(columns, schema=PAIR_COUNTS),
+)

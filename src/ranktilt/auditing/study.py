@@ -18,7 +18,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import Columns, by_family, corrected, resampled
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, shorten, unknown
+from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.contrast import relative_delta
@@ -172,17 +172,6 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
         verdicts = [self.verdict(run, one.source) for run in self.runs for one in self.sources]
         effects = [effect_row(tilt, self.level) for tilt in self.tilts]
         return {"verdicts": verdicts, "next_steps": (), "effects": effects, "sentences": self.sentences}
-
-    def require_whole(self) -> None:
-        """Refuse a file that lacks a row, or holds a level that is no number."""
-        if type(self.spec["level"]) not in (int, float):
-            raise TypeError(f"level: expected a number, got {shorten(self.spec['level'])}")
-        if not (self.runs and self.measures and self.sources):
-            raise ValueError("expected a ranker, a measure and a source at least")
-        wanted = {(run, one.source, name) for run in self.runs for one in self.sources for name in self.measures}
-        missing = sorted(wanted - {(t.run, t.b, t.measure) for t in self.tilts})
-        if missing:
-            raise ValueError(f"no Relative Δ of {', '.join(missing[0])}")
 
 
 def study(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, probability
 from ranktilt.auditing.effects import ALPHA, Effect
-from ranktilt.errors import UserError, counted, join_words
+from ranktilt.errors import counted, join_words
 from ranktilt.io.artifact import Result
 from ranktilt.measures.margin import LEVEL
 from ranktilt.measures.printing import rounded, signed
@@ -185,17 +185,3 @@ class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", comma
         """The verdicts and sentences, for those who read the file."""
         answer = {"verdicts": self.verdicts(), "next_steps": (), "effects": [effect_row(e, LEVEL) for e in self.leads]}
         return {"headline": self.headline, **answer, "sentences": self.sentences}
-
-    def require_whole(self) -> None:
-        """Refuse a file that lacks a round, or what its sentences are made of."""
-        if not self.runs or type(self.spec["page"]) is not int or type(self.spec["effectiveness"]) is not str:
-            raise ValueError("expected a ranker, page as a whole number and effectiveness as text")
-        numbers = [[one.number for one in self.of(run)] for run in self.runs]
-        if len(numbers[0]) < 2 or any(some != list(range(len(numbers[0]))) for some in numbers):
-            raise ValueError("expected the same rounds of every ranker, from 0")
-        if any(not 0 <= one.rewrites < one.documents for one in self.rounds):
-            raise ValueError("rounds: expected fewer rewrites than documents")
-        if tuple(e.run for e in self.leads) != self.runs:
-            raise ValueError("leads: expected one for each ranker")
-        if {d.run for d in self.differences} - set(self.runs):
-            raise UserError("differences: expected rankers of the rounds")

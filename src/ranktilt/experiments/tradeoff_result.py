@@ -238,29 +238,6 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
             "headline": found.headline, "sentences": found.sentences, "verdicts": found.verdicts, "next_steps": (),
         }  # fmt: skip
 
-    def require_whole(self) -> None:
-        """Refuse a file that lacks a number that its tables and sentences rest on."""
-        if len(self.interventions) < 2 or self.baseline.method or not self.pairs:
-            raise ValueError("expected a baseline, an intervention, a measure and a pair of groups at least")
-        if [(e.run, e.a, e.b, e.measure) for e in self.before] != [
-            (self.baseline.name, *pair, self.primary) for pair in self.pairs
-        ]:
-            raise ValueError("before: expected the baseline's answer for each pair of groups")
-        if bool(self.measures) != bool(self.over):
-            raise ValueError("expected effectiveness where there are measures")
-        if type(self.spec["level"]) not in (int, float) or type(self.spec.get("budget", 0)) not in (int, float):
-            raise TypeError("level and budget: expected numbers")
-        check_limits(self.level, self.budget)
-        for name in self.selected:
-            if name not in {one.name for one in self.interventions[1:]}:
-                raise ValueError(f"selected: no intervention {name!r}")
-        for one in self.interventions:
-            effects = [self.mean(one.name, over, measure) for over in self.over for measure in self.measures]
-            effects += [self.tilt(one.name, pair, asked) for pair in self.pairs for asked in self.questions]
-            for effect in effects if one != self.baseline else ():
-                if effect.estimand.kind != "twins":
-                    _found(self._changes, (one.name, effect.a, effect.b, effect.measure))
-
 
 def check_limits(level: float, budget: float) -> None:
     """Refuse what is no half-width of level, or no share of effectiveness."""

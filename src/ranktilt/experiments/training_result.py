@@ -261,16 +261,6 @@ class TrainingStudy(
         """The headline and the sentences, for those who read the file."""
         return {"headline": self.headline, "sentences": self.sentences}
 
-    def require_whole(self) -> None:
-        """Refuse a file that lacks a number that its tables rest on."""
-        if not (self.rankers and self.evaluations) or not isinstance(self.spec.get("primary"), str):
-            raise ValueError("expected a trained ranker, an evaluation and a primary measure at least")
-        for one in self.evaluations:
-            for ranker in one.rankers:
-                for group in one.groups:
-                    for measure in one.measures:
-                        one.mean(ranker, measure, group)
-
 
 def _learned(body: str, new: str, old: str) -> str:
     """What two rankers of one body learned from, as a difference."""

@@ -1,4 +1,4 @@
-"""Results as versioned JSON files: ``{format, version, …}``, written as they are and read back by their types.
+"""Results as versioned JSON files: ``{format, version, …, sha256}``, written as they are, read back by their types.
 
 A result is a frozen dataclass that derives from `Result` and says its format; that gives it `to_json`, `save`, `load`
 and equality::
@@ -14,13 +14,17 @@ and equality::
             return {"sentences": self.sentences}
 
 Dataclasses within a result are written the same way. NaN is null, and null is NaN where a type says float; a field with
-a default may be missing. ``__post_init__`` refuses what the types allow (`ValueError`), `Result.require_whole` what a
-file may not hold, and `register` teaches another type, such as a measure written as its text; where that is a
+a default may be missing. `register` teaches another type, such as a measure written as its text; where that is a
 dataclass, its fields are of type ``Coded[Measure]``.
+
+The last field is the SHA-256 of all that stands before it. Only a file that is as it was written is read, so that
+nothing checks whether its parts fit together.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
@@ -30,16 +34,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeV
 import msgspec
 import numpy as np
 import orjson
-import polars as pl
 from msgspec import inspect
 
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.io.files import read_text, write_bytes
+from ranktilt.io.files import decode_text, read_bytes, write_bytes
 
-_BROKEN = (
-    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UserError, ValueError,
-    msgspec.MsgspecError, pl.exceptions.PolarsError,
-)  # fmt: skip
+_SHA256 = re.compile(rb',"sha256":"([0-9a-f]{64})"}\s*\Z')
 _CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 T = TypeVar("T")
 
@@ -81,9 +81,10 @@ class Result:
             cls.header = Header(**header)
 
     def to_json(self) -> bytes:
-        """Return everything as JSON: versioned, floats exact, NaN as null."""
-        option = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
-        return orjson.dumps(self, default=_plain, option=option)
+        """Return everything as JSON: versioned, floats exact, NaN as null, and last the SHA-256 of what is before."""
+        option = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_SERIALIZE_NUMPY
+        body = orjson.dumps(self, default=_plain, option=option).removesuffix(b"}")
+        return b'%b,"sha256":"%b"}\n' % (body, hashlib.sha256(body).hexdigest().encode())
 
     def save(self, path: str | Path) -> Path:
         """Write everything into one JSON file, compressed where it is called ``.gz``; see `to_json`."""
@@ -98,26 +99,25 @@ class Result:
     def load(cls, path: str | Path) -> Self:
         """Read a result back from a file, plain or gzip; it equals the one that was saved.
 
-        `DataError` if the file cannot be read, holds another kind of result, is of another version, or not whole.
+        `DataError` if the file cannot be read, holds another kind of result, is of another version, or was changed.
         """
         path = Path(path)
-        content = read_json(path, cls.header.noun)
-        _check_header(content, cls.header, path)
+        data = read_bytes(path)
+        content = read_json(path, data, cls.header.noun)
+        _require_header(path, content, cls.header)
+        end = _SHA256.search(data)
+        if end is None or hashlib.sha256(memoryview(data)[: end.start()]).hexdigest().encode() != end[1]:
+            hint = f"take the file as it was, or run {cls.header.command} again"
+            raise DataError(path, f"was changed after ranktilt wrote it (its sha256 does not fit): {hint}")
         try:
-            found = cls.of_file(content)
-            found.require_whole()
-        except _BROKEN as error:
-            bare = cls.header.noun.partition(" ")[2]
-            raise DataError(path, f"is not a whole {bare}: {_reason(error)}") from error
-        return found
+            return cls.of_file(content)
+        except (LookupError, TypeError, UserError, ValueError, msgspec.MsgspecError) as error:
+            raise DataError(path, f"is not {cls.header.noun} as this RankTilt writes it: {_reason(error)}") from error
 
     @classmethod
     def of_file(cls, content: dict[str, Any]) -> Self:
         """Make a result of what its file holds."""
         return read_fields(cls, content)
-
-    def require_whole(self) -> None:
-        """Refuse parts of a file that do not fit together (`ValueError`); nothing to do by default."""
 
     def __eq__(self, other: object) -> bool:
         return self.to_json() == other.to_json() if isinstance(other, type(self)) else NotImplemented
@@ -136,29 +136,26 @@ def read_fields(kind: type[T], content: Any) -> T:
     return msgspec.convert(_fields_of(content, inspect.type_info(kind)), kind, dec_hook=_decoded)
 
 
-def read_json(path: Path, noun: str) -> Any:
-    """Return what a file of JSON holds, plain or gzip; `DataError` says that a `noun` was expected."""
-    text = read_text(path)
+def read_json(path: Path, data: bytes, wanted: str, hint: str = "") -> Any:
+    """Return what a file of JSON holds; `DataError` says what was `wanted`."""
+    text = decode_text(path, data)
     if not text.strip():
         raise DataError(path, "the file is empty")
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise DataError(path, f"expected {noun} as JSON: {error}") from error
+        raise DataError(path, f"expected {wanted} as JSON: {error}{hint}") from error
 
 
-def _check_header(content: Any, header: Header, path: Path) -> None:
+def _require_header(path: Path, content: Any, header: Header) -> None:
     found = content.get("format") if isinstance(content, dict) else None
     if found != header.format:
         came = "JSON without a format" if found is None else f"format {shorten(found)}"
         expected = f"expected {header.noun} (format {header.format!r})"
         raise DataError(path, f"{expected}, got {came}; {header.command} --json FILE makes one")
-    version = content.get("version")
-    if type(version) is not int:
-        raise DataError(path, f"expected version as a whole number, got {shorten(version)}")
-    if version != header.version:
-        told = f"is {header.noun} of version {version}, this RankTilt reads version {header.version}"
-        raise DataError(path, f"{told}: run {header.command} again")
+    if content.get("version") != header.version:
+        told = f"is {header.noun} of version {shorten(content.get('version'))}"
+        raise DataError(path, f"{told}, this RankTilt reads version {header.version}: run {header.command} again")
 
 
 def _reason(error: BaseException) -> str:
@@ -193,21 +190,11 @@ def _plain(found: Any) -> Any:
 def _decoded(kind: Any, found: Any) -> Any:
     """Make what msgspec does not know: arrays, and what was registered."""
     if get_origin(kind) is np.ndarray:
-        return _array(found, get_args(get_args(kind)[1])[0])
+        return np.array(found, dtype=get_args(get_args(kind)[1])[0])  # of null comes NaN
     kind = get_args(kind)[0] if get_origin(kind) is Coded else kind
     if kind in _CODECS:
         return _CODECS[kind][1](found)
     raise NotImplementedError(f"results cannot hold {kind}")
-
-
-def _array(found: Any, dtype: Any) -> Any:
-    """Nested lists of numbers as an array; null stands for NaN."""
-    hint: Any = float | None if np.issubdtype(dtype, np.floating) else int
-    first = found
-    while True:
-        hint, first = list[hint], first[0] if isinstance(first, list) and first else None
-        if not isinstance(first, list):
-            return np.array(msgspec.convert(found, hint), dtype=dtype)
 
 
 def _fields_of(found: Any, shape: Any) -> Any:

@@ -92,8 +92,6 @@ class Estimand:
     """Whether it favours one of two groups; one over all groups at once favours none."""
     outside: ClassVar[tuple[str, str]] = ("lower than random rankings", "higher than random rankings")
     """What is said below and above the random band, where nobody is favoured."""
-    tells: ClassVar[tuple[str, ...]] = ()
-    """Counts among an effect's parts without which `basis` cannot be told."""
     scale: ClassVar[float] = 1.0
     """Printed numbers are values times this."""
     digits: ClassVar[int] = 1

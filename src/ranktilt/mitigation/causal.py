@@ -67,10 +67,6 @@ class CausalFit(
     pairs: tuple[EstimationPair, ...]
     """What it was estimated on."""
 
-    def require_whole(self) -> None:
-        PerplexityProbe(**self.spec["perplexity"])
-        _ = self.spec["ranker"], self.sentence
-
     @property
     def sentence(self) -> str:
         spec = self.spec

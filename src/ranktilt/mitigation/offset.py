@@ -43,9 +43,6 @@ class OffsetFit(Fit, format="ranktilt-offset", version=1, noun="an offset fit", 
     """The group whose scores stay."""
     offsets: tuple[GroupOffset, ...]
 
-    def require_whole(self) -> None:
-        _ = self.spec["ranker"], self.sentence
-
     @property
     def sentence(self) -> str:
         found = [

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import shorten
-
 Floats = npt.NDArray[np.float64]
 BINS = 50
 """Bars of a histogram, unless a caller wants another number."""
@@ -25,10 +23,6 @@ class Distribution:
     name: str
     values: Floats
     range: tuple[float, float] = (0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        if not -1 <= self.range[0] < self.range[1] <= 1:
-            raise ValueError(f"range: expected two rising numbers from -1 to 1, got {shorten(list(self.range))}")
 
     @cached_property
     def defined(self) -> Floats:

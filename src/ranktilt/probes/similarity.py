@@ -76,12 +76,6 @@ class Map:
     def derived(self) -> dict[str, Any]:
         return {"pairs": self.pairs}
 
-    def __post_init__(self) -> None:
-        if len({len(self.x), len(self.y), len(self.ids), len(self.sources)}) > 1 or len(self.ids) % 2:
-            raise ValueError(
-                f"expected a place, an id and a source for both sides of each pair, got {len(self.ids)} ids"
-            )
-
 
 @dataclass(frozen=True, eq=False)
 class Similarity:

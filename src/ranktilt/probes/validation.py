@@ -17,7 +17,7 @@ from ranktilt.auditing.effects import FEW_QUERIES, Equivalence, Outcome
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import POOL, CheckResult, percent
-from ranktilt.errors import UserError, counted, refuse_twice, shorten
+from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import sha256
 from ranktilt.measures.base import Measure, measure
@@ -92,12 +92,6 @@ class Validation(Result, format="ranktilt-validation", version=1, noun="a valida
     def derived(self) -> dict[str, Any]:
         """The verdict and the sentences, for those who read the file."""
         return {"fair": self.fair, "sentences": self.sentences()}
-
-    def __post_init__(self) -> None:
-        """Refuse options that are not numbers."""
-        for name in ("alpha", "margin"):
-            if type(self.spec.get(name, 0)) not in (int, float):
-                raise TypeError(f"{name}: expected a number, got {shorten(self.spec[name])}")
 
 
 def validate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -241,14 +242,6 @@ NAMED = ("hub:", "irds:")
 _LONGEST = 120
 
 
-def file_exists(path: Path) -> bool:
-    """Whether a path leads to anything; a name that no file can have leads to nothing."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
-
-
 @dataclass(frozen=True)
 class InputFiles:
     """Where the files that an audit names may lie now."""
@@ -290,7 +283,7 @@ class InputFiles:
             fault = next(filter(None, (self._fault(base, name) for name in names)), "")
             if not fault:
                 return base
-            faults.append((sum(file_exists(base / name) for name in names), fault))
+            faults.append((sum(os.path.exists(base / name) for name in names), fault))
         # Further up, another file of the same name says nothing about this one.
         raise UserError(max(faults[:2], key=lambda one: one[0])[1])
 
@@ -302,7 +295,7 @@ class InputFiles:
     def _fault(self, base: Path, name: str) -> str:
         path = base / name
         try:
-            if not file_exists(path):
+            if not os.path.exists(path):
                 return f"{self.shown(name)} is not there any more"
             if not path.is_file():
                 return f"{self.shown(name)} is no file any more"

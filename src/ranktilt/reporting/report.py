@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from ranktilt.auditing.answer.gate import Gate
 from ranktilt.auditing.calibration.result import Calibration
 from ranktilt.auditing.comparison.compare import Comparison
@@ -25,7 +23,7 @@ from ranktilt.errors import DataError, UserError, counted, join_words, shorten
 from ranktilt.experiments.spiral_result import Spiral
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
-from ranktilt.io.artifact import Result
+from ranktilt.io.artifact import Result, read_json
 from ranktilt.io.files import read_bytes, write_bytes
 from ranktilt.planning.plan import CostPlan
 from ranktilt.probes.explain import Explanation
@@ -181,14 +179,9 @@ def _format(path: Path, kinds: Sequence[type[Result]]) -> Any:
     if path.name.endswith((".csv", ".csv.gz")):
         raise DataError(path, f"expected {wanted} as JSON, got CSV; cells of a paper's table go with --layout NAME")
     data = read_bytes(path)
-    if not data.strip():
-        raise DataError(path, "the file is empty")
     if data.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<":
         raise DataError(path, f"expected {wanted} as JSON, got HTML; a page is opened with: ranktilt view {path}")
-    try:
-        content = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
-    except orjson.JSONDecodeError as error:
-        raise DataError(path, f"expected {wanted} as JSON: {error}; {_written_by(kinds)}") from error
+    content = read_json(path, data, wanted, f"; {_written_by(kinds)}")
     return content.get("format") if isinstance(content, dict) else None
 
 

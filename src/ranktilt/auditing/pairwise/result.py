@@ -161,13 +161,6 @@ class PairwiseAudit(
         """Half-width of what counts as level, in points."""
         return float(self.spec["level"])
 
-    def require_whole(self) -> None:
-        """Refuse a file without what sentences are made of."""
-        if not 0 <= self.level <= 100 or self.spec["count_rule"] not in COUNTS:
-            raise ValueError(f"spec: expected a level of 0 to 100 and count_rule as one of {', '.join(COUNTS)}")
-        if type(self.spec["resamples"]) is not int or type(self.spec["correction"]) is not str:
-            raise ValueError("spec: expected resamples as a whole number and correction as text")
-
     def favours(self, one: PairOutcome) -> str | None:
         """Return the side that is favoured on a kind of pairs; None where none is."""
         effect = self.effect(one)

@@ -66,7 +66,6 @@ class AttentionEstimand(GroupEstimand):
     """Documents without a label: ``out`` leaves them out (they keep their ranks), ``class`` makes them a group."""
 
     sided = False
-    tells = ("groups", "listed", "unlabelled", "several")
     directed = True
     digits = 3
     signed = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -31,8 +31,8 @@ def provenance(spec: Mapping[str, Any], notes: Iterable[str] = (), *, repeats: s
     if spec.get("command"):
         lead = (f"Made by the command below; {repeats}.",)
         blocks.append(Code("The command that made it", str(spec["command"])))
-    hashed = _hashed(spec.get("inputs"))
-    told = {name: value for name, value in spec.items() if name != "command" and not (hashed and name == "inputs")}
+    hashed = _hashed(spec.get("inputs", ()))
+    told = {name: value for name, value in spec.items() if name not in ("command", "inputs")}
     if isinstance(told.get("runs"), list | tuple):
         told["runs"] = "\n".join(_ran(run, spec) for run in told["runs"])
     rest = tuple((_NAMES.get(name, name.replace("_", " ")), _said(value)) for name, value in told.items())
@@ -40,18 +40,16 @@ def provenance(spec: Mapping[str, Any], notes: Iterable[str] = (), *, repeats: s
     return Section("made", "How it was made", lead, (*blocks, *hashed))
 
 
-def _hashed(inputs: Any) -> tuple[Table, ...]:
-    """The input files with their hashes as a table, where they are told so."""
-    if not inputs or not isinstance(inputs, list | tuple):
-        return ()
-    if not all(isinstance(one, Mapping) and set(one) == {"path", "sha256"} for one in inputs):
+def _hashed(inputs: Sequence[Mapping[str, str]]) -> tuple[Table, ...]:
+    """The input files with their hashes as a table."""
+    if not inputs:
         return ()
     columns = (Column("file", number=False, header=True), Column("SHA-256", number=False))
     return (
         Table(
             "Inputs",
             columns,
-            tuple(Row((Cell(str(one["path"])), Cell(str(one["sha256"])))) for one in inputs),
+            tuple(Row((Cell(one["path"]), Cell(one["sha256"]))) for one in inputs),
             only=PAGE,
         ),
     )
