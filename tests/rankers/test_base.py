@@ -208,3 +208,23 @@ def test_a_pipeline_checks_every_stage_before_the_first_one_ranks() -> None:
     with pytest.raises(UserError, match=r"^no such model$"):
         (BM25() >> Noted() >> Noted(fails=True)).rank(toy())
     assert seen[4:] == ["checked", "checked"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wayward(Ranker):
+    """Gives what it likes, whatever it is given."""
+
+    name: ClassVar[str] = "wayward"
+    run: bool = True
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        return BM25().rank(collection) if self.run else None  # type: ignore[return-value]
+
+
+def test_a_stage_gives_a_run_of_its_candidates_alone() -> None:
+    with refused("wayward ranks documents that are not among its candidates; put it first"):
+        (BM25(k=1) >> Wayward()).rank(toy())
+    with refused("ranker wayward(run=false) gave NoneType, expected a Run"):
+        (BM25() >> Wayward(run=False)).rank(toy())
+    run = (BM25(k=2) >> Counting(k=1)).rank(toy())
+    assert (run.name, np.diff(run.offsets).max()) == ("bm25@2>>counting@1", 2), "twins stay together"

@@ -120,4 +120,4 @@ def test_a_password_in_an_address_is_shown_in_no_message(text: str) -> None:
 
 def test_a_depth_before_the_options_is_told_to_stand_last() -> None:
     with pytest.raises(UserError, match=r"expected name.*stages joined by >>; @k stands last$"):
-        parse_stages("bm25>>cross-encoder:m@5(tail=keep)")
+        parse_stages("bm25>>cross-encoder:m@5(limits=paper)")

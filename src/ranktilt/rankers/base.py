@@ -18,10 +18,10 @@ from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.models.device import BACKENDS
 from ranktilt.progress import report
-from ranktilt.rankers.candidates import Candidates, append_tail, check_reranked, same_entries
+from ranktilt.rankers.candidates import Candidates, check_reranked, same_entries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.rankers.spec import Stage
-from ranktilt.run import Run, collection_rows
+from ranktilt.run import Run
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -131,10 +131,7 @@ class Ranker(ABC):
 class Pipeline(Ranker):
     """Rankers one after the other (at least two), each on the run of the one before.
 
-    ``@k`` cuts what its own stage gives. A re-ranker gives back exactly its candidates; with ``tail=keep`` what the
-    stage before it ranked below its ``@k`` follows them in that stage's order: ``bm25@100>>cross-encoder:M(tail=keep)``
-    re-ranks 100 documents and appends BM25's others, down to its usual depth. Their scores are shifted below the
-    lowest re-ranked one, and ties among them are kept.
+    ``@k`` cuts what its own stage gives; a re-ranker gives back exactly its candidates.
     """
 
     stages: tuple[Ranker, ...]
@@ -147,13 +144,12 @@ class Pipeline(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Rank with each stage in turn; see `Ranker.rank`."""
-        if not self.stages:
-            raise UserError("a pipeline needs at least one stage")
-        if run is None and _keeps_tail(self.stages[0]):
-            raise UserError(f"{self.stages[0]!r}: tail=keep is for a re-ranker; here no stage stands before it")
         self.check()
-        found = _rank_stages(self.stages, collection, run)
-        return replace(found, spec={**found.spec, "ranker": repr(self)})
+        for stage in self.stages:
+            run = check_reranked(stage.rank(collection, run), run, stage)
+        if run is None:
+            raise UserError("a pipeline needs at least one stage")
+        return replace(run, spec={**run.spec, "ranker": repr(self)})
 
     def __repr__(self) -> str:
         return ">>".join(map(repr, self.stages))
@@ -175,42 +171,6 @@ def score_documents(ranker: Ranker, collection: Collection, given: Run) -> Run |
     if not (isinstance(found, Run) and same_entries(found, given) and found.scored):
         return None
     return replace(found, spec={**found.spec, "ranker": repr(ranker)})
-
-
-def _keeps_tail(stage: Ranker) -> bool:
-    return getattr(stage, "tail", "drop") == "keep"
-
-
-def _rank_stages(stages: tuple[Ranker, ...], collection: Collection, run: Run | None, *, whole: bool = False) -> Run:
-    """Rank with each stage; `whole` leaves out the last one's cut, for a stage that keeps what lies below it."""
-    *before, last = stages
-    if not (before and _keeps_tail(last)):
-        run = _rank_stages(tuple(before), collection, run) if before else run
-        found = (_uncut(last, searches=run is None) if whole else last).rank(collection, run)
-        return check_reranked(found, run, last)
-    everything = _rank_stages(tuple(before), collection, run, whole=True)
-    candidates = _cut_run(everything, collection, getattr(before[-1], "k", None))
-    best = check_reranked(_uncut(last).rank(collection, candidates), candidates, last)
-    found = append_tail(best, everything)
-    return found if whole else _cut_run(found, collection, getattr(last, "k", None))
-
-
-def _uncut(stage: Ranker, *, searches: bool = False) -> Ranker:
-    """The same stage as deep as it goes, or as is usual where it searches a whole collection."""
-    item = next((f for f in fields(stage) if f.name == "k"), None)  # type: ignore[arg-type]
-    if item is None:
-        return stage
-    usual, k = _default(item), getattr(stage, "k", None)
-    if usual is None and searches and isinstance(stage, FirstStage):
-        usual = DEPTH
-    return replace(stage, k=usual if usual is None or k is None else max(usual, k))  # type: ignore[type-var]
-
-
-def _cut_run(run: Run, collection: Collection, k: int | None) -> Run:
-    if k is None:
-        return run
-    keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(run, collection)]
-    return Run(run.queries, *cut(entries(run, range(len(run.queries))), keys, k), run.ids, run.spec)
 
 
 def entries(run: Run, numbers: Iterable[int]) -> Iterator[tuple[Rows, Scores]]:

@@ -199,7 +199,6 @@ def test_a_similarity_of_another_kind_is_refused(tmp_path: Path) -> None:
             {"pooling": "max"},
             "unknown pooling of dense 'max'; did you mean 'mean'? (valid: auto, mean, cls, lasttoken)",
         ),
-        ({"tail": "kept"}, "unknown tail of dense 'kept'; did you mean 'keep'? (valid: drop, keep)"),
         ({"max_tokens": 0}, "dense: expected max_tokens of at least 1, got 0"),
         ({"k": 0}, "dense: expected a depth of at least 1, got @0"),
     ],

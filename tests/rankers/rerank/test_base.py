@@ -256,7 +256,6 @@ def test_numbers_come_before_a_named_limit(shared: Shared, options: dict[str, An
     [
         ({"k": 0}, "monot5: expected a depth of at least 1, got @0"),
         ({"text": "body"}, "unknown text of monot5 'body' (valid: title+text, text, title)"),
-        ({"tail": "keeps"}, "unknown tail of monot5 'keeps'; did you mean 'keep'? (valid: drop, keep)"),
         ({"limits": "papers"}, "unknown limits of monot5 'papers'; did you mean 'paper'? (valid: model, paper)"),
         (
             {"precision": "bf16"},

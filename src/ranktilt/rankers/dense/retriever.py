@@ -30,7 +30,7 @@ from ranktilt.rankers.base import (
     require_token_limit,
     reranked_run,
 )
-from ranktilt.rankers.candidates import FITTED, TAIL_CHOICES, Candidates, truncated_spec
+from ranktilt.rankers.candidates import FITTED, Candidates, truncated_spec
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.embedding_server import PREFIX, EmbeddingServer
 from ranktilt.rankers.dense.search import score_pairs, search
@@ -52,8 +52,8 @@ class Dense(TemplatedQueries, FirstStage):
     for four bytes) nowhere: a text that the server finds too long is an error. The similarity ``auto`` is the model's
     own, the pooling ``auto`` the model's own way, for a bare transformer the model table's, else the mean; so are the
     prefixes by default. `backend` is that of sentence-transformers: ``torch``, ``onnx`` or ``openvino``.
-    ``store=float16`` halves the cache and rounds the vectors. `tail` and a `k` of None (1,000 documents searched, or
-    all candidates kept) are those of a re-ranker.
+    ``store=float16`` halves the cache and rounds the vectors. A `k` of None is 1,000 documents searched, or all
+    candidates kept.
 
     `project` names a direction, as `fit_direction` learns it, whose component is removed from the documents' vectors
     (of unit length where they are compared by cosine, to which they are not brought again), or the part of it that
@@ -78,14 +78,12 @@ class Dense(TemplatedQueries, FirstStage):
     requests_per_minute: int | None = field(default=None, kw_only=True)
     project: str | None = field(default=None, kw_only=True)
     project_strength: float = field(default=1.0, kw_only=True)
-    tail: str = field(default="drop", kw_only=True)
     k: int | None = field(default=None, kw_only=True)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require_template()
-        require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES)
-        require_choices(self, pooling=POOLINGS, tail=TAIL_CHOICES)
+        require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES, pooling=POOLINGS)
         require_backend(self)
         require_token_limit(self, "max_tokens")
         if not 0 <= self.project_strength <= 1:
@@ -165,11 +163,9 @@ class Dense(TemplatedQueries, FirstStage):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Search the collection, or score a run's candidates, to the last bit as a search does; see `Ranker.rank`."""
-        if run is not None:
-            return self._rerank(collection, Candidates.of(collection, run, self))
-        if self.tail != "drop":
-            raise UserError(f"{self!r}: tail=keep is for a re-ranker; here no stage stands before it")
-        return super().rank(collection)
+        if run is None:
+            return super().rank(collection)
+        return self._rerank(collection, Candidates.of(collection, run, self))
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         """Yield the best documents of each query by exact search; see `FirstStage.candidates`."""
