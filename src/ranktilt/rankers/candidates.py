@@ -76,10 +76,6 @@ class Candidates:
             start, end = end, end + length
             yield self.rows[start:end], scores[start:end]
 
-    def spec(self, ranker: object) -> dict[str, Any]:
-        """Return what the re-ranked run's spec says; see `reranked_spec`."""
-        return reranked_spec(self.run, ranker)
-
     def truncated(self, over: npt.NDArray[np.bool_], limit: int, collection: Collection) -> dict[str, Any]:
         """Return the share of each source's candidates that are read to `limit` tokens only; `over` says which."""
         return truncated_spec(collection.docs["source"].gather(self.rows), over, limit)

@@ -75,7 +75,6 @@ class ReRanker(TemplatedQueries):
         return replace(self.scorer_of(folder, query, document, self.precision), model_name=self.model)
 
     def check(self) -> None:
-        """Find out without loading the model whether it can re-rank; see `scorer`."""
         self.scorer()
 
     def tokens(self) -> Tokens | None:
