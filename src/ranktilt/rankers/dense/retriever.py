@@ -199,8 +199,9 @@ class Dense(TemplatedQueries, FirstStage):
         if self.project is None:
             return None
         found = Direction.load(self.project)
-        bare = repr(replace(self, project=None, project_strength=1.0))
-        found.require_model(self.project, bare, fingerprint=self.encoder.fingerprint, cosine=self.cosine)
+        if (self.encoder.fingerprint, self.cosine) != (found.spec["fingerprint"], found.spec["cosine"]):
+            bare = repr(replace(self, project=None, project_strength=1.0))
+            raise UserError(f"{self.project} is a direction of {found.spec['model']}; the vectors of {bare} are others")
         return found
 
     def _projection(self) -> Callable[[Vectors], Vectors] | None:

@@ -7,7 +7,7 @@ import inspect
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,12 @@ class Engine(LiveEngine):
     def connected(self, collection: Collection, depth: int) -> Iterator[Session]:
         search, file = self._found()
         spec = {"function": {"file": file.name, "sha256": sha256(file)}} if file else {}
-        yield Session(lambda texts, k: [_as_list(search(text, k)) for text in texts], spec)
+
+        def ask(texts: list[str], k: int) -> list[Any]:
+            answers = (search(text, k) for text in texts)
+            return [list(one) if isinstance(one, Iterator) else one for one in answers]  # where time is limited
+
+        yield Session(ask, spec)
 
     def _found(self) -> tuple[Search, Path | None]:
         """The function, and the file of its module where it has one."""
@@ -77,9 +82,3 @@ class Engine(LiveEngine):
             raise UserError(f"{self!r}: expected {SIGNATURE}, got {got}") from error
         file = getattr(sys.modules[self.function.partition(":")[0]], "__file__", None)
         return search, Path(file) if file and Path(file).is_file() else None
-
-
-def _as_list(answer: Any) -> Any:
-    """A list of what an iterator yields, made where time is limited; anything else as it is."""
-    known = isinstance(answer, list | tuple | str | bytes | dict | set)
-    return list(answer) if isinstance(answer, Iterable) and not known else answer
