@@ -35,7 +35,6 @@ bm25 = {**lexical, "k1": st.floats(0, 1e300), "b": st.floats(0, 1)}
 re_ranker = {
     "k": maybe_depth,
     "text": shared["text"],
-    "tail": st.sampled_from(["drop", "keep"]),
     "max_query_tokens": maybe_depth,
     "max_document_tokens": maybe_depth,
     "limits": st.sampled_from(["model", "paper"]),
@@ -89,10 +88,7 @@ def test_a_pipeline_reads_back_from_its_text(stages: list[Ranker]) -> None:
         ("replay:runs/a.trec(exclude_self=true)", Replay("runs/a.trec", exclude_self=True)),
         ("bm25@100>>tfidf", BM25(k=100) >> TFIDF()),
         ("bm25@100>>cross-encoder:minilm", BM25(k=100) >> CrossEncoder("minilm")),
-        (
-            "bm25@100>>monot5:base(tail=keep,limits=paper)@10",
-            BM25(k=100) >> MonoT5("base", tail="keep", limits="paper", k=10),
-        ),
+        ("bm25@100>>monot5:base(limits=paper)@10", BM25(k=100) >> MonoT5("base", limits="paper", k=10)),
     ],
 )
 def test_a_text_makes_a_ranker(text: str, expected: Ranker) -> None:
@@ -126,7 +122,7 @@ def test_a_ranker_comes_back_as_it_is() -> None:
         ("bm25(b=half)", "option 'b' of bm25: expected a number, got 'half'"),
         ("bm25(b=2)", "bm25: expected b between 0 and 1, got 2.0"),
         ("bm25(exclude_self=maybe)", "option 'exclude_self' of bm25: expected true or false, got 'maybe'"),
-        ("bm25(text=body)", "unknown text choice of bm25 'body' (valid: title+text, text, title)"),
+        ("bm25(text=body)", "unknown text of bm25 'body' (valid: title+text, text, title)"),
         ("bm25@0", "bm25: expected a depth of at least 1, got @0"),
         ("bm25:dia", "unknown ranker 'bm25:dia'; did you mean 'bm25:dai'? (valid: bm25, bm25:dai)"),
         ("interleave:x", "interleave takes no argument, got 'x'"),
@@ -134,7 +130,7 @@ def test_a_ranker_comes_back_as_it_is() -> None:
         ("dense:m(max_tokens=1.5)", "option 'max_tokens' of dense: expected a whole number, got '1.5'"),
         ("bm25>>monobert", "monobert needs an argument: monobert:MODEL"),
         ("bm25>>monobert:large@0", "monobert: expected a depth of at least 1, got @0"),
-        ("bm25>>monot5:base(tail=cut)", "unknown tail of monot5 'cut' (valid: drop, keep)"),
+        ("bm25>>monot5:base(limits=cut)", "unknown limits of monot5 'cut' (valid: model, paper)"),
         ("replay", "replay needs an argument: replay:FILE"),
     ],
 )

@@ -84,9 +84,9 @@ def test_a_reranked_run_still_knows_what_failed() -> None:
     collection = four()
     run = answered(collection, "q1", "q2", "q3", failed={"q4": "x"})
     assert Counting().rank(collection, run).spec == {"ranker": "counting"}
-    from ranktilt.rankers.candidates import Candidates
+    from ranktilt.rankers.candidates import reranked_spec
 
-    assert Candidates.of(collection, run, "any").spec("any")["failed"] == {"q4": "x"}
+    assert reranked_spec(run, "any")["failed"] == {"q4": "x"}
 
 
 def test_an_engine_cannot_be_calibrated() -> None:

@@ -125,7 +125,7 @@ def test_too_many_answers_without_a_ranking_fail(
             "candidates.trec --candidates texts.json",
             "candidates.trec:1: expected records of prompt and response (rank_llm), or of query, ids and answer, got ",
         ),
-        ("empty --candidates texts.json", "empty: the file is empty"),
+        ("empty --candidates texts.json", "empty: holds no calls"),
         ("both.json --candidates other.json", "both.json: none of its 96 calls fits the candidates: call 1 shows"),
         ("both.json --candidates twice.json", "twice.json: document 'd' comes twice for query 'q'"),
         ("both.json --candidates named.json", "named.json: entry 1: expected rank_llm's candidates: query and hits"),

@@ -130,3 +130,13 @@ def test_a_cache_of_its_own_leaves_the_usual_one_alone(tiny: Path, own_cache: Pa
 def test_a_size_of_hundreds_of_digits_is_no_size() -> None:
     with pytest.raises(UserError, match=r"^memory: expected a size such as 1GB, 512MB or 0\.5GiB, got "):
         read_size("9" * 400)
+
+
+@pytest.mark.parametrize(("quota", "expected"), [("max 100000", 8), ("150000 100000\n", 2), ("50000 100000\n", 1)])
+def test_processors_are_those_of_the_container(
+    quota: str, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpu.max").write_text(quota)
+    monkeypatch.setattr(chunks, "_CPU_QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+    assert chunks.processors() == expected

@@ -93,7 +93,6 @@ def test_a_file_is_found_without_an_ending_and_a_prompts_name_wins(
     [
         ("p.txt", b"no place", "{file}: expected {{text}}, the place"),
         ("p.txt", b"\xff{text}", "{file}: expected a prompt as UTF-8 text: invalid at byte 0"),
-        ("p.txt", b"x" * 100_001, "{file}: expected a prompt of at most 100,000 bytes, got more"),
         ("p.txt", None, "{file}: cannot be read: No such file or directory"),
         (".", None, "{file}: cannot be read: Is a directory"),
     ],

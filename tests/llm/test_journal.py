@@ -28,9 +28,7 @@ from ranktilt.llm.journal import (
     Request,
     journal_of,
     journalled,
-    parameters,
     request_key,
-    seed_of,
 )
 from ranktilt.progress import listening
 from tests.llm.echo import COLD, Echo, contents, requests, said
@@ -53,33 +51,27 @@ def ask(llm: LLM, wanted: list[Request], journal: Journal, sampling: Sampling = 
     return sorted(journalled(llm, wanted, journal, sampling=sampling), key=lambda asked: asked.number)
 
 
-def test_every_request_is_asked_and_answered(journal: Journal) -> None:
-    llm, wanted = Echo(), requests("one", "two", "three", "four", "five")
-    got = ask(llm, wanted, journal)
-    assert [replace(one, time=None) for one in got] == [
-        Reply(n, said(r.prompt.text), None, 1) for n, r in enumerate(wanted)
-    ]
-    assert llm.asked == ["one", "two", "three", "four", "five"]
-    assert llm.closed == 1
-
-
 def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
-    ask(Echo(), requests("one", "two"), journal)
+    texts, sampling = [*WORDS, "one", "two"], Sampling(max_tokens=9)
+    first = Echo(concurrency=2)
+    for reply in journalled(first, requests(*texts), journal, sampling=sampling):
+        assert reply.answer == said(texts[reply.number])
+        assert reply.answer.text in {line["text"] for line in contents(journal.folder)}, "before it is yielded"
+    assert (sorted(first.asked), first.closed) == (sorted(WORDS), 1)
+    drawn = {"temperature": 0.2, "top_p": 1.0, "max_tokens": 9, "seed": None, "logprobs": False}
+    line = next(one for one in contents(journal.folder) if one["document"] == "hash of one")
+    assert (json.loads(line["parameters"]), line["attempt"]) == (drawn, 1)
+    assert (line["document"], line["prompt"]) == ("hash of one", Prompt("one").digest)
+    assert (line["asked"], line["model"]) == ("echo", "echo-1")
     journal.close()
     llm = Echo()
-    got = ask(llm, requests("two", "three", "one"), Journal(journal.folder))
-    assert [(asked.fresh, asked.calls) for asked in got] == [(False, 0), (True, 1), (False, 0)]
-    assert [asked.answer for asked in got] == [said("two"), said("three"), said("one")]
-    assert llm.asked == ["three"]
-
-
-def test_a_model_is_not_even_started_where_everything_is_known(journal: Journal) -> None:
-    ask(Echo(), requests("one", "two"), journal)
-    llm = Echo()
-    assert [asked.fresh for asked in ask(llm, requests("one", "two"), journal)] == [False, False]
-    assert llm.closed == 0
-    assert ask(llm, [], journal) == []
-    assert llm.closed == 0
+    got = ask(llm, requests("two", "new", "one"), Journal(journal.folder), sampling)
+    assert [(one.fresh, one.calls) for one in got] == [(False, 0), (True, 1), (False, 0)]
+    assert [one.answer for one in got] == [said("two"), said("new"), said("one")]
+    assert llm.asked == ["new"]
+    idle = Echo()
+    assert [one.fresh for one in ask(idle, requests(*WORDS), journal, sampling)] == [False] * 5
+    assert idle.closed == 0, "it is not even started"
 
 
 def test_equal_requests_are_asked_once(journal: Journal) -> None:
@@ -99,16 +91,6 @@ def test_another_attempt_is_another_request_with_the_next_seed(journal: Journal)
     lines = contents(journal.folder)
     assert [(line["attempt"], json.loads(line["parameters"])["seed"]) for line in lines] == [(1, 7), (2, 8), (3, 9)]
     assert len({line["key"] for line in lines}) == 3
-
-
-def test_the_journal_says_what_was_asked(journal: Journal) -> None:
-    ask(Echo("m"), [Request(Prompt("text", system="rewrite"), "hash of the text")], journal, Sampling(max_tokens=9))
-    [line] = contents(journal.folder)
-    assert line["document"] == "hash of the text"
-    assert line["prompt"] == Prompt("text", system="rewrite").digest
-    drawn = {"temperature": 0.2, "top_p": 1.0, "max_tokens": 9, "seed": None, "logprobs": False}
-    assert json.loads(line["parameters"]) == drawn
-    assert (line["asked"], line["model"], line["attempt"]) == ("m", "m-1", 1)
 
 
 # Failures
@@ -147,13 +129,6 @@ def test_an_error_ends_it_and_keeps_what_was_answered(journal: Journal) -> None:
 # Order of things
 
 
-def test_an_answer_is_in_the_file_before_it_is_yielded(journal: Journal) -> None:
-    for asked in journalled(Echo(), requests(*WORDS), journal, sampling=COLD):
-        assert asked.answer is not None
-        texts = [line["text"] for line in contents(journal.folder)]
-        assert asked.answer.text in texts
-
-
 def test_a_full_disk_is_an_error_of_one_line_and_loses_nothing_that_was_yielded(journal: Journal) -> None:
     got, wanted = list[Reply](), requests(*(f"{i} " + "word " * 500 for i in range(400)))
     with no_room(100_000), pytest.raises(UserError, match=r"journal\.sqlite: cannot be used: .* \(RANKTILT_CACHE"):
@@ -170,15 +145,6 @@ def test_nothing_is_asked_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be used: "):
         ask(model, requests(*WORDS), Journal(tmp_path / "file" / "journal"))
     assert not model.asked
-
-
-def test_closing_it_closes_the_model(journal: Journal) -> None:
-    llm = Echo(concurrency=2)
-    work = journalled(llm, requests(*WORDS), journal, sampling=COLD)
-    next(work)
-    work.close()
-    assert llm.closed == 1
-    assert len(journal) == 2
 
 
 def test_requests_are_pulled_as_they_are_needed(journal: Journal) -> None:
@@ -338,7 +304,7 @@ def test_what_is_appended_is_found_by_this_journal_and_the_next(journal: Journal
     journal.append([record("a", "the first counts")])
     for one in (journal, other):
         assert one.read(["a", "c"]) == {"a": record("a", "größer\u2028\n")}
-        assert ("b" in one, "c" in one, len(one), one.known(["a", "c"])) == (True, False, 2, {"a"})
+        assert (len(one), one.known(["a", "c"])) == (2, {"a"})
 
 
 def test_a_closed_journal_can_be_used_again_and_says_what_it_is(tmp_path: Path) -> None:
@@ -390,48 +356,22 @@ def test_a_record_holds_all_that_an_answer_is(journal: Journal, logprobs: tuple[
 # Keys
 
 
-def test_a_key_depends_on_all_that_an_answer_depends_on() -> None:
-    prompt, sampling = Prompt("rewrite this"), Sampling(temperature=0.2, seed=1)
+def test_a_key_depends_on_all_that_an_answer_depends_on_and_on_nothing_else() -> None:
+    prompt, sampling = Prompt("rewrite this"), Sampling(temperature=1, seed=1)
+    first = request_key(Echo(), prompt, sampling)
+    assert re.fullmatch("[0-9a-f]{32}", first)
+    assert request_key(Echo(concurrency=9), Prompt("rewrite this", seed=1), Sampling(temperature=1.0), 1) == first
+    others = {"temperature": 0.3, "schema": "{}", "top_p": 0.9, "max_tokens": 9, "seed": 2, "logprobs": True}
+    assert set(others) == {field.name for field in dataclasses.fields(Sampling)}
     keys = [
-        request_key(Echo(), prompt, sampling),
+        first,
         request_key(Echo("other"), prompt, sampling),
         request_key(Echo(), Prompt("rewrite that"), sampling),
         request_key(Echo(), Prompt("rewrite this", system="you rewrite"), sampling),
-        request_key(Echo(), prompt, Sampling(temperature=0.3, seed=1)),
-        request_key(Echo(), prompt, Sampling(seed=1, schema="{}")),
-        request_key(Echo(), prompt, Sampling(temperature=0.2, seed=1, top_p=0.9)),
-        request_key(Echo(), prompt, Sampling(temperature=0.2, seed=1, max_tokens=9)),
-        request_key(Echo(), prompt, Sampling(temperature=0.2, seed=2)),
-        request_key(Echo(), prompt, Sampling(temperature=0.2)),
-        request_key(Echo(), prompt, Sampling(temperature=0.2, seed=1, logprobs=True)),
         request_key(Echo(), prompt, sampling, 2),
+        *(request_key(Echo(), prompt, replace(sampling, **{name: value})) for name, value in others.items()),
     ]
     assert len(set(keys)) == len(keys)
-    assert all(re.fullmatch("[0-9a-f]{32}", one) for one in keys)
-
-
-def test_a_key_depends_on_nothing_else() -> None:
-    first = request_key(Echo(), Prompt("text"), Sampling(temperature=1))
-    assert request_key(Echo(concurrency=9), Prompt("text"), Sampling(temperature=1.0), 1) == first
-    own = request_key(Echo(), Prompt("text", seed=4), COLD)
-    assert own == request_key(Echo(), Prompt("text"), Sampling(temperature=0, seed=4))
-
-
-@pytest.mark.parametrize(
-    ("own", "of_all", "attempt", "expected"),
-    [(None, None, 3, None), (None, 7, 1, 7), (None, 7, 3, 9), (4, 7, 2, 5), (4, None, 1, 4)],
-)
-def test_an_attempt_has_the_next_seed(own: int | None, of_all: int | None, attempt: int, expected: int | None) -> None:
-    assert seed_of(Prompt("text", seed=own), Sampling(seed=of_all), attempt) == expected
-
-
-def test_parameters_are_plain_values() -> None:
-    drawn = parameters(Sampling(temperature=1, top_p=1, max_tokens=5), seed=3)
-    assert drawn == {"temperature": 1.0, "top_p": 1.0, "max_tokens": 5, "seed": 3, "logprobs": False}
-    assert isinstance(drawn["temperature"], float)
-    held = parameters(Sampling(schema="{}"), seed=None)
-    assert set(held) == {field.name for field in dataclasses.fields(Sampling)}, "nothing that counts is left out"
-    assert set(held) - set(drawn) == {"schema"}, "keys of before there were schemas stay as they are"
 
 
 def test_each_model_has_a_folder_of_the_cache() -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from ranktilt.llm.loop import flow
+from ranktilt.llm.openai import flow
 
 
 class Worker:
@@ -57,38 +57,20 @@ def test_no_items_no_thread() -> None:
     assert not worker.closed.is_set()
 
 
-@pytest.mark.parametrize("concurrency", [1, 5])
-def test_no_more_at_once_than_allowed(concurrency: int) -> None:
-    worker = Worker(int, wait=0.002)
-    list(flow(worker.opened, range(40), concurrency))
-    assert worker.peak == concurrency
-
-
-def test_items_are_pulled_as_they_are_needed() -> None:
-    pulled = []
+def test_items_are_pulled_as_they_are_needed_in_the_thread_of_the_caller() -> None:
+    pulled, threads = list[int](), set[int]()
 
     def items() -> Iterator[int]:
         for n in range(1000):
             pulled.append(n)
-            yield n
-
-    taken = 0
-    for batch in flow(Worker(int).opened, items(), 8):
-        taken += len(batch)
-        assert len(pulled) <= taken + 10
-    assert taken == 1000
-
-
-def test_items_are_pulled_in_the_thread_of_the_caller() -> None:
-    threads = set()
-
-    def items() -> Iterator[int]:
-        for n in range(30):
             threads.add(threading.get_ident())
             yield n
 
-    list(flow(Worker(int).opened, items(), 4))
-    assert threads == {threading.get_ident()}
+    taken, worker = 0, Worker(int, wait=0.0001)
+    for batch in flow(worker.opened, items(), 8):
+        taken += len(batch)
+        assert len(pulled) <= taken + 10
+    assert (taken, worker.peak, threads) == (1000, 8, {threading.get_ident()})
 
 
 def test_an_error_ends_everything_after_what_was_ready() -> None:
@@ -99,16 +81,6 @@ def test_an_error_ends_everything_after_what_was_ready() -> None:
     assert got == [(0, 0), (1, 1), (2, 2)]
     assert worker.closed.wait(5)
     assert worker.started == 4
-
-
-def test_an_error_of_the_items_ends_everything() -> None:
-    def items() -> Iterator[int]:
-        yield 1
-        raise KeyError("broken")
-
-    worker = Worker(int)
-    with pytest.raises(KeyError, match="broken"):
-        list(flow(worker.opened, items(), 1))
 
 
 def test_closing_stops_what_is_under_way_and_starts_nothing_more() -> None:

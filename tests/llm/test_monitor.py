@@ -1,7 +1,5 @@
 """A server that answers nobody ends everything, and another model than asked is told of."""
 
-import warnings
-
 import pytest
 
 from ranktilt.errors import DataWarning, UserError
@@ -36,17 +34,10 @@ def test_how_many_in_a_row_are_too_many(concurrency: int, most: int) -> None:
         one.look([failed()], reached=True)
 
 
-def test_an_answer_between_starts_the_count_again() -> None:
+def test_an_answer_or_a_prompt_too_long_between_starts_the_count_again() -> None:
     one = monitor()
-    one.look([failed()] * 7 + [GOOD] + [failed()] * 7, reached=True)
+    one.look([failed()] * 7 + [GOOD] + [failed()] * 7 + [failed("too long")] * 100 + [failed()] * 7, reached=True)
     with pytest.raises(UserError, match="stopped answering: 8 prompts in a row got no answer"):
-        one.look([failed()], reached=True)
-
-
-def test_prompts_too_long_never_end_it() -> None:
-    one = monitor()
-    one.look([failed("too long")] * 100 + [failed()] * 7, reached=True)
-    with pytest.raises(UserError, match="answers nobody"):
         one.look([failed()], reached=True)
 
 
@@ -65,13 +56,3 @@ def test_another_model_is_told_once_a_name() -> None:
         "asked http://h/v1 for model 'tiny', and 'huge' answered: both names are recorded",
         "asked http://h/v1 for model 'tiny', and 'vast' answered: both names are recorded",
     ]
-
-
-def test_the_asked_model_is_not_told() -> None:
-    one = monitor()
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        one.look([GOOD], reached=True)
-        assert warned == []
-        one.model("huge")
-    assert len(warned) == 1

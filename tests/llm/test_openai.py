@@ -2,7 +2,6 @@
 
 import logging
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -14,11 +13,10 @@ import numpy as np
 import pytest
 
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.llm.base import Answer, Failure, Prompt, Reply, Sampling
+from ranktilt.llm.base import Answer, Prompt, Reply, Sampling
 from ranktilt.llm.client import drawn
 from ranktilt.llm.openai import OpenAI, batches
 from tests.llm.server import PASSING, Faults, Raw, Server, vector
-from tests.refusals import refused
 
 pytest.importorskip("openai")
 
@@ -51,42 +49,20 @@ def trouble(server: Server, **options: object) -> str:
 # What is sent and what comes back
 
 
-def test_an_answer_with_all_that_the_server_says() -> None:
+def test_what_is_asked_and_what_comes_back() -> None:
     with Server() as server:
-        reply = one(server)
-    assert reply == Reply(0, Answer(ANSWER, "stop", 14, 9, "tiny", "fp_tiny"), None, 1)
-
-
-def test_the_request_holds_the_messages_and_the_sampling() -> None:
-    with Server() as server:
-        list(model(server).generate([Prompt("Say: a b c d", system="Be brief.")], temperature=1.0, top_p=0.9))
-    assert server.bodies == [
-        {
-            "model": "tiny",
-            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say: a b c d"}],
-            "temperature": 1.0,
-            "top_p": 0.9,
-        }
-    ]
-
-
-def test_seed_limit_and_logprobs_are_sent_where_given() -> None:
-    with Server() as server:
-        (reply,) = model(server).generate([Prompt(SENTENCE)], max_tokens=3, seed=7, logprobs=True)
-    assert {name: server.bodies[0][name] for name in ("max_tokens", "seed", "logprobs")} == {
-        "max_tokens": 3,
-        "seed": 7,
-        "logprobs": True,
-    }
-    assert reply.answer is not None
-    assert (reply.answer.text, reply.answer.finish) == ("And it slept,", "length")
-    assert reply.answer.logprobs == (-0.5, -0.5, -0.5)
-
-
-def test_a_prompt_s_own_seed_goes_before_the_common_one() -> None:
-    with Server() as server:
-        list(model(server, concurrency=1).generate([Prompt("a: b", seed=1), Prompt("a: c")], seed=5))
-    assert [body["seed"] for body in server.bodies] == [1, 5]
+        plain = one(server)
+        asked = [Prompt(SENTENCE, system="Be brief."), Prompt(SENTENCE, seed=1)]
+        full = list(model(server, concurrency=1).generate(asked, top_p=0.9, max_tokens=3, seed=7, logprobs=True))
+    assert plain == Reply(0, Answer(ANSWER, "stop", 14, 9, "tiny", "fp_tiny"), None, 1)
+    assert server.bodies[1] == {
+        "model": "tiny", "temperature": 0.2, "top_p": 0.9, "max_tokens": 3, "seed": 7, "logprobs": True,
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": SENTENCE}],
+    }  # fmt: skip
+    assert server.bodies[2]["seed"] == 1, "a prompt's own goes before the common one"
+    answer = full[1].answer
+    assert answer is not None
+    assert (answer.text, answer.finish, answer.logprobs) == ("And it slept,", "length", (-0.5, -0.5, -0.5))
 
 
 def test_openai_s_own_server_gets_its_own_names_and_no_default_that_some_models_refuse() -> None:
@@ -94,74 +70,53 @@ def test_openai_s_own_server_gets_its_own_names_and_no_default_that_some_models_
     assert drawn(Sampling(temperature=0.2, top_p=0.9), own=True) == {"temperature": 0.2, "top_p": 0.9}
 
 
-@pytest.mark.parametrize("status", [301, 308])
-def test_no_redirect_is_followed(status: int) -> None:
+def test_no_redirect_is_followed() -> None:
     with (
         Server() as other,
-        Server(script=[Raw(status, "", {"Location": f"{other.url}/chat/completions"})] * 9) as server,
+        Server(script=[Raw(308, "", {"Location": f"{other.url}/chat/completions"})] * 9) as server,
     ):
         message = trouble(server, concurrency=1)
     assert other.connections == 0, "not even a question without a text"
-    assert message == f"{server.url} redirects elsewhere ({status}), where no text is sent; is the base URL right?"
+    assert message.startswith(f"{server.url} redirects elsewhere (308)")
     assert len(server.requests) == 1
 
 
 # Faults that pass
 
 
-@pytest.mark.parametrize("fault", ["429-retry-after", "503", "drop", "malformed", "empty-choices"])
-def test_a_passing_fault_is_asked_again(fault: str) -> None:
+INSIDE = Raw(200, {"error": {"message": "upstream is busy", "code": 502}})
+
+
+@pytest.mark.parametrize("fault", ["429-retry-after", "503", "drop", "malformed", "empty-choices", INSIDE])
+def test_a_passing_fault_is_asked_again(fault: str | Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fault == "429-retry-after":  # the server's word comes before the client's own pause
+        monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 3600.0)
     with Server(script=[fault, fault]) as server:
         reply = one(server)
     assert reply.answer is not None
     assert (reply.answer.text, reply.calls) == (ANSWER, 3)
-    assert server.faulted == [fault, fault, None]
-
-
-def test_a_server_that_is_too_slow_for_all_is_told() -> None:
-    with Server(delay=0.5) as server, pytest.raises(UserError, match=r"no answer within 0\.1 s"):
-        one(server, timeout=0.1, retries=1)
 
 
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
         ("500", "error of the server (500): The server had an error (3 attempts)"),
-        ("429", "error of the server (429): Rate limit reached (3 attempts)"),
         ("empty-choices", "no choice in the answer (3 attempts)"),
+        ("drop", "connection failed: "),
+        ("hang", "no answer within 1 s (3 attempts)"),
+        (Raw(200, f"You sent {' ' * 30} Bearer {KEY} to me"), "malformed JSON: 'You sent Bearer [key] to me'"),
     ],
 )
-def test_a_prompt_that_fails_each_time_is_left_out(fault: str, message: str) -> None:
-    with Server(script=[None, fault, fault, fault]) as server:
-        replies = list(model(server, concurrency=1, retries=2).generate(prompts(3)))
-    assert replies[1] == Reply(1, None, Failure("unavailable", message), 3)
-    assert [reply.answer is not None for reply in replies] == [True, False, True]
-
-
-def test_a_dropped_connection_says_so_in_the_end() -> None:
-    with Server(script=[None, "drop", "drop"]) as server:
-        reply = list(model(server, concurrency=1, retries=1).generate(prompts(2)))[1]
-    assert reply.failure is not None
-    assert reply.failure.message.startswith("connection failed: ")
-
-
-def test_a_key_in_what_is_no_json_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_that_fails_each_time_is_left_out(
+    fault: str | Raw, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with Server(script=[None, Raw(200, f"You sent {' ' * 30} Bearer {KEY} to me")]) as server:
-        reply = list(model(server, concurrency=1, retries=0).generate(prompts(2)))[1]
-    assert reply.failure == Failure("unavailable", "malformed JSON: 'You sent Bearer [key] to me'")
-
-
-def test_an_error_inside_a_200_is_an_error() -> None:
-    inside = Raw(200, {"error": {"message": "upstream is busy", "code": 502}})
-    with Server(script=[inside, inside, None]) as server:
-        assert one(server).calls == 3
-
-
-def test_the_server_says_how_long_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 3600.0)
-    with Server(script=["429-retry-after", "429-retry-after"]) as server:
-        assert one(server).calls == 3
+    with Server(script=[None, fault, fault, fault]) as server:
+        replies = list(model(server, concurrency=1, retries=2, timeout=1.0).generate(prompts(3)))
+    assert replies[1].failure is not None
+    assert (replies[1].failure.kind, replies[1].calls) == ("unavailable", 3)
+    assert replies[1].failure.message.startswith(message)
+    assert [reply.answer is not None for reply in replies] == [True, False, True]
 
 
 @pytest.mark.parametrize("script", [["429-quota"], [Raw(500, {"error": "unknown model tiny"})]])
@@ -179,9 +134,6 @@ def test_a_prompt_longer_than_the_context_is_left_out() -> None:
         replies = list(model(server, concurrency=1).generate([Prompt("a b c"), Prompt("word " * 9), Prompt("d e f")]))
     assert replies[1].failure is not None
     assert (replies[1].failure.kind, replies[1].calls) == ("too long", 1)
-    assert replies[1].failure.message == (
-        "longer than the model's context (400): This model's maximum context length is 8 tokens"
-    )
     assert [reply.answer is not None for reply in replies] == [True, False, True]
 
 
@@ -199,10 +151,7 @@ def test_a_content_filter_is_an_answer_without_text(fault: str) -> None:
 def test_a_wrong_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Server(key="another") as server:
-        assert trouble(server) == (
-            f"{server.url} does not accept the key in the environment variable OPENAI_API_KEY "
-            f"(401): Incorrect API key provided: [key]"
-        )
+        assert trouble(server).endswith("OPENAI_API_KEY (401): Incorrect API key provided: [key]")
     assert len(server.requests) <= 4
 
 
@@ -218,41 +167,31 @@ def test_a_key_that_expires_halfway(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(reply.answer is not None for reply in rest) == 35
 
 
-def test_a_server_that_is_down_is_said_to_be_down_at_once() -> None:
+@pytest.mark.parametrize(
+    ("host", "proxy"), [("localhost", "http://127.0.0.1:9"), ("127.0.0.1", "socks5://127.0.0.1:9")]
+)
+def test_a_server_on_this_machine_is_asked_without_the_proxy_and_said_to_be_down_at_once(
+    monkeypatch: pytest.MonkeyPatch, host: str, proxy: str
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
     with Server() as server:
-        url = server.url
+        url = f"http://{host}:{server.port}/v1"
+        (reply,) = OpenAI("tiny", base_url=url, retries=0).generate([Prompt(SENTENCE)])
+    assert reply.answer is not None
     pulled = []
     asked = (pulled.append(prompt) or prompt for prompt in prompts(2000))
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match=rf"^cannot reach {url}: connection failed: .* \(4 attempts\)"):
         list(OpenAI("tiny", base_url=url, concurrency=4, retries=3).generate(asked))
-    assert str(caught.value).startswith(f"cannot reach {url}: connection failed: ")
-    assert str(caught.value).endswith(
-        "(4 attempts); is the server running, the base URL right, and the timeout long enough?"
-    )
     assert len(pulled) <= 10
 
 
 def test_a_server_that_answers_nobody_is_left() -> None:
     with Server(faults=Faults(share=1.0, kinds=["500"])) as server:
-        said = trouble(server, retries=1, concurrency=2)
-    assert said == (
-        f"{server.url} answers nobody: error of the server (500): The server had an error (2 attempts); "
-        "does it serve a model named 'tiny', and is it well?"
-    )
+        assert trouble(server, retries=1, concurrency=2).startswith(f"{server.url} answers nobody: ")
     assert len(server.requests) <= 8 * 2 + 4
 
 
 # Another model than asked
-
-
-def test_another_model_is_told_once_and_recorded() -> None:
-    with Server(script=["wrong-model"] * 6) as server, pytest.warns(DataWarning) as warned:
-        replies = list(model(server).generate(prompts(10)))
-    assert [str(one.message) for one in warned] == [
-        f"asked {server.url} for model 'tiny', and 'another-model' answered: both names are recorded"
-    ]
-    names = sorted(reply.answer.model for reply in replies if reply.answer)
-    assert names == ["another-model"] * 6 + ["tiny"] * 4
 
 
 # A mixture
@@ -295,14 +234,6 @@ def test_every_request_waits_its_turn_over_calls_and_repetitions_too(monkeypatch
     assert turns == [4, 1 + 2], "the second call begins where the first has used its turn"
 
 
-@pytest.mark.long
-def test_the_limit_holds_on_the_clock() -> None:
-    pytest.importorskip("aiolimiter")
-    with Server() as server:
-        assert len(list(model(server, requests_per_minute=600).generate(prompts(11)))) == 11
-    assert server.requests[-1][2] - server.requests[0][2] > 0.9
-
-
 # Stopping
 
 
@@ -315,14 +246,6 @@ def test_closing_the_iterator_stops_the_requests() -> None:
         time.sleep(0.1)
         assert len(server.requests) <= asked + 4
         assert asked < 20
-    assert "ranktilt-llm" not in [thread.name for thread in threading.enumerate()]
-
-
-def test_closing_gives_up_what_hangs() -> None:
-    with Server(script=[None, "hang", "hang", "hang"]) as server:
-        stream = model(server, concurrency=4, timeout=60.0).generate(prompts(4))
-        next(stream)
-        stream.close()
     assert "ranktilt-llm" not in [thread.name for thread in threading.enumerate()]
 
 
@@ -379,27 +302,6 @@ def test_a_key_that_the_server_repeats_is_in_no_answer(monkeypatch: pytest.Monke
     assert [str(one.message) for one in told if KEY in str(one.message)] == []
 
 
-def test_a_key_at_the_border_of_a_long_fault_of_the_line_is_taken_out_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            for _ in range(4):
-                connection, _address = listening.accept()
-                with connection:
-                    connection.recv(65536)
-                    connection.sendall(b"HTTP/1.1 200 OK\r\nno header " + b"x" * 150 + KEY.encode() + b"\r\n\r\n")
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        asked = OpenAI("tiny", base_url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1", retries=3)
-        with pytest.raises(UserError) as caught:
-            list(asked.generate(prompts(1)))
-        thread.join(5)
-    assert "no header xxx" in str(caught.value)
-    assert KEY[:7] not in str(caught.value)
-
-
 @pytest.mark.parametrize(("name", "url"), [(KEY, "http://127.0.0.1:1/v1"), ("tiny", f"http://127.0.0.1:1/{KEY}/v1")])
 def test_a_key_in_what_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -410,20 +312,6 @@ def test_a_key_in_what_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch, name:
 
 
 # What the environment says of the way
-
-
-@pytest.mark.parametrize(
-    ("host", "variable", "value"),
-    [("localhost", "HTTP_PROXY", "http://127.0.0.1:9"), ("127.0.0.1", "ALL_PROXY", "socks5://127.0.0.1:9")],
-)
-def test_a_server_on_this_machine_is_asked_without_the_proxy(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, host: str
-) -> None:
-    monkeypatch.setenv(variable, value)
-    with Server() as server:
-        asked = OpenAI("tiny", base_url=f"http://{host}:{server.port}/v1", retries=0)
-        (reply,) = asked.generate([Prompt(SENTENCE)])
-    assert reply.answer is not None
 
 
 @pytest.mark.parametrize(
@@ -439,44 +327,22 @@ def test_a_way_that_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch, 
     assert "password" not in str(caught.value)
 
 
-@pytest.mark.parametrize("blank", ["", "  "])
-def test_a_blank_base_url_is_none(monkeypatch: pytest.MonkeyPatch, blank: str) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", blank)
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    with pytest.raises(UserError) as caught:
-        list(OpenAI("tiny", retries=0).generate(prompts(1)))
-    assert "cannot reach the OpenAI API: connection failed: All connection attempts failed" in str(caught.value)
-
-
-@pytest.mark.parametrize("value", [None, "", "  \n"])
-def test_no_key_for_a_server_elsewhere(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "openai:gpt-4o-mini needs a key: set the environment variable OPENAI_API_KEY"),
+        ("  \n", "needs a key"),
+        ("sk-ключ", "holds signs that no key has"),
+        ("sk a", "holds signs that no key has"),
+    ],
+)
+def test_a_server_elsewhere_wants_a_key(monkeypatch: pytest.MonkeyPatch, value: str | None, message: str) -> None:
     if value is not None:
         monkeypatch.setenv("OPENAI_API_KEY", value)
-    with refused("openai:gpt-4o-mini needs a key: set the environment variable OPENAI_API_KEY"):
-        OpenAI("gpt-4o-mini").check()
-    with pytest.raises(UserError, match=r"any word will do for a server that asks for none$"):
-        OpenAI("tiny", base_url="http://gpu.example:8000/v1").check()
-
-
-def test_generate_checks_before_it_asks() -> None:
-    with pytest.raises(UserError, match="needs a key"):
-        next(OpenAI("gpt-4o-mini").generate(prompts(1)))
-    with pytest.raises(UserError, match="needs a key"):
-        next(OpenAI("gpt-4o-mini").embed(["a"]))
-
-
-@pytest.mark.parametrize("value", ["sk-ключ", "sk a", "sk\x00"[:2] + "\x7f"])
-def test_a_key_with_odd_signs_is_not_sent(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", value)
-    with refused("the environment variable OPENAI_API_KEY holds signs that no key has: copy the key again"):
-        OpenAI("gpt-4o-mini").check()
-
-
-def test_a_key_loses_the_line_end_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY + "\n")
-    with Server(key=KEY) as server:
-        assert one(server).answer is not None
+    own = OpenAI("gpt-4o-mini")
+    for act in (own.check, lambda: next(own.generate(prompts(1))), lambda: next(own.embed(["a"]))):
+        with pytest.raises(UserError, match=message):
+            act()
 
 
 # Options and names
@@ -489,18 +355,10 @@ def test_identity_and_card_name_model_and_server() -> None:
     assert local.spec == {"llm": "openai:tiny", "model": "tiny", "base_url": "http://localhost:8000/v1"}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"concurrency": 0}, "concurrency must be 1 or more, got 0"),
-        ({"retries": -1}, "retries must be 0 or more, got -1"),
-        ({"requests_per_minute": 0}, "requests_per_minute must be 1 or more, got 0"),
-        ({"timeout": 0.0}, "timeout must be above 0 seconds, got 0.0"),
-    ],
-)
-def test_options_out_of_range(options: dict[str, int], message: str) -> None:
-    with refused(message):
-        OpenAI("tiny", **options)  # type: ignore[arg-type]
+@pytest.mark.parametrize("option", [{"concurrency": 0}, {"retries": -1}, {"requests_per_minute": 0}, {"timeout": 0.0}])
+def test_options_out_of_range(option: dict[str, int]) -> None:
+    with pytest.raises(UserError, match=f"{next(iter(option))} must be"):
+        OpenAI("tiny", **option)  # type: ignore[arg-type]
 
 
 # Vectors
@@ -521,43 +379,27 @@ def expected(texts: list[str]) -> np.ndarray:
     return np.array([vector(text) for text in texts], np.float32)
 
 
-def test_every_text_gets_its_vector() -> None:
-    with Server() as server:
-        found = gathered(model(server), TEXTS)
-    np.testing.assert_array_equal(found, expected(TEXTS))
-    assert sorted(len(body["input"]) for body in server.bodies) == [22, 64, 64]
-
-
-@pytest.mark.parametrize("fault", ["429", "empty"])
-def test_vectors_come_after_a_passing_fault(fault: str) -> None:
+@pytest.mark.parametrize("fault", [None, "429", "empty"])
+def test_every_text_gets_its_vector_after_a_passing_fault_too(fault: str | None) -> None:
+    texts = ["", *TEXTS[1:]]
     with Server(script=[fault]) as server:
-        found = gathered(model(server), TEXTS)
-    np.testing.assert_array_equal(found, expected(TEXTS))
-    assert len(server.requests) == 4
-
-
-def test_an_empty_text_is_sent_as_a_blank() -> None:
-    with Server() as server:
-        gathered(model(server), ["", "a"])
-    assert server.bodies[0]["input"] == [" ", "a"]
+        found = gathered(model(server), texts)
+    np.testing.assert_array_equal(found, expected([" ", *TEXTS[1:]]))
+    assert len(server.requests) == 3 + (fault is not None)
 
 
 def test_vectors_that_never_come_end_everything() -> None:
-    with Server(faults=Faults(share=1.0, kinds=["empty"])) as server, pytest.raises(UserError) as caught:
+    with (
+        Server(faults=Faults(share=1.0, kinds=["empty"])) as server,
+        pytest.raises(UserError, match=r"gave no vectors of model 'tiny': expected 2 vectors, got 0 \(2 attempts\)"),
+    ):
         gathered(model(server, retries=1), ["a", "b"])
-    assert str(caught.value) == (
-        f"{server.url} gave no vectors of model 'tiny': expected 2 vectors, got 0 (2 attempts)"
-    )
 
 
 def test_a_text_too_long_for_vectors_is_named() -> None:
-    with Server(context=20) as server, pytest.raises(UserError) as caught:
+    message = r"does not take text 1 \(30 words\): longer than the model's context .*; cut texts, as dense:openai:MODEL"
+    with Server(context=20) as server, pytest.raises(UserError, match=message):
         gathered(model(server), ["a b", "word " * 30, "c"])
-    assert str(caught.value) == (
-        f"{server.url} does not take text 1 (30 words): "
-        "longer than the model's context (400): This model's maximum context length is 8 tokens; "
-        "cut texts, as dense:openai:MODEL(max_tokens=…) does"
-    )
 
 
 def test_a_server_that_takes_fewer_texts_at_once_gets_fewer() -> None:
@@ -571,17 +413,6 @@ def test_vectors_of_two_dimensions_end_everything() -> None:
     short = Raw(200, {"model": "tiny", "data": [{"index": 0, "embedding": [1.0, 2.0]}]})
     with Server(script=[None, short]) as server, pytest.raises(UserError, match="vectors of 16 and of 2 values"):
         gathered(model(server, concurrency=1), [*TEXTS[:64], "b"])
-
-
-def test_another_model_for_vectors_is_told() -> None:
-    with Server(script=["wrong-model"]) as server, pytest.warns(DataWarning, match="'another-model' answered"):
-        gathered(model(server), ["a"])
-
-
-def test_no_texts_no_requests() -> None:
-    with Server() as server:
-        assert list(model(server).embed([])) == []
-    assert server.requests == []
 
 
 def test_texts_are_cut_into_requests_by_number_and_size() -> None:

@@ -14,10 +14,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt.datasets.load import load
-from ranktilt.errors import UserError
-from ranktilt.llm.base import Prompt, Sampling, llm
-from ranktilt.llm.journal import Journal, journalled
-from tests.llm.echo import requests
+from ranktilt.llm.base import Prompt, llm
 from tests.llm.stories import END, SENTENCES, STEPS
 
 for package in ("openai", "transformers", "fastapi", "uvicorn"):
@@ -88,38 +85,6 @@ def test_the_server_tells_the_documented_story(server: str, stories: Path) -> No
     assert reply.answer.prompt_tokens == 5
 
 
-@pytest.mark.usefixtures("no_key")
-def test_served_and_local_say_the_same(server: str, stories: Path) -> None:
-    prompts = [Prompt(text) for text in ("Lily saw", "One day", "Tom had a big dog.")]
-    said = []
-    for model in (llm(f"openai:{stories}", base_url=server, concurrency=2), llm(f"transformers:{stories}")):
-        replies = model.generate(prompts, temperature=0.0, max_tokens=30)
-        said.append({r.number: (r.answer.text, r.answer.finish) for r in replies if r.answer})
-    assert said[0] == said[1]
-    assert len(said[0]) == 3
-
-
-@pytest.mark.usefixtures("no_key")
-def test_a_journal_spares_the_server_what_it_has_answered(server: str, stories: Path, tmp_path: Path) -> None:
-    model, sampling = llm(f"openai:{stories}", base_url=server, concurrency=2), Sampling(temperature=1, max_tokens=10)
-    wanted = requests("Lily", "Tom", "Lily")
-    with Journal(tmp_path / "journal", about=model.spec) as journal:
-        first = {asked.number: asked.answer for asked in journalled(model, wanted, journal, sampling=sampling)}
-        nobody = llm(f"openai:{stories}", base_url=server)
-        second = list(journalled(nobody, wanted, journal, sampling=sampling))
-    assert {asked.number: asked.answer for asked in second} == first
-    assert not any(asked.fresh for asked in second)
-    assert first[0] == first[2]
-
-
-@pytest.mark.usefixtures("no_key")
-def test_a_model_that_is_not_served_ends_it_in_one_line(server: str) -> None:
-    model = llm("openai:another", base_url=server, concurrency=2, retries=0)
-    with pytest.raises(UserError, match="another") as caught:
-        list(model.generate([Prompt(f"text {i}") for i in range(40)]))
-    assert "\n" not in str(caught.value)
-
-
 COUNT, WORDS = 12, 35
 
 
@@ -153,14 +118,12 @@ def test_a_collection_is_rewritten_from_end_to_end(server: str, stories: Path, s
     [made] = json.loads(done.stdout)["made"]
     assert done.returncode == (1 if made["rewritten"] == 0 else 0), done.stderr
     lost = [json.loads(line)["_id"] for line in (output / "left-out.jsonl").read_text().splitlines()]
-    assert len(lost) >= 0.9 * COUNT, "stories for children are no rewrites of abstracts, however fluent"
     docs = load(output).docs
     human, others = docs.filter(docs["source"] == "human"), docs.filter(docs["source"] != "human")
     assert human.height == COUNT
     assert sorted([*lost, *others["origin"]]) == sorted(human["id"])
-    assert "left out: " in done.stderr
     assert f"{made['fresh']} answers asked for" in done.stderr
-    assert COUNT < made["fresh"] <= 3 * COUNT
+    assert COUNT <= made["fresh"] <= 3 * COUNT
 
     again = rewrite(short, tmp_path / "cache", *asked, "-o", str(output), "--json", "-")
     [remade] = json.loads(again.stdout)["made"]

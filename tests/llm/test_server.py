@@ -4,7 +4,6 @@ import pytest
 
 from ranktilt.errors import UserError
 from ranktilt.llm.server import Address, redactor
-from tests.refusals import refused
 
 KEY = "sk-secret-1234567890"
 
@@ -27,52 +26,26 @@ def test_a_url_is_brought_into_one_form(given: str, url: str, loopback: bool) ->
     assert (address.url, address.loopback, address.where) == (url, loopback, url)
 
 
-@pytest.mark.parametrize("given", [None, "", "  "])
-def test_no_url_is_openai_s_own_server(given: str | None) -> None:
-    assert Address.of(given) == Address(None, False)
-    assert Address.of(given).where == "the OpenAI API"
-
-
-def test_the_environment_fills_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    assert Address.of(None).url == "http://localhost:1/v1"
-    assert Address.of("http://localhost:2/v1").url == "http://localhost:2/v1"
-
-
 @pytest.mark.parametrize(
     "given",
-    [
-        "http://me:sk-secret@host/v1",
-        "http://sk-secret@host/v1",
-        "http://host/v1?api_key=sk-secret",
-        "http://host/v1#sk-secret",
-        "http://host:port@sk-secret/v1?",
-    ],
-)
-def test_what_could_be_a_secret_is_refused_and_not_repeated(given: str) -> None:
-    with pytest.raises(UserError) as caught:
+    ["http://me:sk-secret@host/v1", "http://host/v1?api_key=sk-secret", "http://host/v1#sk-secret",
+     "http://host:port@sk-secret/v1?", "localhost:8000/v1", "http://", "http://host:port/v1", "http://a b/v1"],
+)  # fmt: skip
+def test_what_is_no_url_or_could_be_a_secret_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"^base_url must ") as caught:
         Address.of(given)
     assert "sk-secret" not in str(caught.value)
-    assert str(caught.value).startswith("base_url must ")
-
-
-@pytest.mark.parametrize(
-    "given", ["localhost:8000/v1", "ftp://host/v1", "http://", "/v1", "http://host:port/v1", "http://a b/v1", "x"]
-)
-def test_what_is_no_url_is_shown(given: str) -> None:
-    with refused(f"base_url must be a URL such as http://localhost:8000/v1, got {given!r}"):
-        Address.of(given)
-
-
-def test_the_variable_is_named_where_it_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "nowhere")
-    with pytest.raises(UserError, match=r"^OPENAI_BASE_URL must be a URL such as"):
+    monkeypatch.setenv("OPENAI_BASE_URL", given)
+    with pytest.raises(UserError, match=r"^OPENAI_BASE_URL must "):
         Address.of(None)
 
 
-@pytest.mark.parametrize("text", ["https://api.openai.com/v1", "HTTPS://API.OpenAI.com/v1/"])
-def test_openai_s_own_server_is_one_whether_it_is_named_or_not(text: str) -> None:
-    assert Address.of(text) == Address(None, False)
+def test_openai_s_own_server_is_one_whether_it_is_named_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in (None, "  ", "https://api.openai.com/v1", "HTTPS://API.OpenAI.com/v1/"):
+        assert Address.of(text) == Address(None, False)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    assert Address.of(None).url == "http://localhost:1/v1"
+    assert Address.of("http://localhost:2/v1").url == "http://localhost:2/v1"
 
 
 @pytest.mark.parametrize(
@@ -87,8 +60,4 @@ def test_openai_s_own_server_is_one_whether_it_is_named_or_not(text: str) -> Non
 )
 def test_a_key_is_taken_out_of_a_text(key: str | None, text: str, clean: str) -> None:
     assert redactor(key)(text) == clean
-
-
-def test_a_short_key_may_be_a_word_of_what_is_kept() -> None:
-    assert redactor("anything", least=16)("it takes anything") == "it takes anything"
-    assert redactor(KEY, least=16)(f"it takes {KEY}") == "it takes [key]"
+    assert redactor("anything", least=16)("it takes anything") == "it takes anything", "a word of the text"

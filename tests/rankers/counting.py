@@ -15,7 +15,6 @@ class Counting(Ranker):
 
     name: ClassVar[str] = "counting"
     k: int | None = None
-    tail: str = "drop"
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Score the candidates; see `Ranker.rank`."""

@@ -39,7 +39,7 @@ class TestLexical(RankerContract):
         params=[
             "bm25", "bm25(method=robertson,analyzer=paper)", "bm25(method=atire,analyzer=whitespace)",
             "bm25(method=bm25l,analyzer=german)", "bm25(method=bm25+,analyzer=russian)", "tfidf", "tfidf:dai",
-            "tfidf(analyzer=whitespace)@3>>counting(tail=keep)", "bm25>>counting>>counting(tail=keep)",
+            "tfidf(analyzer=whitespace)@3>>counting", "bm25>>counting>>counting",
         ]
     )  # fmt: skip
     def make(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
@@ -65,9 +65,9 @@ class TestNeural(RankerContract):
         params=[
             "dense:{tiny}(max_tokens=5,text=text)",
             "dense:{tiny}(similarity=dot,precision=bfloat16)",
-            "tfidf@2>>dense:{tiny}(similarity=dot,tail=keep)",
+            "tfidf@2>>dense:{tiny}(similarity=dot)",
             "dense:{tiny}@3>>cross-encoder:{two}(limits=paper,precision=bfloat16)",
-            "tfidf@4>>cross-encoder:{one}(max_document_tokens=3,tail=keep)",
+            "tfidf@4>>cross-encoder:{one}(max_document_tokens=3)",
             "dense:{tiny}@4>>monobert:{two}",
             "dense:{tiny}@4>>monot5:{t5}",
         ]

@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from ranktilt import Collection
@@ -24,14 +25,22 @@ def left_out(found: Collection, exclude_self: bool | None = None) -> dict[str, l
 DOCS = [{"id": str(n), "text": f"words number {n}"} for n in range(6)]
 
 
-def test_where_half_the_queries_are_documents_all_that_coincide_count() -> None:
-    found = collection({"0": "number words", "1": "number of words", "p": "z", "q": "w"}, DOCS)
-    assert left_out(found) == {"0": ["0"], "1": ["1"]}
-
-
-def test_where_fewer_coincide_only_those_of_the_same_text_count() -> None:
-    queries = {"0": "something else", "1": "Words  NUMBER 1 ", "p": "x", "q": "y", "r": "z"}
-    assert left_out(collection(queries, DOCS)) == {"1": ["1"]}
+@pytest.mark.parametrize(
+    ("queries", "exclude_self", "out"),
+    [
+        ({"0": "number words", "1": "number of words", "p": "z", "q": "w"}, None, ["0", "1"]),  # half are documents
+        ({"0": "something else", "1": "Words  NUMBER 1 ", "p": "x", "q": "y", "r": "z"}, None, ["1"]),  # of equal text
+        ({"1": "red apples", "p": "x", "q": "y"}, None, []),  # by chance
+        ({"1": "red apples", "p": "x", "q": "y"}, True, ["1"]),
+    ],
+)
+def test_which_documents_a_query_may_not_find(
+    queries: dict[str, str], exclude_self: bool | None, out: list[str]
+) -> None:
+    found = collection(queries, DOCS)
+    assert left_out(found, exclude_self) == {name: [name] for name in out}
+    run = BM25(k=2, exclude_self=exclude_self).rank(found)
+    assert not run.frame().filter(pl.col("query_id").is_in(out) & (pl.col("query_id") == pl.col("doc_id"))).height
 
 
 @pytest.mark.parametrize("query", ["the title", "the body", "the title the body", " THE\tbody\n"])
@@ -39,11 +48,6 @@ def test_the_same_text_is_that_of_title_body_or_both(query: str) -> None:
     docs = [{"id": "0", "title": "The Title", "text": "the  body"}, *DOCS[1:]]
     queries = {"0": query, "p": "x", "q": "y"}
     assert left_out(collection(queries, docs)) == {"0": ["0"]}
-
-
-def test_ids_that_coincide_by_chance_do_not_count() -> None:
-    queries = {"1": "red apples", "p": "x", "q": "y"}
-    assert left_out(collection(queries, DOCS)) == {}
 
 
 DROPPED, DIFFER, DOUBT = "own_documents_dropped", "own_documents_differ", "own_documents_in_doubt"
@@ -106,11 +110,6 @@ def read_csv(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def test_true_takes_every_id_that_coincides() -> None:
-    queries = {"1": "red apples", "p": "x", "q": "y"}
-    assert left_out(collection(queries, DOCS), True) == {"1": ["1"]}
-
-
 def test_only_judged_queries_are_asked_and_counted() -> None:
     queries = {"p": "x", "0": "y", "1": "number 1", "q": "w"}
     assert left_out(collection(queries, DOCS, judged=["1", "q"])) == {"1": ["1"]}
@@ -124,18 +123,8 @@ def twins(sources: list[str]) -> list[dict[str, str]]:
     ]
 
 
-def test_an_id_that_loading_made_longer_is_known_by_the_one_in_the_file() -> None:
+def test_all_versions_go_with_a_document_known_by_the_id_in_the_file_too() -> None:
     found = collection({"0": "words 0", "1": "words 1"}, twins(["human", "llm"]))
     assert left_out(found) == {"0": ["0-human", "0-llm"], "1": ["1-human", "1-llm"]}
-
-
-def test_all_versions_go_with_a_document() -> None:
     found = collection({"0-llm": "llm words"}, twins(["human", "llm", "other"]))
     assert left_out(found) == {"0-llm": ["0-human", "0-llm", "0-other"]}
-
-
-def test_a_depth_is_filled_although_own_documents_are_dropped() -> None:
-    docs = [{"id": str(n), "text": "same words"} for n in range(6)]
-    run = BM25(k=2).rank(collection({"0": "same words"}, docs))
-    assert len(run.docs) >= 2
-    assert "0" not in run.frame()["doc_id"]

@@ -20,22 +20,14 @@ stages = st.builds(Stage, names, st.none() | texts, options, st.none() | st.inte
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("bm25", Stage("bm25")),
-        ("bm25@100", Stage("bm25", k=100)),
-        ("bm25(k1=0.9,b=0.4)@100", Stage("bm25", None, {"k1": "0.9", "b": "0.4"}, 100)),
         ("bm25()", Stage("bm25")),
-        ("dense:minilm", Stage("dense", "minilm")),
-        ("dense:org/model-v1.5", Stage("dense", "org/model-v1.5")),
-        ("dense:~/models/my model", Stage("dense", "~/models/my model")),
+        ("  bm25 ( k1 = 0.9 , b = 0.4 ) @ 100  ", Stage("bm25", None, {"k1": "0.9", "b": "0.4"}, 100)),
+        ("dense:~/models/modèle v1.5", Stage("dense", "~/models/modèle v1.5")),
         (r"replay:C:\runs\a.trec", Stage("replay", r"C:\runs\a.trec")),
-        ('replay:"C:\\\\runs\\\\a.trec"', Stage("replay", r"C:\runs\a.trec")),
         ('replay:"a (1)@2.trec"@50', Stage("replay", "a (1)@2.trec", {}, 50)),
         ('replay:"say \\"hi\\" >> out"', Stage("replay", 'say "hi" >> out')),
-        ('x(note="a,b=c(d)")', Stage("x", None, {"note": "a,b=c(d)"})),
-        ("x(empty=)", Stage("x", None, {"empty": ""})),
-        ("  bm25 ( k1 = 0.9 , b = 0.4 ) @ 100  ", Stage("bm25", None, {"k1": "0.9", "b": "0.4"}, 100)),
+        ('x(note="a,b=c(d)",empty=)', Stage("x", None, {"note": "a,b=c(d)", "empty": ""})),
         ("bm25+_v.2-x", Stage("bm25+_v.2-x")),
-        ("dense:modèle/文", Stage("dense", "modèle/文")),
     ],
 )
 def test_a_stage_is_read(text: str, expected: Stage) -> None:
@@ -68,22 +60,10 @@ def test_what_is_printed_reads_back(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("", "''"),
-        ("  ", "''"),
-        ("bm25>>", "''"),
-        (">>bm25", "''"),
-        ("bm25@", "'bm25@'"),
-        ("bm25@ten", "'bm25@ten'"),
-        ("bm25@-1", "'bm25@-1'"),
-        ("bm25(k1=0.9", "'bm25(k1=0.9'"),
-        ("bm25)", "'bm25)'"),
-        ("bm25:", "'bm25:'"),
-        ("25bm", "'25bm'"),
-        ("bm25 tfidf", "'bm25 tfidf'"),
-        ('replay:"a', "'replay:\"a'"),
-        ("bm25@1>>x(", "'x('"),
+        ("bm25>>", "''"), ("bm25@ten", "'bm25@ten'"), ("bm25(k1=0.9", "'bm25(k1=0.9'"), ("bm25:", "'bm25:'"),
+        ("25bm", "'25bm'"), ("bm25 tfidf", "'bm25 tfidf'"), ('replay:"a', "'replay:\"a'"), ("bm25@1>>x(", "'x('"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_follow_the_grammar_is_named(text: str, part: str) -> None:
     with pytest.raises(UserError) as caught:
         parse_stages(text)
@@ -120,4 +100,4 @@ def test_a_password_in_an_address_is_shown_in_no_message(text: str) -> None:
 
 def test_a_depth_before_the_options_is_told_to_stand_last() -> None:
     with pytest.raises(UserError, match=r"expected name.*stages joined by >>; @k stands last$"):
-        parse_stages("bm25>>cross-encoder:m@5(tail=keep)")
+        parse_stages("bm25>>cross-encoder:m@5(limits=paper)")

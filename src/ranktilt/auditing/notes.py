@@ -69,13 +69,12 @@ def answer_notes(run: Run) -> Iterator[str]:
         tokens = f"{said['tokens_read']:,} tokens read, {said['tokens_written']:,} written"
         yield f"{stage}: {counted(total, 'answer', 'answers')}: {shown}; {tokens}"
         if lost:
-            left = "in the first stage's order" if "unreadable=keep" in stage else "in random order"
             what = (
                 "what is measured is mostly that, not the model" if 2 * lost > total else "they blur what is measured"
             )
             yield (
                 f"warning: {stage}: {lost / total:.0%} of the answers say nothing of their passages, which stand "
-                f"{left}; {what} (first: {shorten(said['unreadable'], 100)})"
+                f"in random order; {what} (first: {shorten(said['unreadable'], 100)})"
             )
 
 

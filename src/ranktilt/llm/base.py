@@ -56,25 +56,10 @@ class Prompt:
 class Sampling:
     """How answers are drawn; the default is that of Dai et al. (KDD 2024).
 
-    Parameters
-    ----------
-    temperature : float, optional
-        0 takes the likeliest token each time; 0 or more.
-    top_p : float, optional
-        Share of the probability that tokens are drawn from; above 0, at most 1.
-    max_tokens : int, optional
-        Most tokens of an answer; None leaves it to the server.
-    seed : int, optional
-        For servers that can repeat themselves; None sends none.
-    logprobs : bool, optional
-        Whether to ask for the log-probability of each token.
-    schema : str, optional
-        JSON schema, as JSON, that a server is asked to hold its answers to; None leaves them free.
-
-    Raises
-    ------
-    UserError
-        If a value is out of its range.
+    A `temperature` of 0 takes the likeliest token each time; tokens are drawn from the share `top_p` of the
+    probability. `max_tokens` of an answer are left to the server where None, and a `seed` is for servers that can
+    repeat themselves. `logprobs` asks for the log-probability of each token, `schema` (JSON) has a server hold its
+    answers to a JSON schema.
     """
 
     temperature: float = 0.2
@@ -145,39 +130,30 @@ class LLM(ABC):
 
     A subclass sets `name`, `identity` and `concurrency` and gives `arrivals`; `check` and `embed` where it has
     something to check, or makes vectors.
-
-    Attributes
-    ----------
-    name : str
-        Name of the model as asked for.
-    identity : str
-        What tells it from every other: kind, model and where it is asked. Never a key; part of a journal's key.
-    concurrency : int
-        Prompts it wants under way at once.
-    context : int or None
-        Tokens that a prompt and its answer may have together; None where that is not known before it is asked.
-    training_queries : frozenset of str
-        Ids of queries that it was trained on, as far as that is known.
     """
 
     name: str
+    """Of the model as asked for."""
     identity: str
+    """What tells it from every other: kind, model and where it is asked. Never a key; part of a journal's key."""
     takes_schemas: ClassVar[bool] = False
     """Whether it may be able to hold its answers to a JSON schema."""
     neural: ClassVar[bool] = False
     """Whether it computes where it is asked, and so wants a GPU there."""
     concurrency: int = 1
+    """Prompts it wants under way at once."""
     context: int | None = None
+    """Tokens that a prompt and its answer may have together; None where that is not known before it is asked."""
     training_queries: frozenset[str] = frozenset()
+    """Ids of queries that it was trained on, as far as that is known."""
 
     @property
     def spec(self) -> dict[str, Any]:
         """What a data card says about it; plain JSON values, never a key."""
         return {"llm": self.identity, "model": self.name}
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - some have nothing to check
         """Check what can be checked without asking (packages, keys, folders); `UserError` if it could not answer."""
-        return None
 
     def generate(
         self,
@@ -189,25 +165,7 @@ class LLM(ABC):
         seed: int | None = None,
         logprobs: bool = False,
     ) -> Generator[Reply, None, None]:
-        """Answer prompts, in any order, each as soon as its answer is there.
-
-        Parameters
-        ----------
-        prompts : iterable of Prompt
-            Pulled as they are needed, in the caller's thread: never many more than are under way.
-        temperature, top_p, max_tokens, seed, logprobs
-            As in `Sampling`.
-
-        Yields
-        ------
-        Reply
-            Exactly one a prompt. Closing the iterator gives up what is under way and asks nothing more.
-
-        Raises
-        ------
-        UserError
-            As `arrivals`.
-        """
+        """Answer prompts, in any order, each as soon as its answer is there; see `arrivals` and `Sampling`."""
         sampling = Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed, logprobs=logprobs)
         with closing(self.arrivals(prompts, sampling)) as arrivals:
             for replies in arrivals:
@@ -219,25 +177,11 @@ class LLM(ABC):
 
     @abstractmethod
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
-        """Answer prompts as `generate` does, and yield together what has arrived together.
+        """Answer prompts, in any order, and yield together what has arrived together: exactly one reply a prompt.
 
-        Parameters
-        ----------
-        prompts : iterable of Prompt
-            Pulled as they are needed, in the caller's thread.
-        sampling : Sampling
-            How answers are drawn.
-
-        Yields
-        ------
-        list of Reply
-            One or more; over all lists exactly one a prompt. Closing the iterator gives up what is under way.
-
-        Raises
-        ------
-        UserError
-            If no prompt can be answered: a wrong key, an unknown model, a quota used up, a server that does not
-            answer.
+        Prompts are pulled as they are needed, in the caller's thread. Closing the iterator gives up what is under way
+        and asks nothing more. `UserError` if no prompt can be answered: a wrong key, an unknown model, a quota used
+        up, a server that does not answer.
         """
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
@@ -283,10 +227,10 @@ def llm(text: str, **options: Any) -> LLM:
 
     `options` are those of the class, by name; None leaves one as it is by default.
     """
-    kind, colon, name = text.strip().partition(":")
+    kind, _, name = text.strip().partition(":")
     if kind not in KINDS:
         raise unknown("language model", shorten(kind)[1:-1], (f"{one}:…" for one in KINDS))
-    if not colon or not name.strip():
+    if not name.strip():
         raise UserError(f"{kind}: names no model; expected something like {_EXAMPLES[kind]}")
     module, made = KINDS[kind]
     model = getattr(importlib.import_module(module), made)

@@ -25,11 +25,6 @@ MINUTE = 60.0
 _ANSWER = "ranktilt_answer"
 
 
-def estimated_tokens(text: str) -> float:
-    """Tokens of a text, roughly: a quarter of its bytes in UTF-8."""
-    return len(text.encode()) / 4
-
-
 Read = Callable[[dict[str, Any]], Any]
 _read: ContextVar[Read] = ContextVar("ranktilt_read")
 
@@ -155,7 +150,6 @@ class ChatClient(ServerClient):
         server.sent = [*self._body, "seed"][1:]
 
     async def serve(self, number: int, item: Prompt) -> Reply:
-        """Ask one prompt until it has an answer or is given up."""
         body = {**self._body, "messages": item.messages()}
         seed = self._seed if item.seed is None else item.seed
         if seed is not None:

@@ -75,10 +75,6 @@ class Journal:
         """Answers so far."""
         return int(next(self._rows("SELECT count(*) FROM answers"), (0,))[0])
 
-    def __contains__(self, key: str) -> bool:
-        """Whether the answer to a request is known so far."""
-        return key in self.known([key])
-
     def known(self, keys: Collection[str]) -> set[str]:
         """Return which requests have an answer so far."""
         return {key for (key,) in self._rows(f"SELECT key {_WITH_KEYS}", orjson.dumps(list(keys)).decode())}

@@ -38,7 +38,6 @@ class PromptClient(ServerClient):
         self._form = form
 
     async def serve(self, number: int, item: tuple[str, str]) -> tuple[int, list[float]]:
-        """Ask for the tokens of one text."""
         before, text = item
         model, prompt = self.server.model, before + text
         body = {"model": model, "prompt": prompt, "max_tokens": 1, "temperature": 0, **FORMS[self._form]}

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import queue
+import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.executing.executor import Portable
-from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling, Vectors
-from ranktilt.llm.client import ChatClient, EmbeddingClient, ServerClient, Texts, estimated_tokens
-from ranktilt.llm.loop import flow
+from ranktilt.llm.base import LLM, Prompt, Reply, Sampling, Vectors
+from ranktilt.llm.client import ChatClient, EmbeddingClient, ServerClient, Texts
+from ranktilt.llm.prompts import BYTES_A_TOKEN
 from ranktilt.llm.responses import same_model
 from ranktilt.llm.server import LONG_KEY, VARIABLE, Address, Server
 from ranktilt.optional import need
@@ -24,6 +27,9 @@ TEXTS_A_REQUEST = 64
 TOKENS_A_REQUEST = 16_384
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
+_TURN, _GOODBYE = 0.2, 2.0
+Opened = Callable[[], AbstractAsyncContextManager[Any]]
+"""Gives the context in which a client is open, whose ``serve`` makes the result of one item."""
 
 
 class OpenAI(Portable, LLM):
@@ -48,8 +54,6 @@ class OpenAI(Portable, LLM):
         retries: int = 5,
         requests_per_minute: int | None = None,
     ) -> None:
-        if not model.strip():
-            raise UserError("openai: needs the name of a model, such as openai:gpt-4o-mini")
         for name, value, least in (
             ("concurrency", concurrency, 1),
             ("retries", retries, 0),
@@ -59,8 +63,10 @@ class OpenAI(Portable, LLM):
                 raise UserError(f"{name} must be {least} or more, got {value!r}")
         if not 0 < timeout < float("inf"):
             raise UserError(f"timeout must be above 0 seconds, got {timeout!r}")
-        self._options: dict[str, Any] = {"model": model, "base_url": base_url, "concurrency": concurrency}
-        self._options |= {"timeout": timeout, "retries": retries, "requests_per_minute": requests_per_minute}
+        self._options: dict[str, Any] = {
+            "model": model, "base_url": base_url, "concurrency": concurrency, "timeout": timeout, "retries": retries,
+            "requests_per_minute": requests_per_minute,
+        }  # fmt: skip
         self.name, self.concurrency, address = model.strip(), concurrency, Address.of(base_url)
         self.identity = f"openai:{self.name}" + (f" at {address.url}" if address.url else "")
         self._server = Server(
@@ -73,7 +79,6 @@ class OpenAI(Portable, LLM):
         return self._options
 
     def one_of(self, workers: int) -> OpenAI:
-        """Divide the rate limit; see `LLM.one_of`."""
         limit = self._server.requests_per_minute
         if workers == 1 or limit is None:
             return self
@@ -85,11 +90,9 @@ class OpenAI(Portable, LLM):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What a data card says: kind and model, the model's name, and the server where it is not OpenAI's own."""
         return {"llm": f"openai:{self.name}", "model": self.name, "base_url": self._server.address.url}
 
     def check(self) -> None:
-        """Check the packages, and the key where one is needed; `UserError` says what is missing."""
         need("openai", extra="llm", for_=f"openai:{self.name}")
         if self._server.requests_per_minute is not None:
             need("aiolimiter", extra="llm", for_="requests_per_minute")
@@ -103,7 +106,6 @@ class OpenAI(Portable, LLM):
             raise UserError(f"openai:{self.name} needs a key: set the environment variable {VARIABLE}{other}")
 
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
-        """Answer prompts; see `LLM.arrivals`."""
         with closing(self._served(prompts, ChatClient, sampling=sampling)) as stream:
             for replies in stream:
                 yield replies
@@ -159,18 +161,16 @@ class ServerMonitor:
             if reply.answer is not None:
                 self._answered = True
                 self.model(reply.answer.model)
-            if reply.failure is None or not self._counts(reply.failure):
-                self._row = 0
+            kind = None if reply.failure is None else reply.failure.kind
+            counts = kind == "unavailable" or (kind == "refused" and not self._answered)
+            self._row = self._row + 1 if counts else 0
+            if reply.failure is None or not counts:
                 continue
-            self._row += 1
             if not reached:
                 hint = "is the server running, the base URL right, and the timeout long enough?"
                 raise UserError(f"cannot reach {self.where}: {reply.failure.message}; {hint}")
             if self._row >= self._most:
                 raise self._nobody(reply.failure.message)
-
-    def _counts(self, failure: Failure) -> bool:
-        return failure.kind == "unavailable" or (failure.kind == "refused" and not self._answered)
 
     def _nobody(self, message: str) -> UserError:
         if self._answered:
@@ -198,7 +198,7 @@ def batches(texts: Sequence[str]) -> Iterator[Texts]:
     batch: Texts = []
     tokens = 0.0
     for position, text in enumerate(texts):
-        size = estimated_tokens(text)
+        size = len(text.encode()) / BYTES_A_TOKEN
         if batch and (len(batch) == TEXTS_A_REQUEST or tokens + size > TOKENS_A_REQUEST):
             yield batch
             batch, tokens = [], 0.0
@@ -213,3 +213,84 @@ def _key() -> str | None:
     if not key.isascii() or any(sign.isspace() or not sign.isprintable() for sign in key):
         raise UserError(f"the environment variable {VARIABLE} holds signs that no key has: copy the key again")
     return key or None
+
+
+def flow(opened: Opened, items: Iterable[Any], concurrency: int) -> Generator[list[Any], None, None]:
+    """Serve items in an asynchronous loop in a thread of its own, and yield the results that are there, one or more.
+
+    Items are pulled in the caller's thread, at most `concurrency` and a quarter beyond the results taken; what serving
+    one raises ends everything. Closing the iterator cancels what is under way.
+    """
+    source, most, waiting = enumerate(items), concurrency + max(concurrency // 4, 1), 0
+    given = list(islice(source, most))
+    if not given:
+        return
+    loop = _Loop(opened, concurrency)
+    try:
+        while given or waiting:
+            loop.send(given)
+            results = loop.receive()
+            waiting += len(given) - len(results)
+            yield results
+            given = list(islice(source, most - waiting))
+    finally:
+        loop.stop()
+
+
+class _Loop:
+    """The loop in a daemon thread; results are handed over in batches."""
+
+    def __init__(self, opened: Opened, concurrency: int) -> None:
+        self._opened, self._places = opened, asyncio.Semaphore(concurrency)
+        self._given: asyncio.Queue[list[tuple[int, Any]] | None] = asyncio.Queue()
+        self._out: queue.SimpleQueue[list[Any] | BaseException] = queue.SimpleQueue()
+        self._made: list[Any] = []
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="ranktilt-llm")
+        self._thread.start()
+
+    def send(self, given: list[tuple[int, Any]] | None) -> None:
+        with suppress(RuntimeError):  # ended by an error, which `receive` gives
+            self._loop.call_soon_threadsafe(self._given.put_nowait, given)
+
+    def receive(self) -> list[Any]:
+        """Wait in short turns: once polars is imported, Ctrl-C does not interrupt a wait without an end."""
+        while True:
+            with suppress(queue.Empty):
+                results = self._out.get(timeout=_TURN)
+                break
+        if isinstance(results, BaseException):
+            raise results
+        return results
+
+    def stop(self) -> None:
+        self.send(None)
+        self._thread.join(_GOODBYE)
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._serve())
+        except BaseExceptionGroup as group:
+            self._out.put(group.exceptions[0])
+        except BaseException as error:
+            self._out.put(error)
+
+    async def _serve(self) -> None:
+        async with self._opened() as client, asyncio.TaskGroup() as tasks:
+            while (given := await self._given.get()) is not None:
+                for number, item in given:
+                    tasks.create_task(self._one(client, number, item))
+            raise asyncio.CancelledError  # which gives up what is under way
+
+    async def _one(self, client: Any, number: int, item: Any) -> None:
+        await self._places.acquire()
+        result = await client.serve(number, item)
+        self._places.release()  # not after an error, which ends everything
+        if not self._made:
+            self._loop.call_soon(self._hand_over)
+        self._made.append(result)
+
+    def _hand_over(self) -> None:
+        self._out.put(self._made)
+        self._made = []

@@ -13,8 +13,6 @@ from typing import NamedTuple
 from ranktilt.errors import DataError, UserError, join_words, unknown
 from ranktilt.io.files import read_bytes
 
-LARGEST = 100_000
-"""Bytes of a prompt's file."""
 BYTES_A_TOKEN = 4
 """Of English and most other text in UTF-8, for the tokenizers of today's models."""
 _MOST_BYTES_A_CHARACTER = 4
@@ -42,13 +40,10 @@ def find_prompt(name: str | Path, names: Sequence[str], package: str, *, slot: s
     path = Path(name)
     if not os.path.exists(path) and path.suffix != ".txt" and path.name == str(name):
         raise UserError(f"{unknown('prompt', str(name), names)}; or name a file that holds {{{slot}}}")
-    data = read_bytes(path, LARGEST + 1)
     try:
-        text = data.decode("utf-8-sig")
+        text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(path, f"expected a prompt as UTF-8 text: invalid at byte {error.start}") from error
-    if len(data) > LARGEST:
-        raise DataError(path, f"expected a prompt of at most {LARGEST:,} bytes, got more")
     stem = re.sub(r"[^\w.=+-]+", "_", path.stem).strip("_.") or "prompt"
     return PromptFile(stem, text.replace("\r\n", "\n").removesuffix("\n"), str(path))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import operator
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
@@ -53,18 +52,11 @@ class FailedRequest(Exception):
         super().__init__(message)
 
 
-class UnsupportedParameter(UserError):
-    """A parameter that the server does not take, whatever the prompt."""
-
-    def __init__(self, parameter: str, message: str) -> None:
-        self.parameter = parameter
-        super().__init__(message)
-
-
 def classify_error(status: int, content: bytes, server: Server) -> FailedRequest | UserError:
     """Return the exception that an error of a server calls for; `UserError` where everything ends."""
     words, error = error_text(content, server.clean)
-    labels = f"{error.get('code')} {error.get('type')} {_inner(error)}"
+    inner = error.get("innererror")  # of Azure
+    labels = f"{error.get('code')} {error.get('type')} {inner.get('code') if isinstance(inner, dict) else ''}"
     shown = f"({status}): {words}" if words else f"({status})"
     whole = f"{labels} {words}"
     if 300 <= status < 400:
@@ -78,14 +70,15 @@ def classify_error(status: int, content: bytes, server: Server) -> FailedRequest
     if status in (400, 413, 422, 500) and _CONTEXT.search(whole):
         return FailedRequest("too long", f"longer than the model's context {shown}")
     if status == 404 or (status in (400, 422, 500) and not server.answered and _MODEL.search(whole)):
-        return _of_the_model(status, whole, shown, server)
+        if status == 404 and "model" not in whole.casefold():
+            return UserError(f"there is no such service at {server.where} {shown}; a base URL usually ends in /v1")
+        return UserError(f"{server.where} has no model {server.model!r} {shown}; name one that it serves")
     if status in _PASSING or status >= 500:
         return FailedRequest("unavailable", f"error of the server {shown}")
     if name := _parameter(error, words, () if server.answered else server.sent):
-        return UnsupportedParameter(
-            name,
+        return UserError(
             f"{server.where} does not take the parameter {name} with model {server.model!r} {shown}; "
-            f"leave it out or give it a value that the model takes",
+            f"leave it out or give it a value that the model takes"
         )
     return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
 
@@ -102,22 +95,11 @@ def _of_the_key(status: int, shown: str, server: Server) -> UserError:
     return UserError(f"{server.where} does not let the key in {VARIABLE} use model {server.model!r} {shown}")
 
 
-def _of_the_model(status: int, whole: str, shown: str, server: Server) -> UserError:
-    if status == 404 and "model" not in whole.casefold():
-        return UserError(f"there is no such service at {server.where} {shown}; a base URL usually ends in /v1")
-    return UserError(f"{server.where} has no model {server.model!r} {shown}; name one that it serves")
-
-
 def _parameter(error: Mapping[str, Any], words: str, sent: Collection[str]) -> str | None:
     if error.get("param") in sent:
         return str(error["param"])
     found = [name for name in sent if re.search(rf"\b{name}\b", words)]
     return found[0] if found and _UNWANTED.search(words) else None
-
-
-def _inner(error: Mapping[str, Any]) -> str:
-    inner = error.get("innererror") or error.get("inner_error")
-    return str(inner.get("code")) if isinstance(inner, dict) else ""
 
 
 def error_text(content: bytes, clean: Callable[[str], str] = str) -> tuple[str, dict[str, Any]]:
@@ -134,35 +116,26 @@ def error_text(content: bytes, clean: Callable[[str], str] = str) -> tuple[str, 
     error = inner if isinstance(inner, dict) else {}
     text = data if isinstance(data, str) else error.get("message") or outer.get("detail") or inner
     if isinstance(text, list):
-        text = "; ".join(_error_line(one) for one in text)
+        text = "; ".join(
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" if isinstance(one, dict) else str(one) for one in text
+        )
     folded = " ".join(clean(text if isinstance(text, str) else str(text or "")).split()).rstrip(".")
     return (folded if len(folded) <= _WIDTH else folded[: _WIDTH - 1] + "…"), error
-
-
-def _error_line(one: Any) -> str:
-    if isinstance(one, dict) and "msg" in one:
-        return f"{'.'.join(str(step) for step in one.get('loc', ()))}: {one['msg']}"
-    return str(one)
 
 
 def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, Any]:
     """Parse a body; raises `ValueError` where it is not a JSON object, and shows its beginning, cleaned."""
     try:
-        data = _parsed(content)
-    except (ValueError, RecursionError):
+        try:
+            data = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            data = json.loads(content)  # with NaN, Infinity or halves of characters, as Python's servers write
+    except ValueError:
         start = " ".join(clean(content.decode(errors="replace")).split())[:60]
         raise ValueError(f"malformed JSON: {start!r}" if start else "an empty body") from None
     if not isinstance(data, dict):
         raise ValueError(f"expected a JSON object, got {type(data).__name__}")
     return data
-
-
-def _parsed(content: bytes) -> Any:
-    """Parse strictly, and if that fails as Python's servers write: with NaN, Infinity or halves of characters."""
-    try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return json.loads(content)
 
 
 def read_answer(data: dict[str, Any], asked: str, clean: Callable[[str], str] = str) -> Answer:
@@ -171,50 +144,25 @@ def read_answer(data: dict[str, Any], asked: str, clean: Callable[[str], str] = 
     `asked` names the model where the server does not; `clean` takes out what must not be kept. A refusal that the
     server gives apart from the text stands as the text.
     """
-    choices = data.get("choices")
-    if not isinstance(choices, list) or not choices:
+    if not data.get("choices"):
         raise ValueError("no choice in the answer")
-    choice = next((one for one in choices if isinstance(one, dict) and one.get("index") == 0), choices[0])
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(message, dict):
-        raise ValueError("no message in the answer")
-    text = _text(message)
-    usage = data.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    return Answer(
-        clean(text),
-        clean(str(choice.get("finish_reason") or "stop")),
-        _count(usage.get("prompt_tokens")),
-        _count(usage.get("completion_tokens")),
-        clean(str(data.get("model") or asked)),
-        clean(str(data.get("system_fingerprint") or "")) or None,
-        _logprobs(choice.get("logprobs")),
-    )
-
-
-def _text(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    if content is None:
-        content = message.get("refusal") or ""
-    if not isinstance(content, str):
-        raise ValueError(f"expected text as the message's content, got {type(content).__name__}")
-    return content
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _logprobs(given: Any) -> tuple[float, ...] | None:
-    tokens = given.get("content") if isinstance(given, dict) else None
-    if not isinstance(tokens, list):
-        return None
     try:
-        return tuple(float(token["logprob"]) for token in tokens)
-    except (KeyError, TypeError, ValueError):
-        return None
+        choice, usage = data["choices"][0], data.get("usage") or {}
+        message, tokens = choice["message"], (choice.get("logprobs") or {}).get("content")
+        content = message.get("content")
+        if isinstance(content, list):
+            content = "".join(str(part.get("text") or "") for part in content)
+        return Answer(
+            clean(message.get("refusal") or "" if content is None else content),
+            clean(str(choice.get("finish_reason") or "stop")),
+            usage.get("prompt_tokens"),
+            usage.get("completion_tokens"),
+            clean(str(data.get("model") or asked)),
+            clean(str(data.get("system_fingerprint") or "")) or None,
+            None if tokens is None else tuple(float(token["logprob"]) for token in tokens),
+        )
+    except (AttributeError, KeyError, TypeError):
+        raise ValueError("no message in the answer") from None
 
 
 def read_vectors(data: dict[str, Any], count: int) -> Vectors:
@@ -222,23 +170,20 @@ def read_vectors(data: dict[str, Any], count: int) -> Vectors:
 
     `ValueError` where there is not exactly one finite vector a text, all of one dimension.
     """
-    rows = data.get("data")
-    if not isinstance(rows, list) or len(rows) != count:
-        raise ValueError(f"expected {count} vectors, got {len(rows) if isinstance(rows, list) else 'none'}")
+    rows = data.get("data") or []
+    if len(rows) != count:
+        raise ValueError(f"expected {count} vectors, got {len(rows)}")
     try:
-        places = [operator.index(row["index"]) for row in rows]
-        each_once = sorted(places) == list(range(count))
+        ordered = sorted(rows, key=lambda row: row["index"])
         with np.errstate(over="ignore"):
-            made = np.asarray([row["embedding"] for row in rows], dtype=np.float32)
+            made = np.asarray([row["embedding"] for row in ordered], dtype=np.float32)
     except (KeyError, TypeError, ValueError):
         raise ValueError("vectors without an index, not of numbers, or not of one dimension") from None
-    if not each_once:
+    if [row["index"] for row in ordered] != list(range(count)):
         raise ValueError(f"expected the indices 0 to {count - 1}, each once")
-    if made.ndim != 2 or not made.shape[1] or not np.isfinite(made).all():
+    if not np.isfinite(made).all():
         raise ValueError("vectors with values that are no finite numbers")
-    ordered = np.empty_like(made)
-    ordered[places] = made
-    return ordered
+    return made
 
 
 def same_model(asked: str, returned: str) -> bool:

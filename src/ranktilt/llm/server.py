@@ -6,6 +6,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlsplit
@@ -68,10 +69,9 @@ def _wrong(name: str, text: str) -> UserError:
 
 
 def _loopback(host: str) -> bool:
-    try:
+    with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+    return host == "localhost" or host.endswith(".localhost")
 
 
 def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:

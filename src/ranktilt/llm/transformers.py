@@ -77,7 +77,6 @@ class Transformers(Portable, LLM):
         self.adapter = None if adapter is None else Path(adapter).expanduser()
 
     def made_of(self) -> dict[str, Any]:
-        """Return folder and options; see `Portable.made_of`."""
         options = {"device": self._asked_device, "batch": self._batch, "precision": self._precision}
         return {"folder": self.folder, **options, "adapter": self.adapter}
 
@@ -90,7 +89,6 @@ class Transformers(Portable, LLM):
 
     @property
     def fingerprint(self) -> str:
-        """The revision; see `Portable`."""
         return self.revision
 
     @cached_property
@@ -101,7 +99,6 @@ class Transformers(Portable, LLM):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What a data card says about it; the folders' places are no part of it."""
         adapted = {} if self.adapter is None else {"adapter": self.adapter.resolve().name}
         return {
             "llm": self.identity, "model": self.name, **adapted, "revision": self.revision,
@@ -270,7 +267,6 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def context(self) -> int | None:  # type: ignore[override]
-        """Places of the model, as its configuration says; loads no weights."""
         config = checkpoint.require(self.folder, tokenizer=False)
         parts = [config, *(part for part in (config.get("text_config"),) if isinstance(part, dict))]
         names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
@@ -278,7 +274,6 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def training_queries(self) -> frozenset[str]:  # type: ignore[override]
-        """What the adapter's folder says; see `LLM`."""
         file = None if self.adapter is None else self.adapter / TRAINING_QUERIES
         return frozenset() if file is None or not file.is_file() else frozenset(file.read_text("utf-8").splitlines())
 

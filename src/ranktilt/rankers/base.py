@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, ClassVar, Self, get_type_hints
@@ -17,18 +17,17 @@ from ranktilt._version import __version__
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.models.device import BACKENDS
+from ranktilt.models.encoder import Encoder
 from ranktilt.progress import report
-from ranktilt.rankers.candidates import Candidates, append_tail, check_reranked, same_entries
+from ranktilt.rankers.candidates import Candidates, check_reranked, reranked_spec, same_entries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.rankers.spec import Stage
-from ranktilt.run import Run, collection_rows
+from ranktilt.run import Run
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 
 DEPTH = 1000
-MOST_TOKENS = 1 << 24
-"""Far more than any model reads."""
 _STRIDE, _MARGIN = 16, 16
 
 
@@ -56,20 +55,10 @@ class Ranker(ABC):
 
     @abstractmethod
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Rank the collection's documents for each judged query.
+        """Rank the collection's documents for each judged query; a re-ranker those of `run`, its candidates.
 
-        Parameters
-        ----------
-        collection : Collection
-            What to rank.
-        run : Run, optional
-            The candidates, for a re-ranker.
-
-        Returns
-        -------
-        Run
-            Every judged query is in it, with as many documents as were found (of a saved run: those that its
-            file holds).
+        Every judged query is in the run, with as many documents as were found (of a saved run: those that its file
+        holds).
         """
 
     def check(self) -> None:  # noqa: B027 - most rankers have nothing to find out
@@ -81,7 +70,13 @@ class Ranker(ABC):
         options = {f.name: f for f in fields(cls) if f.name not in ("k", cls.argument)}  # type: ignore[arg-type]
         hints = get_type_hints(cls)
         given: dict[str, Any] = {}
-        for name, value in cls._options_of(stage).items():
+        written = dict(stage.options)
+        if cls.presets and "preset" in written:
+            preset = written.pop("preset")
+            if preset not in cls.presets:
+                raise unknown(f"preset of {cls.name}", preset, cls.presets)
+            written = {**cls.presets[preset], **written}
+        for name, value in written.items():
             if name not in options:
                 raise unknown(f"option of {cls.name}", name, [*options, *(["preset"] if cls.presets else [])])
             given[name] = _convert(value, hints[name], f"option {name!r} of {cls.name}")
@@ -95,17 +90,6 @@ class Ranker(ABC):
             given["k"] = stage.k
         return cls(**given)
 
-    @classmethod
-    def _options_of(cls, stage: Stage) -> dict[str, str]:
-        """A stage's options, with those that its preset stands for."""
-        given = dict(stage.options)
-        if cls.presets and "preset" in given:
-            name = given.pop("preset")
-            if name not in cls.presets:
-                raise unknown(f"preset of {cls.name}", name, cls.presets)
-            given = {**cls.presets[name], **given}
-        return given
-
     def stage(self) -> Stage:
         """Return the text of this ranker in parts: options that have their defaults are left out."""
         options, argument, k = {}, None, None
@@ -113,7 +97,7 @@ class Ranker(ABC):
             value = getattr(self, item.name)
             if item.name == self.argument:
                 argument = str(value)
-            elif value != _default(item):
+            elif value != (None if item.default is MISSING else item.default):
                 if item.name == "k":
                     k = int(value)
                 else:
@@ -131,29 +115,23 @@ class Ranker(ABC):
 class Pipeline(Ranker):
     """Rankers one after the other (at least two), each on the run of the one before.
 
-    ``@k`` cuts what its own stage gives. A re-ranker gives back exactly its candidates; with ``tail=keep`` what the
-    stage before it ranked below its ``@k`` follows them in that stage's order: ``bm25@100>>cross-encoder:M(tail=keep)``
-    re-ranks 100 documents and appends BM25's others, down to its usual depth. Their scores are shifted below the
-    lowest re-ranked one, and ties among them are kept.
+    ``@k`` cuts what its own stage gives; a re-ranker gives back exactly its candidates.
     """
 
     stages: tuple[Ranker, ...]
     name: ClassVar[str] = "pipeline"
 
     def check(self) -> None:
-        """Find out about every stage before the first one takes its time; see `Ranker.check`."""
         for stage in self.stages:
             stage.check()
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Rank with each stage in turn; see `Ranker.rank`."""
-        if not self.stages:
-            raise UserError("a pipeline needs at least one stage")
-        if run is None and _keeps_tail(self.stages[0]):
-            raise UserError(f"{self.stages[0]!r}: tail=keep is for a re-ranker; here no stage stands before it")
         self.check()
-        found = _rank_stages(self.stages, collection, run)
-        return replace(found, spec={**found.spec, "ranker": repr(self)})
+        for stage in self.stages:
+            run = check_reranked(stage.rank(collection, run), run, stage)
+        if run is None:
+            raise UserError("a pipeline needs at least one stage")
+        return replace(run, spec={**run.spec, "ranker": repr(self)})
 
     def __repr__(self) -> str:
         return ">>".join(map(repr, self.stages))
@@ -175,42 +153,6 @@ def score_documents(ranker: Ranker, collection: Collection, given: Run) -> Run |
     if not (isinstance(found, Run) and same_entries(found, given) and found.scored):
         return None
     return replace(found, spec={**found.spec, "ranker": repr(ranker)})
-
-
-def _keeps_tail(stage: Ranker) -> bool:
-    return getattr(stage, "tail", "drop") == "keep"
-
-
-def _rank_stages(stages: tuple[Ranker, ...], collection: Collection, run: Run | None, *, whole: bool = False) -> Run:
-    """Rank with each stage; `whole` leaves out the last one's cut, for a stage that keeps what lies below it."""
-    *before, last = stages
-    if not (before and _keeps_tail(last)):
-        run = _rank_stages(tuple(before), collection, run) if before else run
-        found = (_uncut(last, searches=run is None) if whole else last).rank(collection, run)
-        return check_reranked(found, run, last)
-    everything = _rank_stages(tuple(before), collection, run, whole=True)
-    candidates = _cut_run(everything, collection, getattr(before[-1], "k", None))
-    best = check_reranked(_uncut(last).rank(collection, candidates), candidates, last)
-    found = append_tail(best, everything)
-    return found if whole else _cut_run(found, collection, getattr(last, "k", None))
-
-
-def _uncut(stage: Ranker, *, searches: bool = False) -> Ranker:
-    """The same stage as deep as it goes, or as is usual where it searches a whole collection."""
-    item = next((f for f in fields(stage) if f.name == "k"), None)  # type: ignore[arg-type]
-    if item is None:
-        return stage
-    usual, k = _default(item), getattr(stage, "k", None)
-    if usual is None and searches and isinstance(stage, FirstStage):
-        usual = DEPTH
-    return replace(stage, k=usual if usual is None or k is None else max(usual, k))  # type: ignore[type-var]
-
-
-def _cut_run(run: Run, collection: Collection, k: int | None) -> Run:
-    if k is None:
-        return run
-    keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(run, collection)]
-    return Run(run.queries, *cut(entries(run, range(len(run.queries))), keys, k), run.ids, run.spec)
 
 
 def entries(run: Run, numbers: Iterable[int]) -> Iterator[tuple[Rows, Scores]]:
@@ -237,8 +179,7 @@ class FirstStage(Ranker):
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.depth)
-        if self.text not in TEXT_CHOICES:
-            raise unknown(f"text choice of {self.name}", self.text, TEXT_CHOICES)
+        require_choices(self, text=TEXT_CHOICES)
 
     @property
     def depth(self) -> int:
@@ -258,7 +199,6 @@ class FirstStage(Ranker):
         """Yield, per judged query, document rows and scores: at least the best ``k + slack`` and all tied."""
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Search the collection; see `Ranker.rank`."""
         if run is not None:
             raise UserError(f"{self!r} searches the whole collection and re-ranks nothing; put it first")
         excluded = self_documents(collection, self.exclude_self)
@@ -300,16 +240,24 @@ def readable_texts(ranker: Ranker, collection: Collection) -> pl.Series:
 
 
 def require_token_limit(ranker: Ranker, option: str) -> None:
-    """Refuse a limit of tokens below 1, or far above what any model reads."""
+    """Refuse a limit of tokens below 1."""
     value = getattr(ranker, option)
-    if value is not None and not 1 <= value <= MOST_TOKENS:
-        most = f" and at most {MOST_TOKENS:,}" if value > 1 else ""
-        raise UserError(f"{ranker.name}: expected {option} of at least 1{most}, got {value}")
+    if value is not None and value < 1:
+        raise UserError(f"{ranker.name}: expected {option} of at least 1, got {value}")
 
 
 def installed_versions(*packages: str) -> dict[str, str]:
     """Versions of the packages that are installed, for a run's spec."""
     return {name: version(name) for name in packages if find_spec(name.replace("-", "_"))}
+
+
+def encoder_provenance(model: Encoder) -> dict[str, Any]:
+    """Return a model's hash, the precision it computes in, and the versions of what computes, for a run's spec."""
+    return {
+        "model": {"folder": str(model.folder), "fingerprint": model.fingerprint},
+        "precision": model.precision,
+        "packages": installed_versions("torch", "transformers", "sentence-transformers"),
+    }
 
 
 def exclude(
@@ -338,7 +286,7 @@ def reranked_run(
 ) -> Run:
     """Make the run of candidates' new scores, one an entry, cut at the ranker's depth; `spec` says more of how."""
     parts = cut(found.by_query(scores), collection.tie_keys(), getattr(ranker, "k", None))
-    return Run(tuple(found.names), *parts, collection.ids, {**found.spec(ranker), **spec})
+    return Run(tuple(found.names), *parts, collection.ids, {**reranked_spec(found.run, ranker), **spec})
 
 
 def _reported(found: Iterable[tuple[Rows, Scores]], label: str, total: int) -> Iterator[tuple[Rows, Scores]]:
@@ -398,21 +346,10 @@ def prefilter(scores: Scores, k: int) -> Rows:
     return np.flatnonzero(scores > 0)
 
 
-def _default(item: Field[Any]) -> Any:
-    return None if item.default is MISSING else item.default
-
-
 def _convert(value: str, hint: Any, what: str) -> Any:
-    kinds = [k for k in getattr(hint, "__args__", (hint,)) if k is not type(None)]
-    kind = kinds[0]
-    if kind is bool:
-        if value.lower() not in ("true", "false"):
-            raise UserError(f"{what}: expected true or false, got {value!r}")
-        return value.lower() == "true"
+    kind = next(k for k in getattr(hint, "__args__", (hint,)) if k is not type(None))
+    nouns = {bool: "true or false", int: "a whole number", float: "a number"}
     try:
-        if "_" in value and kind in (int, float):
-            raise ValueError
-        return kind(value)
-    except ValueError as error:
-        noun = {int: "a whole number", float: "a number"}.get(kind, kind.__name__)
-        raise UserError(f"{what}: expected {noun}, got {value!r}") from error
+        return {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+    except (KeyError, ValueError) as error:
+        raise UserError(f"{what}: expected {nouns.get(kind, kind.__name__)}, got {value!r}") from error

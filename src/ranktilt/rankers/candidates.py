@@ -1,4 +1,4 @@
-"""What a re-ranker is given, what it may give back, and what may be appended below."""
+"""What a re-ranker is given, and what it may give back."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from ranktilt.run import Run, codes, collection_rows
 
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
-TAIL_CHOICES = ("drop", "keep")
-"""What becomes of documents that a pipeline's stage ranked below its ``@k``, when the next stage has re-ranked."""
 FITTED = "fitted_on"
 """Where a run's spec names the file of a fit and the queries that it was made on, which an audit leaves out."""
 _CARRIED = ("collection", "own_documents_dropped", "own_documents_differ", IN_DOUBT, "failed")
@@ -78,10 +76,6 @@ class Candidates:
             start, end = end, end + length
             yield self.rows[start:end], scores[start:end]
 
-    def spec(self, ranker: object) -> dict[str, Any]:
-        """Return what the re-ranked run's spec says; see `reranked_spec`."""
-        return reranked_spec(self.run, ranker)
-
     def truncated(self, over: npt.NDArray[np.bool_], limit: int, collection: Collection) -> dict[str, Any]:
         """Return the share of each source's candidates that are read to `limit` tokens only; `over` says which."""
         return truncated_spec(collection.docs["source"].gather(self.rows), over, limit)
@@ -122,39 +116,3 @@ def _entries(run: Run, table: Run) -> Ints:
     query = codes(pl.Series(run.queries, dtype=pl.String), pl.Series(table.queries, dtype=pl.String))[run.entry_queries]
     row = run.docs.astype(np.int64) if run.ids is table.ids else codes(run.ids, table.ids)[run.docs]
     return np.where((query < 0) | (row < 0), -1, query * len(table.ids) + row)
-
-
-def append_tail(best: Run, everything: Run) -> Run:
-    """Put below each query's documents those that only the run of the stage before holds, in its order.
-
-    Their scores are shifted below the lowest of `best`: their differences and ties stay, save where float64 cannot
-    hold a difference any more; such a query's others follow in equal steps. Queries that `best` does not hold are left
-    out.
-    """
-    row = np.append(codes(best.ids, everything.ids), -1)
-    docs, scores, lengths = [np.empty(0, np.int32)], [np.empty(0)], [0]
-    number_of = {query: number for number, query in enumerate(everything.queries)}
-    for number, query in enumerate(best.queries):
-        first = slice(best.offsets[number], best.offsets[number + 1])
-        top, high = row[best.docs[first]], best.scores[first]
-        at = number_of.get(query)
-        whole = slice(0, 0) if at is None else slice(everything.offsets[at], everything.offsets[at + 1])
-        rest = np.flatnonzero(~np.isin(everything.docs[whole], top))
-        low = everything.scores[whole][rest]
-        docs += [top.astype(np.int32), everything.docs[whole][rest]]
-        scores += [high, _shifted_below(low, high[-1]) if len(high) else low]
-        lengths.append(len(top) + len(rest))
-    parts = np.cumsum(lengths), np.concatenate(docs), np.concatenate(scores)
-    return Run(best.queries, *parts, everything.ids, best.spec)
-
-
-def _shifted_below(scores: Scores, lowest: float) -> Scores:
-    """Falling scores, shifted so that the first stands one below `lowest`."""
-    if not len(scores):
-        return scores
-    gap = max(1.0, 2 * float(np.spacing(abs(lowest))))
-    shifted: Scores = lowest - gap - (scores[0] - scores)
-    steps = np.diff(scores) < 0
-    if ((np.diff(shifted) < 0) == steps).all():
-        return shifted
-    return np.asarray(lowest - gap * (1 + np.concatenate([[0], np.cumsum(steps)])))

@@ -13,9 +13,9 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.datasets.queries import read_queries
-from ranktilt.errors import DataError, UserError, counted, unknown
+from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.runfile import SCORE_ORDERS, read_spec
-from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_depth
+from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_choices, require_depth
 from ranktilt.rankers.self_exclusion import IN_DOUBT, exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows, replayed_name, sidecar
 
@@ -42,11 +42,9 @@ class Replay(Ranker):
 
     def __post_init__(self) -> None:
         require_depth("replay", self.k)
-        if self.score_order not in SCORE_ORDERS:
-            raise unknown("score order of replay", self.score_order, SCORE_ORDERS)
+        require_choices(self, score_order=SCORE_ORDERS)
 
     def check(self) -> None:
-        """Read what lies beside the file; see `Ranker.check`."""
         read_spec(sidecar(Path(self.file)))
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:

@@ -23,7 +23,7 @@ from ranktilt.rankers.base import (
     FirstStage,
     Rows,
     Scores,
-    installed_versions,
+    encoder_provenance,
     require_backend,
     require_choices,
     require_token_limit,
@@ -49,13 +49,11 @@ class SparseEncoder(Encoder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of every file of the model and of what else the weights depend on."""
         options = self.max_tokens, self.precision, self.backend, self.max_active_dims
         return checkpoint.fingerprint(self.folder, RESULTS_VERSION, self.ranker, *options)
 
     @property
     def about(self) -> dict[str, Any]:
-        """See `TextEncoder.about`; the number of terms too."""
         about = super().about
         return {**about, "options": {**about["options"], "max_active_dims": self.max_active_dims}}
 
@@ -127,7 +125,6 @@ class Sparse(TemplatedQueries, FirstStage):
         )  # fmt: skip
 
     def check(self) -> None:
-        """Find out without loading the model whether it is there and sparse; see `Ranker.check`."""
         self.encoder.check()
         _ = self.encoder.similarity
 
@@ -137,15 +134,9 @@ class Sparse(TemplatedQueries, FirstStage):
         return tokens if tokens.readable else None
 
     def provenance(self) -> dict[str, Any]:
-        """Return the model's hash, the precision it computes in, and the versions of what computes."""
-        return {
-            "model": {"folder": str(self.encoder.folder), "fingerprint": self.encoder.fingerprint},
-            "precision": self.precision,
-            "packages": installed_versions("torch", "transformers", "sentence-transformers"),
-        }
+        return encoder_provenance(self.encoder)
 
     def about(self, collection: Collection) -> dict[str, Any]:
-        """Return how queries were read, and the share of each source's documents not read to their end."""
         spec, tokens = self.template_spec(collection.judged["text"]), self.tokens()
         if tokens is None or tokens.limit is None:
             return spec
@@ -153,7 +144,6 @@ class Sparse(TemplatedQueries, FirstStage):
         return {**spec, **truncated_spec(collection.docs["source"], over, tokens.limit)}
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
-        """Yield the best documents of each query by exact search; see `FirstStage.candidates`."""
         self.check()
         documents, row = self.encoder.encode(collection.texts(self.text), "document", f"{self!r}: encoding documents")
         asked = self.read_queries(collection.judged["text"])

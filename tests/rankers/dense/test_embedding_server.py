@@ -5,10 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranktilt import Collection, UserError, audit
-from ranktilt.io.cache import cache_folder
-from ranktilt.rankers.dense.embedding_server import EmbeddingServer
-from ranktilt.rankers.dense.retriever import Dense
+from ranktilt import Collection, UserError
+from ranktilt.rankers.dense.retriever import Dense, EmbeddingServer
 from tests.llm.server import Raw, Server, vector
 from tests.toy import collection_of, toy
 
@@ -39,32 +37,22 @@ def many(n: int) -> Collection:
     return collection_of(docs, queries, {q: {"0-human": 1, "0-llm": 1} for q in queries})
 
 
-def test_documents_are_ranked_by_the_servers_vectors() -> None:
+def test_documents_are_ranked_by_the_servers_vectors_each_distinct_text_being_asked_for_once() -> None:
     found = many(3)
     with Server() as server:
         run = dense(server).rank(found)
+        count = len(server.requests)
+        assert sorted(asked(server)) == sorted([*found.texts(), *found.judged["text"]])
+        assert dense(server).rank(found) == run
+        copies = collection_of([{"id": str(i), "text": "same"} for i in range(3)], {"q": "same"}, {"q": {"0": 1}})
+        assert len(set(dense(server).rank(copies).scores)) == 1
+        assert (len(server.requests), asked(server)[-2:]) == (count + 2, ["same", "same"]), "as document, as query"
     texts, queries = found.texts().to_list(), found.judged["text"].to_list()
     products = np.array([vector(q) for q in queries]) @ np.array([vector(t) for t in texts]).T
     for number in range(len(queries)):
         some = slice(run.offsets[number], run.offsets[number + 1])
         assert run.docs[some].tolist() == np.argsort(-products[number]).tolist()
         assert run.scores[some] == pytest.approx(np.sort(products[number])[::-1], abs=1e-6)
-
-
-def test_the_second_ranking_asks_nothing() -> None:
-    with Server() as server:
-        first = dense(server).rank(many(4))
-        before = len(server.requests)
-        assert dense(server).rank(many(4)) == first
-        assert len(server.requests) == before
-
-
-def test_each_distinct_text_is_asked_for_once() -> None:
-    texts = ["same", "same", "other"]
-    docs = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
-    with Server() as server:
-        dense(server).rank(collection_of(docs, {"q": "same"}, {"q": {"0": 1}}))
-        assert sorted(asked(server)) == ["other", "same", "same"]  # once as a document, once as a query
 
 
 def test_what_came_before_a_failure_is_kept() -> None:
@@ -79,14 +67,6 @@ def test_what_came_before_a_failure_is_kept() -> None:
     with Server(port=port, script=["500"]) as server:
         assert dense(server).rank(found) == run
         assert server.requests == []
-
-
-def test_texts_without_words_are_asked_for_as_a_blank() -> None:
-    docs = [{"id": "a", "text": ""}, {"id": "b", "text": "words"}]
-    with Server() as server:
-        dense(server).rank(collection_of(docs, {"q": "words"}, {"q": {"b": 1}}))
-        assert " " in asked(server)
-        assert "" not in asked(server)
 
 
 def test_prefixes_are_put_before_texts_and_make_another_entry() -> None:
@@ -109,32 +89,28 @@ def test_the_run_says_who_was_asked_and_holds_no_key(monkeypatch: pytest.MonkeyP
     assert not [p for p in own.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
 
 
-def test_a_key_that_is_missing_is_said_before_anything_is_ranked() -> None:
-    with pytest.raises(UserError, match="OPENAI_API_KEY"):
-        Dense("openai:text-embedding-ada-002").check()
-
-
-@pytest.mark.parametrize("option", [{"precision": "bfloat16"}, {"pooling": "cls"}])
-def test_options_of_local_models_are_refused(option: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=f"dense:openai:tiny: {next(iter(option))} is for a model on this machine"):
-        _ = Dense("openai:tiny", **option).encoder  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("option", [{"base_url": "http://127.0.0.1/v1"}, {"requests_per_minute": 5}])
-def test_options_of_servers_are_refused_for_local_models(option: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=f"dense: {next(iter(option))} is for a server's model"):
-        Dense("minilm", **option)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("model", "option", "message"),
+    [
+        ("openai:tiny", {"precision": "bfloat16"}, "precision is for a model on this machine"),
+        ("openai:tiny", {"pooling": "cls"}, "pooling is for a model on this machine"),
+        ("minilm", {"base_url": "http://127.0.0.1/v1"}, "base_url is for a server's model"),
+        ("minilm", {"requests_per_minute": 5}, "requests_per_minute is for a server's model"),
+        ("openai:text-embedding-ada-002", {}, "OPENAI_API_KEY"),
+    ],
+)
+def test_options_of_the_other_kind_of_model_are_refused(model: str, option: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Dense(model, **option).check()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("four and four", "four and four"),  # 13 bytes of 20
         ("twenty bytes exactly", "twenty bytes exactly"),
         ("twenty bytes exactly, and more", "twenty bytes exactly"),  # the last blank is not in the last tenth
         ("nineteen bytes here and more", "nineteen bytes here"),
         ("x" * 30, "x" * 20),
-        ("ü" * 30, "ü" * 10),
         ("xü" * 30, "xüxüxüxüxüxüx"),  # never half a letter
     ],
 )
@@ -155,25 +131,6 @@ def test_a_text_that_is_too_long_is_named_with_the_way_out() -> None:
     assert run.spec["truncated"] == {"limit": 50, "share": {"human": 0.5}}
 
 
-def test_an_audit_with_a_servers_vectors_is_level_for_copies() -> None:
-    docs = [{"id": f"{i}-{s}", "text": f"text number {i}", "source": s, "origin": str(i)}
-            for i in range(6) for s in ("human", "llm")]  # fmt: skip
-    queries = {f"q{i}": f"question {i}" for i in range(6)}
-    relevant = {q: {f"{i}-human": 1, f"{i}-llm": 1} for i, q in enumerate(queries)}
-    found = collection_of(docs, queries, relevant)
-    with Server() as server:
-        result = audit(found, dense(server).rank(found), ["nDCG@3"], resamples=100)
-    assert result.tilts[0].value == 0
-
-
-def test_vectors_are_kept_in_the_cache_under_the_models_name(own: Path) -> None:
-    assert cache_folder() == own
-    with Server() as server:
-        dense(server).rank(toy())
-    abouts = [p.read_text() for p in own.rglob("about.json")]
-    assert any('"openai:tiny"' in text for text in abouts)
-
-
 def test_vectors_of_another_length_than_those_kept_are_refused_and_not_kept(own: Path) -> None:
     def rows(count: int, dimension: int) -> Raw:
         return Raw(200, {"data": [{"index": i, "embedding": [1.0] * dimension} for i in range(count)]})
@@ -185,10 +142,3 @@ def test_vectors_of_another_length_than_those_kept_are_refused_and_not_kept(own:
             dense(server).rank(more)
         assert dense(server).rank(found) == first
         assert len(server.requests) == 3
-
-
-def test_a_cache_that_cannot_be_written_is_said_before_anything_is_asked(own: Path) -> None:
-    own.write_text("a file")
-    with Server() as server, pytest.raises(UserError, match="cannot be written"):
-        dense(server).rank(many(2))
-    assert server.requests == []

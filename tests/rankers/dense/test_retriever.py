@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Collection, Run
+from ranktilt import Collection, Run, UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.models.catalogue import MODELS, Model
 from ranktilt.rankers.dense import retriever as dense
@@ -107,24 +107,22 @@ def test_a_candidate_scores_as_in_a_search_of_everything(tiny: Path, similarity:
 
 
 @pytest.mark.neural
-def test_candidates_are_cut_only_where_a_depth_is_typed(tiny: Path) -> None:
-    found = collection()
-    candidates = TFIDF(k=9).rank(found)
-    everything, best = (Dense(str(tiny), k=k).rank(found, candidates) for k in (None, 4))
-    assert [len(chosen) for chosen in rows(everything)] == [len(chosen) for chosen in rows(candidates)]
-    assert rows(best) == [chosen[:4] for chosen in rows(everything)]
-
-
-@pytest.mark.neural
-def test_a_reranked_run_says_where_it_comes_from(tiny: Path) -> None:
+def test_a_reranked_run_says_where_it_comes_from_and_is_cut_where_a_depth_is_typed(tiny: Path, tmp_path: Path) -> None:
     found = collection(sources=("human", "llm"))
-    run = Dense(str(tiny), max_tokens=5).rank(found, TFIDF(k=9).rank(found))
+    candidates = TFIDF(k=9).rank(found)
+    run = Dense(str(tiny), max_tokens=5).rank(found, candidates)
     assert run.name == f"dense:{tiny}(max_tokens=5)"
-    assert run.spec["candidates"]["ranker"] == "tfidf@9"
+    assert (run.spec["candidates"]["ranker"], run.spec["precision"]) == ("tfidf@9", "float32")
     assert run.spec["model"]["folder"] == str(tiny)
+    other = Dense(str(tiny_model(tmp_path, seed=1))).provenance()
+    assert other["model"]["fingerprint"] != run.spec["model"]["fingerprint"]
+    assert set(other["packages"]) == {"torch", "transformers", "sentence-transformers"}
     cut = run.spec["truncated"]
     assert (cut["limit"], set(cut["share"])) == (5, {"human", "llm"})
     assert cut["share"]["human"] == cut["share"]["llm"] > 0
+    assert [len(chosen) for chosen in rows(run)] == [len(chosen) for chosen in rows(candidates)]
+    best = Dense(str(tiny), max_tokens=5, k=4).rank(found, candidates)
+    assert rows(best) == [chosen[:4] for chosen in rows(run)]
 
 
 @pytest.mark.neural
@@ -156,26 +154,6 @@ def test_the_model_table_fills_in_what_files_do_not_say(
 
 
 @pytest.mark.neural
-def test_many_copies_do_not_push_others_out_of_the_depth(tiny: Path) -> None:
-    docs = [{"id": f"copy {n}", "text": "red apples"} for n in range(5)]
-    docs += [{"id": text, "text": text} for text in ("old clock", "river water", "sea")]
-    found = collection_of(docs, {"q": "red apples"}, {"q": {"sea": 1}})
-    assert len(rows(Dense(str(tiny), k=2).rank(found))[0]) == 5
-    assert len(rows(Dense(str(tiny), k=6).rank(found))[0]) == 6
-
-
-@pytest.mark.neural
-def test_the_run_says_which_weights_made_it(tiny: Path, tmp_path: Path) -> None:
-    specs = [
-        Dense(str(folder), precision="float32").rank(toy()).spec for folder in (tiny, tiny_model(tmp_path, seed=1))
-    ]
-    assert [spec["model"]["folder"] for spec in specs] == [str(tiny), str(tmp_path)]
-    assert specs[0]["model"]["fingerprint"] != specs[1]["model"]["fingerprint"]
-    assert {spec["precision"] for spec in specs} == {"float32"}
-    assert set(specs[0]["packages"]) == {"torch", "transformers", "sentence-transformers"}
-
-
-@pytest.mark.neural
 def test_a_similarity_of_another_kind_is_refused(tmp_path: Path) -> None:
     folder = tiny_model(tmp_path, similarity="euclidean")
     with refused(f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or dot"):
@@ -184,29 +162,12 @@ def test_a_similarity_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"similarity": "cosin"},
-            "unknown similarity of dense 'cosin'; did you mean 'cosine'? (valid: auto, cosine, dot)",
-        ),
-        (
-            {"precision": "bfloat"},
-            "unknown precision of dense 'bfloat'; did you mean 'bfloat16'? (valid: float32, bfloat16, float16)",
-        ),
-        ({"store": "float"}, "unknown store of dense 'float'; did you mean 'float32'? (valid: float32, float16)"),
-        (
-            {"pooling": "max"},
-            "unknown pooling of dense 'max'; did you mean 'mean'? (valid: auto, mean, cls, lasttoken)",
-        ),
-        ({"tail": "kept"}, "unknown tail of dense 'kept'; did you mean 'keep'? (valid: drop, keep)"),
-        ({"max_tokens": 0}, "dense: expected max_tokens of at least 1, got 0"),
-        ({"k": 0}, "dense: expected a depth of at least 1, got @0"),
-    ],
-)
-def test_impossible_options_are_refused_before_any_model_is_looked_for(options: dict[str, Any], message: str) -> None:
-    with refused(message):
-        Dense("no/such/model", **options)
+    "option", [{"similarity": "cosin"}, {"precision": "bfloat"}, {"store": "float"}, {"pooling": "max"},
+               {"max_tokens": 0}, {"k": 0}],
+)  # fmt: skip
+def test_impossible_options_are_refused_before_any_model_is_looked_for(option: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="depth" if "k" in option else next(iter(option))):
+        Dense("no/such/model", **option)
 
 
 @given(copies=st.lists(st.integers(1, 3), min_size=1, max_size=8), chosen=st.sets(st.integers(0, 7)))

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.progress import listening
 from ranktilt.rankers.dense import search as module
 from ranktilt.rankers.dense.search import search, unit
 
@@ -102,7 +101,7 @@ def small_blocks(patch: pytest.MonkeyPatch, *, docs: int = 32, room: int = 16) -
         patch.setattr(module, name, value)
 
 
-@pytest.mark.parametrize("d", [1, 2, 7, 15, 16, 17, 63, 64, 65, 128, 300, 384, 385, 767, 768, 1000, 1024])
+@pytest.mark.parametrize("d", [1, 7, 16, 17, 65, 384, 767, 1024])
 @pytest.mark.parametrize("cosine", [True, False])
 def test_the_place_of_a_document_changes_no_bit(d: int, cosine: bool) -> None:
     documents, queries = drawn(257, d), drawn(5, d, 1)
@@ -135,14 +134,6 @@ def test_all_tied_with_the_last_come_however_many(memory: int | None, monkeypatc
     assert set(best[2]) == set(range(500)) - {0, 100, 200, 300, 400}
 
 
-def test_one_giant_document_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_blocks(monkeypatch)
-    documents = drawn(400, 12)
-    documents[350] *= 1e6
-    queries = drawn(5, 12, 1)
-    assert close(found(queries, documents, 10), every_pair(queries, documents, 10))
-
-
 def test_scores_that_float32_sums_cannot_tell_apart_are_ranked_as_they_are() -> None:
     # 2^24 + 1 is no float32: whoever adds in float32, in this order or another, may lose the last 1.
     documents = np.array([[2**24, 1, 1, -(2**24)], [2**24, 1, 0, -(2**24)], [0, 0, 0, 0]], dtype=np.float32)
@@ -160,18 +151,6 @@ def test_documents_pass_once_for_all_queries() -> None:
     blocks = held.reads[:4]
     assert blocks == [(0, 8192), (8192, 16384), (16384, 24576), (24576, 30000)]
     assert sum(stop - start for start, stop in held.reads) <= 2 * 30_000  # and once more, at most, for the scores
-
-
-@pytest.mark.parametrize("memory", [None, 1])
-def test_progress_rises_to_its_end(memory: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_blocks(monkeypatch)
-    heard: list[tuple[str, int, int]] = []
-    with listening(lambda *step: heard.append(step)):
-        found(drawn(4, 5), drawn(200, 5), 3, memory=memory)
-    assert {label for label, _, _ in heard} == {"searching"}
-    done = [step for _, step, _ in heard]
-    assert done == sorted(set(done))
-    assert heard[-1][1] == heard[-1][2]
 
 
 def test_unit_is_numpys_norm_row_by_row() -> None:

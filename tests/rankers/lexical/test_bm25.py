@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt import Collection, Ranker, ranker
+from ranktilt import Collection, Ranker, UserError, ranker
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.rankers.lexical import bm25 as lexical
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.lexical.index import terms
 from tests.rankers.entries import scores as scores_of
-from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy
 
 tokens = st.lists(st.sampled_from("abcdefg"), max_size=8)
@@ -107,24 +106,15 @@ CORPUS = [["a", "a", "b"], ["a", "c", "c", "c", "c"], ["b"], []]
 # N = 4, mean length 9/4; df a: 2, b: 2, c: 1.
 
 
-def test_tfidf_with_a_pencil() -> None:
-    found = scores(TFIDF(analyzer="whitespace"), CORPUS, ["a"], ["c", "b"])
-    assert close(found[0], {0: (1 + math.log(2)) * math.log(2), 1: math.log(2)})
-    assert close(found[1], {1: (1 + math.log(4)) * math.log(4), 0: math.log(2), 2: math.log(2)})
-
-
-def test_bm25_with_a_pencil() -> None:
+def test_with_a_pencil() -> None:
     found = scores(BM25(analyzer="whitespace"), CORPUS, ["a"])[0]
     idf = math.log(1 + 2.5 / 2.5)
     first = 2 / (1.2 * (0.25 + 0.75 * 3 / 2.25) + 2)
     second = 1 / (1.2 * (0.25 + 0.75 * 5 / 2.25) + 1)
     assert close(found, {0: idf * first, 1: idf * second})
-
-
-def test_the_defaults_are_elasticsearchs() -> None:
-    ranker = BM25()
-    assert (ranker.k1, ranker.b, ranker.method, ranker.depth, ranker.analyzer) == (1.2, 0.75, "lucene", 1000, "english")
-    assert repr(ranker) == "bm25"
+    found, other = scores(TFIDF(analyzer="whitespace"), CORPUS, ["a"], ["c", "b"])
+    assert close(found, {0: (1 + math.log(2)) * math.log(2), 1: math.log(2)})
+    assert close(other, {1: (1 + math.log(4)) * math.log(4), 0: math.log(2), 2: math.log(2)})
 
 
 RANKERS = [TFIDF(analyzer="whitespace"), *(BM25(method=m, analyzer="whitespace") for m in lexical._VARIANTS)]
@@ -135,23 +125,13 @@ every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 def test_a_word_of_no_weight_still_finds_its_documents(ranker: Ranker) -> None:
     found = scores(ranker, [["a", "b"], ["a", "c"], ["a"], ["d"]], ["a"], ["a", "b"])
     assert [set(one) for one in found] == [{0, 1, 2}, {0, 1, 2}]
-
-
-def test_a_word_of_no_weight_adds_nothing() -> None:
-    found = scores(TFIDF(analyzer="whitespace"), [["a", "b"], ["a"]], ["a"], ["a", "a", "b"])
-    assert found == [{0: 0.0, 1: 0.0}, {0: math.log(2), 1: 0.0}]
+    assert scores(ranker, [[], []], ["a"], []) == [{}, {}]
 
 
 @every_ranker
 def test_a_word_asked_twice_counts_twice(ranker: Ranker) -> None:
     once, twice = scores(ranker, CORPUS, ["a"], ["a", "a"])
     assert close(twice, {row: 2 * score for row, score in once.items()})
-
-
-@every_ranker
-def test_empty_documents_and_queries_are_no_trouble(ranker: Ranker) -> None:
-    assert scores(ranker, [[], []], ["a"], []) == [{}, {}]
-    assert scores(ranker, [["a"]], []) == [{}]
 
 
 @pytest.mark.parametrize("k", [1, 5, 50])
@@ -170,36 +150,18 @@ def test_the_cut_of_many_documents_is_that_of_all(method: str, k: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "rows"), [("title+text", {"d1-human", "d1-llm"}), ("title", {"d1-human", "d1-llm"}), ("text", {"d1-llm"})]
-)
-def test_what_of_a_document_is_ranked_can_be_chosen(text: str, rows: set[str]) -> None:
-    documents = toy().docs.to_dicts()
-    for row in documents:
-        row["text"] = row["text"].replace("apples", "fruits") if row["source"] == "human" else row["text"]
-    collection = collection_of(documents, {"q": "apples"}, {"q": {"d1-llm": 1}})
-    assert set(BM25(text=text).rank(collection).frame()["doc_id"]) == rows
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k1": -0.1}, "bm25: expected k1 of at least 0, got -0.1"),
-        ({"k1": math.nan}, "bm25: expected k1 of at least 0, got nan"),
-        ({"k1": math.inf}, "bm25: expected k1 of at least 0, got inf"),
-        ({"b": 1.1}, "bm25: expected b between 0 and 1, got 1.1"),
-        ({"b": -1.0}, "bm25: expected b between 0 and 1, got -1.0"),
-        ({"b": math.nan}, "bm25: expected b between 0 and 1, got nan"),
-        ({"delta": 0.5}, "bm25: delta goes with bm25l and bm25+, not with lucene"),
-        ({"delta": math.nan, "method": "bm25+"}, "bm25: expected delta of at least 0, got nan"),
-        ({"delta": -1.0, "method": "bm25l"}, "bm25: expected delta of at least 0, got -1.0"),
-        (
-            {"method": "bm25"},
-            "unknown method of bm25 'bm25'; did you mean 'bm25l'? (valid: lucene, robertson, atire, bm25l, bm25+)",
-        ),
+        ({"k1": -0.1}, "expected k1 of at least 0, got -0.1"),
+        ({"k1": math.nan}, "expected k1 of at least 0, got nan"),
+        ({"b": 1.1}, "expected b between 0 and 1, got 1.1"),
+        ({"delta": 0.5}, "delta goes with bm25l and bm25., not with lucene"),
+        ({"delta": math.nan, "method": "bm25+"}, "expected delta of at least 0, got nan"),
+        ({"method": "bm25"}, "unknown method of bm25 'bm25'; did you mean 'bm25l'"),
     ],
 )
 def test_impossible_parameters_are_refused(options: dict[str, Any], message: str) -> None:
-    with refused(message):
+    with pytest.raises(UserError, match=message):
         BM25(**options)
 
 
@@ -254,12 +216,7 @@ def test_weighing_only_the_queries_terms_changes_no_bit(ranker: BM25 | TFIDF, me
 def test_queries_are_taken_together_as_far_as_the_memory_goes() -> None:
     starts, asked = np.array([0, 2, 3, 3, 5, 6]), np.array([0, 1, 1, 2, 3, 0])
     sizes = np.array([10, 20, 30, 40])
-    for postings, groups in {
-        1: [(0, 3), (3, 4), (4, 5)],
-        30: [(0, 3), (3, 4), (4, 5)],
-        80: [(0, 3), (3, 5)],
-        100: [(0, 5)],
-    }.items():
+    for postings, groups in {1: [(0, 3), (3, 4), (4, 5)], 80: [(0, 3), (3, 5)], 100: [(0, 5)]}.items():
         with limited(MemoryLimits(postings * lexical._POSTING)):
             assert list(lexical._groups(starts, asked, sizes)) == groups
     assert list(lexical._groups(np.array([0]), asked, sizes)) == []
@@ -276,7 +233,3 @@ def test_candidates_get_the_scores_of_a_search_and_others_stay_tied_at_the_botto
     assert 0.0 in expected.values()
     assert run.spec["candidates"] == candidates.spec
     assert len(ranker(f"{spec}@1").rank(collection, candidates).docs) == 2
-
-
-def test_no_candidate_at_all() -> None:
-    assert len(BM25().rank(toy(), run_of(toy(), {"q1": {}})).docs) == 0

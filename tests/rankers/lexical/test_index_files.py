@@ -1,6 +1,5 @@
 """The index's folder: two processes, a kill in the middle, and what a killed process leaves."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -46,17 +45,6 @@ def test_what_is_written_is_read(place: IndexFolder) -> None:
         assert table.foreign == (1, 2)
 
 
-def test_arrays_put_aside_come_back_as_they_were(place: IndexFolder) -> None:
-    arrays = [np.arange(5, dtype=np.int32), np.empty(0, dtype=np.uint8), np.array([2**40])]
-    with place.writing() as writer:
-        back = [writer.aside(array) for array in arrays]
-        for one, two in zip(arrays, back, strict=True):
-            assert np.array_equal(one, two)
-            assert one.dtype == two.dtype
-        assert isinstance(back[0], np.memmap)
-    assert list(place.path.parent.iterdir()) == []
-
-
 def test_the_second_of_two_writers_takes_the_firsts(place: IndexFolder) -> None:
     with place.writing() as one, place.writing() as two:
         first = one.write(draft(0), ["a", "b", "c"])
@@ -65,34 +53,16 @@ def test_the_second_of_two_writers_takes_the_firsts(place: IndexFolder) -> None:
     assert list(place.path.parent.iterdir()) == [place.path]
 
 
-def test_the_name_does_not_depend_on_how_the_texts_lie_in_memory(own_cache: Path) -> None:
-    whole = pl.Series([f"text {n} é" for n in range(1000)])
-    parts = pl.concat([whole.slice(0, 300), whole.slice(300)], rechunk=False)
+def test_the_name_is_that_of_all_texts_however_they_lie_in_memory(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ranktilt.rankers.lexical.index_files._HASHED", 7)
+    whole = pl.Series([f"text {n} é" for n in range(20)])
+    parts = pl.concat([whole.slice(0, 9), whole.slice(9)], rechunk=False)
     longer = pl.concat([pl.Series(["before"]), whole]).slice(1)
     assert IndexFolder.of(whole, "english") == IndexFolder.of(parts, "english") == IndexFolder.of(longer, "english")
-
-
-def test_the_name_follows_from_all_parts_of_many_texts(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.rankers.lexical.index_files._HASHED", 2)
-    texts = ["a", "b", "c", "d", "e"]
-    names = {IndexFolder.of(pl.Series(texts), "english").path}
-    for changed in range(5):
-        other = [*texts[:changed], "x", *texts[changed + 1 :]]
-        names.add(IndexFolder.of(pl.Series(other), "english").path)
-    assert len(names) == 6
-
-
-def test_what_killed_processes_left_is_swept_after_a_day(place: IndexFolder) -> None:
-    old, new = (place.path.with_name(f"{place.path.name}.{word}.tmp") for word in ("old", "new"))
-    for folder in (old, new):
-        folder.mkdir(parents=True)
-        (folder / "0.part").write_bytes(b"x")
-    yesterday = time.time() - 25 * 3600
-    os.utime(old, (yesterday, yesterday))
-    with place.writing():
-        pass
-    assert not old.exists()
-    assert new.exists()
+    others = [pl.concat([whole.slice(0, n), pl.Series(["x"]), whole.slice(n + 1)]) for n in range(20)]
+    assert len({IndexFolder.of(texts, "english").path for texts in (whole, *others)}) == 21
 
 
 MAKE = """

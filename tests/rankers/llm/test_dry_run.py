@@ -15,7 +15,6 @@ from tests.llm.server import Server
 from tests.llm.test_likelihood import Prompts
 from tests.rankers.llm.judge import Judge
 from tests.rankers.llm.test_rankers import worths
-from tests.rankers.llm.test_structured import Plain
 
 EXACT = (
     "listwise(window=6,step=2)", "listwise(window=6,step=5)", "listwise(window=6,step=2,structured=json)",
@@ -23,7 +22,7 @@ EXACT = (
 )  # fmt: skip
 OPEN = (
     "listwise(window=3,step=2,shuffles=5)", "pairwise(method=heapsort,top=4)", "pairwise(method=sliding,top=4)",
-    "pairwise(method=sliding,top=20)", "setwise(top=4)", "setwise(size=3,structured=auto)",
+    "pairwise(method=sliding,top=20)", "setwise(top=4)", "setwise(size=3,structured=json)",
     "pointwise(method=query-likelihood)",
 )  # fmt: skip
 COUNT = 12
@@ -46,7 +45,7 @@ def amounts(text: str) -> tuple[int, int]:
 def test_no_more_is_asked_than_a_dry_run_says(
     method: str, answer: Any, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server_of = Prompts if "likelihood" in method else Plain if "auto" in method else Server
+    server_of = Prompts if "likelihood" in method else Server
     stage, candidates = ranker(method.replace("(", ":openai:tiny(")), worths(COUNT)
     assert isinstance(stage, LLMRanker)
     with server_of(answer=answer) as server:
@@ -62,7 +61,7 @@ def test_no_more_is_asked_than_a_dry_run_says(
         read = sum(len(text.encode()) / 4 + 12 for text in prompts if text != SAMPLE)
         assert read <= 1.02 * amounts(lines["tokens in"])[1], "a prompt is about as long as those rehearsed"
         assert amounts(lines["price"]) == amounts(lines["tokens in"]), "at a price of 1 a token"
-        if "likelihood" not in method and "auto" not in method:
+        if "likelihood" not in method:
             again = dict(stage.rehearse(*candidates)[1].lines(None))["requests"]
             assert amounts(again) == (0, 0), "all answers are known, and so is what they lead to"
 

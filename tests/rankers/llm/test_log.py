@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from ranktilt.errors import DataError
 from ranktilt.rankers.llm.log import EXPECTED, LoggedCall, read_log
 from tests.rankers.llm.logged import rank_llm_text
-from tests.refusals import refused
 
 TWO = [{"prompt": "Which?\n[1] a", "response": "[1]"}, {"prompt": "Who?", "response": None}]
 CALLS = (LoggedCall(1, None, (), "Which?\n[1] a", "[1]"), LoggedCall(2, None, (), "Who?", None))
@@ -24,9 +22,9 @@ CALLS = (LoggedCall(1, None, (), "Which?\n[1] a", "[1]"), LoggedCall(2, None, ()
 def test_records_follow_each_other_in_any_form(tmp_path: Path, text: str) -> None:
     file = tmp_path / "log.json"
     file.write_text(text, encoding="utf-8")
-    assert read_log(file) == (CALLS, False)
+    assert read_log(file) == CALLS
     file.write_bytes(gzip.compress(text.encode()))
-    assert read_log(file) == (CALLS, False)
+    assert read_log(file) == CALLS
 
 
 def test_ids_and_the_histories_of_later_versions_are_read(tmp_path: Path) -> None:
@@ -36,27 +34,19 @@ def test_ids_and_the_histories_of_later_versions_are_read(tmp_path: Path) -> Non
     (tmp_path / "log.json").write_text(json.dumps([history, named]))
     first = LoggedCall(1, "7", (), "Rank.\n[1] a", "[1]")
     expected = (first, first._replace(number=2), LoggedCall(3, "7", ("d1", "2"), "", "[2] > [1]"))
-    assert read_log(tmp_path / "log.json").calls == expected
-
-
-def test_a_record_that_the_end_cuts_off_is_left_out(tmp_path: Path) -> None:
-    text = json.dumps({**TWO[0], "price": -1, "sure": [True, False, None], "by": "é"})
-    for end in range(1, len(text)):
-        (tmp_path / "log.json").write_text(text + ", " + text[:end])
-        assert read_log(tmp_path / "log.json") == (CALLS[:1], True), text[:end]
+    assert read_log(tmp_path / "log.json") == expected
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the file is empty"),
+        ("", "holds no calls"),
         ("q1 Q0 d1 1 2.5 bm25\n", f"1: {EXPECTED}, got 'q1 Q0 d1 1 2.5 bm25\\n'"),
         ('{"prompt": "a", "response": "b"}\n{"prompt": "a" "b"}\n{}', f"2: {EXPECTED}, got"),
         ('{"prompt": "a", "response": "b"}\n{"q": "a", "text": "b"}', f"2: {EXPECTED}, got 'q, text'"),
+        ('{"prompt": "a", "response": "b"}, {"prompt": "a", "resp', f"1: {EXPECTED}, got"),
         ('{"prompt": "a", "response": 5}', f"1: {EXPECTED}, got 'prompt, response'"),
         ('{"query": "q", "ids": [[]], "answer": "[1]"}', f"1: {EXPECTED}, got 'query, ids, answer'"),
-        ("[" * 100_000, "holds no calls"),
-        ('{"prompt": ' + '{"a": ' * 100_000, f"1: {EXPECTED}, got JSON that cannot be read"),
     ],
 )
 def test_what_is_no_log_is_one_line(tmp_path: Path, text: str, message: str) -> None:
@@ -66,15 +56,3 @@ def test_what_is_no_log_is_one_line(tmp_path: Path, text: str, message: str) -> 
         read_log(file)
     assert str(caught.value).startswith(f"{file}:")
     assert str(caught.value).removeprefix(f"{file}:").strip().startswith(message)
-
-
-def test_our_own_journal_holds_no_prompts_and_says_so(tmp_path: Path) -> None:
-    file = tmp_path / "journal.sqlite"
-    with sqlite3.connect(file) as base:
-        base.execute("create table records (key text)")
-    with refused(
-        f"{file}: is a journal of RankTilt, which keeps a digest of each prompt and not its text, so that nothing says "
-        "which passages an answer ranks; rank again instead: what the journal holds is not asked again",
-        DataError,
-    ):
-        read_log(file)

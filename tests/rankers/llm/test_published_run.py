@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED, UNANSWERED
-from ranktilt.rankers.llm.log import LoggedCall, read_log
+from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED
+from ranktilt.rankers.llm.log import LoggedCall
 from ranktilt.rankers.llm.prompt_matching import CandidateTexts
 from ranktilt.rankers.llm.published_run import UnmatchedCall, replay_calls
-from tests.rankers.llm.logged import WORDS, Answer, logged, rank_llm_text
+from tests.rankers.llm.logged import WORDS, Answer, logged
 from tests.refusals import refused
 
 LISTS = {"q1": tuple("abcdefg"), "q2": tuple("gfabc")}
@@ -95,13 +95,6 @@ def test_what_an_answer_leaves_out_follows_and_what_it_repeats_counts_once() -> 
         assert made.strict[0][:2] == order[:2]
 
 
-def test_no_answer_is_none() -> None:
-    found, _ = calls(lambda query, shown: "[2] > [1]")
-    made = replay_calls([one._replace(answer=None) for one in found], CANDIDATES)
-    assert {one.kind for one in made.answers} == {UNANSWERED}
-    assert made.published == made.model == [list(range(7)), list(range(5))]
-
-
 def test_a_log_of_two_runs_is_refused() -> None:
     found, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
     again = [one._replace(number=one.number + len(found)) for one in found]
@@ -148,9 +141,3 @@ def test_published_runs_of_rank_llm_come_back_rank_for_rank(shared_data: Path, n
     assert not found.rankings.unmatched
     assert (kinds.count(OFF_FORMAT) >= 0.95 * len(kinds)) == (name == "vicuna13b-top100")
     assert (sum(one.echo for one in found.rankings.answers) >= 0.9 * len(kinds)) == (name == "vicuna7bv15-top100")
-
-
-def test_the_helper_writes_what_is_read(tmp_path: Path) -> None:
-    records, _ = logged(LISTS, QUERIES, TEXTS, lambda query, shown: "[1]")
-    (tmp_path / "log.json").write_text(rank_llm_text(records))
-    assert [one.prompt for one in read_log(tmp_path / "log.json").calls] == [one["prompt"] for one in records]

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import math
-import os
 import random
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ranktilt import Collection, Ranker, Run, ranker
+from ranktilt import Collection, Run, ranker
 from ranktilt.errors import UserError
 from ranktilt.rankers.llm.listwise import borda, windows
 from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge
-from tests.refusals import refused
 from tests.toy import collection_of
 
 
@@ -144,41 +142,12 @@ def test_answers_without_a_ranking_are_counted_and_do_not_leave_the_first_stages
     assert answers["unreadable"] == "20 passages have been provided."
     places = np.array([[ids(candidates[1], q).index(one) for one in ids(run, q)] for q in range(30)])
     assert abs(np.corrcoef(np.tile(np.arange(20), 30), places.ravel())[0, 1]) < 0.15
-    kept, _ = asked("listwise:openai:tiny(unreadable=keep)", candidates, Judge(prose=1.0))
-    assert ids(kept, 3) == ids(candidates[1], 3)
-
-
-def test_kinds_are_counted_as_they_come(asked) -> None:
-    run, server = asked("listwise:openai:tiny(window=5,step=2)", worths(21, 10), Judge(prose=0.3, repeated=0.5))
-    kinds = run.spec["llm_answers"]["kinds"]
-    assert sum(kinds.values()) == len(server.requests)
-    assert set(kinds) == {"ok", "repeated", "off-format"}
-    assert 0.15 < kinds["off-format"] / len(server.requests) < 0.45
 
 
 def test_more_unreadable_answers_than_allowed_are_refused(asked) -> None:
-    message = (
-        "listwise:openai:tiny(max_failures=0.5): 100% of 2 answers could not be read, max_failures=0.5 allows 50% "
-        "(first: '3 passages have been provided.')"
-    )
-    with refused(message, UserError):
+    message = r"100% of 2 answers could not be read, max_failures=0.5 allows 50% \(first: '3 passages"
+    with pytest.raises(UserError, match=message):
         asked("listwise:openai:tiny(max_failures=0.5)", worths(3), Judge(prose=1.0))
-
-
-def test_what_was_asked_before_is_not_asked_again(asked) -> None:
-    candidates = worths(17)
-    first, server = asked("listwise:openai:tiny(window=6,step=3)", candidates)
-    again, silent = asked_again(asked, candidates, server)
-    assert not silent.requests
-    assert (again.docs == first.docs).all()
-    assert again.spec["llm_answers"]["fresh"] == 0
-
-
-def asked_again(asked, candidates, server: Server) -> tuple[Run, Server]:
-    """Ask a server of the same address, which is part of a model's identity."""
-    with Server(answer=Judge(), port=server.port) as other:
-        os.environ["OPENAI_BASE_URL"] = other.url
-        return ranker("listwise:openai:tiny(window=6,step=3)").rank(*candidates), other
 
 
 def test_a_context_too_small_is_said_before_anything_is_asked(asked) -> None:
@@ -190,23 +159,19 @@ def test_a_context_too_small_is_said_before_anything_is_asked(asked) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("listwise:openai:m(window=1)", "listwise: expected a window of at least 2 passages, got 1"),
-        (
-            "listwise:openai:m(window=5,step=5)",
-            "listwise: expected a step from 1 to 4, below the window of 5, so that passages can move on, got 5",
-        ),
-        ("listwise:openai:m(shuffles=101)", "listwise: expected 0 to 100 shuffles, got 101"),
-        ("listwise:openai:m(max_failures=2)", "listwise: expected max_failures between 0 and 1, got 2"),
-        (
-            "setwise:openai:m(size=2)",
-            "setwise: expected a size of at least 3 passages a prompt, got 2; of two: pairwise",
-        ),
-        ("pairwise:openai:m(top=0)", "pairwise: expected a top of at least 1, got 0"),
+        ("listwise:openai:m(window=1)", "expected a window of at least 2 passages, got 1"),
+        ("listwise:openai:m(window=5,step=5)", "expected a step from 1 to 4, below the window of 5"),
+        ("listwise:openai:m(shuffles=101)", "expected 0 to 100 shuffles, got 101"),
+        ("listwise:openai:m(max_failures=2)", "expected max_failures between 0 and 1, got 2"),
+        ("listwise:openai:m(preset=wan)", "unknown preset of listwise 'wan'; did you mean 'wang'"),
+        ("listwise:openai:m(prompt=sensitive)", "{attribute} needs one: listwise:openai:m(attribute=…)"),
+        ("listwise:openai:m(prompt=neutral,attribute=a)", "attribute=a, and the prompt has no {attribute}"),
+        ("setwise:openai:m(size=2)", "expected a size of at least 3 passages a prompt, got 2"),
     ],
 )
 def test_impossible_options_are_refused(text: str, message: str) -> None:
-    with refused(message, UserError):
-        ranker(text)
+    with pytest.raises(UserError, match=re.escape(message)):
+        ranker(text).check()
 
 
 @pytest.mark.parametrize(
@@ -223,25 +188,6 @@ def test_impossible_options_are_refused(text: str, message: str) -> None:
 def test_a_preset_prints_as_what_it_stands_for(typed: str, printed: str) -> None:
     assert repr(ranker(typed)) == printed
     assert ranker(printed) == ranker(typed)
-
-
-def test_what_a_preset_is_not_is_refused() -> None:
-    with refused("unknown preset of listwise 'wan'; did you mean 'wang'? (valid: wang)", UserError):
-        ranker("listwise:openai:m(preset=wan)")
-    with pytest.raises(UserError, match="unknown option of setwise 'preset'"):
-        ranker("setwise:openai:m(preset=wang)")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("prompt=sensitive", "prompt 'sensitive': {attribute} needs one: listwise:openai:m(attribute=…)"),
-        ("prompt=neutral,attribute=female", "prompt 'neutral': attribute=female, and the prompt has no {attribute}"),
-    ],
-)
-def test_an_attribute_needs_a_slot_and_a_slot_an_attribute(options: str, message: str) -> None:
-    with refused(message, UserError):
-        ranker(f"listwise:openai:m({options})").check()
 
 
 def test_a_prompt_of_ones_own_is_filled_in(asked, tmp_path: Path) -> None:
@@ -265,19 +211,6 @@ def test_the_papers_prompts_are_its_words() -> None:
         "looking for work to do. Search Query: {query}. Rank the passages based on their relevance to the search "
         "query: {items}"
     )
-
-
-def test_heaps_compare_no_more_than_theory_says(asked) -> None:
-    count = 64
-    run, _server = asked("setwise:openai:tiny(size=3,top=64)", worths(count, queries=1))
-    assert ids(run) == best(worths(count, queries=1)[0])
-    assert count < run.spec["llm_answers"]["requests"] <= 2 * count + count * math.log2(count)
-
-
-def test_a_ranker_is_read_back_as_it_prints() -> None:
-    for text in ("listwise:openai:gpt-4o-mini(window=5,step=1,prompt=neutral)", "setwise:transformers:folder@20"):
-        made: Ranker = ranker(f"bm25@100>>{text}")
-        assert ranker(repr(made)) == made
 
 
 @pytest.mark.parametrize("text", ["setwise:openai:tiny(size=3,top=5)", "pairwise:openai:tiny", "listwise:openai:tiny"])

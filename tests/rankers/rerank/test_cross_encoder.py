@@ -12,9 +12,8 @@ from ranktilt import Collection, Run, UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.inventory import cache_contents
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, Head, read_head
-from tests.rankers.tiny import tiny_model, write_json
+from tests.rankers.tiny import tiny_model
 from tests.rankers.tiny_rerankers import change, tiny_classifier
-from tests.refusals import refused
 from tests.toy import collection_of, run_of
 
 Texts = Sequence[str]
@@ -123,34 +122,21 @@ def test_own_limits_cut_as_if_the_texts_were_shorter(tmp_path: Path) -> None:
 
 
 @pytest.mark.neural
-def test_bfloat16_differs_little_and_makes_no_ties(one: Path) -> None:
-    documents = [f"{a} {b} {c}" for a in "abcdefg" for b in "hijklm" for c in "nopq"]
-    full, half = (scores(CrossEncoder(str(one), precision=p), QUERIES[:1], documents) for p in ("float32", "bfloat16"))
-    assert np.abs(half - full).mean() < 0.02
-    assert (half != full).any()
-    assert len(np.unique(half)) > 0.99 * len(np.unique(full))
-
-
-@pytest.mark.neural
 @pytest.mark.parametrize(
     "sizes",
-    [
-        MemoryLimits(texts_per_write=1, texts_per_batch=1),
-        MemoryLimits(texts_per_write=5, texts_per_batch=2),
-        MemoryLimits(texts_per_write=512, texts_per_batch=256),
-    ],
+    [MemoryLimits(texts_per_write=1, texts_per_batch=1), MemoryLimits(texts_per_write=5, texts_per_batch=2)],
 )
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
 def test_sizes_of_batches_and_what_was_kept_change_a_score_within_the_stated_tolerance(
     one: Path, sizes: MemoryLimits, tolerance: float, precision: str, tmp_path: Path
 ) -> None:
     ranker = CrossEncoder(str(one), precision=precision)
-    expected = scores(ranker)
     with limited(replace(sizes, cache=tmp_path)):
         first = scores(ranker, QUERIES[:1], DOCUMENTS[2:3])
         found = scores(ranker)
     assert found[:1, 2:3].tobytes() == first.tobytes()
-    assert found == pytest.approx(expected, abs=tolerance)
+    assert found == pytest.approx(scores(ranker), abs=tolerance)
+    assert found == pytest.approx(scores(exact(one)), abs=tolerance)
 
 
 @pytest.mark.neural
@@ -159,7 +145,7 @@ def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> Non
     folder = own_cache / "pairs" / exact(one).scorer().fingerprint
     assert folder.is_dir()
     assert exact(one, max_document_tokens=9).scorer().fingerprint != folder.name
-    assert exact(one, k=3, text="title", tail="keep").scorer().fingerprint == folder.name
+    assert exact(one, k=3, text="title").scorer().fingerprint == folder.name
     scores(exact(one, max_document_tokens=9))
     shown = {(row.what, row.model, row.settings, row.entries) for row in cache_contents()[0] if row.what == "pairs"}
     size = len(QUERIES) * len(DOCUMENTS)
@@ -169,86 +155,50 @@ def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> Non
     }
 
 
-@pytest.mark.neural
-def test_scores_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+def without_head(folder: Path) -> None:
+    change(folder / "config.json", architectures=None)
     from safetensors.torch import load_file, save_file
 
-    folder = tiny_classifier(tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: values for name, values in weights.items() if not name.startswith("classifier")}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def of_no_numbers(folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
     weights = load_file(folder / "model.safetensors")
     weights["classifier.bias"] += float("nan")
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    with refused(f"{folder}: the model gives NaN or infinite scores"):
-        scores(exact(folder))
 
 
 @pytest.mark.neural
-def test_more_tokens_than_positions_are_one_clear_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (without_head, "its weights lack classifier.bias and 1 more of a BertForSequenceClassification"),
+        (of_no_numbers, "the model gives NaN or infinite scores"),
+        (lambda folder: change(folder / "config.json", vocab_size=80), "have another shape than its config.json says"),
+        (lambda folder: (folder / "model.safetensors").write_text("x"), "cannot be loaded"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{}"), "tokenizer"),
+    ],
+)
+def test_a_damaged_model_is_one_clear_line(tmp_path: Path, damage: Any, message: str) -> None:
     folder = tiny_classifier(tmp_path)
-    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 80})
-    write_json(folder / "modules.json", [{"type": "sentence_transformers.base.modules.transformer.Transformer"}])
-    with pytest.raises(UserError, match=rf"^{folder}: cannot score pairs: "):
-        scores(exact(folder), ["a"], ["a " * 200])
-
-
-@pytest.mark.neural
-def test_a_head_that_is_not_in_the_folder_is_never_made_up(tmp_path: Path) -> None:
-    folder = tiny_model(tmp_path)
-    (folder / "modules.json").unlink()
-    change(folder / "config.json", architectures=None)
-    with refused(
-        f"{folder}: its weights lack classifier.bias and 1 more of a BertForSequenceClassification; at random in their "
-        "place, what it gives would mean nothing"
-    ):
+    damage(folder)
+    with pytest.raises(UserError, match=rf"^{folder}.*{message}") as caught:
         scores(exact(folder))
-
-
-@pytest.mark.neural
-def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
-    folder = tiny_classifier(tmp_path)
-    change(folder / "config.json", vocab_size=80)
-    with pytest.raises(UserError) as caught:
-        scores(exact(folder))
-    message = "its weights of bert.embeddings.word_embeddings.weight have another shape than its config.json says"
-    assert str(caught.value) == f"{folder}: {message}"
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.neural
 def test_an_encoder_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
     folder = tiny_model(tmp_path)
-    with refused(
-        f"{folder}: its modules are Transformer + Pooling; expected a cross-encoder: one Transformer with its own head"
-    ):
+    with pytest.raises(UserError, match=r"its modules are Transformer \+ Pooling; expected a cross-encoder"):
         exact(folder).scorer()
     (folder / "modules.json").unlink()
-    with refused(
-        f"{folder}: a BertModel has no classification head, so cross-encoder cannot score with it; train one from it "
-        "(ranktilt train cross-encoder), or choose a model that was trained to re-rank"
-    ):
+    with pytest.raises(UserError, match="a BertModel has no classification head, so"):
         exact(folder).scorer()
-
-
-@pytest.mark.neural
-@pytest.mark.parametrize(
-    ("broken", "says"), [("model.safetensors", "cannot be loaded"), ("tokenizer.json", "tokenizer")]
-)
-def test_a_damaged_file_is_one_clear_line(tmp_path: Path, broken: str, says: str) -> None:
-    folder = tiny_classifier(tmp_path)
-    (folder / broken).write_text("{}" if broken.endswith("json") else "x")
-    with pytest.raises(UserError) as caught:
-        scores(exact(folder))
-    message = str(caught.value)
-    assert message.startswith(f"{folder}")
-    assert says in message
-    assert "\n" not in message
-
-
-@pytest.mark.neural
-def test_a_device_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
-    folder = tiny_classifier(tmp_path, seed=9)
-    with pytest.raises(
-        UserError, match=rf"^{folder}: cannot be loaded as a sentence-transformers model on device 'tpu9': "
-    ):
-        scores(exact(folder, device="tpu9"))
 
 
 @pytest.mark.parametrize(
@@ -271,23 +221,15 @@ def test_labels_say_what_is_relevant(tmp_path: Path, config: dict[str, Any], exp
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (
-            {"id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}},
-            "wrong labels for cross-encoder: expected 1 or 2, relevant or not, got 3 (contradiction, entailment, "
-            "neutral)",
-        ),
-        ({"num_labels": 4}, "wrong labels for cross-encoder: expected 1 or 2, relevant or not, got 4 (4 of them)"),
-        (
-            {"id2label": {"0": "cat", "1": "dog"}},
-            "wrong labels for cross-encoder: cannot tell which of 'cat' and 'dog' says relevant; name one of them "
-            "'relevant' in config.json's id2label",
-        ),
+        ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "expected 1 or 2, relevant or not, got 3 .a, b, c."),
+        ({"num_labels": 4}, "expected 1 or 2, relevant or not, got 4"),
+        ({"id2label": {"0": "cat", "1": "dog"}}, "cannot tell which of 'cat' and 'dog' says relevant"),
         (
             {"num_labels": 1, "sentence_transformers": {"activation_fn": "mine.Squash"}},
-            "its activation 'mine.Squash' is not supported (valid: torch.nn.Sigmoid, torch.nn.Identity, torch.nn.Tanh)",
+            "its activation 'mine.Squash' is not supported",
         ),
     ],
 )
 def test_labels_that_say_nothing_of_relevance_are_refused(tmp_path: Path, config: dict[str, Any], message: str) -> None:
-    with refused(f"{tmp_path}: {message}"):
+    with pytest.raises(UserError, match=message):
         read_head(tmp_path, config, "cross-encoder")

@@ -39,7 +39,6 @@ class LogRuns:
     """A log's answers, and the runs that they make."""
 
     file: str
-    cut: bool
     calls: Sequence[LoggedCall]
     rankings: ReplayedRankings
     runs: Mapping[str, Run] = field(default_factory=dict)
@@ -72,20 +71,20 @@ def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: 
     UserError
         If it holds several runs.
     """
-    found = read_log(Path(log))
+    calls = read_log(Path(log))
     lists = _candidates(candidates, collection)
-    rankings = replay_calls(found.calls, lists, seed=seed)
+    rankings = replay_calls(calls, lists, seed=seed)
     if not rankings.called:
-        call, calls = rankings.unmatched[0], counted(len(found.calls), "call", "calls")
-        hint = "" if any(lists.texts) or found.calls[0].ids else "; prompts are matched by texts: name a collection"
-        none = "no query is whole" if rankings.answers else f"none of its {calls} fits the candidates"
-        raise DataError(log, f"{none}: call {call.call} {call.reason}{hint}")
+        first, count = rankings.unmatched[0], counted(len(calls), "call", "calls")
+        hint = "" if any(lists.texts) or calls[0].ids else "; prompts are matched by texts: name a collection"
+        none = "no query is whole" if rankings.answers else f"none of its {count} fits the candidates"
+        raise DataError(log, f"{none}: call {first.call} {first.reason}{hint}")
     orders = {
         INPUT: [list(range(len(docs))) for docs in lists.docs], MODEL: rankings.model, PUBLISHED: rankings.published,
         STRICT: rankings.strict,
     }  # fmt: skip
     runs = {name: _run(name, lists, order, rankings.called, str(log)) for name, order in orders.items()}
-    return LogRuns(str(log), found.cut, found.calls, rankings, runs)
+    return LogRuns(str(log), calls, rankings, runs)
 
 
 def replay_log(
@@ -230,8 +229,6 @@ def _examples(found: LogRuns) -> Iterator[AnswerExample]:
 
 def _notes(found: LogRuns) -> Iterator[str]:
     rankings = found.rankings
-    if found.cut:
-        yield "the log stops in the middle of a record, as that of a process that was killed; it is left out"
     if rankings.unmatched:
         first, names = rankings.unmatched[0], list(rankings.left_out.values())
         calls, queries = counted(len(rankings.unmatched), "call", "calls"), counted(len(names), "query", "queries")

@@ -65,11 +65,6 @@ class Direction:
         relevant = collection.qrels.filter(pl.col("grade") > 0).join(used, left_on="doc_id", right_on="id", how="semi")
         return collection.judged.filter(pl.col("id").is_in(relevant["query_id"].implode()))["id"].to_list()
 
-    def require_model(self, file: str, ranker: str, *, fingerprint: str, cosine: bool) -> None:
-        """Refuse another model than the one whose vectors it was learned from, or another way to compare them."""
-        if (fingerprint, cosine) != (self.spec["fingerprint"], self.spec["cosine"]):
-            raise UserError(f"{file} is a direction of {self.spec['model']}; the vectors of {ranker} are others")
-
     def save(self, path: str | Path) -> Path:
         """Write it as an ``.npz`` file."""
         stream = io.BytesIO()
@@ -86,6 +81,6 @@ class Direction:
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as held:
                 spec, origins = (json.loads(str(held[name])) for name in ("spec", "origins"))
-                return cls(held["vector"], spec, tuple(origins))
+                return cls(np.asarray(held["vector"], dtype=np.float64), spec, tuple(origins))
         except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise DataError(path, "expected a direction as ranktilt level writes it") from error

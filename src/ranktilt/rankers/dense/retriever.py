@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -13,31 +14,35 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.io.cache import STORES, Stored, Vectors
-from ranktilt.llm.base import llm
+from ranktilt.io.cache import STORES, Keys, Stored, VectorCache, Vectors
+from ranktilt.llm.base import LLM, llm
+from ranktilt.llm.prompts import cut_tokens
 from ranktilt.models import catalogue
 from ranktilt.models.checkpoint import find
 from ranktilt.models.device import BACKENDS, PRECISIONS
-from ranktilt.models.encoder import POOLINGS, Encoder, encoder
+from ranktilt.models.encoder import POOLINGS, Encoder, Kind, TextEncoder, encoder
 from ranktilt.models.token_counts import Tokens
+from ranktilt.progress import report
 from ranktilt.rankers.base import (
     FirstStage,
     Rows,
     Scores,
+    encoder_provenance,
     installed_versions,
     require_backend,
     require_choices,
     require_token_limit,
     reranked_run,
 )
-from ranktilt.rankers.candidates import FITTED, TAIL_CHOICES, Candidates, truncated_spec
+from ranktilt.rankers.candidates import FITTED, Candidates, truncated_spec
 from ranktilt.rankers.dense.direction import Direction
-from ranktilt.rankers.dense.embedding_server import PREFIX, EmbeddingServer
 from ranktilt.rankers.dense.search import score_pairs, search
 from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 
 SIMILARITIES = ("auto", "cosine", "dot")
+PREFIX = "openai:"
+"""What names a model of a server instead of one on this machine."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,8 @@ class Dense(TemplatedQueries, FirstStage):
     for four bytes) nowhere: a text that the server finds too long is an error. The similarity ``auto`` is the model's
     own, the pooling ``auto`` the model's own way, for a bare transformer the model table's, else the mean; so are the
     prefixes by default. `backend` is that of sentence-transformers: ``torch``, ``onnx`` or ``openvino``.
-    ``store=float16`` halves the cache and rounds the vectors. `tail` and a `k` of None (1,000 documents searched, or
-    all candidates kept) are those of a re-ranker.
+    ``store=float16`` halves the cache and rounds the vectors. A `k` of None is 1,000 documents searched, or all
+    candidates kept.
 
     `project` names a direction, as `fit_direction` learns it, whose component is removed from the documents' vectors
     (of unit length where they are compared by cosine, to which they are not brought again), or the part of it that
@@ -78,14 +83,12 @@ class Dense(TemplatedQueries, FirstStage):
     requests_per_minute: int | None = field(default=None, kw_only=True)
     project: str | None = field(default=None, kw_only=True)
     project_strength: float = field(default=1.0, kw_only=True)
-    tail: str = field(default="drop", kw_only=True)
     k: int | None = field(default=None, kw_only=True)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require_template()
-        require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES)
-        require_choices(self, pooling=POOLINGS, tail=TAIL_CHOICES)
+        require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES, pooling=POOLINGS)
         require_backend(self)
         require_token_limit(self, "max_tokens")
         if not 0 <= self.project_strength <= 1:
@@ -97,18 +100,10 @@ class Dense(TemplatedQueries, FirstStage):
                 raise UserError(f"dense: {option} is for a server's model, such as dense:{PREFIX}MODEL({option}=…)")
 
     def provenance(self) -> dict[str, Any]:
-        """Return the model's hash, the precision it computes in, and the versions of what computes."""
         model = self.encoder
-        if isinstance(model, EmbeddingServer):
-            return model.provenance
-        return {
-            "model": {"folder": str(model.folder), "fingerprint": model.fingerprint},
-            "precision": model.precision,
-            "packages": installed_versions("torch", "transformers", "sentence-transformers"),
-        }
+        return model.provenance if isinstance(model, EmbeddingServer) else encoder_provenance(model)
 
     def about(self, collection: Collection) -> dict[str, Any]:
-        """Return how queries were read, and the share of each source's documents not read to their end."""
         limit, over = self._truncated(collection.texts(self.text))
         truncated = {} if limit is None else truncated_spec(collection.docs["source"], over, limit)
         return {**self.template_spec(collection.judged["text"]), **truncated, **self._direction_spec(collection)}
@@ -165,14 +160,11 @@ class Dense(TemplatedQueries, FirstStage):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Search the collection, or score a run's candidates, to the last bit as a search does; see `Ranker.rank`."""
-        if run is not None:
-            return self._rerank(collection, Candidates.of(collection, run, self))
-        if self.tail != "drop":
-            raise UserError(f"{self!r}: tail=keep is for a re-ranker; here no stage stands before it")
-        return super().rank(collection)
+        if run is None:
+            return super().rank(collection)
+        return self._rerank(collection, Candidates.of(collection, run, self))
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
-        """Yield the best documents of each query by exact search; see `FirstStage.candidates`."""
         cosine, texts = self.cosine, collection.texts(self.text)
         documents, row, queries = self._vectors(texts, collection.judged["text"])
         copies = TextCopies.of(row, len(documents))
@@ -207,8 +199,9 @@ class Dense(TemplatedQueries, FirstStage):
         if self.project is None:
             return None
         found = Direction.load(self.project)
-        bare = repr(replace(self, project=None, project_strength=1.0))
-        found.require_model(self.project, bare, fingerprint=self.encoder.fingerprint, cosine=self.cosine)
+        if (self.encoder.fingerprint, self.cosine) != (found.spec["fingerprint"], found.spec["cosine"]):
+            bare = repr(replace(self, project=None, project_strength=1.0))
+            raise UserError(f"{self.project} is a direction of {found.spec['model']}; the vectors of {bare} are others")
         return found
 
     def _projection(self) -> Callable[[Vectors], Vectors] | None:
@@ -225,7 +218,6 @@ class Dense(TemplatedQueries, FirstStage):
         return {"direction": dict(self.direction.spec), FITTED: fitted}
 
     def check(self) -> None:
-        """Find out without loading the model, or asking the server, whether it is there and can be compared."""
         _ = self.cosine, self.direction
         if isinstance(self.encoder, EmbeddingServer):
             self.encoder.model.check()
@@ -263,3 +255,70 @@ class TextCopies:
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         rows = self.order[np.repeat(self.start[texts], count) + within]
         return rows, np.repeat(scores, count).astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingServer(TextEncoder):
+    """An embedding model behind an OpenAI-compatible server, with its vectors cached by content.
+
+    A text is cut after `max_tokens`, at four bytes a token: the server's tokens are not known here.
+    """
+
+    model: LLM
+    store: str
+    max_tokens: int | None
+    query_prefix: str
+    document_prefix: str
+
+    similarity = "cosine"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the server's address, the model's name and of what else its vectors depend on."""
+        parts = (self.model.identity, self.store, str(self.max_tokens), self.query_prefix, self.document_prefix)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"model": f"{PREFIX}{self.model.name}", "options": {**self.model.spec, "store": self.store}}
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Model, address and client, for a run's spec; no key is in it."""
+        model = {**self.model.spec, "fingerprint": self.fingerprint}
+        return {"model": model, "packages": installed_versions("openai")}
+
+    def cut(self, text: str) -> str:
+        """Cut a text that is too long in UTF-8, behind a word where one ends in its last tenth."""
+        return cut_tokens(text, self.max_tokens)
+
+    def encode(self, texts: Sequence[str] | pl.Series, kind: Kind, label: str) -> tuple[Stored, Rows]:
+        return super().encode([self.cut(text) for text in texts], kind, label)
+
+    def compute(self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
+        """Ask the server for what the cache lacks.
+
+        Each answer is kept at once, so that an interruption pays for nothing twice but what was under way. Vectors of
+        another length than those kept are refused.
+        """
+        found, stored = cache.get(keys)
+        missing = np.flatnonzero(~found)
+        prefix = self.query_prefix if kind == "query" else self.document_prefix
+        done = len(keys) - len(missing)
+        report(label, done, len(keys))
+        for positions, vectors in self.model.embed([f"{prefix}{texts[i]}" or " " for i in missing.tolist()]):
+            if stored.shape[1] not in (0, vectors.shape[1]):
+                raise UserError(
+                    f"{PREFIX}{self.model.name} now gives vectors of {vectors.shape[1]} numbers, and {cache.folder} "
+                    f"holds those of {stored.shape[1]}: another model answers under that name; remove the folder to "
+                    "go on"
+                )
+            cache.put(keys[missing[positions]], vectors)
+            done += len(positions)
+            report(label, done, len(keys))
+        found, stored = cache.get(keys)
+        if not found.all():
+            raise UserError(
+                f"{cache.folder}: {int((~found).sum()):,} vectors are gone again; is the cache being pruned?"
+            )
+        return stored

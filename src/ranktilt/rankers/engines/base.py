@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from itertools import count
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,16 +19,20 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
-from ranktilt.errors import DataWarning, UserError, counted, unknown
+from ranktilt.errors import DataWarning, UserError, counted, shorten
 from ranktilt.progress import report
-from ranktilt.rankers.base import DEPTH, Rows, Scores, require_depth
-from ranktilt.rankers.engines.answers import Oddities, checked, falling, sifted
+from ranktilt.rankers.base import DEPTH, Rows, Scores, require_choices, require_depth
 from ranktilt.rankers.engines.client import CallLimits, EngineReply, ask_engine
 from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows
 
 UNKNOWN = ("drop", "keep")
+Hits = list[tuple[str, float]]
+EXPECTED = "a list of (document id, score)"
+ODD = ("duplicates", "unknown", "not_finite", "rising", "tied", "fewer", "empty")
+"""What is counted: the document came before; it is not in the collection; the score is no number; it is above the one
+before, or equal; queries with fewer results than asked for (or than there are documents), or none."""
 _FEWEST = 3
 _SHOWN = 3
 _MANY = 10
@@ -78,8 +84,7 @@ class LiveEngine(TemplatedQueries):
             raise UserError(f"{self.name}: expected a timeout of up to 86400 seconds, got {self.timeout:g}")
         if not 0 <= self.max_failures <= 1:
             raise UserError(f"{self.name}: expected max_failures between 0 and 1, got {self.max_failures:g}")
-        if self.unknown not in UNKNOWN:
-            raise unknown(f"choice of {self.name} for unknown documents", self.unknown, UNKNOWN)
+        require_choices(self, unknown=UNKNOWN)
 
     @abstractmethod
     def connected(self, collection: Collection, depth: int) -> AbstractContextManager[Session]:
@@ -101,6 +106,21 @@ class LiveEngine(TemplatedQueries):
         made = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
         told = {**self.template_spec(collection.judged["text"]), **exclusion_spec(collection, own, self.exclude_self)}
         return answers.run(own, {**made, **session.spec, **told})
+
+
+@dataclass
+class Oddities:
+    """Counts over all answers: results, those of the query that got most, and what is odd (`ODD`), each first one."""
+
+    results: int = 0
+    most: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+
+    def note(self, kind: str, document: str, query: str) -> None:
+        """Count one, and keep the place of the first."""
+        self.counts[kind] += 1
+        self.first.setdefault(kind, f"{document!r} for query {query!r}")
 
 
 class _Gathering:
@@ -155,7 +175,10 @@ class _Gathering:
         reasons: dict[str, list[str]] = {}
         for number in sorted(self.failed):
             reasons.setdefault(self.failed[number], []).append(self.names[number])
-        said = [f"{_first_names(names)}: {reason}" for reason, names in list(reasons.items())[:2]]
+        said = []
+        for reason, names in list(reasons.items())[:2]:
+            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+            said.append(f"{', '.join(map(repr, names[:_SHOWN]))}{more}: {reason}")
         return "; ".join(said) + ("; …" if len(reasons) > 2 else "")
 
     def run(self, own: Mapping[int, Rows], spec: Mapping[str, Any]) -> Run:
@@ -165,7 +188,7 @@ class _Gathering:
         docs, scores = [np.empty(0, np.int64)], [np.empty(0)]
         for number, hits in sorted(self.replies.items()):
             kept = sifted(hits, self.names[number], known, odd)
-            odd.fewer += len(kept) < self.wanted
+            odd.counts["fewer"] += len(kept) < self.wanted
             rows = [known[d] if d in known else -1 - strange.setdefault(d, len(strange)) for d, _ in kept]
             found, values = self._cut(np.array(rows, np.int64), falling([s for _, s in kept]), own.get(number))
             docs.append(found)
@@ -185,7 +208,8 @@ class _Gathering:
 
     def _said(self, odd: Oddities) -> dict[str, Any]:
         """What the run's spec says of the answers."""
-        counts = {**odd.counts(), **({"repeated": self.repeated} if self.repeated else {})}
+        counts = {kind: odd.counts[kind] for kind in ODD if odd.counts[kind]}
+        counts |= {"repeated": self.repeated} if self.repeated else {}
         failed = {self.names[number]: reason for number, reason in sorted(self.failed.items())}
         return {name: said for name, said in (("answers", counts), ("failed", failed)) if said}
 
@@ -201,7 +225,7 @@ class _Gathering:
             (), np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0), strange, {"file": self.ranker}
         )
         collection_rows(unknown_only, self.collection)
-        if odd.results and odd.results == odd.unknown:
+        if odd.results and odd.results == odd.counts["unknown"]:
             raise UserError(f"{self.ranker!r}: {no_overlap(strange, self.collection)}")
         if self.replies and not odd.results:
             raise UserError(f"{self.ranker!r}: no query was answered with any document; is the index empty?")
@@ -218,14 +242,83 @@ class _Gathering:
             "rising": "with a score above the one before; the order counts",
         }
         for kind, what in said.items():
-            n = getattr(odd, kind)
-            if n:
+            if n := odd.counts[kind]:
                 yield f"{counted(n, 'result', 'results')} {what} (first: {odd.first[kind]})"
         at_most = sum(len(hits) == odd.most for hits in self.replies.values())
         if 0 < odd.most < self.wanted and at_most > len(self.replies) / 2 and len(self.replies) >= _MANY:
             yield f"no query got more than {odd.most:,} of the {self.wanted:,} documents asked for, as if cut there"
 
 
-def _first_names(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:_SHOWN]))
-    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
+def checked(answer: Any, query: str, who: str) -> Hits:
+    """Check the types of one answer: pairs of a string and a number, in the engine's order; returns them.
+
+    `query` is the query's id and `who` the ranker, for the message of the `UserError`.
+    """
+    if not isinstance(answer, list | tuple):
+        raise UserError(f"{who}: query {query!r}: expected {EXPECTED}, got {_described(answer)}")
+    for rank, hit in enumerate(answer, start=1):
+        fault = _fault(hit)
+        if fault:
+            raise UserError(f"{who}: query {query!r}, result {rank}: {fault}")
+    return [(str(document), float(score)) for document, score in answer]
+
+
+def _fault(hit: Any) -> str:
+    if not (isinstance(hit, list | tuple) and len(hit) == 2):
+        return f"expected a pair (document id, score), got {_described(hit)}"
+    document, score = hit
+    if not isinstance(document, str):
+        hint = "; str(id) makes one" if isinstance(document, Real) else ""
+        return f"expected the document id as a string, got {_described(document)}{hint}"
+    if not isinstance(score, Real | np.number) or isinstance(score, bool):
+        return f"expected the score as a number, got {_described(score)}"
+    return ""
+
+
+def _described(value: object) -> str:
+    return "None" if value is None else f"{type(value).__name__} {shorten(value, 60)}"
+
+
+def sifted(hits: Hits, query: str, known: Container[str], odd: Oddities) -> Hits:
+    """Keep each document of an answer at its first place, unknown ones too, and count in `odd` what is odd."""
+    kept: dict[str, float] = {}
+    before = math.nan
+    for document, score in hits:
+        if document in kept:
+            odd.note("duplicates", document, query)
+            continue
+        if document not in known:
+            odd.note("unknown", document, query)
+        if not math.isfinite(score):
+            odd.note("not_finite", document, query)
+        elif score > before:
+            odd.note("rising", document, query)
+        odd.counts["tied"] += score == before
+        kept[document] = before = score
+    odd.results += len(kept)
+    odd.most = max(odd.most, len(kept))
+    odd.counts["empty"] += not kept
+    return list(kept.items())
+
+
+def falling(scores: Sequence[float]) -> Scores:
+    """Make scores, in the engine's order, fall strictly, keeping their order and, where they fall, their values.
+
+    A score that is not below the one before, or is not finite, becomes the next number below the one before. Those
+    ahead of the first finite score lie just above it. 0, −1, −2, … where none is finite, or no float32 is left. They
+    fall as float32 too, in which trec_eval compares scores: a tie there would be broken by id.
+    """
+    ranks = -np.arange(len(scores), dtype=np.float64)
+    start = next((place for place, score in enumerate(scores) if math.isfinite(score)), None)
+    if start is None:
+        return ranks
+    single, out = np.float32, [float(score) for score in scores]
+    with np.errstate(over="ignore"):
+        for place in reversed(range(start)):
+            out[place] = float(np.nextafter(single(out[place + 1]), single(np.inf)))
+        for place in range(start + 1, len(out)):
+            if not single(out[place]) < single(out[place - 1]) or math.isinf(out[place]):
+                out[place] = float(np.nextafter(single(out[place - 1]), single(-np.inf)))
+        made = np.array(out)
+        narrow = made.astype(np.float32)
+    return made if np.isfinite(narrow).all() and (np.diff(narrow) < 0).all() else ranks

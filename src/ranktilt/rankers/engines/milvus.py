@@ -14,14 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ranktilt.collection import TEXT_CHOICES, Collection
-from ranktilt.errors import DataWarning, UserError, counted, unknown
+from ranktilt.errors import DataWarning, UserError, counted
 from ranktilt.models.encoder import Encoder
 from ranktilt.optional import need
-from ranktilt.rankers.base import Rows
-from ranktilt.rankers.dense.embedding_server import EmbeddingServer
-from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.rankers.engines.answers import Hits
-from ranktilt.rankers.engines.base import LiveEngine, Session
+from ranktilt.rankers.base import Rows, require_choices
+from ranktilt.rankers.dense.retriever import Dense, EmbeddingServer
+from ranktilt.rankers.engines.base import Hits, LiveEngine, Session
 from ranktilt.rankers.engines.milvus_index import (
     LONGEST,
     IndexContents,
@@ -73,9 +71,7 @@ class Milvus(LiveEngine):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_place(self.place)
-        for option, choices in (("mode", MODES), ("metric", METRICS), ("text", TEXT_CHOICES)):
-            if getattr(self, option) not in choices:
-                raise unknown(f"{option} of milvus", getattr(self, option), choices)
+        require_choices(self, mode=MODES, metric=METRICS, text=TEXT_CHOICES)
         if self.mode == "bm25" and self.metric != "auto":
             raise UserError(f"milvus: metric={self.metric} is for vectors; mode=bm25 has a metric of its own")
 

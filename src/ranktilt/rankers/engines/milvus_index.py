@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -29,8 +28,6 @@ ROWS = 500
 """Documents of one insertion: a server takes messages of up to 64 MB."""
 _BUILDING = 120.0
 """Seconds that a call may take while an index is built or compared."""
-_NO_CONTACT = 2
-"""The code of pymilvus's errors where there is no connection."""
 _SAMPLE, _ALIKE, _NEAREST_SHARE, _NEAR = 64, 0.9, 0.5, 1e-3
 """Documents of somebody else's index that are looked at, and how near their vectors are to the model's at least."""
 
@@ -67,7 +64,8 @@ def client(place: str, timeout: float) -> Iterator[Any]:
         except Exception as error:
             if not type(error).__module__.startswith(("pymilvus", "grpc")):
                 raise
-            raise UserError(f"milvus:{place}: {_reason(place, error, token)}") from None  # a cause may show the token
+            said = error_summary(error)
+            raise UserError(f"milvus:{place}: {said.replace(token, '…') if token else said}") from None  # nor a cause
 
 
 @contextmanager
@@ -99,22 +97,6 @@ def _milvus_lite(place: str) -> Iterator[str]:
     finally:
         server.stop(grace=2).wait()
         database.close()
-
-
-def _reason(place: str, error: Exception, token: str) -> str:
-    parts = urlsplit(place)
-    said = error_summary(error)
-    if not is_address(place):
-        return said
-    try:
-        port = parts.port or (443 if parts.scheme.lower() == "https" else 19530)
-        socket.create_connection((str(parts.hostname), port), timeout=3).close()
-    except OSError as refused:
-        return f"no server there: {refused.strerror or refused}; start it, or name a file that ends in .db"
-    said = said.replace(token, "…") if token else said
-    if getattr(error, "code", None) != _NO_CONTACT:
-        return said
-    return f"something answers there, but not as Milvus does: {said} (a server's token is read from MILVUS_TOKEN)"
 
 
 def cut_bytes(text: str, most: int = LONGEST) -> str:

@@ -15,10 +15,10 @@ import polars as pl
 import scipy.sparse as sp
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError
 from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import memory_limit
-from ranktilt.rankers.base import FirstStage, Rows, Scores, prefilter, reranked_run
+from ranktilt.rankers.base import FirstStage, Rows, Scores, prefilter, require_choices, reranked_run
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.lexical.index import Ints, Terms, terms
 from ranktilt.rankers.lexical.index_files import Postings, PostingTable
@@ -51,7 +51,6 @@ class Lexical(TemplatedQueries, FirstStage):
         analyzer(self.analyzer)
 
     def check(self) -> None:
-        """Find out whether the analyzer's package is installed; see `Ranker.check`."""
         if self.analyzer == "paper":
             require_nltk()
 
@@ -67,11 +66,9 @@ class Lexical(TemplatedQueries, FirstStage):
         return {"precision": "exact"}
 
     def about(self, collection: Collection) -> dict[str, Any]:
-        """Return the template that queries were read in, if any; see `FirstStage.about`."""
         return self.template_spec(collection.judged["text"])
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
-        """Yield every document that shares a term with the query; see `FirstStage.candidates`."""
         table, queries = self.read(collection, collection.judged["text"])
         step = max(queries.shape[0] if executor().workers == 1 else _QUERIES_A_PART, 1)
         parts = (queries[start : start + step] for start in range(0, queries.shape[0], step))
@@ -88,7 +85,6 @@ class Lexical(TemplatedQueries, FirstStage):
                 yield best, scores[best]
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Search the collection, or score a run's candidates; see `Ranker.rank`."""
         if run is None:
             return super().rank(collection)
         found = Candidates.of(collection, run, self)
@@ -145,25 +141,13 @@ def _groups(starts: Ints, needed: Ints, sizes: Ints) -> Iterator[tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class BM25(Lexical):
-    """BM25 with Elasticsearch's defaults.
+    """BM25 (Robertson & Zaragoza 2009) with Elasticsearch's defaults.
 
-    Parameters
-    ----------
-    k1 : float, optional
-        Term-frequency saturation, at least 0.
-    b : float, optional
-        Length normalization, 0 to 1.
-    method : {"lucene", "robertson", "atire", "bm25l", "bm25+"}, optional
-        The variant: ``lucene`` idf ``ln(1 + (N - df + .5)/(df + .5))``; ``robertson`` idf
-        ``ln((N - df + .5)/(df + .5))``, at least 0; ``atire`` idf ``ln(N/df)`` and the numerator
-        ``(k1 + 1)·tf``; ``bm25l`` and ``bm25+`` (δ = .5 and 1) lift long documents.
-    delta : float, optional
-        δ of ``bm25l`` and ``bm25+``; their usual values by default.
-
-    Notes
-    -----
-    Robertson & Zaragoza 2009; variants as in Kamphuis et al., ECIR 2020, and Lv & Zhai, CIKM and SIGIR 2011.
-    The two variants with δ sum over the words that query and document share.
+    `k1` is the saturation of term frequencies, at least 0, `b` the normalization of lengths, 0 to 1. The `method` is
+    a variant as in Kamphuis et al., ECIR 2020: ``lucene`` idf ``ln(1 + (N - df + .5)/(df + .5))``; ``robertson`` idf
+    ``ln((N - df + .5)/(df + .5))``, at least 0; ``atire`` idf ``ln(N/df)`` and the numerator ``(k1 + 1)·tf``; ``bm25l``
+    and ``bm25+`` (Lv & Zhai, CIKM and SIGIR 2011) lift long documents by `delta`, .5 and 1 by default, summed over the
+    words that query and document share.
     """
 
     name: ClassVar[str] = "bm25"
@@ -174,8 +158,7 @@ class BM25(Lexical):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.method not in _VARIANTS:
-            raise unknown("method of bm25", self.method, _VARIANTS)
+        require_choices(self, method=_VARIANTS)
         if not (np.isfinite(self.k1) and self.k1 >= 0):
             raise UserError(f"bm25: expected k1 of at least 0, got {self.k1}")
         if not 0 <= self.b <= 1:
@@ -186,7 +169,6 @@ class BM25(Lexical):
             raise UserError(f"bm25: expected delta of at least 0, got {self.delta}")
 
     def weights(self, found: Postings, lengths: Array) -> Array:
-        """BM25 weight of terms in documents; see `Lexical.weights`."""
         mean = lengths.mean() if lengths.any() else 1.0
         norm = 1 - self.b + self.b * lengths / mean
         idf, frequency = _VARIANTS[self.method]
@@ -202,7 +184,6 @@ class TFIDF(Lexical):
     name: ClassVar[str] = "tfidf"
 
     def weights(self, found: Postings, lengths: Array) -> Array:
-        """TF-IDF weight of terms in documents; see `Lexical.weights`."""
         idf = _idf_plain(float(len(lengths)), found.sizes.astype(np.float64))
         return (1 + np.log(found.times)) * np.repeat(idf, found.sizes)
 
@@ -227,24 +208,8 @@ class DaiTFIDF(TFIDF):
     analyzer: str = "paper"
 
 
-def _idf_lucene(n: float, df: Array) -> Array:
-    return np.log(1 + (n - df + 0.5) / (df + 0.5))
-
-
-def _idf_robertson(n: float, df: Array) -> Array:
-    return np.maximum(np.log((n - df + 0.5) / (df + 0.5)), 0)
-
-
 def _idf_plain(n: float, df: Array) -> Array:
     return np.log(n / np.maximum(df, 1))
-
-
-def _idf_plus(n: float, df: Array) -> Array:
-    return np.log((n + 1) / np.maximum(df, 1))
-
-
-def _idf_l(n: float, df: Array) -> Array:
-    return np.log((n + 1) / (df + 0.5))
 
 
 def _tf_lucene(tf: Array, norm: Array, k1: float, delta: float) -> Array:
@@ -255,20 +220,16 @@ def _tf_atire(tf: Array, norm: Array, k1: float, delta: float) -> Array:
     return (k1 + 1) * tf / (k1 * norm + tf)
 
 
-def _tf_plus(tf: Array, norm: Array, k1: float, delta: float) -> Array:
-    return delta + _tf_atire(tf, norm, k1, delta)
-
-
 def _tf_l(tf: Array, norm: Array, k1: float, delta: float) -> Array:
     c = tf / norm + delta
     return (k1 + 1) * c / (k1 + c)
 
 
 _VARIANTS: dict[str, tuple[Callable[[float, Array], Array], Callable[[Array, Array, float, float], Array]]] = {
-    "lucene": (_idf_lucene, _tf_lucene),
-    "robertson": (_idf_robertson, _tf_lucene),
+    "lucene": (lambda n, df: np.log(1 + (n - df + 0.5) / (df + 0.5)), _tf_lucene),
+    "robertson": (lambda n, df: np.maximum(np.log((n - df + 0.5) / (df + 0.5)), 0), _tf_lucene),
     "atire": (_idf_plain, _tf_atire),
-    "bm25l": (_idf_l, _tf_l),
-    "bm25+": (_idf_plus, _tf_plus),
+    "bm25l": (lambda n, df: np.log((n + 1) / (df + 0.5)), _tf_l),
+    "bm25+": (lambda n, df: np.log((n + 1) / np.maximum(df, 1)), lambda *given: given[3] + _tf_atire(*given)),
 }
 _DELTA = {"bm25l": 0.5, "bm25+": 1.0}

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import time
 import uuid
 import warnings
 import zlib
@@ -32,10 +31,9 @@ Ints = npt.NDArray[np.int64]
 _NO_ROWS = np.empty(0, dtype=np.int32)
 PostingPart = tuple[npt.NDArray[np.int32], Array]
 
-FORMAT = 2
+FORMAT = 3
 _POSTINGS = ("rows.bin", "times.bin")
 _HASHED = 16_384
-_STALE = 24 * 3600
 _MADE_BY = (
     "text/analyzers.py", "rankers/lexical/index.py", "rankers/lexical/index_files.py",
     "text/stopwords-lucene-english.txt", "text/stopwords-nltk-english.txt",
@@ -119,67 +117,53 @@ class IndexFolder:
         return cls(cache_folder() / "lexical" / whole.hexdigest())
 
     def read(self) -> tuple[PostingTable, list[str]] | None:
-        """Map the index into memory; None where there is none, or a damaged one, which is warned of and moved away."""
+        """Map the index into memory; None where there is none, or a damaged one, which is warned of and removed."""
         if not self.path.is_dir():
             return None
         try:
             return _read(self.path)
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             message = f"{self.path}: a damaged lexical index is made anew: {error}"
             warnings.warn(message, DataWarning, stacklevel=2)
-            with suppress(OSError):
-                away = _temporary(self.path)
-                os.replace(self.path, away)
-                shutil.rmtree(away, ignore_errors=True)
+            shutil.rmtree(self.path, ignore_errors=True)
             return None
 
     @contextmanager
     def writing(self) -> Iterator[IndexWriter]:
         """Give what writes the index; whatever it leaves aside is gone after the ``with`` block."""
-        _sweep(self.path.parent)
-        writer = IndexWriter(self, _temporary(self.path))
+        writer = IndexWriter(self)
         try:
+            writer.temporary.mkdir(parents=True)
             yield writer
+        except OSError as error:
+            raise cannot_write(self.path.parent, error) from error
         finally:
             shutil.rmtree(writer.temporary, ignore_errors=True)
 
 
 class IndexWriter:
-    """Puts arrays aside while an index is made, and then the index in its place; without a disk all stays in memory."""
+    """Puts arrays aside while an index is made, and then the index in its place."""
 
-    def __init__(self, place: IndexFolder, temporary: Path) -> None:
-        self.place, self.temporary = place, temporary
-        self.failed = False
+    def __init__(self, place: IndexFolder) -> None:
+        self.place, self.temporary = place, place.path.with_name(f"{place.path.name}.{uuid.uuid4().hex}.tmp")
         self._aside = 0
-        self._try(lambda: temporary.mkdir(parents=True))
 
     def aside(self, array: Array) -> Array:
-        """Move an array to a file and return it mapped; the array itself where that fails."""
+        """Move an array to a file and return it mapped."""
         file = self.temporary / f"{self._aside}.part"
         self._aside += 1
-        if self.failed or not self._try(lambda: _dump(file, [array])):
-            return array
+        with file.open("wb") as stream:
+            stream.write(array.data)
         return _map(file, array.dtype, len(array))
 
     def write(self, draft: PostingTableDraft, names: Sequence[str]) -> PostingTable:
-        """Write the index whole and map it; hold it in memory where it cannot be written."""
+        """Write the index whole and map it."""
         made = self.temporary / "index"
-        if not self.failed and self._try(lambda: _write(made, draft, names)):
-            with suppress(OSError):  # another process has put the same there
-                os.replace(made, self.place.path)
-            found = self.place.read()
-            if found is not None:
-                return found[0]
-        return draft.whole()
-
-    def _try(self, work: Callable[[], None]) -> bool:
-        try:
-            work()
-        except OSError as error:
-            self.failed = True
-            message = f"{cannot_write(self.place.path.parent, error)}; the lexical index stays in memory"
-            warnings.warn(message, DataWarning, stacklevel=2)
-        return not self.failed
+        _write(made, draft, names)
+        with suppress(OSError):  # another process has put the same there
+            os.replace(made, self.place.path)
+        found = self.place.read()
+        return draft.whole() if found is None else found[0]
 
 
 def _digest(texts: pl.Series) -> bytes:
@@ -212,13 +196,11 @@ def _write(folder: Path, draft: PostingTableDraft, names: Sequence[str]) -> None
         "foreign": draft.foreign,
         "checks": {**checks, **{name: zlib.crc32(data) for name, data in small.items()}},
     }
-    (folder / "about.json").write_text(json.dumps({**about, "check": _check(about)}), encoding="utf-8")
+    (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
 
 
 def _read(folder: Path) -> tuple[PostingTable, list[str]]:
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-    if about.pop("check") != _check(about):
-        raise ValueError("about.json has changed")
     small = {name: (folder / name).read_bytes() for name in ("offsets.bin", "lengths.bin", "terms.txt")}
     table = PostingTable(
         _map(folder / "rows.bin", np.dtype(np.int32), about["postings"]),
@@ -235,29 +217,7 @@ def _read(folder: Path) -> tuple[PostingTable, list[str]]:
     return table, names
 
 
-def _check(about: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(about).encode())
-
-
-def _dump(file: Path, arrays: Sequence[Array]) -> None:
-    with file.open("wb") as stream:
-        for array in arrays:
-            stream.write(array.data)
-
-
 def _map(file: Path, kind: np.dtype[Any], length: int) -> Array:
     if file.stat().st_size != kind.itemsize * length:
         raise ValueError(f"{file.name}: expected {kind.itemsize * length:,} bytes, got {file.stat().st_size:,}")
     return np.memmap(file, dtype=kind, mode="r", shape=(length,)) if length else np.empty(0, dtype=kind)
-
-
-def _temporary(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what processes that were killed have left."""
-    for path in folder.glob("*.tmp"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _STALE:
-                shutil.rmtree(path, ignore_errors=True)

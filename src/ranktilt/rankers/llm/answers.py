@@ -119,19 +119,13 @@ def published_ranking(text: str, count: int) -> tuple[int, ...]:
     return (*valid, *(place for place in range(count) if place not in named))
 
 
-def readable_share(counts: Counter[str]) -> float:
-    """Return the share of answers that say something, 0 to 1; NaN where nothing was asked."""
-    total = sum(counts.values())
-    return sum(counts[kind] for kind in READABLE) / total if total else float("nan")
-
-
 def require_answers(stage: str, said: Mapping[str, Any], most: float, limit: str) -> None:
     """Refuse a stage with more unreadable answers than the share `most`, which `limit` sets; `said` counts them.
 
     They count as an audit counts them: ``kinds``, and the first one, ``unreadable``.
     """
     kinds = Counter({str(kind): int(number) for kind, number in said["kinds"].items()})
-    failed = 1 - readable_share(kinds)
+    failed = 1 - sum(kinds[kind] for kind in READABLE) / kinds.total() if kinds else 0.0
     if failed > most + 1e-9:
         shown = f" (first: {shorten(said['unreadable'], _EXAMPLE)})" if said.get("unreadable") else ""
         raise UserError(

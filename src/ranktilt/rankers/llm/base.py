@@ -1,12 +1,15 @@
+# ruff: noqa: RUF001, RUF002
 """Rankers that ask a language model: prompts of all queries go out together, answers are read strictly and counted."""
 
 from __future__ import annotations
 
 import hashlib
 import random
+import re
+import unicodedata
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,22 +24,19 @@ from ranktilt.llm.prompts import Slots, cut_tokens, fill, find_prompt, parse_slo
 from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.llm.answers import REFUSED, UNANSWERED, Reading, read_choice, read_ranking, require_answers
-from ranktilt.rankers.llm.dialogue import Asker, Found, Rounds, Shown, answer_schema, request, takes_schema
-from ranktilt.rankers.llm.passages import one_line
+from ranktilt.rankers.llm.dialogue import Asker, Found, Rounds, Shown, answer_schema
 from ranktilt.run import Run
 
 Scores = npt.NDArray[np.float64]
 Sorting = Generator[list[Shown], list[Reading], Scores]
 """Asks about candidates, some prompts at a time, and ends with a score for each."""
 
-UNREADABLE = ("shuffle", "keep")
-"""What becomes of passages that no readable answer puts in order."""
 RANKING_FORMAT = (
     "The output format should be [] > [], e.g., [2] > [1]. Name every passage once, the most relevant one first. Only "
     "respond with the ranking, do not say any word or explain."
 )
-STRUCTURED = ("none", "auto", "json")
-"""Whether a server holds answers to a JSON schema: not asked for, if it can, or it must."""
+STRUCTURED = ("none", "json")
+"""Whether a server holds answers to a JSON schema."""
 JSON_FORMATS = {
     "ranking": (
         'Respond with JSON only: {"ranking": [2, 1]} puts passage [2] before passage [1]. Name every passage once, the '
@@ -53,6 +53,16 @@ _TEMPLATE_TOKENS = 24
 """What a chat template adds to a prompt, about."""
 _IDENTIFIER_TOKENS = 8
 
+_INVISIBLE = "\u00ad\u034f\u061c\u115f\u1160\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+_OPEN, _CLOSE = r"\[［【〔〖〘〚⟦⟬❲⁅﹇⦋⦍⦏", r"\]］】〕〗〙〛⟧⟭❳⁆﹈⦌⦎⦐"
+_BRACKETED = re.compile(f"[{_OPEN}]([\\w {_INVISIBLE}\u0300-\u036f\u20d0-\u20f0]+)[{_CLOSE}]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_MARKER = re.compile(
+    rf"([<＜])(?=[{_INVISIBLE}]*(?:[|｜]|[/／]?(?:s|bos|eos|pad|unk|mask|cls|sep)[>＞]|[<＜]?[/／]?SYS[>＞]"
+    r"|(?:start|end|begin)_of|end▁of|begin▁of))|(\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\])",
+    re.I,
+)
+
 
 @dataclass(frozen=True)
 class LLMRanker(Ranker):
@@ -66,9 +76,8 @@ class LLMRanker(Ranker):
     asked.
 
     Answers are kept: what was asked before costs nothing. What an answer does not put in order is shuffled, with the
-    `seed`, so that neither side gains by it; ``unreadable=keep`` leaves it in the first stage's order. More unreadable
-    answers than the share `max_failures` are refused. ``structured=json`` has a server hold its answers to a JSON
-    schema; ``auto`` tries that with one prompt first, and does without where the server does not take it.
+    `seed`, so that neither side gains by it. More unreadable answers than the share `max_failures` are refused.
+    ``structured=json`` has a server hold its answers to a JSON schema.
     """
 
     argument: ClassVar[str | None] = "llm"
@@ -91,7 +100,6 @@ class LLMRanker(Ranker):
     attribute: str | None = field(default=None, kw_only=True)
     passage_tokens: int = field(default=300, kw_only=True)
     context: int | None = field(default=None, kw_only=True)
-    unreadable: str = field(default="shuffle", kw_only=True)
     max_failures: float = field(default=1.0, kw_only=True)
     structured: str = field(default="none", kw_only=True)
     temperature: float = field(default=0.0, kw_only=True)
@@ -108,7 +116,7 @@ class LLMRanker(Ranker):
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
-        require_choices(self, text=TEXT_CHOICES, unreadable=UNREADABLE, structured=STRUCTURED)
+        require_choices(self, text=TEXT_CHOICES, structured=STRUCTURED)
         if not 0 <= self.max_failures <= 1:
             raise UserError(f"{self.name}: expected max_failures between 0 and 1, got {self.max_failures:g}")
         if self.passage_tokens < 0:
@@ -144,7 +152,6 @@ class LLMRanker(Ranker):
         return llm(self.llm, **{name: getattr(self, name) for name in _MODEL_OPTIONS})
 
     def check(self) -> None:
-        """Find out without asking whether model and prompt can be used; see `Ranker.check`."""
         self._template()
         model = self.model()
         model.check()
@@ -217,23 +224,19 @@ class LLMRanker(Ranker):
         prompts are announced.
         """
         slots, (name, digest) = self._template()
+        schema = answer_schema(chooses=self.chooses) if self.structured == "json" else None
         model = self.model()
         rehearsed = isinstance(asker, Rehearsal)
         if not rehearsed:
             model.check()
         self._require_schemas(model)
         self.require_room(model, tasks)
-        most = self.answer_tokens(tasks)
-        sampling = Sampling(temperature=self.temperature, max_tokens=most, seed=self.seed, logprobs=self.logprobs)
+        sampling = Sampling(
+            temperature=self.temperature, max_tokens=self.answer_tokens(tasks), seed=self.seed, logprobs=self.logprobs,
+            schema=schema,
+        )  # fmt: skip
         rounds = Rounds(sortings)
         with journal_of(model) as journal:
-            if rounds.waiting and self.structured != "none":
-                number, wanted = next(iter(rounds.waiting.items()))
-                json_slots, json_about = self._template(json=True)
-                held = replace(sampling, schema=answer_schema(chooses=self.chooses))
-                trial = request(fill(json_slots, self.values(tasks[number], wanted[0])))
-                if self.structured == "json" or takes_schema(model, trial, journal, held, asker):
-                    slots, (name, digest), sampling = json_slots, json_about, held
             counts = rounds.ask(
                 model, journal, asker, sampling=sampling, planned=planned, label=f"{self!r}: asking",
                 write=lambda number, shown: fill(slots, self.values(tasks[number], shown)),
@@ -241,7 +244,7 @@ class LLMRanker(Ranker):
             ).spec  # fmt: skip
         most_failed = 1.0 if rehearsed else self.max_failures
         require_answers(repr(self), counts["llm_answers"], most_failed, f"max_failures={self.max_failures:g}")
-        form = {} if self.structured == "none" else {"structured": "json" if sampling.schema else "none"}
+        form = {} if schema is None else {"structured": "json"}
         said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest, **form}, **counts}
         return [rounds.found[number] for number in range(len(tasks))], said
 
@@ -259,15 +262,14 @@ class LLMRanker(Ranker):
         return (read_choice if self.chooses else read_ranking)(answer.text, count)
 
     def completed(self, shown: Shown, reading: Reading, chance: random.Random) -> list[int]:
-        """Put what was shown in the order of an answer; what it does not name follows shuffled, or as it stood."""
+        """Put what was shown in the order of an answer; what it does not name follows shuffled."""
         rest = [place for place in range(len(shown)) if place not in reading.order]
-        if self.unreadable == "shuffle":
-            chance.shuffle(rest)
+        chance.shuffle(rest)
         return [shown[place] for place in (*reading.order, *rest)]
 
     # Prompts
 
-    def _template(self, *, json: bool = False) -> tuple[Slots, tuple[str, str]]:
+    def _template(self) -> tuple[Slots, tuple[str, str]]:
         """The prompt's slots; its name and hash."""
         name = self.prompt or self.default_prompt
         found = find_prompt(name, self.prompts, "ranktilt.rankers.llm", slot=self.needed[-1])
@@ -280,7 +282,7 @@ class LLMRanker(Ranker):
             raise UserError(f"{found.place}: {{attribute}} needs one: {self.name}:{self.llm}(attribute=…)")
         if self.attribute is not None and "attribute" not in used:
             raise UserError(f"{found.place}: attribute={self.attribute}, and the prompt has no {{attribute}}")
-        form = JSON_FORMATS["choice" if self.chooses else "ranking"] if json else self.answer_format
+        form = self.answer_format
         digest = hashlib.sha256(f"{found.text}\n{form}".encode()).hexdigest()
         return (*slots, (f"\n{form}", None)), (found.name, digest)
 
@@ -292,6 +294,8 @@ class LLMRanker(Ranker):
     @property
     def answer_format(self) -> str:
         """What stands behind every prompt: how to answer."""
+        if self.structured == "json":
+            return JSON_FORMATS["choice" if self.chooses else "ranking"]
         return CHOICE_FORMAT if self.chooses else RANKING_FORMAT
 
     def prompts_of(self, tasks: Iterable[Task]) -> list[str]:
@@ -352,3 +356,21 @@ def in_order(order: Sequence[int]) -> Scores:
     scores = np.empty(len(order))
     scores[list(order)] = np.arange(len(order), 0, -1)
     return scores
+
+
+def one_line(text: str) -> str:
+    """Return a text as a prompt shows it.
+
+    Line breaks of every kind become blanks. A number in brackets, whatever script or signs write it, gets round ones:
+    ``［２］`` becomes ``(2)``, so that no passage can pass for another. Marks by which chat models tell who speaks
+    (``<|im_end|>``, ``</s>``, ``[INST]``) are broken by a blank, for a server may read them as such.
+    """
+    shown = _BRACKETED.sub(_round, " ".join(_CONTROL.sub(" ", text).split()))
+    return _MARKER.sub(lambda found: f"{found[0]} ", shown)
+
+
+def _round(found: re.Match[str]) -> str:
+    """A bracketed number in round brackets, in plain digits; anything else as it stands."""
+    plain = unicodedata.normalize("NFKC", found[1])
+    digits = "".join(str(unicodedata.digit(sign)) for sign in plain if sign.isdigit())
+    return f"({digits})" if digits and not any(sign.isalpha() for sign in plain) else found[0]

@@ -11,8 +11,7 @@ import orjson
 
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.estimate import Rehearsal
-from ranktilt.llm.journal import Journal, Request, journalled, request_key
-from ranktilt.llm.responses import UnsupportedParameter
+from ranktilt.llm.journal import Journal, Request, journalled
 from ranktilt.rankers.llm.answers import KINDS, READABLE, UNANSWERED, Reading
 
 Shown = tuple[int, ...]
@@ -135,22 +134,3 @@ def answer_schema(*, chooses: bool) -> str:
     name, value = ("choice", kind) if chooses else ("ranking", {"type": "array", "items": kind})
     shape = {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
     return orjson.dumps(shape).decode()
-
-
-def takes_schema(model: LLM, trial: Request, journal: Journal, sampling: Sampling, asker: Asker) -> bool:
-    """Tell whether a model holds its answers to the sampling's schema: one prompt is asked, which counts like any."""
-    if not model.takes_schemas:
-        return False
-    if isinstance(asker, Rehearsal):
-        known = request_key(model, trial.prompt, sampling) in journal
-        if not known:  # the trial may fail, or all that is kept may be of the other form
-            asker.certain, asker.trials = False, 1
-        return known
-    try:
-        with closing(journalled(model, [trial], journal, sampling=sampling)) as arriving:
-            failures = [reply.failure for reply in arriving]
-    except UnsupportedParameter as error:
-        if error.parameter != "response_format":
-            raise
-        return False
-    return not any(failure is not None and failure.kind == "refused" for failure in failures)

@@ -22,15 +22,10 @@ _MOST_SHUFFLES = 100
 class Listwise(LLMRanker):
     """Ranks `window` passages a prompt, from the end of the candidates to the beginning, `step` further each time.
 
-    The last window always reaches the first candidate. With `shuffles`, each window is asked so many times in different
-    orders, and the mean place over the answers counts (Borda's order).
-
-    ``preset=wang`` stands for the setting of Wang et al.: titles, their neutral prompt, and windows of 5 by steps of 1.
-
-    References
-    ----------
-    Sun et al., EMNLP 2023 (sliding window); Tang et al., NAACL 2024 (permutation self-consistency, there by Kemeny's
-    order); Wang et al., NAACL 2024 (group fairness).
+    The last window always reaches the first candidate (Sun et al., EMNLP 2023). With `shuffles`, each window is asked
+    so many times in different orders, and the mean place over the answers counts: Borda's order (permutation
+    self-consistency; Tang et al., NAACL 2024, take Kemeny's). ``preset=wang`` stands for the setting of Wang et al.,
+    NAACL 2024: titles, their neutral prompt, and windows of 5 by steps of 1.
     """
 
     name: ClassVar[str] = "listwise"
@@ -56,15 +51,12 @@ class Listwise(LLMRanker):
             raise UserError(f"listwise: expected 0 to {_MOST_SHUFFLES} shuffles, got {self.shuffles}")
 
     def at_once(self, count: int) -> int:
-        """Return how many passages a prompt shows."""
         return min(self.window, count)
 
     def requests(self, count: int) -> int:
-        """Return how many prompts there are."""
         return len(list(windows(count, self.window, self.step))) * max(self.shuffles, 1)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
-        """Rank window after window."""
         order = list(range(count))
         for start, stop in windows(count, self.window, self.step):
             shown = tuple(order[start:stop])

@@ -13,9 +13,6 @@ from ranktilt.io.files import decode_text, read_bytes
 
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 """Records follow each other, as lines or in a list."""
-_SQLITE = b"SQLite format 3\x00"
-_BEGUN = re.compile(r"(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|-|\\?u?[0-9a-fA-F]{0,4}\"?)\s*\Z")
-"""What is left of a value or an escape that a file's end cuts off."""
 EXPECTED = "expected records of prompt and response (rank_llm), or of query, ids and answer"
 
 
@@ -33,70 +30,28 @@ class LoggedCall(NamedTuple):
     """None where there is none."""
 
 
-class CallLog(NamedTuple):
-    """The calls of a log."""
-
-    calls: tuple[LoggedCall, ...]
-    cut: bool
-    """Whether the last record stops in the middle, as that of a process that was killed."""
-
-
-def read_log(path: Path) -> CallLog:
+def read_log(path: Path) -> tuple[LoggedCall, ...]:
     """Read a log: JSON records one after the other, by lines, commas or in a list, plain or gzip.
 
     A record has ``prompt`` (a text, or a list of messages) and ``response``, as rank_llm writes it, alone or in the
     ``invocations_history`` of a ``query``; or it has ``query`` (an id), ``ids`` (documents in the order shown) and
-    ``answer``. `DataError` names the line of anything else; a record that the file's end cuts off is left out.
+    ``answer``. `DataError` names the line of anything else.
     """
-    text = _text(path)
-    records, cut = list[LoggedCall](), False
+    text, records = decode_text(path, read_bytes(path)), list[LoggedCall]()
     decoder, end = json.JSONDecoder(), 0
-    while (start := _past(text, end)) < len(text):
+    while (start := _BETWEEN.match(text, end).end()) < len(text):  # type: ignore[union-attr]
         try:
             record, end = decoder.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            if records and _stops(text, error):
-                cut = True
-                break
-            came = shorten(text[start : start + 200])
-            raise DataError(path, f"{EXPECTED}, got {came}", line=_line(text, start)) from error
-        except (RecursionError, ValueError) as error:
-            raise DataError(path, f"{EXPECTED}, got JSON that cannot be read", line=_line(text, start)) from error
-        found = list(_calls(record, len(records)))
+            found, came = list(_calls(record, len(records))), ", ".join(record) if isinstance(record, dict) else record
+        except json.JSONDecodeError:
+            found, came = [], text[start : start + 200]
         if not found:
-            came = shorten(", ".join(record)) if isinstance(record, dict) else shorten(record)
-            raise DataError(path, f"{EXPECTED}, got {came}", line=_line(text, start))
+            line = text.count("\n", 0, start) + 1
+            raise DataError(path, f"{EXPECTED}, got {shorten(came)}", line=line)
         records += found
     if not records:
         raise DataError(path, "holds no calls")
-    return CallLog(tuple(records), cut)
-
-
-def _text(path: Path) -> str:
-    data = read_bytes(path)
-    if data.startswith(_SQLITE):
-        raise DataError(
-            path,
-            "is a journal of RankTilt, which keeps a digest of each prompt and not its text, so that nothing says "
-            "which passages an answer ranks; rank again instead: what the journal holds is not asked again",
-        )
-    if not data.strip():
-        raise DataError(path, "the file is empty")
-    return decode_text(path, data)
-
-
-def _past(text: str, end: int) -> int:
-    found = _BETWEEN.match(text, end)
-    return end if found is None else found.end()
-
-
-def _stops(text: str, error: json.JSONDecodeError) -> bool:
-    """Whether a record is broken because the text ends in it."""
-    return error.msg.startswith("Unterminated string") or _BEGUN.match(text, error.pos) is not None
-
-
-def _line(text: str, start: int) -> int:
-    return text.count("\n", 0, start) + 1
+    return tuple(records)
 
 
 def _calls(record: Any, before: int) -> Iterator[LoggedCall]:

@@ -22,7 +22,9 @@ Asking = Generator[list[Shown], list[Reading], int]
 
 @dataclass(frozen=True)
 class Pairwise(LLMRanker):
-    """Compares passages two by two (PRP): a pair counts where both orders name the same passage, else as a tie.
+    """Compares passages two by two (PRP; Qin et al., Findings of NAACL 2024).
+
+    A pair counts where both orders name the same passage, else as a tie.
 
     ``allpairs`` compares all of them; a passage's score is the pairs it wins, and half of its ties. ``heapsort`` finds
     the best `top` with about as many comparisons as a heap takes, and what lies below stays in the first stage's order;
@@ -30,10 +32,6 @@ class Pairwise(LLMRanker):
     leaves both where they are.
     ``preset=wang`` stands for the setting of Wang et al. (NAACL 2024): titles, and their neutral prompt. The prompt
     ``pairwise-sensitive`` is not theirs: it names the group as their sensitive prompt for lists does.
-
-    References
-    ----------
-    Qin et al., Findings of NAACL 2024.
     """
 
     name: ClassVar[str] = "pairwise"
@@ -51,11 +49,9 @@ class Pairwise(LLMRanker):
             raise UserError(f"pairwise: expected a top of at least 1, got {self.top}")
 
     def at_once(self, count: int) -> int:
-        """Return how many passages a prompt shows."""
         return min(2, count)
 
     def requests(self, count: int) -> int:
-        """Return how many prompts there are at most."""
         top = min(self.top, count)
         if self.method == "allpairs":
             return count * (count - 1)
@@ -64,7 +60,6 @@ class Pairwise(LLMRanker):
         return 4 * heap_sifts(count, top, 2)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
-        """Compare by the method asked for."""
         if self.method == "allpairs":
             scores = np.zeros(count)
             pairs = [(a, b) for a in range(count) for b in range(a + 1, count)]
@@ -103,7 +98,7 @@ class Pairwise(LLMRanker):
             for reading, sign in ((one, 1), (other, -1))
             if reading.order
         ]  # fmt: skip
-        if not votes and self.unreadable == "shuffle" and self.method != "allpairs":
+        if not votes and self.method != "allpairs":
             return chance.choice((1, -1))
         return votes[0] if len(votes) == 2 and votes[0] == votes[1] else 0
 

@@ -35,17 +35,12 @@ class Pointwise(LLMRanker):
     """Scores each passage by itself, by a probability that the model gives.
 
     ``yes-no`` asks whether the passage answers the query: the score is 1 + P(yes) or 1 − P(no), by the log-probability
-    of the answer's first token (HELM). Two logits side by side, as llm-rankers takes them, are what no server gives
-    where it answers in words. ``query-likelihood`` is the mean ln P of the query's tokens after the prompt with the
-    passage, as plain text without a chat template (UPR): of a local folder, or of a server that gives the
-    log-probabilities of a prompt's own tokens, such as vLLM's. A prompt has the slot ``{passage}``; of yes-no
-    ``{query}`` too, which in the other follows it.
-
-    Passages without a readable answer stand below the others.
-
-    References
-    ----------
-    Liang et al., TMLR 2023 (yes-no); Sachan et al., EMNLP 2022 (query likelihood).
+    of the answer's first token (HELM; Liang et al., TMLR 2023). Two logits side by side, as llm-rankers takes them, are
+    what no server gives where it answers in words. ``query-likelihood`` is the mean ln P of the query's tokens after
+    the prompt with the passage, as plain text without a chat template (UPR; Sachan et al., EMNLP 2022): of a local
+    folder, or of a server that gives the log-probabilities of a prompt's own tokens, such as vLLM's. A prompt has the
+    slot ``{passage}``; of yes-no ``{query}`` too, which in the other follows it. Passages without a readable answer
+    stand below the others.
     """
 
     name: ClassVar[str] = "pointwise"
@@ -66,37 +61,29 @@ class Pointwise(LLMRanker):
 
     @property
     def needed(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Slots that a prompt must have."""
         return ("query", "passage") if self.method == YES_NO else ("passage",)
 
     @property
     def default_prompt(self) -> str:
-        """The name of the prompt where none is given."""
         return "yes-no" if self.method == YES_NO else "question"
 
     @property
     def answer_format(self) -> str:
-        """What stands behind every prompt: how to answer; nothing where the query follows."""
         return YES_NO_FORMAT if self.method == YES_NO else ""
 
     def at_once(self, count: int) -> int:
-        """Return how many passages a prompt shows."""
         return min(1, count)
 
     def requests(self, count: int) -> int:
-        """Return how many prompts there are."""
         return count
 
     def answer_tokens(self, tasks: Sequence[Task]) -> int:
-        """Tokens that an answer may have."""
         return _YES_NO_TOKENS
 
     def values(self, task: Task, shown: Shown) -> dict[str, str]:
-        """What fills the slots of a prompt."""
         return {**super().values(task, shown), "passage": task.passages[shown[0]]}
 
     def check(self) -> None:
-        """Find out without asking whether model and prompt can be used; see `Ranker.check`."""
         if self.method == YES_NO:
             super().check()
         else:
@@ -106,7 +93,6 @@ class Pointwise(LLMRanker):
     # By an answer
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
-        """Ask about each passage, all at once."""
         answers = yield [(place,) for place in range(count)]
         scores = [math.nan if answer.score is None else answer.score for answer in answers]
         return self._with_unread(np.array(scores), chance)
@@ -123,10 +109,9 @@ class Pointwise(LLMRanker):
         return reading
 
     def _with_unread(self, scores: Scores, chance: random.Random) -> Scores:
-        """Scores with numbers below all others for passages that have none, in a random order or as they stood."""
+        """Scores with numbers below all others for passages that have none, in a random order."""
         rest = np.flatnonzero(np.isnan(scores)).tolist()
-        if self.unreadable == "shuffle":
-            chance.shuffle(rest)
+        chance.shuffle(rest)
         floor = np.nanmin(scores) if len(rest) < len(scores) else 0.0
         scores[rest] = floor - 1 - np.arange(len(rest))
         return scores
@@ -134,13 +119,11 @@ class Pointwise(LLMRanker):
     # By the likelihood of the query
 
     def pretended(self, shown: Shown) -> str:
-        """Return an answer of the form that is asked for."""
         return "Yes"
 
     def score(
         self, tasks: Sequence[Task], chances: Sequence[random.Random], *, asker: Asker = journalled
     ) -> tuple[list[Scores], dict[str, Any]]:
-        """Return a score for each passage of each task, and what a spec says of how; see `LLMRanker.score`."""
         if self.method == YES_NO:
             return super().score(tasks, chances, asker=asker)
         slots, (name, digest) = self._template()

@@ -14,13 +14,9 @@ from ranktilt.rankers.llm.pairwise import Asking, heap_sifts, heapsort
 
 @dataclass(frozen=True)
 class Setwise(LLMRanker):
-    """Asks for the best of `size` passages: a heap's parent and its children; finds the best `top` so.
+    """Asks for the best of `size` passages: a heap's parent and its children (Zhuang et al., SIGIR 2024).
 
-    What lies below the best `top` stays in the first stage's order.
-
-    References
-    ----------
-    Zhuang et al., SIGIR 2024.
+    So it finds the best `top`; what lies below stays in the first stage's order.
     """
 
     name: ClassVar[str] = "setwise"
@@ -40,16 +36,12 @@ class Setwise(LLMRanker):
             raise UserError(f"setwise: expected a top of at least 1, got {self.top}")
 
     def at_once(self, count: int) -> int:
-        """Return how many passages a prompt shows."""
         return min(self.size, count)
 
     def requests(self, count: int) -> int:
-        """Return how many prompts there are at most."""
         return heap_sifts(count, self.top, self.size - 1)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
-        """Find the best along a heap."""
-
         def best(shown: Shown) -> Asking:
             (answer,) = yield [shown]
             return self.completed(shown, answer, chance)[0]

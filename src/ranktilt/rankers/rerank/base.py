@@ -23,7 +23,7 @@ from ranktilt.rankers.base import (
     require_token_limit,
     reranked_run,
 )
-from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates
+from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 
@@ -37,9 +37,9 @@ class ReRanker(TemplatedQueries):
     """Scores each candidate of a run together with its query.
 
     `model` is a local folder, a short name of the model table, or a hub name; custom code in a model is never run. `k`
-    candidates are kept, all by default, and with ``tail=keep`` those that the stage before ranked below its ``@k`` are
-    appended. Query and document are cut after their tokens, special ones not counted, by default so that they fit; the
-    limits ``paper`` are 30 and 200, and numbers given beside them come first. `device` is torch's name.
+    candidates are kept, all by default. Query and document are cut after their tokens, special ones not counted, by
+    default so that they fit; the limits ``paper`` are 30 and 200, and numbers given beside them come first. `device` is
+    torch's name.
     """
 
     argument: ClassVar[str | None] = "model"
@@ -47,7 +47,6 @@ class ReRanker(TemplatedQueries):
     model: str
     k: int | None = field(default=None, kw_only=True)
     text: str = field(default="title+text", kw_only=True)
-    tail: str = field(default="drop", kw_only=True)
     max_query_tokens: int | None = field(default=None, kw_only=True)
     max_document_tokens: int | None = field(default=None, kw_only=True)
     limits: str = field(default="model", kw_only=True)
@@ -57,7 +56,7 @@ class ReRanker(TemplatedQueries):
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
         self.require_template()
-        require_choices(self, text=TEXT_CHOICES, tail=TAIL_CHOICES, limits=LIMITS, precision=PRECISIONS)
+        require_choices(self, text=TEXT_CHOICES, limits=LIMITS, precision=PRECISIONS)
         require_token_limit(self, "max_query_tokens")
         require_token_limit(self, "max_document_tokens")
 
@@ -76,7 +75,6 @@ class ReRanker(TemplatedQueries):
         return replace(self.scorer_of(folder, query, document, self.precision), model_name=self.model)
 
     def check(self) -> None:
-        """Find out without loading the model whether it can re-rank; see `scorer`."""
         self.scorer()
 
     def tokens(self) -> Tokens | None:

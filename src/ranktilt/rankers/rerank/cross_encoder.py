@@ -52,25 +52,20 @@ class Classifier(PairScorer):
 
     @property
     def cache_key(self) -> tuple[object, ...]:
-        """See `PairScorer.cache_key`; what computes too."""
         return *super().cache_key, self.backend
 
     def relevance(self, logits: Logits) -> Scores:
-        """Return the head's scores; see `PairScorer.relevance`."""
         return self.head.relevance(logits)
 
     @property
     def activation(self) -> str:
-        """That of the head; see `PairScorer.activation`."""
         return "Sigmoid" if self.head.labels == 2 else self.head.activation
 
     def special_token_count(self) -> int:
-        """Return how many special tokens a pair has; see `PairScorer.special_token_count`."""
         return Tokens(self.folder, None).special_tokens_of_pair
 
     @cached_property
     def module(self) -> Any:
-        """The loaded cross-encoder; see `PairScorer.module`."""
         torch = need("torch", extra="neural", for_=self.ranker)
         where = self.device, self.backend
         model = load_sentence_transformers(self.folder, "CrossEncoder", *where, for_=self.ranker)
@@ -82,7 +77,6 @@ class Classifier(PairScorer):
         return model
 
     def read(self, queries: list[str], documents: list[str]) -> Any:
-        """Return the logits of some pairs; see `PairScorer.read`."""
         torch = need("torch", extra="neural", for_=self.ranker)
         sides = [queries, documents]
         if self.limits.query is not None or self.limits.document is not None:
@@ -108,7 +102,6 @@ class CrossEncoder(ReRanker):
         require_backend(self)
 
     def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
-        """Read the model's configuration; see `ReRanker.scorer_of`."""
         config = require(folder, ranker=self.name)
         _require_one_module(folder)
         head = read_head(folder, config, self.name)
@@ -127,7 +120,6 @@ class MonoBERT(CrossEncoder):
     name: ClassVar[str] = "monobert"
 
     def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
-        """Read the model's configuration; see `ReRanker.scorer_of`."""
         config = require(folder, ranker=self.name)
         labels = read_head(folder, config, self.name).labels
         if config.get("model_type") != "bert" or labels != 2:

@@ -37,22 +37,18 @@ class TrueFalseScorer(PairScorer):
 
     @property
     def cache_key(self) -> tuple[object, ...]:
-        """See `PairScorer.cache_key`; the answers too."""
         return *super().cache_key, self.true_token, self.false_token
 
     def relevance(self, logits: Logits) -> Scores:
-        """Return the probability of true, of true and false alone, in float64; see `PairScorer.relevance`."""
         wide = logits.astype(np.float64)
         return sigmoid(wide[:, 0] - wide[:, 1])
 
     def special_token_count(self) -> int:
-        """Return the tokens of the prompt; see `PairScorer.special_token_count`."""
         counts = Tokens(self.folder, None).counts(["", *PARTS], "counting tokens")
         return int((counts[1:] - counts[0]).sum() + counts[0])
 
     @cached_property
     def module(self) -> Any:
-        """The loaded model, its last layer reduced to the two answers; see `PairScorer.module`."""
         torch = need("torch", extra="neural", for_=self.ranker)
         where = f" on device {self.device!r}" if self.device else ""
         with loading(f"{self.folder}: cannot be loaded as a model for {self.ranker}{where}", for_=self.ranker):
@@ -114,7 +110,6 @@ class MonoT5(ReRanker):
             raise UserError(f"monot5: expected two different answers, got {self.true_token!r} twice")
 
     def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
-        """Read the model's configuration; see `ReRanker.scorer_of`."""
         config = require(folder, ranker=self.name)
         kinds = config.get("architectures") or []
         if config.get("model_type") not in _FAMILY or not all(str(k).endswith("ConditionalGeneration") for k in kinds):
