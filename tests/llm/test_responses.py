@@ -205,6 +205,7 @@ def test_an_answer_is_read_whole_or_bare() -> None:
     [
         (b"", "an empty body"),
         (b"<html>\n<p>login", "malformed JSON: '<html> <p>login'"),
+        (b"[" * 100_000, "malformed JSON: '" + "[" * 60 + "'"),
         (b"[]", "expected a JSON object, got list"),
         (b'{"choices": []}', "no choice in the answer"),
         (b'{"choices": ["x"]}', "no message in the answer"),

@@ -130,7 +130,7 @@ def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, An
             data = orjson.loads(content)
         except orjson.JSONDecodeError:
             data = json.loads(content)  # with NaN, Infinity or halves of characters, as Python's servers write
-    except ValueError:
+    except (ValueError, RecursionError):
         start = " ".join(clean(content.decode(errors="replace")).split())[:60]
         raise ValueError(f"malformed JSON: {start!r}" if start else "an empty body") from None
     if not isinstance(data, dict):
