@@ -37,18 +37,9 @@ class Executor(ABC):
     ) -> Generator[Result, None, None]:
         """Give the results of a stage over items, which are pulled as they are needed.
 
-        Parameters
-        ----------
-        stage : callable
-            Elsewhere it gets `at_once` items at a time, and may get some again, where a machine died.
-        items : iterable
-            Elsewhere they travel, so they hold what a part needs and nothing else.
-        at_once : int, optional
-            Items of a part.
-        ordered : bool, optional
-            Whether results come in the order of the items; if not, each part's as soon as they are there.
-        neural : bool, optional
-            Whether a part wants a GPU where there are some.
+        Elsewhere a stage gets `at_once` items at a time, perhaps some again where a machine died; items travel, so they
+        hold what a part needs and nothing else. Results come in the items' order or, where that is not asked, as soon
+        as their part is done. A `neural` part wants a GPU where there are some.
         """  # fmt: skip
 
 
