@@ -159,7 +159,7 @@ class Dense(TemplatedQueries, FirstStage):
         )
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Search the collection, or score a run's candidates, to the last bit as a search does; see `Ranker.rank`."""
+        """Search the collection, or score a run's candidates: of the same vectors, to the last bit as a search does."""
         if run is None:
             return super().rank(collection)
         return self._rerank(collection, Candidates.of(collection, run, self))
