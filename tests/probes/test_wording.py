@@ -41,7 +41,7 @@ def test_one_pair_is_one_pair() -> None:
 
 def test_vectors() -> None:
     found = toy_similarity()
-    text = vectors_sentence(replace(found, cosine=Cosines("twins", np.array([0.9, 0.96, 0.98]))), "human")
+    text = vectors_sentence(replace(found, cosine=Cosines("twins", np.array([0.9, 0.96, 0.98]))))
     assert text.startswith("twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of")
     assert "for 96.2 % of documents the nearest of all is their own twin" in text
     assert text.endswith("the sources can be told apart well by their vectors (AUC 0.87) (dense:minilm)")
@@ -59,20 +59,20 @@ def test_vectors() -> None:
 def test_the_area_in_a_word(auc: float, words: str) -> None:
     found = toy_similarity()
     assert f"{words} by their vectors (AUC {auc:.2f})" in vectors_sentence(
-        replace(found, separation=replace(found.separation, auc=auc)), "human"
+        replace(found, separation=replace(found.separation, auc=auc))
     )
 
 
 def test_vectors_without_an_area_or_other_pairs() -> None:
     nothing = Separation(math.nan, math.nan, math.nan, 0, math.nan, 0, 2)
     found = replace(toy_similarity(), baseline=NOTHING, separation=nothing)
-    text = vectors_sentence(found, "human")
+    text = vectors_sentence(found)
     assert text.startswith("twins have a cosine of ")
     assert text.endswith("% above 0.95 (dense:minilm)")
 
 
 def test_vectors_of_nothing() -> None:
-    assert vectors_sentence(replace(toy_similarity(), cosine=NOTHING), "human") == (
+    assert vectors_sentence(replace(toy_similarity(), cosine=NOTHING)) == (
         "vectors of dense:minilm cannot be compared: no pair has a vector on both sides"
     )
 

@@ -127,7 +127,7 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
     relevant = _relevant_rows(source, ids)
     drawn = _draw(relevant, protected, source.by, lists)
     if not drawn.lists:
-        _refuse_all(relevant, drawn, lists)
+        _refuse_all(relevant, lists)
     items = [np.concatenate(blocks) for blocks in drawn.lists.values()]
     rows = np.unique(np.concatenate(items))
     chosen = ids.gather(rows)
@@ -135,7 +135,7 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
     queries = source.queries.filter(pl.col("id").is_in(list(drawn.lists)))
     judged = source.relevant.join(queries.select(query_id="id"), on="query_id", how="semi", maintain_order="left")
     judged = judged.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
-    counts = {**told, **_counts(drawn, relevant, protected, lists), "documents": docs.height}
+    counts = {**told, **_counts(drawn, relevant, lists), "documents": docs.height}
     spec = _spec(source, groups, lists, counts)
     collection = Collection(docs, queries, judged.with_columns(grade=pl.lit(1, pl.Int32)), spec)
     places = {name: np.searchsorted(rows, found) for name, found in zip(drawn.lists, items, strict=True)}
@@ -242,7 +242,7 @@ def _random(seed: int, query: str, purpose: str) -> np.random.Generator:
     return np.random.default_rng([seed, int.from_bytes(digest)])
 
 
-def _refuse_all(relevant: Mapping[str, Rows], drawn: _Drawn, rules: ListRules) -> None:
+def _refuse_all(relevant: Mapping[str, Rows], rules: ListRules) -> None:
     best = max(relevant, key=lambda name: len(relevant[name]), default=None)
     if best is None or not len(relevant[best]):
         raise UserError("no query has a relevant document of a known group")
@@ -257,7 +257,7 @@ def _refuse_all(relevant: Mapping[str, Rows], drawn: _Drawn, rules: ListRules) -
     )
 
 
-def _counts(drawn: _Drawn, relevant: Mapping[str, Rows], protected: Bools, rules: ListRules) -> dict[str, Any]:
+def _counts(drawn: _Drawn, relevant: Mapping[str, Rows], rules: ListRules) -> dict[str, Any]:
     lists = drawn.lists.values()
     sizes = np.array([[len(block) for block in blocks] for blocks in lists])
     share = sizes[:, 1] + sizes[:, 3]

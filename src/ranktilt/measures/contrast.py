@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,6 @@ from ranktilt.measures.answered import Answered
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.ranking import Bools, Floats
 
-Rounding = Literal["none", "paper"]
 ROUNDINGS = ("none", "paper")
 
 

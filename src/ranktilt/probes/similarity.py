@@ -126,7 +126,7 @@ def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
     return ring[apart][:MOST_OTHERS], other[apart][:MOST_OTHERS]
 
 
-def vectors_sentence(found: Similarity, reference: str) -> str:
+def vectors_sentence(found: Similarity) -> str:
     """Say how near twins are, beside other pairs, and whether the sources can be told apart all the same."""
     if not found.cosine.count:
         return f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
@@ -174,7 +174,7 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
             kinds = {"twins": one.cosine, "other pairs": one.baseline}
             rows += [described(one.source, kind, of=name) for name, kind in kinds.items()]
             figures.append(histogram(f"Cosine similarity of {reference} and {one.source}", "cosine", kinds))
-        said = [f"{one.source}: {vectors_sentence(one, reference)}" for one in measured]
+        said = [f"{one.source}: {vectors_sentence(one)}" for one in measured]
         return self.result(rows, [], figures, f"{'; '.join(said) or NO_TWINS}.")
 
 

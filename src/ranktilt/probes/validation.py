@@ -84,7 +84,7 @@ class Validation(Result, format="ranktilt-validation", version=1, noun="a valida
         for source in self.sources:
             front = f"{source}: " if len(self.sources) > 1 else ""
             said = [terms_sentence(one, self.reference) for one in self.overlaps if one.source == source]
-            said += [vectors_sentence(one, self.reference) for one in self.similarities if one.source == source]
+            said += [vectors_sentence(one) for one in self.similarities if one.source == source]
             said += effectiveness_sentences([row for row in self.effectiveness if row.source == source])
             found += [front + sentence for sentence in said]
         return found

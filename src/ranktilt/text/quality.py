@@ -252,11 +252,11 @@ def _dominant(text: pl.Series) -> pl.Series:
     rest = text.filter(~sure)
     out = np.full(len(text), "Latin", dtype=object)
     if len(rest):
-        out[~sure.to_numpy()] = _counted(rest, letters.filter(~sure).to_numpy())
+        out[~sure.to_numpy()] = _counted(rest)
     return pl.Series(out.tolist(), dtype=pl.String)
 
 
-def _counted(text: pl.Series, letters: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:
+def _counted(text: pl.Series) -> npt.NDArray[np.object_]:
     names = [r"[\p{Hiragana}\p{Katakana}]" if name == "Japanese" else rf"\p{{{name}}}" for name in SCRIPTS]
     counts = np.stack([text.str.count_matches(name).cast(pl.Int64).to_numpy() for name in names])
     han, kana = SCRIPTS.index("Han"), SCRIPTS.index("Japanese")

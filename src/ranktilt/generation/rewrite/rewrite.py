@@ -99,7 +99,7 @@ def rewrite(
     llm.check()
     spec = _spec(collection, llm, planned)
     with journal_of(llm) if journal is None else journal as kept:
-        found = {name: _rewrite_source(collection, llm, kept, planned, name) for name in planned.sources}
+        found = {name: _rewrite_source(llm, kept, planned, name) for name in planned.sources}
     added = pl.concat(_documents(collection, llm, planned, name, found[name]) for name in found)
     marked = _marked(collection, planned)
     united = _united(marked, added, spec)
@@ -110,7 +110,7 @@ def rewrite(
     )  # fmt: skip
 
 
-def _rewrite_source(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> RoundOutcome:
+def _rewrite_source(llm: LLM, journal: Journal, planned: Plan, source: str) -> RoundOutcome:
     """All texts of one source, and then their titles where these are rewritten too."""
     rewriting, sampling = planned.settings, planned.sources[source]
     config = RoundConfig(

@@ -123,7 +123,7 @@ def _sentences(validation: Validation) -> Iterator[Sentence]:
     for terms in validation.overlaps:
         yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation), only=PAGE)
     for similar in validation.similarities:
-        said = _of(similar.source, vectors_sentence(similar, reference), validation)
+        said = _of(similar.source, vectors_sentence(similar), validation)
         yield Sentence(said, "good" if _near(similar) >= _NEAR else "warning", only=PAGE)
     for source in validation.sources:
         rows = [row for row in validation.effectiveness if row.source == source and _primary(row, validation)]
