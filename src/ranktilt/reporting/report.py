@@ -180,7 +180,7 @@ def _format(path: Path, kinds: Sequence[type[Result]]) -> Any:
         raise DataError(path, f"expected {wanted} as JSON, got CSV; cells of a paper's table go with --layout NAME")
     data = read_bytes(path)
     if data.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<":
-        raise DataError(path, f"expected {wanted} as JSON, got HTML; a page is opened with: ranktilt view {path}")
+        raise DataError(path, f"expected {wanted} as JSON, got HTML; open a page in a browser")
     content = read_json(path, data, wanted, f"; {_written_by(kinds)}")
     return content.get("format") if isinstance(content, dict) else None
 
