@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import polars as pl
 
@@ -13,8 +12,8 @@ from ranktilt.auditing.answer.verdict import Verdict as Judged
 from ranktilt.auditing.effects import TABLE_COLUMNS
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.errors import counted, join_words
-from ranktilt.reporting.document import PAGE, SIDES, TERMINAL, TEXT, Document, Lines, Section, Sentence
+from ranktilt.errors import join_words
+from ranktilt.reporting.document import SIDES, Document, Sentence
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
@@ -31,7 +30,6 @@ from ranktilt.reporting.views.provenance import folder
 
 _MOST_NAMED = 2
 _MOST_SUMMED = 4
-_MOST_VERDICTS = 16
 _MOST_AT_ONCE = 6
 _COUNTS = ("pairs", "wins", "losses", "ties", "whole", "whole_wins", "whole_losses", "absent", "raw")
 
@@ -41,14 +39,11 @@ def view(result: Audit | LoadedAudit, *, texts: bool = True) -> Document:
     opened = result if isinstance(result, LoadedAudit) else LoadedAudit(result)
     audit = opened.audit
     name = folder(audit.spec)
-    sections = audit_sections(opened, texts=texts)
-    if audit.estimates or audit.controls:
-        sections.append(Section("end", "", (), (Lines((Sentence(""),), only=TERMINAL),)))
     return Document(
         title=f"Audit of {name}" if name else "Audit",
         kind=f"Audit of {name}" if name else "Audit of rankers",
         headline=audit_headline(audit),
-        sections=tuple(sections),
+        sections=tuple(audit_sections(opened, texts=texts)),
         sentences=audit_sentences(audit),
         next_steps=next_steps(audit),
         legend=tuple(legend(audit)),
@@ -71,39 +66,21 @@ def audit_headline(audit: Audit) -> str:
     if not pairs:
         return _ungrouped(audit)
     if len(pairs) == len(audit.runs) == 1:
-        return f"{_parted(audit)[0]}."
+        words, bracket, _ = audit.verdict(audit.runs[0]).sentence.rpartition(" (")
+        return f"{words if bracket else audit.verdict(audit.runs[0]).sentence}."
     said = _summed(audit, pairs[0]) if len(pairs) == 1 else _all_pairs(audit, pairs)
     return f"{said} (by {'' if audit.primary is None else audit.primary.title})."
 
 
 def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
-    """Give one verdict a ranker and pair; then conflicts and what controls change.
-
-    Of many verdicts a page shows 16, those that favour a side first, and folds all but 6 of them away.
-    """
+    """Give one verdict a ranker and pair, of many those first that favour a side; then conflicts and controls."""
     pairs = audit.judged_pairs
     tones = [_tone(audit.verdict(run, *pair), pair) for run in audit.runs for pair in pairs]
     lines = [Sentence(text, tone, "strong") for text, tone in zip(verdict_sentences(audit), tones, strict=True)]
+    if len(lines) > _MOST_AT_ONCE:
+        lines.sort(key=lambda line: line.tone not in ("first", "second"))
     told = [Sentence(text, "warning", "strong") for text in (*conflict_sentences(audit), *control_sentences(audit))]
-    if len(lines) == 1:  # a page begins with its words
-        numbers = _parted(audit)[1]
-        on_page = [Sentence(numbers, tones[0], "strong", only=PAGE)] if numbers else []
-        return (replace(lines[0], only=TEXT), *on_page, *told)
-    if len(lines) <= _MOST_AT_ONCE:
-        return (*lines, *told)
-    shown = sorted(lines, key=lambda line: line.tone not in ("first", "second"))[:_MOST_VERDICTS]
-    on_page = [replace(line, aside=place >= _MOST_AT_ONCE, only=PAGE) for place, line in enumerate(shown)]
-    if len(lines) > _MOST_VERDICTS:
-        left = counted(len(lines) - _MOST_VERDICTS, "more verdict", "more verdicts")
-        on_page.append(Sentence(f"{left}: see the tables.", aside=True, only=PAGE))
-    return (*(replace(line, only=TEXT) for line in lines), *on_page, *told)
-
-
-def _parted(audit: Audit) -> tuple[str, str]:
-    """The words of an audit's only verdict, and its numbers."""
-    sentence = audit.verdict(audit.runs[0]).sentence
-    words, bracket, numbers = sentence.rpartition(" (")
-    return (words, numbers.replace(")", "", 1)) if bracket else (sentence, "")
+    return (*lines, *told)
 
 
 def _tone(found: Judged, pair: Pair) -> Tone:

@@ -16,8 +16,8 @@ from ranktilt.measures.base import Measure
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.reporting.document import Cell, Column, Document, Emphasis, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import decimal, ends, p_value, signed
+from ranktilt.reporting.verdicts import named
 
-_LABEL = 26
 _COLUMNS = (
     "run", "old_run", "measure", "quantity", "new", "old", "value", "low", "high", "error", "p", "p_corrected",
     "queries", "excluded", "votes", "tests", "detectable",
@@ -58,12 +58,12 @@ def _kind(comparison: Comparison) -> str:
 
 def _table(comparison: Comparison) -> Table:
     columns = (
-        Column("", number=False, header=True, width=_LABEL),
-        *(Column(measure, spread=True) for measure in comparison.measures),
+        named(""),
+        *map(Column, comparison.measures),
         Column("queries"),
     )
     rows = tuple(row for runs in comparison.runs for row in _run_rows(comparison, runs))
-    return Table(" beside ".join(_names(comparison)).capitalize(), columns, rows, groups=("runs",), intervals="row")
+    return Table(" beside ".join(_names(comparison)).capitalize(), columns, rows, groups=("runs",))
 
 
 def _names(comparison: Comparison) -> tuple[str, str]:
@@ -80,7 +80,7 @@ def _title(comparison: Comparison, runs: RunPair) -> str:
 def _estimands(comparison: Comparison) -> Table:
     new, old = _names(comparison)
     columns = (
-        Column("", number=False, header=True, width=_LABEL), Column(new), Column(old), Column("difference"),
+        named(""), Column(new), Column(old), Column("difference"),
         Column("corrected p", spare=1), Column("queries", spare=2),
     )  # fmt: skip
     rows = tuple(
@@ -142,8 +142,7 @@ def _difference(title: str, changes: Sequence[Change]) -> Row:
 def _moved(change: Change) -> Cell:
     text = change.amount(change.value, sign=True) + ("*" if change.p_corrected < ALPHA else "")
     emphasis: Emphasis = "strong" if change.shown else ""
-    sided = change.estimand.sided and change.a != ALL
-    return Cell(text, change.value, ends=change.ends, emphasis=emphasis, signed=sided)
+    return Cell(text, change.value, ends=change.ends, emphasis=emphasis)
 
 
 def _row(title: str, label: str, cells: Sequence[Cell], queries: str = "") -> Row:

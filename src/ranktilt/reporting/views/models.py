@@ -61,10 +61,10 @@ def view(listed: ModelList) -> Document:
 def _table(listed: ModelList) -> Table:
     columns = (
         Column("typed", number=False, header=True),
-        Column("what it is", width=0, number=False, spread=True),
-        *(Column(title, number=False, spread=True) for title in ("tuned", "here", "pooling", "similarity")),
-        Column("tokens", spread=True),
-        *(Column(title, number=False, spread=True) for title in ("licence", "name on the hub")),
+        Column("what it is", number=False),
+        *(Column(title, number=False) for title in ("tuned", "here", "pooling", "similarity")),
+        Column("tokens"),
+        *(Column(title, number=False) for title in ("licence", "name on the hub")),
     )
     rows = []
     kind = ""
@@ -84,8 +84,8 @@ def _table(listed: ModelList) -> Table:
 def _cards(listed: ModelList) -> list[Block]:
     blocks: list[Block] = []
     for number, one in enumerate(listed.models):
-        blocks.append(Points((*([""] if number else []), one.spec), only=()))
-        blocks.append(Pairs(tuple(_entries(one, listed.here.get(one.spec)).items()), only=()))
+        blocks.append(Points((*([""] if number else []), one.spec), only=""))
+        blocks.append(Pairs(tuple(_entries(one, listed.here.get(one.spec)).items()), only=""))
     return blocks
 
 

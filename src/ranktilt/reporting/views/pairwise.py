@@ -44,21 +44,21 @@ def _trained(found: PairwiseAudit) -> Iterator[Lines]:
             f"{found.model} was trained on {trained} queries asked about, so that its choices say little of others: "
             "--queries takes the adapter's held-out.txt."
         )
-        yield Lines((Sentence(text, "warning", "strong"),), only=())
+        yield Lines((Sentence(text, "warning", "strong"),))
 
 
 def _table(found: PairwiseAudit) -> Table:
     columns = (
         Column("pairs", number=False, header=True),
         Column("number"),
-        Column(found.unprotected, spread=True),
-        Column(found.protected, spread=True),
-        Column("ratio", hint=f"{found.protected} over {found.unprotected}", spread=True),
-        Column("inconsistent", spread=True),
-        Column("unparsed", spread=True),
-        Column("first named", spread=True),
+        Column(found.unprotected),
+        Column(found.protected),
+        Column("ratio", hint=f"{found.protected} over {found.unprotected}"),
+        Column("inconsistent"),
+        Column("unparsed"),
+        Column("first named"),
     )
-    return Table("Choices, in %", columns, tuple(_row(one) for one in found.outcomes), intervals="row")
+    return Table("Choices, in %", columns, tuple(_row(one) for one in found.outcomes))
 
 
 def _row(one: PairOutcome) -> Row:

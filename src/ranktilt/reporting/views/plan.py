@@ -8,7 +8,7 @@ import polars as pl
 
 from ranktilt.llm.estimate import duration
 from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
-from ranktilt.reporting.document import TEXT, Cell, Column, Document, Row, Section, Sentence, Table
+from ranktilt.reporting.document import Cell, Column, Document, Row, Section, Sentence, Table
 from ranktilt.reporting.numbers import DASH, count, decimal, size
 from ranktilt.reporting.views.provenance import folder, provenance
 
@@ -38,7 +38,7 @@ def view(found: CostPlan) -> Document:
         kind=title,
         headline=f"{found.headline}.",
         sections=(Section("steps", "Step by step", lead, (_table(found),)), made),
-        sentences=(Sentence(found.headline, emphasis="strong", only=TEXT),),
+        sentences=(Sentence(found.headline, emphasis="strong"),),
         legend=tuple(_legend(found)),
         notes=found.notes,
         method=_METHOD,

@@ -108,7 +108,7 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
 def _answers(replayed: ReplayedLog) -> Table:
     columns = (
         Column("answer", number=False, header=True), Column("number"), Column("share in %"),
-        Column("most often", number=False, width=0, room=30),
+        Column("most often", number=False),
     )  # fmt: skip
     total = len(replayed.answers)
     said = {one.kind: one for one in reversed(replayed.examples)}

@@ -8,8 +8,6 @@ import polars as pl
 
 from ranktilt.auditing.sequential import Look, SequentialAudit
 from ranktilt.reporting.document import (
-    PAGE,
-    TEXT,
     Block,
     Cell,
     Column,
@@ -67,11 +65,11 @@ def _tables(found: SequentialAudit, some: list[Look]) -> Iterator[Table]:
 
     def row(look: Look) -> Row:
         counts = (Cell(count(number), number) for number in (look.queries, look.documents))
-        numbers = (Cell(of.amount(end), end, signed=of.signed) for end in (look.value, look.low, look.high))
+        numbers = (Cell(of.amount(end), end) for end in (look.value, look.low, look.high))
         return Row((*counts, *numbers))
 
-    yield Table("Some looks", columns, tuple(map(row, some)), only=TEXT)
-    yield Table("Every look", columns, tuple(map(row, found.looks)), folded=True, only=PAGE)
+    yield Table("Some looks", columns, tuple(map(row, some)), only="text")
+    yield Table("Every look", columns, tuple(map(row, found.looks)), folded=True, only="page")
 
 
 def _figure(found: SequentialAudit) -> Figure:

@@ -14,7 +14,7 @@ from ranktilt.probes.distribution import ABOVE, Distribution
 from ranktilt.probes.overlap import terms_sentence
 from ranktilt.probes.similarity import Similarity, vectors_sentence
 from ranktilt.probes.validation import Validation, effectiveness_sentences
-from ranktilt.reporting.document import PAGE, TEXT, Document, Sentence
+from ranktilt.reporting.document import Document, Sentence
 from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.provenance import folder, provenance
@@ -113,23 +113,21 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _sentences(validation: Validation) -> Iterator[Sentence]:
-    """In text what the validation says itself; on a page the check, then the same with tones on the primary measure."""
-    for text in validation.sentences():
-        yield Sentence(text, emphasis="strong", only=TEXT)
+    """The check first; then what was found of each source, with tones on the primary measure."""
     check, reference = validation.check, validation.reference
     if check is not None:
         tone: Tone = "bad" if not check.fair else "warning" if check.of("warning") else "good"
-        yield Sentence(check.sentence, tone, only=PAGE)
+        yield Sentence(check.sentence, tone, "strong")
     for terms in validation.overlaps:
-        yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation), only=PAGE)
+        yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation))
     for similar in validation.similarities:
         said = _of(similar.source, vectors_sentence(similar), validation)
-        yield Sentence(said, "good" if _near(similar) >= _NEAR else "warning", only=PAGE)
+        yield Sentence(said, "good" if _near(similar) >= _NEAR else "warning")
     for source in validation.sources:
         rows = [row for row in validation.effectiveness if row.source == source and _primary(row, validation)]
         for outcome, tone in OUTCOMES.items():
             for sentence in effectiveness_sentences([row for row in rows if row.outcome == outcome]):
-                yield Sentence(_of(source, sentence, validation), tone, only=PAGE)
+                yield Sentence(_of(source, sentence, validation), tone, "strong")
 
 
 def _of(source: str, sentence: str, validation: Validation) -> str:

@@ -15,8 +15,6 @@ from ranktilt.errors import counted, join_words
 from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention, OtherGroups
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.reporting.document import (
-    ELSEWHERE,
-    TEXT,
     Cell,
     Column,
     Document,
@@ -32,7 +30,7 @@ from ranktilt.reporting.figures.drawing import DIM, numbers
 from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter
 from ranktilt.reporting.numbers import ends, interval, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import mark, sides_named
+from ranktilt.reporting.verdicts import mark, named, sides_named
 from ranktilt.reporting.views.audit_legend import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
@@ -59,7 +57,7 @@ def view(bench: Bench) -> Document:
             Section("numbers", "Every number", (), tuple(_number_tables(bench, choice))),
             provenance(bench.spec, bench.notes),
         ),
-        sentences=(Sentence(choice.headline, tone, "strong", only=TEXT), *map(Sentence, choice.sentences)),
+        sentences=(Sentence(choice.headline, tone, "strong"), *map(Sentence, choice.sentences)),
         legend=tuple(legend(bench)),
         notes=bench.notes,
         data=_data(bench),
@@ -70,7 +68,7 @@ def _number_tables(bench: Bench, choice: Choice) -> Iterator[Table]:
     """Every intervention, where the first table shows those alone that were selected; and every question."""
     if bench.selected:
         title = "Every strength: effectiveness against tilt"
-        yield replace(_table(bench, choice, bench.interventions), caption=title, folded=True, only=ELSEWHERE)
+        yield replace(_table(bench, choice, bench.interventions), caption=title, folded=True, only="page")
     yield _numbers(bench)
 
 
@@ -79,9 +77,9 @@ def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = 
     valued = bench.valued
     front = [primary(bench) + (f", {side_name(bench, p)}" if len(bench.pairs) > 1 else "") for p in bench.pairs]
     columns = (
-        Column("intervention", number=False, header=True, width=_LABEL),
-        *(Column(title, spread=True) for title in front),
-        *(Column(f"{valued}, {'all' if over == ALL else f'{over} alone'}", spread=True) for over in bench.over),
+        named("intervention"),
+        *(Column(title) for title in front),
+        *(Column(f"{valued}, {'all' if over == ALL else f'{over} alone'}") for over in bench.over),
         Column("tilt", number=False),
         *([Column("cost", number=False, hint="against the budget")] if bench.over else []),
     )
@@ -91,7 +89,7 @@ def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = 
     for method, reason in bench.refused:
         cells = (Cell(method, note=reason), *numbers, Cell("refused", None, "warning"), *costs)
         rows.append(Row(cells, groups and (method,)))
-    return Table("Effectiveness against tilt", columns, tuple(rows), _changed(bench), intervals="row", groups=groups)
+    return Table("Effectiveness against tilt", columns, tuple(rows), _changed(bench), groups=groups)
 
 
 def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Row]:
@@ -137,7 +135,7 @@ def _tilt_cell(tilt: Effect) -> Cell:
     emphasis: Emphasis = "strong" if tilt.favours else ""
     of = tilt.estimand
     found = (of.amount(tilt.low), of.amount(tilt.high))
-    return Cell(of.amount(tilt.value) + mark(tilt), tilt.value, ends=found, emphasis=emphasis, signed=of.signed)
+    return Cell(of.amount(tilt.value) + mark(tilt), tilt.value, ends=found, emphasis=emphasis)
 
 
 def _mean_cell(mean: Effect) -> Cell:
@@ -161,8 +159,8 @@ def _moved_cell(change: Change | None) -> Cell:
 def _numbers(bench: Bench) -> Table:
     asked = tuple(dict.fromkeys((*bench.questions, *bench.measures)))
     columns = (
-        Column("intervention", number=False, header=True, width=_LABEL),
-        *(Column(name, spread=True) for name in asked),
+        named("intervention"),
+        *(Column(name) for name in asked),
     )
     rows = list[Row]()
     for pair in (*bench.pairs, *((over, over) for over in bench.over)):
@@ -179,8 +177,8 @@ def _numbers(bench: Bench) -> Table:
                 changes = (_change_cell(bench, one, pair, m) if m in held else Cell("") for m in asked)
                 rows.append(Row((Cell(_less(bench), emphasis="quiet"), *changes), (title,)))
     return Table(
-        "Every question", columns, tuple(rows), _changed(bench), groups=("quantity",), intervals="row",
-        folded=bool(bench.selected), only=ELSEWHERE,
+        "Every question", columns, tuple(rows), _changed(bench), groups=("quantity",),
+        folded=bool(bench.selected), only="page",
     )  # fmt: skip
 
 
@@ -197,7 +195,7 @@ def _others_table(bench: Bench, other: OtherGroups) -> Table:
     known = {(tilt.run, tilt.a, tilt.b, tilt.measure): tilt for tilt in other.tilts}
     moved = {(change.run, change.a, change.b, change.measure): change for change in other.changes}
     columns = (
-        Column("intervention", number=False, header=True, width=_LABEL), *(Column(name, spread=True) for name in asked),
+        named("intervention"), *(Column(name) for name in asked),
     )  # fmt: skip
     rows = list[Row]()
     for run, a, b in dict.fromkeys((tilt.run, tilt.a, tilt.b) for tilt in other.tilts):
@@ -210,7 +208,7 @@ def _others_table(bench: Bench, other: OtherGroups) -> Table:
     rows.sort(key=lambda row: row.group)
     caption = f"+ favours the group named first. {_changed(bench)}"
     return Table(
-        f"Groups by {other.by}", columns, tuple(rows), caption, groups=("groups",), intervals="row", only=ELSEWHERE,
+        f"Groups by {other.by}", columns, tuple(rows), caption, groups=("groups",), only="page",
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from ranktilt.errors import counted
 from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralRound
-from ranktilt.reporting.document import TEXT, Block, Cell, Column, Document, Figure, Row, Section, Sentence, Table
+from ranktilt.reporting.document import Block, Cell, Column, Document, Figure, Row, Section, Sentence, Table
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.figures.drawing import DIM, Drawing, numbers, plain
 from ranktilt.reporting.numbers import count, ends, p_value, percent, signed
@@ -38,7 +38,7 @@ def view(found: Spiral) -> Document:
         kind=title,
         headline=f"{found.headline}.",
         sections=(Section("rounds", "Round by round", lead, blocks), provenance(found.spec, found.notes)),
-        sentences=(Sentence(found.headline, emphasis="strong", only=TEXT), *map(Sentence, found.sentences)),
+        sentences=(Sentence(found.headline, emphasis="strong"), *map(Sentence, found.sentences)),
         legend=tuple(legend(found)),
         notes=found.notes,
         method=_METHOD,
@@ -70,7 +70,7 @@ def _cells(one: SpiralRound, *, valued: bool) -> Iterator[Cell]:
     yield _mean_cell(one.mirrored)
     value, low, high = (100 * part for part in one.lead)
     shown = one.lead.low > 0 or one.lead.high < 0
-    yield Cell(signed(value), value, ends=ends(low, high), emphasis="strong" if shown else "", signed=True)
+    yield Cell(signed(value), value, ends=ends(low, high), emphasis="strong" if shown else "")
     if valued:
         yield _mean_cell(one.effectiveness)
 
@@ -102,7 +102,7 @@ def _differences(found: Spiral) -> Iterator[Table]:
         )
         for d in found.differences
     )  # fmt: skip
-    yield Table(f"The last round, less {found.runs[0]}", columns, rows, titled=True)
+    yield Table(f"The last round, less {found.runs[0]}", columns, rows)
 
 
 def _figures(found: Spiral) -> Iterator[Figure]:
