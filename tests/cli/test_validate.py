@@ -82,10 +82,9 @@ def test_rankers_measures_margin_and_level(cli: Cli, folder: Path) -> None:
     code, out, _ = cli("validate", folder, *PLAIN, *options, "--alpha", "0.01", "--format", "csv")
     assert code == 0
     rows = [r for r in csv.DictReader(io.StringIO(out)) if r["part"] == "effectiveness"]
-    assert {r["name"] for r in rows} == {
-        "tfidf nDCG@1", "tfidf AP@5", "bm25(k1=0.9,b=0.4) nDCG@1", "bm25(k1=0.9,b=0.4) AP@5",
-    }  # fmt: skip
-    assert {r["value"] for r in rows if r["quantity"] == "margin"} == {"0.1"}
+    rankers, measures = ("tfidf", "bm25(k1=0.9,b=0.4)"), ("nDCG@1", "AP@5")
+    assert {(r["run"], r["measure"]) for r in rows} == {(r, m) for r in rankers for m in measures}
+    assert {r["margin"] for r in rows} == {"0.1"}
 
 
 def test_no_ranker_leaves_effectiveness_out(cli: Cli, folder: Path) -> None:

@@ -1,7 +1,5 @@
 """Every kind of result in every format: as it is kept in ``printed/``, in any terminal, and with its numbers whole."""
 
-import csv
-import io
 import os
 import re
 import sys
@@ -28,7 +26,6 @@ from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear
 from tests.reporting.markup import Markup
 from tests.reporting.results import (
-    BODY,
     RESULTS,
     changed,
     failed,
@@ -119,74 +116,6 @@ def test_an_unknown_format_is_refused() -> None:
     assert str(caught.value) == (
         "unknown format 'markdwon'; did you mean 'markdown'? (valid: table, markdown, csv, latex, html)"
     )
-
-
-def records(name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(table(result(name), "csv"))))
-
-
-class TestCsv:
-    """Every number unrounded, and nothing for what is undefined."""
-
-    def test_of_a_comparison(self) -> None:
-        found, lines = result("comparison"), records("comparison")
-        assert [r["quantity"] for r in lines] == ["effectiveness"] * 4 + ["relative_delta"] * 12
-        for line, change in zip(lines, (*found.means, *found.tilts), strict=True):
-            assert (line["run"], line["measure"]) == (change.run, change.measure)
-            assert [float(line[k]) for k in ("new", "old", "value", "low", "high", "p", "p_corrected")] == [
-                change.new, change.old, change.value, change.low, change.high, change.p, change.p_corrected,
-            ]  # fmt: skip
-        assert float(lines[-1]["growth_low"]) == found.tilts[-1].growth_low
-        assert lines[0]["growth"] == ""
-
-    def test_of_a_study(self) -> None:
-        found, lines = result("study, two models"), records("study, two models")
-        assert [line["temperature"] for line in lines] == ["", "0.2", "0.7", "1.0", "0.5"]
-        for line, tilt in zip(lines, found.tilts, strict=True):
-            numbers = (float(line["value"]), float(line["low"]), float(line["p_corrected"]))
-            assert numbers == (tilt.value, tilt.low, tilt.p_corrected)
-
-    def test_of_a_check(self) -> None:
-        found = check(pairs(30, lambda n: f"I cannot rewrite {n}." if n < 7 else f"Note {n}. {BODY} Yes."))
-        lines = list(csv.DictReader(io.StringIO(table(found, "csv"))))
-        assert next(line for line in lines if line["name"] == "refusals") == {
-            "source": "llm", "name": "refusals", "found": "7", "total": "30", "value": repr(100 * 7 / 30),
-            "reference": "0.0", "limit": "≤ 10 %", "verdict": "void", "note": "", "examples": "d0-llm; d1-llm; d2-llm",
-        }  # fmt: skip
-        assert (lines[0]["reference"], lines[-1]["source"]) == ("", "")
-
-    def test_of_a_validation(self) -> None:
-        lines = records("validation")
-        numbers = {(r["part"], r["source"], r["name"], r["quantity"]): r["value"] for r in lines}
-        near = result("validation").similarities[0]
-        expected = {
-            ("statistics", "human", "", "words"): 20.5,
-            ("queries", "", "all", "words"): 12.38,
-            ("terms", "llm", "Jaccard", "mean"): result("validation").overlaps[0].jaccard.mean,
-            ("terms", "llm", "overlap", "undefined"): 1,
-            ("similarity", "llm", "twins", "above_0.95"): near.cosine.above(0.95),
-            ("similarity", "llm", "dense:minilm", "auc"): 0.871,
-            ("effectiveness", "llm", "bm25 nDCG@10", "p_equivalent"): 1e-05,
-            ("check", "llm", "cut-off endings", "found"): 1,
-        }
-        assert len(numbers) == len(lines)
-        assert {key: float(numbers[key]) for key in expected} == expected
-        assert numbers["effectiveness", "llm", "tfidf@1 nDCG@10", "low"] == ""
-        assert {r["part"] for r in records("validation, one source")} == {"statistics", "queries"}
-
-    def test_of_a_calibration_a_gate_and_models(self) -> None:
-        assert records("calibration")[5] == {
-            "check": "null", "ranker": "mine", "estimand": "ΔNDSR", "expected": "exactly 0",
-            "measured": "≠ 0 in 3 of 12, up to −1", "verdict": "failed", "tests": "12", "failed": "1",
-            "details": "ids: hashed, depth 3: −1",
-        }  # fmt: skip
-        first = result("gate").rows[0].checks[0]
-        line = records("gate")[0]
-        assert (line["check"], float(line["value"]), line["outcome"]) == (first.name, first.value, first.outcome)
-        one, two, *_ = records("models")
-        assert (one["limit"], one["tuned"], one["here"], two["also"], two["pooling"]) == (
-            "128", "true", "cache", "org/2", "",
-        )  # fmt: skip
 
 
 class TestColours:

@@ -100,17 +100,6 @@ def test_several_seeds_give_a_range_of_tilts() -> None:
     assert "mini trained on human, seed 1" in text
 
 
-def test_csv_holds_every_number(study: TrainingStudy) -> None:
-    rows = list(csv.DictReader(io.StringIO(table(study, "csv"))))
-    assert {row["quantity"] for row in rows} == {"mean", "difference", "relative_delta", "relative_delta_change"}
-    (row,) = (
-        r for r in rows
-        if (r["collection"], r["quantity"], r["group"], r["measure"], r["less"])
-        == ("qa, test", "difference", "law", "RR@10", MINI[0])
-    )  # fmt: skip
-    assert (float(row["value"]), row["queries"]) == (-50, "20")
-
-
 def test_the_papers_tables(study: TrainingStudy) -> None:
     assert tables_of(study) == [f"askari-{n}" for n in range(1, 6)]
     one = {(cell.dataset, cell.measure): cell.value for cell in cells_of(study, "askari-1")}

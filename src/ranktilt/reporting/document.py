@@ -294,7 +294,7 @@ class Document:
     commands: tuple[str, ...] = ()
     """What makes the result again, for Markdown."""
     data: pl.DataFrame | None = field(default=None, compare=False)
-    """Every number, unrounded: what CSV holds."""
+    """What CSV holds of tables that are no result's rows, such as a paper's."""
 
     @property
     def signs(self) -> list[tuple[str, str]]:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import polars as pl
-
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict as Judged
-from ranktilt.auditing.effects import TABLE_COLUMNS
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import join_words
@@ -31,7 +28,6 @@ from ranktilt.reporting.views.provenance import folder
 _MOST_NAMED = 2
 _MOST_SUMMED = 4
 _MOST_AT_ONCE = 6
-_COUNTS = ("pairs", "wins", "losses", "ties", "whole", "whole_wins", "whole_losses", "absent", "raw")
 
 
 def view(result: Audit | LoadedAudit, *, texts: bool = True) -> Document:
@@ -50,7 +46,6 @@ def view(result: Audit | LoadedAudit, *, texts: bool = True) -> Document:
         notes=audit.notes,
         method=audit_notes(audit),
         sides=_compared_groups(audit),
-        data=_data(audit),
     )
 
 
@@ -146,44 +141,3 @@ def _ungrouped(audit: Audit) -> str:
     best = max(range(len(means)), key=lambda place: (means[place] == means[place], means[place]))
     first = f"{audit.runs[best]} has the highest mean of {len(means)} rankers: {name} {percent(means[best])} %"
     return f"{first}; no groups were compared."
-
-
-def _data(audit: Audit) -> pl.DataFrame:
-    """Every number: a row a ranker, measure and group; then Relative Δ, card and controls."""
-    means = audit.by_group().select(
-        "run", "measure", pl.lit("mean").alias("row"), "group", value="mean", queries="queries"
-    )
-    parts = [means]
-    for a, b in audit.tilted_pairs:
-        delta = audit.relative_delta(a, b).select(
-            "run", "measure", pl.lit("relative_delta").alias("row"), pl.format("{}|{}", "a", "b").alias("group"),
-            "value", "queries", "low", "high", "p", "p_corrected", "detectable",
-            "excluded", "dropped", "band_low", "band_high", "tied_share",
-        )  # fmt: skip
-        parts.append(delta)
-    for a, b in audit.pairs if audit.estimates else ():
-        card = audit.card(a, b)
-        parts.append(
-            card.select(
-                "run", pl.col("name").alias("measure"), pl.lit("card").alias("row"),
-                pl.format("{}|{}", "a", "b").alias("group"),
-                "value", "queries", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high", "level",
-                *(column for column in _COUNTS if column in card.columns),
-            )
-        )  # fmt: skip
-    if audit.controls:
-        parts.append(_control_frame(audit))
-    return pl.concat(parts, how="diagonal_relaxed")
-
-
-def _control_frame(audit: Audit) -> pl.DataFrame:
-    names = ("measure", "value", "queries", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high")
-    rows = []
-    for one in audit.controls:
-        front = {"run": one.run, "row": f"control {one.control}", "group": f"{one.a}|{one.b}"}
-        moves = one.moves or [None] * len(one.tilts)
-        for tilt, move in zip(one.tilts, moves, strict=True):
-            moved = {"moved": move.value, "moved_low": move.low, "moved_high": move.high} if move else {}
-            row = tilt.row()
-            rows.append({**front, **{k: row[k] for k in TABLE_COLUMNS if k in names}, **moved})
-    return pl.DataFrame(rows, infer_schema_length=None)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from ranktilt.errors import counted
 from ranktilt.io.inventory import CacheEntry, StaleFile
 from ranktilt.reporting.document import Block, Cell, Column, Document, Points, Row, Table, printed
@@ -58,16 +56,11 @@ def view(found: CacheInventory) -> Document:
         blocks.append(Points((_left(found.leftovers),), only=""))
     if not found.entries and not found.leftovers:
         blocks.append(Points(("nothing is kept",), only=""))
-    schema = {
-        "what": pl.String, "model": pl.String, "settings": pl.String, "entries": pl.Int64, "bytes": pl.Int64,
-        "paid": pl.Boolean, "last_use": pl.String, "folder": pl.String,
-    }  # fmt: skip
     return Document(
         title="Cache",
         kind="What the cache keeps",
         headline=headline,
         sections=printed(blocks),
-        data=pl.DataFrame(found.records, schema=schema),
     )
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-
-import polars as pl
 
 from ranktilt.auditing.calibration.result import EXPECTED, MEANINGS, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.reporting.document import Cell, Column, Document, Emphasis, Row, Sentence, Table, printed
@@ -13,7 +10,6 @@ from ranktilt.reporting.numbers import DASH, listed_numbers
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.verdicts import named
 
-_COLUMNS = ("check", "ranker", "estimand", "expected", "measured", "verdict", "tests", "failed", "details")
 _EMPHASIS: dict[Verdict, Emphasis] = {"ok": "", "untested": "quiet", "failed": "alarm"}
 _TONES: dict[Verdict, Tone] = {"ok": "", "untested": "", "failed": "bad"}
 _ADVICE: dict[Check, str] = {
@@ -39,7 +35,6 @@ def view(calibration: Calibration) -> Document:
         ),
         legend=tuple(legend(calibration)),
         notes=calibration.notes,
-        data=pl.DataFrame([asdict(row) for row in calibration.rows]).select(_COLUMNS),
     )
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
-
-import polars as pl
 
 from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, CheckResult, CheckRow, Verdict, percent, shown
 from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
@@ -25,7 +22,6 @@ def view(check: CheckResult) -> Document:
         sections=printed([check_table(check)]),
         sentences=sentences(check),
         legend=tuple(legend(check)),
-        data=_data(check),
     )
 
 
@@ -77,14 +73,3 @@ def legend(check: CheckResult) -> list[str]:
         f"Void: beyond the limit. Warning: a share over {check.limits.notice:g} %, a median length ratio outside "
         f"{low:g}–{high:g}, any dangling judgment or repeated query, or nothing to count.",
     ]
-
-
-def _data(check: CheckResult) -> pl.DataFrame:
-    columns = ("source", "name", "found", "total", "value", "reference", "limit", "verdict", "note")
-    table = [
-        {**{k: v for k, v in asdict(row).items() if k in columns}, "examples": "; ".join(row.examples)}
-        for row in check.rows
-    ]
-    numbers = dict.fromkeys(("value", "reference"), pl.Float64)
-    frame = pl.DataFrame(table, schema_overrides=numbers).select(*columns, "examples")
-    return frame.with_columns(pl.col("value", "reference").fill_nan(None))

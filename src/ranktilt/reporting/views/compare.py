@@ -5,27 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import polars as pl
-
 from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.comparison.match import RunPair
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted
-from ranktilt.measures.base import Measure
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.reporting.document import Cell, Column, Document, Emphasis, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import decimal, ends, p_value, signed
 from ranktilt.reporting.verdicts import named
-
-_COLUMNS = (
-    "run", "old_run", "measure", "quantity", "new", "old", "value", "low", "high", "error", "p", "p_corrected",
-    "queries", "excluded", "votes", "tests", "detectable",
-)  # fmt: skip
-_OF_TILTS = (
-    "a", "b", "dropped", "level_new", "level_old", "growth", "growth_low", "growth_high", "growth_error", "twins",
-    "growth_detectable",
-)  # fmt: skip
 
 
 def view(comparison: Comparison) -> Document:
@@ -44,7 +32,6 @@ def view(comparison: Comparison) -> Document:
         sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in said),
         legend=tuple(legend(comparison)),
         notes=comparison.notes,
-        data=_data(comparison),
     )
 
 
@@ -194,19 +181,3 @@ def _choice_legend(spec: Mapping[str, Any], tests: str) -> list[str]:
         f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples. Tests and intervals speak of "
         "these documents alone.",
     ]
-
-
-def _data(comparison: Comparison) -> pl.DataFrame:
-    parts = [
-        pl.DataFrame([_record(c) for c in changes], infer_schema_length=None)
-        for changes in (comparison.means, comparison.tilts, comparison.estimates)
-        if changes
-    ]
-    return pl.concat(parts, how="diagonal_relaxed")
-
-
-def _record(change: Change) -> dict[str, object]:
-    mean = isinstance(change.estimand, Measure)
-    quantity = "relative_delta" if change.of_tilt else "effectiveness" if mean else "estimand"
-    row = change.row() | {"quantity": quantity}
-    return {name: row[name] for name in (*_COLUMNS, *(() if mean else _OF_TILTS))}

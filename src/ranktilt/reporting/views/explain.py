@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import polars as pl
-
 from ranktilt.errors import counted, join_words
 from ranktilt.probes.base import ProbeFigure, ProbeResult
 from ranktilt.probes.effect_size import EffectSize
@@ -37,7 +35,6 @@ _LONGEST = 160
 
 def view(found: Explanation) -> Document:
     """Return what is said of an explanation: what differs most, all differences by size, and each probe."""
-    records = [{"probe": one.probe, **row} for one in found.results for row in one.rows]
     effects = sorted((e for one in found.results for e in one.effects), key=lambda e: -abs(e.g) if e.g == e.g else 0.0)
     headline = _headline(found, effects)
     more = _others(effects) if effects else []
@@ -55,7 +52,6 @@ def view(found: Explanation) -> Document:
         answer_first=True,
         sections=(*([_differences(found, effects)] if effects else []), *map(_section, found.results)),
         legend=tuple(_legend(found)),
-        data=pl.DataFrame(records, infer_schema_length=None) if records else None,
     )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import polars as pl
-
 from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck
 from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import ends, signed
@@ -34,7 +32,6 @@ def view(gate: Gate) -> Document:
         notes=gate.notes,
         outcome=VERDICT_TONES[gate.outcome],
         commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),
-        data=_data(gate),
     )
 
 
@@ -62,16 +59,3 @@ def _allowed(check: LimitCheck) -> str:
     if not math.isfinite(check.ceiling):
         return f"≥ {signed(check.floor)}"
     return f"{signed(check.floor)} … {signed(check.ceiling)}"
-
-
-def _data(gate: Gate) -> pl.DataFrame:
-    records = [
-        {
-            "run": row.run, "measure": row.measure, "a": row.a, "b": row.b, "check": check.name, "value": check.value,
-            "low": check.low, "high": check.high, "floor": check.floor, "ceiling": check.ceiling,
-            "queries": row.queries, "outcome": check.outcome, "reason": check.reason,
-        }
-        for row in gate.rows
-        for check in row.checks
-    ]  # fmt: skip
-    return pl.DataFrame(records, infer_schema_length=None)

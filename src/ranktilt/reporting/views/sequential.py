@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import polars as pl
-
 from ranktilt.auditing.sequential import Look, SequentialAudit
 from ranktilt.reporting.document import (
     Block,
@@ -45,7 +43,6 @@ def view(found: SequentialAudit) -> Document:
         ),
         legend=tuple(_legend(found)),
         sides=(found.a, found.b),
-        data=pl.DataFrame([look._asdict() for look in found.looks]),
     )  # fmt: skip
 
 

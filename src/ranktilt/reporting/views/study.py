@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import polars as pl
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study, Trend
@@ -39,7 +38,6 @@ def view(study: Study) -> Document:
     name = folder(study.spec)
     title = f"Temperature study of {name}" if name else "Temperature study"
     sections = [_figures(study), _table(study), _trends(study), provenance(study.spec, study.notes)]
-    floats = [column for column, kind in study.table.schema.items() if kind == pl.Float64]
     return Document(
         title=title,
         kind=title,
@@ -50,7 +48,6 @@ def view(study: Study) -> Document:
         notes=study.notes,
         method=_METHOD,
         sides=(study.reference, "the rewrites"),
-        data=study.table.with_columns(pl.col(floats).fill_nan(None)),
     )
 
 

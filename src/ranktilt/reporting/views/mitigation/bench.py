@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-import polars as pl
-
 from ranktilt.auditing.answer.gate import in_percent, points, tilt_name, tilt_numbers, worst
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
@@ -60,7 +58,6 @@ def view(bench: Bench) -> Document:
         sentences=(Sentence(choice.headline, tone, "strong"), *map(Sentence, choice.sentences)),
         legend=tuple(legend(bench)),
         notes=bench.notes,
-        data=_data(bench),
     )
 
 
@@ -245,39 +242,6 @@ def legend(bench: Bench) -> Iterator[str]:
         f"for Relative Δ, sign flips for effectiveness). * of a Relative Δ: as in an audit ({twin_test(spec['test'])})."
     )
     yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples."
-
-
-def _data(bench: Bench) -> pl.DataFrame:
-    """One row an intervention, quantity and measure.
-
-    Relative Δ and effectiveness are in percent and points; shares are 0 to 1, ratios and counts are numbers.
-    """
-    known = {one.name: one for one in bench.interventions}
-    records = []
-    for effect, scale in ((e, 1.0 if e.a != e.b else 100.0) for e in (*bench.tilts, *bench.effectiveness)):
-        one = known[effect.run]
-        change = bench.change(effect.run, (effect.a, effect.b), effect.measure)
-        moved = {
-            "change": change.value, "change_low": change.low, "change_high": change.high, "change_p": change.p,
-            "change_p_corrected": change.p_corrected,
-        } if change is not None else {}  # fmt: skip
-        records.append(
-            {
-                "intervention": one.name, "method": one.method, "strength": one.strength, "ranker": one.ranker,
-                "quantity": _quantity(effect), "a": effect.a,
-                "b": effect.b, "measure": effect.measure, "value": scale * effect.value, "low": scale * effect.low,
-                "high": scale * effect.high, "p_corrected": effect.p_corrected, "queries": effect.queries, **moved,
-            }
-        )  # fmt: skip
-    records += [{"method": method, "quantity": "refused", "reason": reason} for method, reason in bench.refused]
-    frame = pl.DataFrame(records, infer_schema_length=None)
-    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _quantity(effect: Effect) -> str:
-    if effect.a == effect.b:
-        return "effectiveness"
-    return "relative_delta" if isinstance(effect.estimand, RelativeDelta) else effect.kind
 
 
 def by_strength(bench: Bench, choice: Choice) -> Iterator[Section]:

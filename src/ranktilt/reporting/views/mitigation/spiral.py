@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import polars as pl
-
 from ranktilt.errors import counted
 from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralRound
 from ranktilt.reporting.document import Block, Cell, Column, Document, Figure, Row, Section, Sentence, Table
@@ -42,7 +40,6 @@ def view(found: Spiral) -> Document:
         legend=tuple(legend(found)),
         notes=found.notes,
         method=_METHOD,
-        data=_data(found),
     )
 
 
@@ -167,21 +164,3 @@ def legend(found: Spiral) -> Iterator[str]:
         f"Intervals, each by itself: bootstrap over {queries}, {spec['resamples']:,} resamples"
         f"{tests if found.differences else ''}."
     )
-
-
-def _data(found: Spiral) -> pl.DataFrame:
-    """One row a ranker and round; everything in percent and points."""
-    records = []
-    for one in found.rounds:
-        row = {"ranker": one.run, "round": one.number, "documents": one.documents, "rewrites": one.rewrites}
-        row |= {"collection": 100 * one.held, "middle": 100 * one.middle}
-        for name, mean in _quantities(found, one):
-            row |= {name: 100 * mean.value, f"{name}_low": 100 * mean.low, f"{name}_high": 100 * mean.high}
-        records.append(row)
-    return pl.DataFrame(records).with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _quantities(found: Spiral, one: SpiralRound) -> tuple[tuple[str, QueryMean], ...]:
-    return (
-        ("page", one.share), ("rewrites_first", one.mirrored), ("lead", one.lead), (found.valued, one.effectiveness),
-    )  # fmt: skip

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
@@ -52,7 +51,6 @@ def view(study: TrainingStudy) -> Document:
         legend=tuple(_legend(study)),
         notes=study.notes,
         method=_METHOD,
-        data=_data(study),
     )
 
 
@@ -314,28 +312,3 @@ def _comparisons(study: TrainingStudy) -> Section:
     note = "Each corrected over all tests of its collection; recall is not compared: re-ranking does not change it."
     table = Table(_captioned(study, "Every comparison"), columns, tuple(rows), note, only="page")
     return Section("comparisons", "Every comparison", (), (table,))
-
-
-def _data(study: TrainingStudy) -> pl.DataFrame:
-    """One row a mean, difference or Relative Δ; everything in percent and points."""
-    records = [
-        _record(row, one.name, one.kind, quantity, scale)
-        for one in study.evaluations
-        for quantity, rows, scale in (
-            ("mean", one.means, 100.0), ("difference", one.differences, 1.0),
-        )
-        for row in rows
-    ]  # fmt: skip
-    records += [_record(tilt, "mixed", "supervised", "relative_delta", 1.0) for tilt in study.tilts]
-    records += [_record(change, "mixed", "supervised", "relative_delta_change", 1.0) for change in study.tilt_changes]
-    frame = pl.DataFrame(records, infer_schema_length=None)
-    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _record(row: Effect, collection: str, kind: str, quantity: str, scale: float) -> dict[str, Any]:
-    return {
-        "collection": collection, "kind": kind, "quantity": quantity, "ranker": row.run,
-        "less": row.old_run if isinstance(row, Change) else None, "group": row.a if row.a == row.b else ALL,
-        "measure": row.measure, "value": scale * row.value, "low": scale * row.low, "high": scale * row.high,
-        "p_corrected": row.p_corrected, "queries": row.queries,
-    }  # fmt: skip
