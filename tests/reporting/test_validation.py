@@ -202,14 +202,6 @@ def test_histogram_of_cosines_spans_what_there_is() -> None:
     assert (low, high) == pytest.approx((0.0, 0.925))
 
 
-def test_a_distribution_is_said_in_words() -> None:
-    one = Overlap("llm", spread(0.1, 0.2, 0.3, 0.4, 1.0), spread(np.nan))
-    left, right = figures(section("words", overlaps=(one,)))
-    assert left.says == "llm: half of 5 pairs between 0.20 and 0.40, median 0.30, mean 0.40."
-    assert right.says == "llm: nothing to measure."
-    assert rows_of(right.drawing, "bar") == []
-
-
 def test_separation_is_shown_in_large_figures(shown: Markup) -> None:
     values = [float(a["data-value"] or "nan") for a in shown.of("span") if a.get("class") == "big"]
     one = VALIDATION.similarities[0]
