@@ -13,7 +13,7 @@ from ranktilt.measures.average_precision import AP
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.probes.overlap import Overlap
 from ranktilt.probes.statistics import CollectionStatistics
-from ranktilt.reporting.document import Facts, Figure, Section, Table
+from ranktilt.reporting.document import Figure, Section, Table
 from ranktilt.reporting.figures.validation import OUTCOMES
 from ranktilt.reporting.views.validate import headline
 from ranktilt.reporting.views.validate_sections import validation_sections
@@ -202,13 +202,12 @@ def test_histogram_of_cosines_spans_what_there_is() -> None:
     assert (low, high) == pytest.approx((0.0, 0.925))
 
 
-def test_separation_is_shown_in_large_figures(shown: Markup) -> None:
-    values = [float(a["data-value"] or "nan") for a in shown.of("span") if a.get("class") == "big"]
-    one = VALIDATION.similarities[0]
-    assert values == [one.cosine.mean, one.baseline.mean, one.separation.nearest, one.separation.auc]
+def test_separation_has_a_row_each(shown: Markup) -> None:
+    apart = VALIDATION.similarities[0].separation
+    assert shown.grid("How near twins").numbers("value") == [apart.nearest, apart.auc]
     unknown = replace(NEAR, separation=replace(NEAR.separation, auc=np.nan, nearest=np.nan))
-    facts = next(b for b in section("meaning", similarities=(unknown,)).blocks if isinstance(b, Facts))
-    assert [fact.text for fact in facts.facts][2:] == ["an undefined share", "undefined"]
+    found = [block for block in section("meaning", similarities=(unknown,)).blocks if isinstance(block, Table)][-1]
+    assert [row[1].text for row in found.rows] == ["–", "–"]
 
 
 def test_figure_4_shows_every_text_of_the_map_with_its_id(text: str) -> None:

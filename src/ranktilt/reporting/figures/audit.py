@@ -25,7 +25,6 @@ MOST_ROWS = 42
 """Intervals that one figure can hold and still be read."""
 MOST_PAIRS = 4
 """Pairs of groups that are drawn."""
-_MOST_SAID = 8
 _MOST = 100_000
 """Resamples of an interval that is only drawn."""
 
