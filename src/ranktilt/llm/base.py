@@ -58,8 +58,7 @@ class Sampling:
 
     A `temperature` of 0 takes the likeliest token each time; tokens are drawn from the share `top_p` of the
     probability. `max_tokens` of an answer are left to the server where None, and a `seed` is for servers that can
-    repeat themselves. `logprobs` asks for the log-probability of each token, `schema` (JSON) has a server hold its
-    answers to a JSON schema.
+    repeat themselves. `logprobs` asks for the log-probability of each token.
     """
 
     temperature: float = 0.2
@@ -67,7 +66,6 @@ class Sampling:
     max_tokens: int | None = None
     seed: int | None = None
     logprobs: bool = False
-    schema: str | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
@@ -136,8 +134,6 @@ class LLM(ABC):
     """Of the model as asked for."""
     identity: str
     """What tells it from every other: kind, model and where it is asked. Never a key; part of a journal's key."""
-    takes_schemas: ClassVar[bool] = False
-    """Whether it may be able to hold its answers to a JSON schema."""
     neural: ClassVar[bool] = False
     """Whether it computes where it is asked, and so wants a GPU there."""
     concurrency: int = 1

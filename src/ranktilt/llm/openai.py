@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import queue
-import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, closing, suppress
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -27,7 +26,7 @@ TEXTS_A_REQUEST = 64
 TOKENS_A_REQUEST = 16_384
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
-_TURN, _GOODBYE = 0.2, 2.0
+_TURN = 0.2
 Opened = Callable[[], AbstractAsyncContextManager[Any]]
 """Gives the context in which a client is open, whose ``serve`` makes the result of one item."""
 
@@ -41,8 +40,6 @@ class OpenAI(Portable, LLM):
     and followed by up to `retries` further attempts where the reason may pass, after the pause that the server asks for
     (Retry-After) or the client's own. `requests_per_minute` requests are sent in a minute at most, evenly.
     """
-
-    takes_schemas = True
 
     def __init__(
         self,
@@ -113,16 +110,9 @@ class OpenAI(Portable, LLM):
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors, up to 64 a request; see `LLM.embed`. An empty text is sent as a blank."""
-        dimension = 0
         with closing(self._served(batches(texts), EmbeddingClient)) as stream:
             for positions, vectors, model in chain.from_iterable(chain.from_iterable(stream)):
                 self._monitor.model(model)
-                dimension = dimension or vectors.shape[1]
-                if vectors.shape[1] != dimension:
-                    raise UserError(
-                        f"{self._server.where} gave vectors of {dimension} and of {vectors.shape[1]} values "
-                        f"for model {self.name!r}: two models seem to answer under one name"
-                    )
                 yield positions, vectors
 
     def scored(
@@ -164,33 +154,30 @@ class ServerMonitor:
             kind = None if reply.failure is None else reply.failure.kind
             counts = kind == "unavailable" or (kind == "refused" and not self._answered)
             self._row = self._row + 1 if counts else 0
-            if reply.failure is None or not counts:
+            if reply.failure is None or not counts or (reached and self._row < self._most):
                 continue
+            message = reply.failure.message
             if not reached:
                 hint = "is the server running, the base URL right, and the timeout long enough?"
-                raise UserError(f"cannot reach {self.where}: {reply.failure.message}; {hint}")
-            if self._row >= self._most:
-                raise self._nobody(reply.failure.message)
-
-    def _nobody(self, message: str) -> UserError:
-        if self._answered:
-            what = f"{counted(self._row, 'prompt', 'prompts')} in a row got no answer"
-            return UserError(f"{self.where} stopped answering: {what}, the last one: {message}; run this again later")
-        return UserError(
-            f"{self.where} answers nobody: {message}; does it serve a model named {self.asked!r}, and is it well?"
-        )
+                raise UserError(f"cannot reach {self.where}: {message}; {hint}")
+            if self._answered:
+                raise UserError(
+                    f"{self.where} stopped answering: {counted(self._row, 'prompt', 'prompts')} in a row got no "
+                    f"answer, the last one: {message}; run this again later"
+                )
+            raise UserError(
+                f"{self.where} answers nobody: {message}; does it serve a model named {self.asked!r}, and is it well?"
+            )
 
     def model(self, returned: str) -> None:
         """Warn once a name if it is not the asked model or a dated version of it."""
-        if returned in self._known:
-            return
-        self._known.add(returned)
-        if not same_model(self.asked, returned):
+        if returned not in self._known and not same_model(self.asked, returned):
             warnings.warn(
                 f"asked {self.where} for model {self.asked!r}, and {returned!r} answered: both names are recorded",
                 DataWarning,
                 stacklevel=2,
             )
+        self._known.add(returned)
 
 
 def batches(texts: Sequence[str]) -> Iterator[Texts]:
@@ -216,81 +203,37 @@ def _key() -> str | None:
 
 
 def flow(opened: Opened, items: Iterable[Any], concurrency: int) -> Generator[list[Any], None, None]:
-    """Serve items in an asynchronous loop in a thread of its own, and yield the results that are there, one or more.
+    """Serve items in an event loop in a thread of its own, and yield the results that are there, one or more.
 
     Items are pulled in the caller's thread, at most `concurrency` and a quarter beyond the results taken; what serving
     one raises ends everything. Closing the iterator cancels what is under way.
     """
-    source, most, waiting = enumerate(items), concurrency + max(concurrency // 4, 1), 0
+    source, most = enumerate(items), concurrency + max(concurrency // 4, 1)
     given = list(islice(source, most))
     if not given:
         return
-    loop = _Loop(opened, concurrency)
-    try:
-        while given or waiting:
-            loop.send(given)
-            results = loop.receive()
-            waiting += len(given) - len(results)
-            yield results
-            given = list(islice(source, most - waiting))
-    finally:
-        loop.stop()
+    places, pending = asyncio.Semaphore(concurrency), set[Future[Any]]()
 
+    async def served(number: int, item: Any) -> Any:
+        async with places:
+            return await client.serve(number, item)
 
-class _Loop:
-    """The loop in a daemon thread; results are handed over in batches."""
-
-    def __init__(self, opened: Opened, concurrency: int) -> None:
-        self._opened, self._places = opened, asyncio.Semaphore(concurrency)
-        self._given: asyncio.Queue[list[tuple[int, Any]] | None] = asyncio.Queue()
-        self._out: queue.SimpleQueue[list[Any] | BaseException] = queue.SimpleQueue()
-        self._made: list[Any] = []
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, daemon=True, name="ranktilt-llm")
-        self._thread.start()
-
-    def send(self, given: list[tuple[int, Any]] | None) -> None:
-        with suppress(RuntimeError):  # ended by an error, which `receive` gives
-            self._loop.call_soon_threadsafe(self._given.put_nowait, given)
-
-    def receive(self) -> list[Any]:
-        """Wait in short turns: once polars is imported, Ctrl-C does not interrupt a wait without an end."""
-        while True:
-            with suppress(queue.Empty):
-                results = self._out.get(timeout=_TURN)
-                break
-        if isinstance(results, BaseException):
-            raise results
-        return results
-
-    def stop(self) -> None:
-        self.send(None)
-        self._thread.join(_GOODBYE)
-
-    def _run(self) -> None:
+    portals = need("anyio.from_thread", extra="llm", for_="a server")
+    with (
+        portals.start_blocking_portal(name="ranktilt-llm") as portal,
+        portal.wrap_async_context_manager(opened()) as client,
+    ):
+        loop = portal.call(asyncio.get_running_loop)
         try:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-                runner.run(self._serve())
-        except BaseExceptionGroup as group:
-            self._out.put(group.exceptions[0])
-        except BaseException as error:
-            self._out.put(error)
-
-    async def _serve(self) -> None:
-        async with self._opened() as client, asyncio.TaskGroup() as tasks:
-            while (given := await self._given.get()) is not None:
-                for number, item in given:
-                    tasks.create_task(self._one(client, number, item))
-            raise asyncio.CancelledError  # which gives up what is under way
-
-    async def _one(self, client: Any, number: int, item: Any) -> None:
-        await self._places.acquire()
-        result = await client.serve(number, item)
-        self._places.release()  # not after an error, which ends everything
-        if not self._made:
-            self._loop.call_soon(self._hand_over)
-        self._made.append(result)
-
-    def _hand_over(self) -> None:
-        self._out.put(self._made)
-        self._made = []
+            while given or pending:  # the portal's own way to begin a task would wait for the loop each time
+                pending |= {asyncio.run_coroutine_threadsafe(served(*one), loop) for one in given}
+                # In short turns: once polars is imported, Ctrl-C does not interrupt a wait without an end.
+                done, pending = wait(pending, _TURN, FIRST_COMPLETED)
+                if results := [one.result() for one in done if one.exception() is None]:
+                    yield results
+                for failed in done:
+                    failed.result()
+                given = list(islice(source, most - len(pending)))
+        finally:
+            for one in pending:
+                one.cancel()

@@ -42,11 +42,8 @@ class Transformers(Portable, LLM):
     """A chat model in a local folder, as transformers saves it; it is loaded with the first prompt.
 
     Answers are drawn from the model's own distribution: of its generation settings only the tokens that end an
-    answer count. With a seed, an answer depends on seed, messages and sampling alone, in whatever order and company
-    the prompts come, up to the rounding of the arithmetic: padding to another length can change the last bits of a
-    probability, which now and then turns a close choice, the sooner the lower the precision. Promised bit for bit is
-    only the same list of prompts with the same batch on the same machine and versions. Log-probabilities are those
-    before temperature and top_p.
+    answer count. With a seed, the same list of prompts with the same batch gives the same answers on the same machine
+    and versions. Log-probabilities are those before temperature and top_p.
 
     What a message says is text: a control token in it, such as the end of a turn, is broken by a blank, so that no
     document can end the user's turn. No code of the model's own is run.
@@ -138,8 +135,6 @@ class Transformers(Portable, LLM):
         has the failure ``too long``; one that the chat template does not take, such as a system message, ``refused``.
         """
         self.check()
-        if sampling.schema is not None:
-            raise UserError("transformers: a model in a folder cannot be held to a JSON schema")
         source = enumerate(prompts)
         while window := list(itertools.islice(source, self.concurrency)):
             made = [self._job(number, prompt, sampling) for number, prompt in window]
@@ -192,31 +187,39 @@ class Transformers(Portable, LLM):
 
     def _answer(self, jobs: list[_Job], sampling: Sampling) -> list[Reply]:
         torch = need("torch", extra="neural", for_="transformers")
-        sampler = Sampler(seeds([job.prompt for job in jobs], sampling), sampling, self._device)
+        chance = torch.random.fork_rng(devices=[self._device] if self._device.startswith("cuda") else [])
         try:
-            written = self._generate(torch, jobs, sampler)
+            with chance, torch.inference_mode(), checkpoint.quiet(for_="transformers"):
+                torch.manual_seed(_seed([job.prompt for job in jobs], sampling))
+                written, logits = self._generate(torch, jobs, sampling)
+                steps = [
+                    step.float().log_softmax(dim=-1).gather(-1, drawn[:, None])[:, 0]
+                    for step, drawn in zip(logits or (), written.T, strict=False)
+                ]
         except torch.OutOfMemoryError as error:
             what = f"the memory of {self._device} is not enough for {len(jobs)} prompts at once"
             raise UserError(f"{self.folder}: {what}; choose a smaller batch") from error
-        logprobs = torch.stack(sampler.steps, dim=1).tolist() if sampler.steps else [None] * len(jobs)
-        return [self._reply(*row) for row in zip(jobs, written, logprobs, strict=True)]
+        logprobs = torch.stack(steps, dim=1).tolist() if steps else [None] * len(jobs)
+        return [self._reply(*row) for row in zip(jobs, written.tolist(), logprobs, strict=True)]
 
-    def _generate(self, torch: Any, jobs: list[_Job], sampler: Sampler) -> list[list[int]]:
+    def _generate(self, torch: Any, jobs: list[_Job], sampling: Sampling) -> tuple[Any, Any]:
+        """Tokens of each answer, and the logits of each step where their probabilities are asked for."""
         width = max(len(job.tokens) for job in jobs)
         pad = self._model.generation_config.pad_token_id
         rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in jobs]
         mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in jobs]
         limits = torch.tensor([width + job.limit for job in jobs], device=self._device)
-        with torch.inference_mode(), checkpoint.quiet(for_="transformers"):
-            found = self._model.generate(
-                input_ids=torch.tensor(rows, device=self._device),
-                attention_mask=torch.tensor(mask, device=self._device),
-                max_new_tokens=max(job.limit for job in jobs),
-                do_sample=False,
-                logits_processor=[sampler],
-                stopping_criteria=[lambda ids, _: limits <= ids.shape[1]],
-            )
-        return [list(row) for row in found[:, width:].tolist()]
+        drawn = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
+        found = self._model.generate(
+            input_ids=torch.tensor(rows, device=self._device),
+            attention_mask=torch.tensor(mask, device=self._device),
+            max_new_tokens=max(job.limit for job in jobs),
+            stopping_criteria=[lambda ids, _: limits <= ids.shape[1]],
+            return_dict_in_generate=True,
+            output_logits=sampling.logprobs,
+            **(drawn if sampling.temperature else {"do_sample": False}),
+        )
+        return found.sequences[:, width:], found.logits
 
     def _reply(self, job: _Job, written: list[int], logprobs: list[float] | None) -> Reply:
         tokens = written[: job.limit]
@@ -316,58 +319,9 @@ def _ends(model: Any, tokenizer: Any) -> set[int]:
     return found
 
 
-def seeds(prompts: list[Prompt], sampling: Sampling) -> list[int]:
-    """Make the seed of each prompt's chance, 0 to 2⁶³ − 1, of its own seed or that of the sampling, and its messages.
-
-    So two prompts with one seed meet different chance; at random where there is no seed.
-    """
-    made = []
-    for prompt in prompts:
-        seed = sampling.seed if prompt.seed is None else prompt.seed
-        whole = secrets.token_bytes(16) if seed is None else f"{seed} {prompt.digest}".encode()
-        made.append(int.from_bytes(hashlib.blake2b(whole, digest_size=8).digest(), "big") >> 1)
-    return made
-
-
-def within_top_p(probabilities: Any, top_p: float) -> Any:
-    """Say which tokens of each row top_p leaves: the likeliest that together have at least that share; at least one."""
-    torch = need("torch", extra="neural", for_="a local model")
-    if top_p >= 1:
-        return torch.ones_like(probabilities, dtype=torch.bool)
-    ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
-    before = ordered.cumsum(dim=-1) - ordered
-    return torch.zeros_like(probabilities, dtype=torch.bool).scatter(-1, order, before < top_p)
-
-
-class Sampler:
-    """Draws the next token of each row of a batch, and writes down how likely the model held it.
-
-    A token is drawn as the one with the highest sum of log-probability and Gumbel noise, which gives each its
-    probability. The noise of a row comes from its own seed, so that what else is in the batch does not matter.
-    """
-
-    def __init__(self, seeds: list[int], sampling: Sampling, device: str) -> None:
-        self._torch = need("torch", extra="neural", for_="a local model")
-        self._sampling = sampling
-        self._chance = [self._torch.Generator(device=device).manual_seed(seed) for seed in seeds]
-        self.steps: list[Any] = []
-        """Per step a tensor of shape (rows,): natural log-probability of what was drawn, before temperature and
-        top_p; kept only where the sampling asks for it."""
-
-    def __call__(self, _: Any, logits: Any) -> Any:
-        """Draw: of logits (rows, vocabulary) leave the drawn token of each row, as transformers takes them."""
-        torch = self._torch
-        logits = logits.float()
-        drawn = logits.argmax(dim=-1) if self._sampling.temperature == 0 else self._draw(logits)
-        if self._sampling.logprobs:
-            self.steps.append(logits.log_softmax(dim=-1).gather(-1, drawn[:, None])[:, 0])
-        return torch.full_like(logits, -torch.inf).scatter(-1, drawn[:, None], 0.0)
-
-    def _draw(self, logits: Any) -> Any:
-        torch = self._torch
-        scaled = (logits / self._sampling.temperature).log_softmax(dim=-1)
-        scaled = scaled.masked_fill(~within_top_p(scaled.exp(), self._sampling.top_p), -torch.inf)
-        noise = torch.stack(
-            [torch.empty_like(row).exponential_(generator=one) for row, one in zip(logits, self._chance, strict=True)]
-        )
-        return (scaled - noise.clamp_min(torch.finfo(noise.dtype).tiny).log()).argmax(dim=-1)
+def _seed(prompts: list[Prompt], sampling: Sampling) -> int:
+    """Make the seed of a batch, of its prompts and of their seeds or that of the sampling; at random where none is."""
+    given = [(sampling.seed if prompt.seed is None else prompt.seed, prompt.digest) for prompt in prompts]
+    if all(seed is None for seed, _ in given):
+        return secrets.randbits(63)
+    return int.from_bytes(hashlib.blake2b(repr(given).encode(), digest_size=8).digest(), "big") >> 1

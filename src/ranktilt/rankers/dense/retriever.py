@@ -304,15 +304,15 @@ class EmbeddingServer(TextEncoder):
         found, stored = cache.get(keys)
         missing = np.flatnonzero(~found)
         prefix = self.query_prefix if kind == "query" else self.document_prefix
-        done = len(keys) - len(missing)
+        done, dimension = len(keys) - len(missing), stored.shape[1]
         report(label, done, len(keys))
         for positions, vectors in self.model.embed([f"{prefix}{texts[i]}" or " " for i in missing.tolist()]):
-            if stored.shape[1] not in (0, vectors.shape[1]):
+            if dimension not in (0, vectors.shape[1]):
                 raise UserError(
                     f"{PREFIX}{self.model.name} now gives vectors of {vectors.shape[1]} numbers, and {cache.folder} "
-                    f"holds those of {stored.shape[1]}: another model answers under that name; remove the folder to "
-                    "go on"
+                    f"holds those of {dimension}: another model answers under that name; remove the folder to go on"
                 )
+            dimension = vectors.shape[1]
             cache.put(keys[missing[positions]], vectors)
             done += len(positions)
             report(label, done, len(keys))
