@@ -1,7 +1,6 @@
 """Pointwise rankers: probabilities of yes and no, and of the query, from real servers and a model in a folder."""
 
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -152,17 +151,3 @@ def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage_and_prom
     assert ids(run)[0] == "ab"[int(np.argmax(expected))]
     with pytest.raises(UserError, match=r"takes up to [\d,]+ tokens, and the model reads 255 before a query; cut"):
         ranker(text).rank(*texts_of({"a": "a very long story " * 100}))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("method=logits", "unknown method of pointwise 'logits'"),
-        ("prompt=question", "prompt 'question': expected {query}, and found none"),
-        ("method=query-likelihood,prompt=yes-no", "prompt 'yes-no': {query} cannot be filled in"),
-        ("method=query-likelihood,adapter=a", "leave adapter out"),
-    ],
-)
-def test_what_does_not_fit_the_method_is_refused(options: str, message: str, own_cache: Path) -> None:
-    with pytest.raises(UserError, match=re.escape(message)):
-        ranker(f"pointwise:openai:m({options})").check()

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from ranktilt.errors import UserError
 from ranktilt.rankers.llm.answers import READABLE, Reading
-from ranktilt.rankers.llm.base import LLMRanker, Sorting, in_order
-from ranktilt.rankers.llm.dialogue import Shown
+from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
 
 _MOST_SHUFFLES = 100
 

@@ -12,8 +12,7 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.rankers.base import require_choices
 from ranktilt.rankers.llm.answers import Reading
-from ranktilt.rankers.llm.base import LLMRanker, Sorting, in_order
-from ranktilt.rankers.llm.dialogue import Shown
+from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
 
 METHODS = ("heapsort", "allpairs", "sliding")
 Asking = Generator[list[Shown], list[Reading], int]

@@ -21,9 +21,8 @@ from ranktilt.llm.prompts import fill
 from ranktilt.models.device import PRECISIONS
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.base import require_choices
-from ranktilt.rankers.llm.answers import OK, UNANSWERED, Reading, read_yes_no
-from ranktilt.rankers.llm.base import LLMRanker, Scores, Sorting, Task
-from ranktilt.rankers.llm.dialogue import AnswerCounts, Asker, Shown
+from ranktilt.rankers.llm.answers import OK, UNANSWERED, AnswerCounts, Reading, read_yes_no
+from ranktilt.rankers.llm.base import Asker, LLMRanker, Scores, Shown, Sorting, Task
 
 YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
 YES_NO_FORMAT = "Answer with one word, Yes or No."
@@ -54,8 +53,6 @@ class Pointwise(LLMRanker):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choices(self, method=(YES_NO, QUERY_LIKELIHOOD))
-        if self.structured != "none":
-            raise UserError("pointwise: answers are words or none at all, never JSON; leave structured out")
         if self.method == QUERY_LIKELIHOOD and self.adapter is not None:
             raise UserError("pointwise: query likelihood is that of the folder's own weights; leave adapter out")
 

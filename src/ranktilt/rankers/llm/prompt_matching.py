@@ -24,7 +24,7 @@ _MARKS = (
     re.compile(r"(?<!\S)(?<!> )\[(\d{1,4})\]:?\s+(?!>)"),
 )
 """What stands before a passage: at the beginning of a line or turn, or, in prompts without these, anywhere."""
-_NO_LETTER = re.compile(r"[^0-9A-Za-z]+")
+_NO_LETTER = re.compile(r"[\W_]+")
 _MISREAD = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 """Signs of UTF-8, each of whose bytes was read as a letter of its own."""
 _WINDOWS = {
@@ -37,26 +37,6 @@ class MatchedCall(NamedTuple):
 
     query: int
     passages: tuple[tuple[int, ...], ...]
-
-
-class TextForms(NamedTuple):
-    """A text in the two forms in which it is looked for, the first one first."""
-
-    exact: str
-    """To the sign, but for blanks."""
-    letters: str
-    """Letters a to z and digits, once broken encodings and entities are undone: what other quotes, brackets and accents
-    leave as it is."""
-
-    @classmethod
-    def of(cls, text: str) -> TextForms:
-        """Find both forms of a text."""
-        plain = unicodedata.normalize("NFKC", undo_mojibake(html.unescape(text)))
-        return cls("".join(text.split()), _NO_LETTER.sub("", plain))
-
-    def holds(self, part: TextForms) -> bool:
-        """Whether another text stands in this one, in either form."""
-        return any(inner and inner in whole for whole, inner in zip(self, part, strict=True))
 
 
 @dataclass(frozen=True)
@@ -84,29 +64,28 @@ class CandidateTexts:
         return [{name: place for place, name in enumerate(docs)} for docs in self.docs]
 
     @cached_property
-    def _forms(self) -> list[list[tuple[int, TextForms]]]:
-        """Of each query, the place of a document in its list and a text of it."""
+    def _letters(self) -> list[list[tuple[int, str]]]:
+        """Of each query, the place of a document in its list and the letters of a text of it."""
         return [
-            [(place, TextForms.of(text)) for place, texts in enumerate(passages) for text in texts]
+            [(place, letters_of(text)) for place, texts in enumerate(passages) for text in texts]
             for passages in self.passages
         ]
 
     @cached_property
-    def _query_forms(self) -> list[TextForms]:
-        return [TextForms.of(text) for text in self.texts]
+    def _query_letters(self) -> list[str]:
+        return [letters_of(text) for text in self.texts]
 
     @cached_property
     def _starts(self) -> dict[str, set[int]]:
         """The queries that have a passage with this beginning."""
         found = defaultdict[str, set[int]](set)
-        for query, passages in enumerate(self._forms):
-            for _, forms in passages:
-                for form in forms:
-                    found[form[:_START]].add(query)
+        for query, passages in enumerate(self._letters):
+            for _, letters in passages:
+                found[letters[:_START]].add(query)
         return found
 
     @cached_property
-    def _known(self) -> dict[tuple[int, TextForms, bool], tuple[int, ...]]:
+    def _known(self) -> dict[tuple[int, str, bool], tuple[int, ...]]:
         """Passages that were matched before: windows overlap."""
         return {}
 
@@ -115,8 +94,8 @@ class CandidateTexts:
         if call.query is not None:
             return {self._number[call.query]} if call.query in self._number else set()
         head, *_, last = parts_of(call.prompt) * 2
-        for around in (TextForms.of(head), TextForms.of(last)):
-            sizes = {n: len(text.exact) for n, text in enumerate(self._query_forms) if around.holds(text)}
+        for around in (letters_of(head), letters_of(last)):
+            sizes = {n: len(text) for n, text in enumerate(self._query_letters) if text and text in around}
             if sizes:
                 return {query for query, size in sizes.items() if size == max(sizes.values())}
         return set()
@@ -139,11 +118,12 @@ class CandidateTexts:
         announced = _ANNOUNCED.search(call.prompt)
         if announced is not None and int(announced[1]) != len(parts):
             return f"announces {announced[1]} passages and shows {len(parts)}"
-        shown = [TextForms.of(part) for part in parts]
-        around = (TextForms.of(head), shown[-1])
-        queries = {query for forms in shown for form in forms for query in self._starts.get(form[:_START], ())}
+        shown = [letters_of(part) for part in parts]
+        around = (letters_of(head), shown[-1])
+        queries = {query for letters in shown for query in self._starts.get(letters[:_START], ())}
         told = [query for query in queries if call.query in (None, self.queries[query])]
-        asked = [query for query in told if any(one.holds(self._query_forms[query]) for one in around)]
+        texts = self._query_letters
+        asked = [query for query in told if texts[query] and any(texts[query] in one for one in around)]
         if not asked:
             return "shows passages that are no candidates" if not queries else "asks another query than its passages'"
         found = [(query, self._passages(query, shown)) for query in asked]
@@ -153,20 +133,25 @@ class CandidateTexts:
             missing = next(place for place, one in enumerate(passages, start=1) if not one)
             return f"passage [{missing}] is no candidate of query {self.queries[query]!r}"
         # The text of a query may hold that of another one; the longest was asked, if it holds all the others.
-        whole.sort(key=lambda one: -len(self._query_forms[one.query].exact))
-        first, *others = (self._query_forms[one.query] for one in whole)
-        if any(text == first or not first.holds(text) for text in others):
+        whole.sort(key=lambda one: -len(texts[one.query]))
+        first, *others = (texts[one.query] for one in whole)
+        if any(text == first or text not in first for text in others):
             return f"fits {counted(len(whole), 'query', 'queries')} of equal passages"
         return whole[0]
 
-    def _passages(self, query: int, shown: Sequence[TextForms]) -> list[tuple[int, ...]]:
+    def _passages(self, query: int, shown: Sequence[str]) -> list[tuple[int, ...]]:
         found = []
-        for place, forms in enumerate(shown):
-            last = place == len(shown) - 1
-            if (query, forms, last) not in self._known:
-                self._known[query, forms, last] = longest_prefixes(forms, self._forms[query], last=last)
-            found.append(self._known[query, forms, last])
+        for place, letters in enumerate(shown):
+            key = query, letters, place == len(shown) - 1
+            if key not in self._known:
+                self._known[key] = longest_prefixes(letters, self._letters[query], last=key[-1])
+            found.append(self._known[key])
         return found
+
+
+def letters_of(text: str) -> str:
+    """Letters and digits alone, once broken encodings and entities are undone: what quotes and accents leave as is."""
+    return _NO_LETTER.sub("", unicodedata.normalize("NFKD", undo_mojibake(html.unescape(text))))
 
 
 def undo_mojibake(text: str) -> str:
@@ -195,18 +180,13 @@ def parts_of(prompt: str) -> list[str]:
     return [prompt[start:end] for start, end in zip(begins, bounds[1:], strict=True)]
 
 
-def longest_prefixes(shown: TextForms, passages: Sequence[tuple[int, TextForms]], *, last: bool) -> tuple[int, ...]:
+def longest_prefixes(shown: str, passages: Sequence[tuple[int, str]], *, last: bool) -> tuple[int, ...]:
     """Return the candidates whose whole text stands at the beginning of a passage; of several texts the longest.
 
-    In the exact form if there is one, or else by letters. A template may follow, after the `last` passage any text.
+    A template may follow, after the `last` passage any text.
     """
-    for form, whole in enumerate(shown):
-        least = 1 if last else len(whole) - _TEMPLATE
-        sizes = dict[int, int]()
-        for place, forms in passages:
-            size = len(forms[form])
-            if size >= max(least, 1) and size >= sizes.get(place, 0) and whole.startswith(forms[form]):
-                sizes[place] = size
-        if sizes:
-            return tuple(place for place, size in sizes.items() if size == max(sizes.values()))
-    return ()
+    least, sizes = 1 if last else max(len(shown) - _TEMPLATE, 1), dict[int, int]()
+    for place, letters in passages:
+        if len(letters) >= least and shown.startswith(letters):
+            sizes[place] = max(sizes.get(place, 0), len(letters))
+    return tuple(place for place, size in sizes.items() if size == max(sizes.values()))

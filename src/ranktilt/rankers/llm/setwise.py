@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ranktilt.errors import UserError
-from ranktilt.rankers.llm.base import LLMRanker, Sorting, in_order
-from ranktilt.rankers.llm.dialogue import Shown
+from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
 from ranktilt.rankers.llm.pairwise import Asking, heap_sifts, heapsort
 
 
