@@ -215,8 +215,10 @@ def flow(opened: Opened, items: Iterable[Any], concurrency: int) -> Generator[li
     places, pending = asyncio.Semaphore(concurrency), set[Future[Any]]()
 
     async def served(number: int, item: Any) -> Any:
-        async with places:
-            return await client.serve(number, item)
+        await places.acquire()
+        result = await client.serve(number, item)
+        places.release()  # not after an error, which ends everything
+        return result
 
     portals = need("anyio.from_thread", extra="llm", for_="a server")
     with (
