@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractAsyncContextManager, closing
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from ranktilt.errors import DataWarning, UserError, counted
+from ranktilt.errors import DataWarning, UserError
 from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling, Vectors
 from ranktilt.llm.client import ChatClient, EmbeddingClient, ServerClient, Texts
@@ -31,6 +31,7 @@ Opened = Callable[[], AbstractAsyncContextManager[Any]]
 """Gives the context in which a client is open, whose ``serve`` makes the result of one item."""
 
 
+@dataclass(eq=False)
 class OpenAI(Portable, LLM):
     """A model behind an OpenAI-compatible server, asked through the openai client.
 
@@ -41,49 +42,38 @@ class OpenAI(Portable, LLM):
     (Retry-After) or the client's own. `requests_per_minute` requests are sent in a minute at most, evenly.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        concurrency: int = 8,
-        timeout: float = 120.0,
-        retries: int = 5,
-        requests_per_minute: int | None = None,
-    ) -> None:
-        for name, value, least in (
-            ("concurrency", concurrency, 1),
-            ("retries", retries, 0),
-            ("requests_per_minute", requests_per_minute, 1),
-        ):
+    model: str
+    _: KW_ONLY
+    base_url: str | None = None
+    concurrency: int = 8
+    timeout: float = 120.0
+    retries: int = 5
+    requests_per_minute: int | None = None
+
+    def __post_init__(self) -> None:
+        for option, least in (("concurrency", 1), ("retries", 0), ("requests_per_minute", 1)):
+            value = getattr(self, option)
             if value is not None and value < least:
-                raise UserError(f"{name} must be {least} or more, got {value!r}")
-        if not 0 < timeout < float("inf"):
-            raise UserError(f"timeout must be above 0 seconds, got {timeout!r}")
-        self._options: dict[str, Any] = {
-            "model": model, "base_url": base_url, "concurrency": concurrency, "timeout": timeout, "retries": retries,
-            "requests_per_minute": requests_per_minute,
-        }  # fmt: skip
-        self.name, self.concurrency, address = model.strip(), concurrency, Address.of(base_url)
+                raise UserError(f"{option} must be {least} or more, got {value!r}")
+        if not 0 < self.timeout < float("inf"):
+            raise UserError(f"timeout must be above 0 seconds, got {self.timeout!r}")
+        self.name, address = self.model.strip(), Address.of(self.base_url)
         self.identity = f"openai:{self.name}" + (f" at {address.url}" if address.url else "")
         self._server = Server(
-            model=self.name, address=address, timeout=timeout, retries=retries, requests_per_minute=requests_per_minute
-        )
-        self._monitor = ServerMonitor(self.name, address.where, concurrency)
-
-    def made_of(self) -> dict[str, Any]:
-        """Return the model and its options; a key is none of them, each machine has its own. See `Portable.made_of`."""
-        return self._options
+            model=self.name, address=address, timeout=self.timeout, retries=self.retries,
+            requests_per_minute=self.requests_per_minute,
+        )  # fmt: skip
+        self._monitor = ServerMonitor(self.name, address.where, self.concurrency)
 
     def one_of(self, workers: int) -> OpenAI:
-        limit = self._server.requests_per_minute
+        limit = self.requests_per_minute
         if workers == 1 or limit is None:
             return self
         if limit < workers:
             raise UserError(
-                f"requests_per_minute={limit} is too little to be divided among {workers} workers; leave --on out"
+                f"requests_per_minute={limit} is too little to be divided among {workers} workers; leave --executor out"
             )
-        return OpenAI(**{**self._options, "requests_per_minute": limit // workers})
+        return replace(self, requests_per_minute=limit // workers)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -91,7 +81,7 @@ class OpenAI(Portable, LLM):
 
     def check(self) -> None:
         need("openai", extra="llm", for_=f"openai:{self.name}")
-        if self._server.requests_per_minute is not None:
+        if self.requests_per_minute is not None:
             need("aiolimiter", extra="llm", for_="requests_per_minute")
         key, address = _key(), self._server.address
         if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():
@@ -154,20 +144,12 @@ class ServerMonitor:
             kind = None if reply.failure is None else reply.failure.kind
             counts = kind == "unavailable" or (kind == "refused" and not self._answered)
             self._row = self._row + 1 if counts else 0
-            if reply.failure is None or not counts or (reached and self._row < self._most):
-                continue
-            message = reply.failure.message
-            if not reached:
-                hint = "is the server running, the base URL right, and the timeout long enough?"
-                raise UserError(f"cannot reach {self.where}: {message}; {hint}")
-            if self._answered:
+            if reply.failure is not None and counts and (not reached or self._row >= self._most):
+                failed = f"cannot reach {self.where}" if not reached else f"{self.where} answers nobody"
                 raise UserError(
-                    f"{self.where} stopped answering: {counted(self._row, 'prompt', 'prompts')} in a row got no "
-                    f"answer, the last one: {message}; run this again later"
+                    f"{failed}: {reply.failure.message}; is the server well, the base URL right, the timeout long "
+                    f"enough, and does it serve a model named {self.asked!r}?"
                 )
-            raise UserError(
-                f"{self.where} answers nobody: {message}; does it serve a model named {self.asked!r}, and is it well?"
-            )
 
     def model(self, returned: str) -> None:
         """Warn once a name if it is not the asked model or a dated version of it."""

@@ -8,7 +8,7 @@ import re
 import secrets
 import warnings
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ class _Job:
     limit: int
 
 
+@dataclass(eq=False)
 class Transformers(Portable, LLM):
     """A chat model in a local folder, as transformers saves it; it is loaded with the first prompt.
 
@@ -54,35 +55,27 @@ class Transformers(Portable, LLM):
 
     neural = True
 
-    def __init__(
-        self,
-        folder: str | Path,
-        *,
-        device: str | None = None,
-        batch: int = BATCH,
-        precision: str = "float32",
-        adapter: str | Path | None = None,
-    ) -> None:
-        if batch < 1:
-            raise UserError(f"transformers: batch must be 1 or more, got {batch!r}")
-        if precision not in PRECISIONS:
-            raise unknown("precision of transformers", precision, PRECISIONS)
-        self.folder = Path(folder).expanduser()
-        self.name = self.folder.resolve().name
-        self.concurrency = batch * WINDOW
-        self._batch, self._precision, self._asked_device = batch, precision, device
-        self.adapter = None if adapter is None else Path(adapter).expanduser()
+    folder: Path
+    _: KW_ONLY
+    device: str | None = None
+    batch: int = BATCH
+    precision: str = "float32"
+    adapter: Path | None = None
 
-    def made_of(self) -> dict[str, Any]:
-        options = {"device": self._asked_device, "batch": self._batch, "precision": self._precision}
-        return {"folder": self.folder, **options, "adapter": self.adapter}
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise UserError(f"transformers: batch must be 1 or more, got {self.batch!r}")
+        if self.precision not in PRECISIONS:
+            raise unknown("precision of transformers", self.precision, PRECISIONS)
+        self.folder = Path(self.folder).expanduser()
+        self.name = self.folder.resolve().name
+        self.concurrency = self.batch * WINDOW
+        self.adapter = None if self.adapter is None else Path(self.adapter).expanduser()
 
     @cached_property
     def identity(self) -> str:  # type: ignore[override]
         """``transformers:`` and the hash of the folder's files, wherever it lies; with a precision below float32."""
-        return ":".join(
-            ["transformers", self.revision, *([] if self._precision == PRECISIONS[0] else [self._precision])]
-        )
+        return ":".join(["transformers", self.revision, *([] if self.precision == PRECISIONS[0] else [self.precision])])
 
     @property
     def fingerprint(self) -> str:
@@ -99,7 +92,7 @@ class Transformers(Portable, LLM):
         adapted = {} if self.adapter is None else {"adapter": self.adapter.resolve().name}
         return {
             "llm": self.identity, "model": self.name, **adapted, "revision": self.revision,
-            "precision": self._precision,
+            "precision": self.precision,
         }  # fmt: skip
 
     def check(self) -> None:
@@ -142,8 +135,8 @@ class Transformers(Portable, LLM):
             if failed:
                 yield failed
             jobs = sorted((job for job in made if isinstance(job, _Job)), key=lambda job: -len(job.tokens))
-            for start in range(0, len(jobs), self._batch):
-                yield self._answer(jobs[start : start + self._batch], sampling)
+            for start in range(0, len(jobs), self.batch):
+                yield self._answer(jobs[start : start + self.batch], sampling)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
         """Return what the model reads of a prompt, up to where its answer begins."""
@@ -253,7 +246,7 @@ class Transformers(Portable, LLM):
         set_threads()
         with checkpoint.loading(f"{self.folder}: cannot be loaded on device {self._device!r}", for_="transformers"):
             kind = "AutoModelForCausalLM"
-            model = checkpoint.load(self.folder, kind, for_="transformers", dtype=self._precision)
+            model = checkpoint.load(self.folder, kind, for_="transformers", dtype=self.precision)
             model = model.to(self._device)
             if self.adapter is not None:
                 model = with_adapter(model, self.adapter)
@@ -283,7 +276,7 @@ class Transformers(Portable, LLM):
     @cached_property
     def _device(self) -> str:
         torch = need("torch", extra="neural", for_="transformers")
-        name = self._asked_device or ("cuda" if torch.cuda.is_available() else "cpu")
+        name = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
             torch.empty(0, device=name)
         except Exception as error:  # torch has many: an unknown name, a device that is absent or not compiled in

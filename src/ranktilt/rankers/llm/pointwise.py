@@ -15,7 +15,7 @@ from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer
 from ranktilt.llm.estimate import Rehearsal
 from ranktilt.llm.journal import journalled
-from ranktilt.llm.likelihood import FORMS, LikelihoodServer
+from ranktilt.llm.likelihood import LikelihoodServer
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.prompts import fill
 from ranktilt.models.device import PRECISIONS
@@ -129,7 +129,7 @@ class Pointwise(LLMRanker):
         queries = [self.values(task, (place,))["query"] for task, place in pairs]
         if isinstance(asker, Rehearsal):  # a cache is found by the server's way of answering, which is not known yet
             texts = [before + query for before, query in zip(given, queries, strict=True)]
-            asker.add_unanswered(texts, trials=len(FORMS) if isinstance(self.model(), OpenAI) else 0)
+            asker.add_unanswered(texts, trials=int(isinstance(self.model(), OpenAI)))
             return [np.zeros(len(task.passages)) for task in tasks], {}
         scorer = self._scorer()
         if isinstance(scorer, Likelihood) and given:
