@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -240,11 +241,13 @@ def readable_texts(ranker: Ranker, collection: Collection) -> pl.Series:
     return texts
 
 
-def require_token_limit(ranker: Ranker, option: str) -> None:
-    """Refuse a limit of tokens below 1."""
-    value = getattr(ranker, option)
-    if value is not None and value < 1:
-        raise UserError(f"{ranker.name}: expected {option} of at least 1, got {value}")
+def require_range(ranker: Any, *options: str, least: float, most: float = math.inf) -> None:
+    """Refuse numbers of some options that are out of a range; None leaves one to its default."""
+    for option in options:
+        value = getattr(ranker, option)
+        if value is not None and not (least <= value <= most and value < math.inf):
+            wanted = f"at least {least:g}" if most == math.inf else f"{least:g} to {most:.16g}"
+            raise UserError(f"{ranker.name}: expected {option} of {wanted}, got {value:g}")
 
 
 def installed_versions(*packages: str) -> dict[str, str]:

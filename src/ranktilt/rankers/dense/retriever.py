@@ -31,7 +31,7 @@ from ranktilt.rankers.base import (
     installed_versions,
     require_backend,
     require_choices,
-    require_token_limit,
+    require_range,
     reranked_run,
 )
 from ranktilt.rankers.candidates import FITTED, Candidates, truncated_spec
@@ -90,9 +90,8 @@ class Dense(TemplatedQueries, FirstStage):
         self.require_template()
         require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES, pooling=POOLINGS)
         require_backend(self)
-        require_token_limit(self, "max_tokens")
-        if not 0 <= self.project_strength <= 1:
-            raise UserError(f"dense: expected project_strength between 0 and 1, got {self.project_strength:g}")
+        require_range(self, "max_tokens", least=1)
+        require_range(self, "project_strength", least=0, most=1)
         if self.project is None and self.project_strength != 1:
             raise UserError("dense: project_strength needs a direction: project=FILE")
         for option in () if self.model.startswith(PREFIX) else ("base_url", "requests_per_minute"):

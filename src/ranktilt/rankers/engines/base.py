@@ -19,7 +19,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataWarning, UserError, counted, shorten
 from ranktilt.progress import report
-from ranktilt.rankers.base import DEPTH, Rows, Scores, require_choices, require_depth
+from ranktilt.rankers.base import DEPTH, Rows, Scores, require_choices, require_depth, require_range
 from ranktilt.rankers.engines.client import CallLimits, EngineReply, ask_engine
 from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
@@ -66,13 +66,9 @@ class LiveEngine(TemplatedQueries):
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
         self.require_template()
-        for option in ("concurrency", "attempts"):
-            if getattr(self, option) < 1:
-                raise UserError(f"{self.name}: expected {option} of at least 1, got {getattr(self, option)}")
-        if not 0 < self.timeout <= 86_400:
-            raise UserError(f"{self.name}: expected a timeout of up to 86400 seconds, got {self.timeout:g}")
-        if not 0 <= self.max_failures <= 1:
-            raise UserError(f"{self.name}: expected max_failures between 0 and 1, got {self.max_failures:g}")
+        require_range(self, "concurrency", "attempts", least=1)
+        require_range(self, "timeout", least=0.001, most=86_400)
+        require_range(self, "max_failures", least=0, most=1)
         require_choices(self, unknown=UNKNOWN)
 
     @property

@@ -22,7 +22,7 @@ from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Prompt, Reply, Sampling
 from ranktilt.llm.estimate import Rehearsal, counting
 from ranktilt.llm.journal import Request, journal_of, journalled
 from ranktilt.llm.prompts import Slots, cut_tokens, fill, find_prompt, parse_slots
-from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
+from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, require_range, reranked_run
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.llm.answers import (
     REFUSED,
@@ -119,14 +119,10 @@ class LLMRanker(Ranker):
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
         require_choices(self, text=TEXT_CHOICES)
-        if not 0 <= self.max_failures <= 1:
-            raise UserError(f"{self.name}: expected max_failures between 0 and 1, got {self.max_failures:g}")
-        if self.passage_tokens < 0:
-            raise UserError(f"{self.name}: expected passage_tokens of 0 (all) or more, got {self.passage_tokens}")
-        if not 0 <= self.seed <= LARGEST_SEED:
-            raise UserError(f"{self.name}: expected a seed from 0 to {LARGEST_SEED:,}, got {self.seed}")
-        if self.context is not None and self.context < 1:
-            raise UserError(f"{self.name}: expected a context of at least 1 token, got {self.context}")
+        require_range(self, "max_failures", least=0, most=1)
+        require_range(self, "passage_tokens", least=0)
+        require_range(self, "seed", least=0, most=LARGEST_SEED)
+        require_range(self, "context", least=1)
 
     # What a ranker of this kind says of itself
 

@@ -6,7 +6,7 @@ import html
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -24,7 +24,7 @@ _MARKS = (
     re.compile(r"(?<!\S)(?<!> )\[(\d{1,4})\]:?\s+(?!>)"),
 )
 """What stands before a passage: at the beginning of a line or turn, or, in prompts without these, anywhere."""
-_NO_LETTER = re.compile(r"[\W_]+")
+_NO_LETTER = re.compile(r"[^0-9A-Za-z]+")
 _MISREAD = re.compile("[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 """Signs of UTF-8, each of whose bytes was read as a letter of its own."""
 _WINDOWS = {
@@ -32,11 +32,39 @@ _WINDOWS = {
 }
 
 
+Passages = tuple[tuple[tuple[str, ...], ...], ...]
+"""Of each query the texts of its documents."""
+
+
 class MatchedCall(NamedTuple):
     """What a call showed: a query, and for each passage the candidates that it can be (several of equal text)."""
 
     query: int
     passages: tuple[tuple[int, ...], ...]
+
+
+class TextTable:
+    """Queries and passages in one form, and what was matched before: windows overlap."""
+
+    def __init__(self, form: Callable[[str], str], queries: Sequence[str], passages: Passages) -> None:
+        self.form, self.queries = form, [form(text) for text in queries]
+        self.passages = [[(place, form(text)) for place, texts in enumerate(one) for text in texts] for one in passages]
+        self.known: dict[tuple[int, str, bool], tuple[int, ...]] = {}
+        self.starts = defaultdict[str, set[int]](set)
+        """The queries that have a passage with this beginning."""
+        for query, texts in enumerate(self.passages):
+            for _, text in texts:
+                self.starts[text[:_START]].add(query)
+
+    def places(self, query: int, shown: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the candidates of a query that each passage can be."""
+        found = []
+        for place, text in enumerate(shown):
+            key = query, text, place == len(shown) - 1
+            if key not in self.known:
+                self.known[key] = longest_prefixes(text, self.passages[query], last=key[-1])
+            found.append(self.known[key])
+        return found
 
 
 @dataclass(frozen=True)
@@ -49,11 +77,14 @@ class CandidateTexts:
     queries: tuple[str, ...]
     texts: tuple[str, ...]
     docs: tuple[tuple[str, ...], ...]
-    passages: tuple[tuple[tuple[str, ...], ...], ...]
+    passages: Passages
 
     def match(self, call: LoggedCall) -> MatchedCall | str:
-        """Find out what a call showed; in words why not, where that cannot be told."""
-        return self._by_ids(call) if call.ids else self._by_text(call)
+        """Find out what a call showed, by ids, by texts to the sign, or by their letters; else in words why not."""
+        if call.ids:
+            return self._by_ids(call)
+        found = self._by_text(call, self._exact)
+        return self._by_text(call, self._letters) if isinstance(found, str) else found
 
     @cached_property
     def _number(self) -> dict[str, int]:
@@ -64,38 +95,21 @@ class CandidateTexts:
         return [{name: place for place, name in enumerate(docs)} for docs in self.docs]
 
     @cached_property
-    def _letters(self) -> list[list[tuple[int, str]]]:
-        """Of each query, the place of a document in its list and the letters of a text of it."""
-        return [
-            [(place, letters_of(text)) for place, texts in enumerate(passages) for text in texts]
-            for passages in self.passages
-        ]
+    def _exact(self) -> TextTable:
+        return TextTable(lambda text: "".join(text.split()), self.texts, self.passages)
 
     @cached_property
-    def _query_letters(self) -> list[str]:
-        return [letters_of(text) for text in self.texts]
-
-    @cached_property
-    def _starts(self) -> dict[str, set[int]]:
-        """The queries that have a passage with this beginning."""
-        found = defaultdict[str, set[int]](set)
-        for query, passages in enumerate(self._letters):
-            for _, letters in passages:
-                found[letters[:_START]].add(query)
-        return found
-
-    @cached_property
-    def _known(self) -> dict[tuple[int, str, bool], tuple[int, ...]]:
-        """Passages that were matched before: windows overlap."""
-        return {}
+    def _letters(self) -> TextTable:
+        return TextTable(letters_of, self.texts, self.passages)
 
     def possible_queries(self, call: LoggedCall) -> set[int]:
         """Tell which queries a call can be about that does not match; of texts within each other the longest."""
         if call.query is not None:
             return {self._number[call.query]} if call.query in self._number else set()
         head, *_, last = parts_of(call.prompt) * 2
-        for around in (letters_of(head), letters_of(last)):
-            sizes = {n: len(text) for n, text in enumerate(self._query_letters) if text and text in around}
+        for table, part in ((table, part) for part in (head, last) for table in (self._exact, self._letters)):
+            around = table.form(part)
+            sizes = {n: len(text) for n, text in enumerate(table.queries) if text and text in around}
             if sizes:
                 return {query for query, size in sizes.items() if size == max(sizes.values())}
         return set()
@@ -111,22 +125,21 @@ class CandidateTexts:
             return "shows one document twice" if len(call.ids) > 1 else "shows fewer than two passages"
         return MatchedCall(query, tuple((self._positions[query][name],) for name in call.ids))
 
-    def _by_text(self, call: LoggedCall) -> MatchedCall | str:
+    def _by_text(self, call: LoggedCall, table: TextTable) -> MatchedCall | str:
         head, *parts = parts_of(call.prompt)
         if len(parts) < 2:
             return "shows fewer than two passages [1], [2], …"
         announced = _ANNOUNCED.search(call.prompt)
         if announced is not None and int(announced[1]) != len(parts):
             return f"announces {announced[1]} passages and shows {len(parts)}"
-        shown = [letters_of(part) for part in parts]
-        around = (letters_of(head), shown[-1])
-        queries = {query for letters in shown for query in self._starts.get(letters[:_START], ())}
+        shown, texts = [table.form(part) for part in parts], table.queries
+        queries = {query for text in shown for query in table.starts.get(text[:_START], ())}
         told = [query for query in queries if call.query in (None, self.queries[query])]
-        texts = self._query_letters
+        around = (table.form(head), shown[-1])
         asked = [query for query in told if texts[query] and any(texts[query] in one for one in around)]
         if not asked:
             return "shows passages that are no candidates" if not queries else "asks another query than its passages'"
-        found = [(query, self._passages(query, shown)) for query in asked]
+        found = [(query, table.places(query, shown)) for query in asked]
         whole = [MatchedCall(query, tuple(passages)) for query, passages in found if all(passages)]
         if not whole:
             query, passages = max(found, key=lambda one: sum(map(bool, one[1])))
@@ -139,19 +152,10 @@ class CandidateTexts:
             return f"fits {counted(len(whole), 'query', 'queries')} of equal passages"
         return whole[0]
 
-    def _passages(self, query: int, shown: Sequence[str]) -> list[tuple[int, ...]]:
-        found = []
-        for place, letters in enumerate(shown):
-            key = query, letters, place == len(shown) - 1
-            if key not in self._known:
-                self._known[key] = longest_prefixes(letters, self._letters[query], last=key[-1])
-            found.append(self._known[key])
-        return found
-
 
 def letters_of(text: str) -> str:
-    """Letters and digits alone, once broken encodings and entities are undone: what quotes and accents leave as is."""
-    return _NO_LETTER.sub("", unicodedata.normalize("NFKD", undo_mojibake(html.unescape(text))))
+    """The letters a to z and digits, once broken encodings and entities are undone: what quotes and accents leave."""
+    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", undo_mojibake(html.unescape(text))))
 
 
 def undo_mojibake(text: str) -> str:
