@@ -151,19 +151,9 @@ class LLM(ABC):
     def check(self) -> None:  # noqa: B027 - some have nothing to check
         """Check what can be checked without asking (packages, keys, folders); `UserError` if it could not answer."""
 
-    def generate(
-        self,
-        prompts: Iterable[Prompt],
-        *,
-        temperature: float = 0.2,
-        top_p: float = 1.0,
-        max_tokens: int | None = None,
-        seed: int | None = None,
-        logprobs: bool = False,
-    ) -> Generator[Reply, None, None]:
-        """Answer prompts, in any order, each as soon as its answer is there; see `arrivals` and `Sampling`."""
-        sampling = Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed, logprobs=logprobs)
-        with closing(self.arrivals(prompts, sampling)) as arrivals:
+    def generate(self, prompts: Iterable[Prompt], **sampling: Any) -> Generator[Reply, None, None]:
+        """Answer prompts, each as soon as its answer is there; see `arrivals`, and `Sampling` for the keywords."""
+        with closing(self.arrivals(prompts, Sampling(**sampling))) as arrivals:
             for replies in arrivals:
                 yield from replies
 

@@ -176,13 +176,8 @@ class Request(NamedTuple):
 
 def parameters(sampling: Sampling, *, seed: int | None) -> dict[str, Any]:
     """Return how an answer is drawn, as it stands in the journal; `seed` is that of the prompt."""
-    return {
-        "temperature": float(sampling.temperature),
-        "top_p": float(sampling.top_p),
-        "max_tokens": sampling.max_tokens,
-        "seed": seed,
-        "logprobs": sampling.logprobs,
-    }
+    numbers = {"temperature": float(sampling.temperature), "top_p": float(sampling.top_p)}
+    return {**vars(sampling), **numbers, "seed": seed}
 
 
 def seed_of(prompt: Prompt, sampling: Sampling, attempt: int) -> int | None:

@@ -5,19 +5,19 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from ranktilt import UserError
-from ranktilt.rankers.engines.client import CallLimits, EngineReply, ask_engine, error_summary
+from ranktilt.rankers.engines.client import EngineReply, ask_engine, error_summary
 
 Ask = Callable[[int], str]
 
 
 def asked(ask: Ask, total: int, *, concurrency: int = 4, **given: float) -> list[EngineReply[str]]:
-    how = {"timeout": 30, "attempts": 3, "pause": 0, **given}
-    limits = CallLimits(how["timeout"], int(how["attempts"]), how["pause"])
-    return sorted(ask_engine(ask, total, limits, concurrency=concurrency), key=lambda reply: reply.number)
+    how: dict[str, Any] = {"timeout": 30, "attempts": 3, "pause": 0, **given}
+    return sorted(ask_engine(ask, total, concurrency=concurrency, **how), key=lambda reply: reply.number)
 
 
 def words(number: int) -> str:
@@ -93,9 +93,9 @@ def test_a_call_that_hangs_is_given_up_and_holds_up_no_other() -> None:
 def test_the_program_ends_though_a_call_hangs() -> None:
     code = """
 import threading
-from ranktilt.rankers.engines.client import ask_engine, CallLimits
+from ranktilt.rankers.engines.client import ask_engine
 def ask(number): threading.Event().wait()
-print([reply.failure for reply in ask_engine(ask, 2, CallLimits(0.01, 1), concurrency=2)])
+print([reply.failure for reply in ask_engine(ask, 2, timeout=0.01, attempts=1, concurrency=2)])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

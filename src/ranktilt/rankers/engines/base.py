@@ -20,7 +20,7 @@ from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataWarning, UserError, counted, shorten
 from ranktilt.progress import report
 from ranktilt.rankers.base import DEPTH, Rows, Scores, require_choices, require_depth, require_range
-from ranktilt.rankers.engines.client import CallLimits, EngineReply, ask_engine
+from ranktilt.rankers.engines.client import EngineReply, ask_engine
 from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows
@@ -100,10 +100,13 @@ class LiveEngine(TemplatedQueries):
     def _replies(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply[Hits]]:
         """Ask for every judged query; too many failures end it."""
         texts, names = self.read_queries(collection.judged["text"]).to_list(), collection.judged["id"].to_list()
-        total, limits = len(texts), CallLimits(self.timeout, self.attempts)
+        total = len(texts)
         allowed = math.floor(self.max_failures * total + 1e-9)
         found, failed = list[EngineReply[Hits]](), 0
-        coming = ask_engine(lambda number: ask(texts[number], depth), total, limits, concurrency=self.calls_at_once)
+        coming = ask_engine(
+            lambda number: ask(texts[number], depth), total, concurrency=self.calls_at_once,
+            timeout=self.timeout, attempts=self.attempts,
+        )  # fmt: skip
         with closing(coming):
             for done, reply in enumerate(coming, start=1):
                 failed += bool(reply.failure)

@@ -22,18 +22,6 @@ _TURN = 0.2
 
 
 @dataclass(frozen=True)
-class CallLimits:
-    """How often an engine is asked, and for how many seconds: until a call is given up, and before the second one.
-
-    The pause is twice as long before each further call, give or take half.
-    """
-
-    timeout: float
-    attempts: int
-    pause: float = 0.5
-
-
-@dataclass(frozen=True)
 class EngineReply(Generic[T]):
     """What came of one query: a value, or why there is none; `repeated` counts the calls beyond the first."""
 
@@ -44,13 +32,14 @@ class EngineReply(Generic[T]):
 
 
 def ask_engine(
-    ask: Callable[[int], T], total: int, limits: CallLimits, *, concurrency: int
+    ask: Callable[[int], T], total: int, *, concurrency: int, timeout: float, attempts: int, pause: float = 0.5
 ) -> Generator[EngineReply[T], None, None]:
     """Ask queries by number, from 0 on, and yield what comes of each, in any order.
 
-    What `ask` raises is a failed call; only a `UserError` ends everything. It runs in daemon threads: one that hangs
-    holds up neither the others nor the end of the program, and no longer counts once its time is out. Closing the
-    iterator asks nothing more.
+    What `ask` raises is a failed call; only a `UserError` ends everything. `timeout` and `pause` are seconds: until a
+    call is given up, and before the second one; before each further call it is twice as long, give or take half. Calls
+    run in daemon threads: one that hangs holds up neither the others nor the end of the program, and no longer counts
+    once its time is out. Closing the iterator asks nothing more.
     """
     todo, closed = queue.SimpleQueue[int](), threading.Event()
     replies = queue.SimpleQueue[EngineReply[T] | Exception]()
@@ -62,7 +51,7 @@ def ask_engine(
             while not closed.is_set():
                 number = todo.get_nowait()
                 try:
-                    replies.put(_reply(ask, number, limits))
+                    replies.put(_reply(ask, number, timeout, attempts, pause))
                 except Exception as error:
                     return replies.put(error)
 
@@ -81,18 +70,18 @@ def ask_engine(
         closed.set()
 
 
-def _reply(ask: Callable[[int], T], number: int, limits: CallLimits) -> EngineReply[T]:
+def _reply(ask: Callable[[int], T], number: int, timeout: float, attempts: int, pause: float) -> EngineReply[T]:
     failure = ""
-    for call in range(limits.attempts):
+    for call in range(attempts):
         if call:
-            time.sleep(min(limits.pause * 2.0 ** min(call - 1, 30), LONGEST_PAUSE) * random.uniform(0.5, 1.5))
+            time.sleep(min(pause * 2.0 ** min(call - 1, 30), LONGEST_PAUSE) * random.uniform(0.5, 1.5))
         try:
-            return EngineReply(number, _called(ask, number, limits.timeout), repeated=call)
+            return EngineReply(number, _called(ask, number, timeout), repeated=call)
         except UserError:
             raise
         except Exception as error:
             failure = error_summary(error)
-    return EngineReply(number, None, failure, limits.attempts - 1)
+    return EngineReply(number, None, failure, attempts - 1)
 
 
 def _called(ask: Callable[[int], T], number: int, timeout: float) -> T:
