@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import math
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -200,12 +200,8 @@ def _answered(model: LLM, sampling: Sampling, prompts: Iterator[tuple[int, Promp
             yield [replace(reply, number=numbers[reply.number]) for reply in replies]
 
 
-KINDS = {
-    "openai": ("ranktilt.llm.openai", "OpenAI"),
-    "transformers": ("ranktilt.llm.transformers", "Transformers"),
-}
+KINDS = {"openai": "ranktilt.llm.openai:OpenAI", "transformers": "ranktilt.llm.transformers:Transformers"}
 """Module and class by the name before the colon."""
-_EXAMPLES = {"openai": "openai:gpt-4o-mini", "transformers": "transformers:FOLDER"}
 
 
 def llm(text: str, **options: Any) -> LLM:
@@ -217,9 +213,8 @@ def llm(text: str, **options: Any) -> LLM:
     if kind not in KINDS:
         raise unknown("language model", shorten(kind)[1:-1], (f"{one}:…" for one in KINDS))
     if not name.strip():
-        raise UserError(f"{kind}: names no model; expected something like {_EXAMPLES[kind]}")
-    module, made = KINDS[kind]
-    model = getattr(importlib.import_module(module), made)
+        raise UserError(f"{kind}: names no model; expected openai:MODEL or transformers:FOLDER")
+    model = pkgutil.resolve_name(KINDS[kind])
     given = {option: value for option, value in options.items() if value is not None}
     taken = list(inspect.signature(model).parameters)[1:]
     for option in given:

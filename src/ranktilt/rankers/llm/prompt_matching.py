@@ -56,7 +56,7 @@ class TextTable:
             for _, text in texts:
                 self.starts[text[:_START]].add(query)
 
-    def places(self, query: int, shown: Sequence[str]) -> list[tuple[int, ...]]:
+    def matches(self, query: int, shown: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the candidates of a query that each passage can be."""
         found = []
         for place, text in enumerate(shown):
@@ -139,7 +139,7 @@ class CandidateTexts:
         asked = [query for query in told if texts[query] and any(texts[query] in one for one in around)]
         if not asked:
             return "shows passages that are no candidates" if not queries else "asks another query than its passages'"
-        found = [(query, table.places(query, shown)) for query in asked]
+        found = [(query, table.matches(query, shown)) for query in asked]
         whole = [MatchedCall(query, tuple(passages)) for query, passages in found if all(passages)]
         if not whole:
             query, passages = max(found, key=lambda one: sum(map(bool, one[1])))
