@@ -19,8 +19,7 @@ from ranktilt.io.files import read_text, write_bytes
 from ranktilt.llm.journal import journalled
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import Reading, read_choice
-from ranktilt.rankers.llm.base import Task
-from ranktilt.rankers.llm.dialogue import Asker, Shown
+from ranktilt.rankers.llm.base import Asker, Shown, Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import codes
 
