@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from ranktilt.auditing.calibration.result import EXPECTED, VERDICT, Check, CheckOutcome, Verdict
 from ranktilt.auditing.calibration.synthetic_twins import first_source
@@ -48,15 +47,11 @@ class Vectors:
         return Run(self.queries, *parts, self.collection.ids, {"ranker": f"δ = {step:+g} sd"})
 
 
-RISK = 0.001
-"""How often a right instrument may fail a check that rests on chance."""
-
-
 class ComparisonCounter:
-    """Comparisons of one check and ranker, by estimand; `chance`: how often one may come out otherwise by chance."""
+    """Comparisons of one check and ranker, by estimand."""
 
-    def __init__(self, check: Check, ranker: str, *, chance: float = 0.0) -> None:
-        self.check, self.ranker, self.chance = check, ranker, chance
+    def __init__(self, check: Check, ranker: str) -> None:
+        self.check, self.ranker = check, ranker
         self.tests: dict[str, list[bool]] = {}
         self.values: dict[str, list[float]] = {}
         self.first: dict[str, str] = {}
@@ -91,16 +86,10 @@ class ComparisonCounter:
         """Give a row an estimand, in the order in which they came."""
         for name, tests in self.tests.items():
             expected = "favours nobody" if name == VERDICT else EXPECTED[self.check]
-            failed, most = tests.count(False), self._most(len(tests))
-            if self.chance and tests:
-                expected = f"{expected}: at most {most} of {len(tests)} draws"
-            verdict: Verdict = "failed" if failed > most else "ok" if tests else "untested"
+            failed = tests.count(False)
+            verdict: Verdict = "failed" if failed else "ok" if tests else "untested"
             measured, details = self._measured(name), self.first.get(name, "")
             yield CheckOutcome(self.check, self.ranker, name, expected, measured, verdict, len(tests), failed, details)
-
-    def _most(self, tests: int) -> int:
-        """How many may fail: more do so for a right instrument once in `1 / RISK` rankers."""
-        return int(stats.binom.isf(RISK / len(self.tests), tests, self.chance)) if tests and self.chance else 0
 
     def _measured(self, estimand: str) -> str:
         tests, values = self.tests[estimand], self.values[estimand]
@@ -110,8 +99,6 @@ class ComparisonCounter:
         if self.check == "known tilt":
             low, high = (_signed(v, ".2f" if abs(v) < 1 else ".3g") for v in (min(values), max(values)))
             return f"rose {low} to {high}" if all(tests) else f"{good} steps, {low} to {high}"
-        if self.chance:
-            return f"{tests.count(False)} of {len(tests)}"
         if self.check == "antisymmetry" or estimand == VERDICT:
             return good
         if all(tests):
