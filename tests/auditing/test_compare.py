@@ -317,25 +317,22 @@ class TestMatching:
             (
                 {"by": "gender"},
                 {},
-                "the audits group by different columns: 'gender' (new) and 'source' (old); make both with the same "
-                "--by",
+                "the audits differ in --by: 'gender' (new) and 'source' (old); make both with the same",
             ),
             (
                 {},
                 {"by": None},
-                "the audits group by different columns: 'source' (new) and 'none' (old); make both with the same --by",
+                "the audits differ in --by: 'source' (new) and 'none' (old); make both with the same",
             ),
             (
                 {"ties": "trec_eval"},
                 {},
-                "the audits treat ties differently: 'trec_eval' (new) and 'expected' (old); make both with the same "
-                "--ties",
+                "the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); make both with the same",
             ),
             (
                 {},
                 {"missing": "exclude"},
-                "the audits treat missing queries differently: 'zero' (new) and 'exclude' (old); make both with the "
-                "same --missing",
+                "the audits differ in --missing: 'zero' (new) and 'exclude' (old); make both with the same",
             ),
             (
                 {"measures": ["RR"]},
@@ -362,7 +359,7 @@ class TestMatching:
 
     def test_without_judgments_there_is_nothing_to_compare(self) -> None:
         some, none = one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=())
-        with pytest.raises(UserError, match="the old audit has no measure: without judgments there is no Relative Δ"):
+        with pytest.raises(UserError, match="an audit has no measure: without judgments there is no Relative Δ"):
             compared(some, none)
 
     def test_many_missing_queries_are_counted(self) -> None:

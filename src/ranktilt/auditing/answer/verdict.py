@@ -134,13 +134,18 @@ def could_detect(e: Effect) -> str:
     return f"this query set could only detect a tilt of {size}{of.suffix} or more"
 
 
-def _inconclusive(e: Effect, noun: str, informative: int | None) -> str:
-    front = f"{e.run}: inconclusive"
+def undefined(e: Effect) -> str:
+    """Say why an answer is undefined."""
     measured = isinstance(e.estimand, RelativeDelta)
     if e.queries == 0:
-        return f"{front}: no query {'has a relevant document' if measured else 'says anything'} of both {e.a} and {e.b}"
-    if e.value != e.value:
-        return f"{front}: {e.measure} is {'0' if measured else 'undefined'} for both {e.a} and {e.b}"
+        return f"no query {'has a relevant document' if measured else 'says anything'} of both {e.a} and {e.b}"
+    return f"{e.measure} is {'0' if measured else 'undefined'} for both {e.a} and {e.b}"
+
+
+def _inconclusive(e: Effect, noun: str, informative: int | None) -> str:
+    front = f"{e.run}: inconclusive"
+    if e.queries == 0 or e.value != e.value:
+        return f"{front}: {undefined(e)}"
     why = could_detect(e)
     if e.error == 0 and informative is not None and informative < min(e.queries, FEW_QUERIES):
         why = f"only {counted(informative, 'query', 'queries')} retrieved a relevant document of either side"
