@@ -82,11 +82,6 @@ def controls(
         `raw` with ``controls``: for each run, pair and control Relative Δ under it and by how much it moved, with a
         paired bootstrap interval. A run is ranked again only where a text that it reads changed. The p of all
         Relative Δ in the table, raw ones included, are corrected together.
-
-    Raises
-    ------
-    UserError
-        If a control is unknown, nothing was compared, or there are no texts.
     """
     names = list(dict.fromkeys(which))
     for name in names:

@@ -57,41 +57,26 @@ class SequentialAudit(
     noun="a sequential audit",
     command="ranktilt audit --stop-at-tilt",
 ):
-    """What `audit_until` found; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: ranker, seed, confidence, collection, versions.
-    run : str
-        The ranker.
-    measure : str
-        What was asked.
-    a, b : str
-        The groups; positive values favour the first.
-    stop_at_tilt : float
-        The tilt that is to be decided, in the printed unit of the measure (points).
-    asked, answered : int
-        Queries that were sent, and those that the engine answered.
-    of : int
-        Queries that there are.
-    twins : bool
-        Whether all documents are twins, whose origins are counted.
-    looks : tuple of Look
-        After each batch: the mean and its confidence sequences.
-    """
+    """What `audit_until` found; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made: ranker, seed, confidence, collection, versions."""
     run: str
     measure: str
     a: str
     b: str
+    """The groups; positive values favour the first."""
     stop_at_tilt: float
+    """The tilt that is to be decided, in the printed unit of the measure (points)."""
     asked: int
     answered: int
+    """Queries that were sent, and those that the engine answered."""
     of: int
+    """Queries that there are."""
     twins: bool
+    """Whether all documents are twins, whose origins are counted."""
     looks: tuple[Look, ...]
+    """After each batch: the mean and its confidence sequences."""
 
     @property
     def estimand(self) -> Estimand:
@@ -188,16 +173,6 @@ def audit_until(
         Queries to ask at most; all by default.
     seed : int, optional
         Of the order of the queries.
-
-    Returns
-    -------
-    SequentialAudit
-        The decision, and every look on the way.
-
-    Raises
-    ------
-    UserError
-        If there is no query, or the measure, the groups or an option do not suit.
     """
     of = _share(measure)
     if not 0 < stop_at_tilt < math.inf:

@@ -79,37 +79,23 @@ class Trend:
 
 @dataclass(frozen=True, eq=False)
 class Study(Result, format="ranktilt-study", version=1, noun="a study", command="ranktilt study"):
-    """What `study` found; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: options, collection, rankers, the number of tests in the family, versions.
-    reference : str
-        The source that each of the others is held against; positive Relative Δ favours it.
-    runs : tuple of str
-        Texts of the rankers.
-    measures : tuple of str
-        Relevance measures.
-    sources : tuple of StudySource
-        The sources, by series and rising temperature; those without a temperature last in their series.
-    tilts : tuple of Effect
-        Relative Δ of every run, source and measure, in this order; `a` is the reference, `b` the source.
-        Corrected p: over all of them.
-    trends : tuple of Trend
-        Of every run, series with three temperatures or more, and measure.
-    notes : tuple of str
-        What a reader should know.
-    """
+    """What `study` found; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made: options, collection, rankers, the number of tests in the family, versions."""
     reference: str
+    """The source that each of the others is held against; positive Relative Δ favours it."""
     runs: tuple[str, ...]
     measures: tuple[str, ...]
     sources: tuple[StudySource, ...] = field(metadata={"file": "arms"})
+    """By series and rising temperature; those without a temperature last in their series."""
     tilts: tuple[Effect, ...]
+    """Relative Δ of every run, source and measure, in this order; `a` is the reference, `b` the source. Corrected p:
+    over all of them."""
     trends: tuple[Trend, ...]
+    """Of every run, series with three temperatures or more, and measure."""
     notes: tuple[str, ...]
+    """What a reader should know."""
 
     @property
     def level(self) -> float:
@@ -193,7 +179,8 @@ def study(
     """Audit each source against the human side in a collection of just those two, and ask whether temperature matters.
 
     All sources are compared over the same documents, those that every one of them rewrote: judgments of other
-    documents do not count. Every document of the reference stays in, as a competitor.
+    documents do not count. Every document of the reference stays in, as a competitor. See Dai et al., KDD 2024,
+    sec. 3.5.
 
     Parameters
     ----------
@@ -201,11 +188,8 @@ def study(
         The reference and rewrites of it at several temperatures, each a source.
     rankers : sequence of Ranker
         Each ranks once for every source.
-    measures : str, Measure or iterable of them, optional
-        By default those of `audit`.
-    primary : str or Measure, optional
-        The measure on which verdicts are given, chosen before the data are seen; by default the deepest nDCG, or else
-        the first.
+    measures, primary, ties, test, level : optional
+        As in `audit`, but measures of relevance only.
     reference : str, optional
         The human side, favoured by positive values.
     sources : sequence of str, optional
@@ -213,33 +197,15 @@ def study(
     temperatures : mapping of str to float, optional
         Temperature of sources whose documents have no column ``temperature``; without either it is read from the end
         of the source's name (``-tmp0.2``, ``_0.2``), with a note.
-    ties : {"expected", "trec_eval"}, optional
-        As in `audit`.
-    test : {"permutation", "t"}, optional
-        As in `audit`.
     correction : {"holm", "bonferroni"}, optional
         Of every p on the primary measure (run × source) together, and of all others.
-    level : float, optional
-        Half-width, in percent, of what a verdict calls level.
-    resamples : int, optional
-        Bootstrap resamples and sign flips.
-    seed : int, optional
-        Of every random draw.
+    resamples, seed : int, optional
+        Bootstrap resamples and sign flips; random seed.
 
     Returns
     -------
     Study
         One table, and a trend for every series of three temperatures or more.
-
-    Raises
-    ------
-    UserError
-        If there are no rankers, sources or temperatures, nothing that all sources rewrote is judged relevant, or an
-        option is unknown.
-
-    References
-    ----------
-    Dai et al., KDD 2024, sec. 3.5.
     """
     rankers = list(rankers)
     check_choices(ties=ties, test=test, correction=correction)

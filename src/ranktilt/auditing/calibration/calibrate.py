@@ -66,11 +66,6 @@ def calibrate(
         Most pairs of documents; at most half as many queries.
     seed : int, optional
         Of every random draw.
-
-    Returns
-    -------
-    Calibration
-        A row a check, ranker and estimand.
     """
     rankers = [rankers] if isinstance(rankers, Ranker | str) else list(rankers)
     depths = sorted(set(depths))

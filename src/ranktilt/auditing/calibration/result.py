@@ -43,21 +43,14 @@ class CheckOutcome:
 
 @dataclass(frozen=True, eq=False)
 class Calibration(Result, format="ranktilt-calibration", version=1, noun="a calibration", command="ranktilt calibrate"):
-    """What `calibrate` found.
-
-    Parameters
-    ----------
-    rows : tuple of CheckOutcome
-        Ranker by ranker.
-    spec : mapping
-        How it was made: collection, sample, id schemes, depths, tilts, draws, seed, versions.
-    notes : tuple of str
-        What a reader should know.
-    """
+    """What `calibrate` found."""
 
     rows: tuple[CheckOutcome, ...]
+    """Ranker by ranker."""
     spec: Mapping[str, Any] = field(default_factory=dict)
+    """How it was made: collection, sample, id schemes, depths, tilts, seed, versions."""
     notes: tuple[str, ...] = ()
+    """What a reader should know."""
 
     @property
     def failures(self) -> tuple[CheckOutcome, ...]:

@@ -66,6 +66,8 @@ def pairwise(
 ) -> PairwiseAudit:
     """Ask which of a protected and an unprotected document is more relevant, in both orders, and say who is favoured.
 
+    See Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a query, are ours.
+
     Parameters
     ----------
     collection : Collection
@@ -89,16 +91,6 @@ def pairwise(
         Of the p-values of both kinds of pairs.
     resamples, seed : int, optional
         Of the bootstrap and of the pairs.
-
-    Returns
-    -------
-    PairwiseAudit
-        For relevant and irrelevant pairs: shares chosen, ratio, inconsistent and unparsed shares and position bias with
-        intervals over queries and documents, and a verdict.
-
-    References
-    ----------
-    Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a query, are ours.
     """
     check_resamples(resamples)
     if count_rule not in COUNTS:

@@ -117,31 +117,20 @@ class QueryChoices:
 class PairwiseAudit(
     Result, format="ranktilt-pairwise", version=1, noun="a pairwise audit", command="ranktilt pairwise"
 ):
-    """What a language model chose of pairs of a protected and an unprotected document; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made.
-    model : str
-        Who chose.
-    protected, unprotected : str
-        The groups.
-    outcomes : tuple of PairOutcome
-        One for each kind of pairs that there are: relevant, irrelevant.
-    notes : tuple of str
-        What a reader should know.
-    by_query : tuple of QueryChoices
-        What was chosen in each query, for `compare`.
-    """
+    """What a language model chose of pairs of a protected and an unprotected document; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made."""
     model: str
+    """Who chose."""
     protected: str
     unprotected: str
     outcomes: tuple[PairOutcome, ...]
+    """One for each kind of pairs that there are: relevant, irrelevant."""
     notes: tuple[str, ...] = ()
+    """What a reader should know."""
     by_query: tuple[QueryChoices, ...] = ()
+    """What was chosen in each query, for `compare`."""
 
     @property
     def level(self) -> float:
