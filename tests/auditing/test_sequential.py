@@ -100,11 +100,11 @@ def test_the_order_is_drawn_by_the_seed() -> None:
 @pytest.mark.parametrize(
     ("look", "until", "decision"),
     [
-        (Look(9, 90, 0.2, 0.01, 0.4, 0.1, 0.3), 0.1, "tilted"),
-        (Look(9, 90, -0.2, -0.4, -0.01, -0.3, -0.1), 0.5, "tilted"),
-        (Look(9, 90, 0.0, -0.1, 0.1, 0.0, 0.0), 0.1, "level"),
-        (Look(9, 90, 0.0, -0.1, 0.11, 0.0, 0.0), 0.1, "inconclusive"),
-        (Look(9, 90, 0.1, 0.0, 0.2, 0.05, 0.15), 0.1, "inconclusive"),
+        (Look(9, 90, 0.2, 0.01, 0.4), 0.1, "tilted"),
+        (Look(9, 90, -0.2, -0.4, -0.01), 0.5, "tilted"),
+        (Look(9, 90, 0.0, -0.1, 0.1), 0.1, "level"),
+        (Look(9, 90, 0.0, -0.1, 0.11), 0.1, "inconclusive"),
+        (Look(9, 90, 0.1, 0.0, 0.2), 0.1, "inconclusive"),
     ],
 )
 def test_what_decides(look: Look, until: float, decision: str) -> None:
@@ -130,7 +130,7 @@ class Recurring(Ranker):
 @pytest.mark.parametrize("twins", [False, True])
 def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
     """A coin tosses the labels of 60 documents or origins: queries alone would name a side in most such worlds."""
-    asked, decisions, alone, text = collection(192), [], 0, ""
+    asked, decisions, text = collection(192), [], ""
     for world in range(8):
         coin = np.random.default_rng([world, 1]).integers(0, 2, 60)
         names = ["ab"[side] for toss in coin for side in ((toss, 1 - toss) if twins else (toss,))]
@@ -139,14 +139,11 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
         tossed = Collection(docs.with_columns(text=pl.lit("")), asked.queries, asked.qrels)
         found = audit_until(tossed, Recurring(world), 3)
         decisions.append(found.decision)
-        alone += any(look.query_low > 0 or look.query_high < 0 for look in found.looks)
         assert found.looks[-1].documents <= 60
         text += ": ".join((found.headline, *found.sentences))
     assert "tilted" not in decisions
-    assert alone >= 4
     noun = "origins" if twins else "documents"
     assert re.search(f"recurring is not decided after 192 queries and \\d+ {noun}: Share@10", text)
-    assert re.search(r"be called tilted, but \d+ \w+ are too few to show it: the last 96 queries brought \d new", text)
 
 
 def test_a_list_as_long_as_the_page_shows_nothing() -> None:

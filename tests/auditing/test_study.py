@@ -216,7 +216,6 @@ def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
     ("names", "series"),
     [
         (("llm-tmp0.2", "llm-tmp0.7"), {"llm"}), (("llm_0.2", "llm-temp0.7"), {"llm"}),
-        (("llm-0.2", "llm-t0.7"), {"llm"}), (("gpt-4-0.2", "gpt-4-0.7"), {"gpt-4"}),
         (("gpt-4", "gpt-3.5"), {"gpt-4", "gpt-3.5"}), (("cold", "hot"), {"cold", "hot"}),
     ],
 )  # fmt: skip

@@ -1,7 +1,6 @@
 """A trend over temperatures: rank correlation by the book, honest intervals, and words that claim no more."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +10,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ranktilt.auditing.significance import Columns
-from ranktilt.auditing.study import Trend, TrendTask, trend_sentence, trends
+from ranktilt.auditing.study import Trend, trend, trend_sentence
 from ranktilt.statistics.trend import rank_correlation
 
 Floats = npt.NDArray[np.float64]
 RESAMPLES = 400
 THREE = (0.2, 0.7, 1.0)
-
-
-def line(values: Floats, temperatures: tuple[float, ...] = THREE, measure: str = "nDCG@1") -> TrendTask:
-    sides = np.concatenate([values[:, 0], values[:, 1]])
-    return TrendTask("bm25", measure, "llama", "human", temperatures, Columns(sides, None))
 
 
 def decided(*wins: int, queries: int = 40) -> Floats:
@@ -31,7 +25,9 @@ def decided(*wins: int, queries: int = 40) -> Floats:
 
 
 def trend_of(values: Floats, temperatures: tuple[float, ...] = THREE, resamples: int = RESAMPLES) -> Trend:
-    return trends([line(values, temperatures)], resamples=resamples, seed=0)[0]
+    columns = Columns(np.concatenate([values[:, 0], values[:, 1]]), None)
+    names = {"run": "bm25", "measure": "nDCG@1", "series": "llama", "a": "human"}
+    return trend(columns, temperatures, resamples=resamples, seed=0, **names)
 
 
 def test_values_correlation_and_change_by_hand() -> None:
@@ -99,12 +95,6 @@ def test_the_interval_is_that_of_a_plain_bootstrap() -> None:
     low, high = np.quantile(changes, (0.025, 0.975))
     assert found.change_low == pytest.approx(low, abs=6)
     assert found.change_high == pytest.approx(high, abs=6)
-
-
-def test_lines_that_share_queries_share_resamples_and_stand_for_themselves() -> None:
-    one, two = decided(10, 15, 12), decided(20, 18, 30)
-    both = trends([line(one), line(two, measure="AP@1")], resamples=RESAMPLES, seed=0)
-    assert both == (trend_of(one), replace(trend_of(two), measure="AP@1"))
 
 
 def test_only_queries_that_are_defined_everywhere_count() -> None:

@@ -12,14 +12,11 @@ from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, join_words, shorten
+from ranktilt.errors import UserError, counted, shorten
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.rankers.llm.answers import READABLE
 from ranktilt.rankers.self_exclusion import exclusion_notes
 from ranktilt.run import Run, stage_facts
-
-_FLAGS = {"0", "1", "true", "false"}
-"""Labels that say nothing by themselves."""
 
 
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
@@ -50,9 +47,6 @@ def source_notes(collection: Collection, by: str | None) -> Iterator[str]:
     """Say how labels were read, and which sources were ranked together, where there is a choice."""
     if "labels_read" in collection.spec:
         yield f"labels: {collection.spec['labels_read']}"
-    bare = _FLAGS & set(collection.sources) if by == "source" and collection.spec.get("labels") else set()
-    if bare:
-        yield f"labels are called {join_words(sorted(bare))}; --name {min(bare)}=NAME gives them names"
     left, ranked = collection.spec.get("without_sources", ()), collection.sources
     if left:
         yield f"sources ranked together: {', '.join(ranked)}; without {', '.join(left)}"

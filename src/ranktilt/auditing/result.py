@@ -16,7 +16,6 @@ from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import CARD_COLUMNS, TABLE_COLUMNS, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.notes import informative_queries
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.top_results import TopResults
@@ -282,8 +281,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         tilts = [t.seen_from(a) for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
         if not tilts:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
-        sides = (self.values[self.runs.index(run), self.place, self.groups.index(name)] for name in (a, b))
-        return judge(repr(self.primary), tilts, self.margin, noun=self.noun, informative=informative_queries(*sides))
+        return judge(repr(self.primary), tilts, self.margin, noun=self.noun)
 
     def verdicts(self) -> list[Verdict]:
         """Return every verdict: of each run in turn, on each pair of groups."""

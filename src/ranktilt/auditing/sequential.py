@@ -44,9 +44,6 @@ class Look(NamedTuple):
     low: float
     high: float
     """Lower and higher end of two intervals together: that over queries, and that of new documents."""
-    query_low: float
-    query_high: float
-    """Ends of the interval over queries alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +89,8 @@ class SequentialAudit(
     def headline(self) -> str:
         """The decision in one sentence."""
         queries = counted(self.looks[-1].queries, "query", "queries")
-        queries += f" and {self._documents}"
+        noun = ("origin", "origins") if self.twins else ("document", "documents")
+        queries += f" and {counted(self.looks[-1].documents, *noun)}"
         favoured = self.a if self.looks[-1].value > 0 else self.b
         if self.decision == "tilted":
             return f"{self.run} favours {favoured}, shown after {queries}: {self.words(self.looks[-1])}"
@@ -102,34 +100,12 @@ class SequentialAudit(
         return f"{self.run} is not decided after {queries}: {self.words(self.looks[-1])}"
 
     @property
-    def _documents(self) -> str:
-        """How many documents were used; origins, of twins."""
-        return counted(self.looks[-1].documents, *(("origin", "origins") if self.twins else ("document", "documents")))
-
-    @property
     def sentences(self) -> tuple[str, ...]:
         """What else there is to say."""
         failed, silent = self.asked - self.answered, self.answered - self.looks[-1].queries
         said = f"; {counted(failed, 'query', 'queries')} failed" if failed else ""
         said += f"; {counted(silent, 'list says', 'lists say')} nothing of these groups" if silent else ""
-        sent = f"{self.asked:,} of {counted(self.of, 'query was', 'queries were')} asked, in a drawn order{said}"
-        alone = self._over_queries_alone if self.decision == "inconclusive" else ""
-        return (sent, alone) if alone else (sent,)
-
-    @property
-    def _over_queries_alone(self) -> str:
-        """Say what queries alone would decide, and how few documents they bring; empty where they decide nothing."""
-        last, of, half = self.looks[-1], self.estimand, self.looks[: len(self.looks) // 2]
-        ends = last.query_low, last.query_high
-        decision = decided(last._replace(low=ends[0], high=ends[1]), self.stop_at_tilt / of.scale)
-        if decision == "inconclusive":
-            return ""
-        queries, documents = (half[-1].queries, half[-1].documents) if half else (0, 0)
-        return (
-            f"Over queries alone [{of.amount(ends[0])}, {of.amount(ends[1])}] it would be called {decision}, but "
-            f"{self._documents} are too few to show it: the last {last.queries - queries:,} queries brought "
-            f"{last.documents - documents:,} new ones"
-        )
+        return (f"{self.asked:,} of {counted(self.of, 'query was', 'queries were')} asked, in a drawn order{said}",)
 
     def words(self, look: Look) -> str:
         """Print a look: ``Share@10 +3.1 points [+0.4, +5.9]``."""
@@ -194,9 +170,9 @@ def audit_until(
     for run in _batches(collection, ranker, names[order].tolist()):
         asked, answered = min(asked + BATCH, len(order)), answered + len(run.queries)
         _take(run, collection_rows(run, collection)[run.docs], signs, of, (sequence, new))
-        low, high, ends = sequence.low, sequence.high, new.interval()
-        both = min(low, ends[0]), max(high, ends[1])
-        looks.append(Look(sequence.count, new.count, sequence.mean, *both, low, high))
+        low, high = new.interval()
+        both = min(sequence.low, low), max(sequence.high, high)
+        looks.append(Look(sequence.count, new.count, sequence.mean, *both))
         report(f"asking {run.name}", asked, len(order))
         if decided(looks[-1], stop_at_tilt / of.scale) != "inconclusive":
             break

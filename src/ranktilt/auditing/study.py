@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
@@ -15,7 +14,7 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import TABLE_COLUMNS, Effect
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import Columns, by_family, corrected, resampled
+from ranktilt.auditing.significance import Columns, corrected, resampled
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
@@ -30,7 +29,6 @@ from ranktilt.rankers.candidates import check_reranked
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all, interval
 from ranktilt.statistics.trend import change_of_ends, rank_correlation
 
-Floats = npt.NDArray[np.float64]
 FEWEST = 3
 """Different temperatures from which a trend is asked for."""
 
@@ -235,7 +233,7 @@ def _study(audits: Sequence[Audit], found: StudySources, reference: str, how: Ma
     first = audits[0]
     every = [[t for t in one.tilts if t.run == run] for run in first.runs for one in audits]
     tilts = corrected([tilt for some in every for tilt in some], how["correction"], first.primary_measure)
-    asked = trends(list(_trend_tasks(audits, found.sources, reference)), resamples=how["resamples"], seed=how["seed"])
+    asked = tuple(_trends(audits, found.sources, reference, how))
     spec = {
         **how,
         "primary": repr(first.primary_measure),
@@ -257,11 +255,13 @@ def _by_series(sources: Sequence[StudySource]) -> dict[str, list[int]]:
     return found
 
 
-def _trend_tasks(audits: Sequence[Audit], sources: Sequence[StudySource], reference: str) -> Iterator[TrendTask]:
-    """Per-query values of every run, series with enough temperatures, and measure."""
+def _trends(
+    audits: Sequence[Audit], sources: Sequence[StudySource], reference: str, how: Mapping[str, Any]
+) -> Iterator[Trend]:
+    """A trend of every run, series with enough temperatures, and measure."""
     queries = [q for q in audits[0].queries if all(q in set(one.queries) for one in audits[1:])]
     places = [[one.queries.index(q) for q in queries] for one in audits]
-    for run in range(len(audits[0].runs)):
+    for run, ranker in enumerate(audits[0].runs):
         for series, members in _by_series(sources).items():
             temperatures = tuple(sources[m].temperature for m in members)
             if len(set(temperatures)) < FEWEST:
@@ -275,45 +275,25 @@ def _trend_tasks(audits: Sequence[Audit], sources: Sequence[StudySource], refere
                 numbers = [(audits[m].distinct(audits[m].runs[run]), places[m]) for m in members]
                 distinct = in_all([None if one is None else one[place] for one, place in numbers])
                 columns = Columns(np.array(values), distinct)
-                yield TrendTask(audits[0].runs[run], repr(of), series, reference, temperatures, columns)
+                names = {"run": ranker, "measure": repr(of), "series": series, "a": reference}
+                yield trend(columns, temperatures, resamples=how["resamples"], seed=how["seed"], **names)
 
 
-class TrendTask(NamedTuple):
-    """Per-query values of one run, measure and series, before any statistics."""
+def trend(columns: Columns, temperatures: tuple[float, ...], *, resamples: int, seed: int, **names: str) -> Trend:
+    """Ask of a series, with at least two different temperatures, whether it moves with them.
 
-    run: str
-    measure: str
-    series: str
-    a: str
-    temperatures: tuple[float, ...]
-    columns: Columns
-    """Of the reference at each temperature in turn, and then of the rewrites."""
-
-    @property
-    def family(self) -> bytes:
-        return self.columns.family
-
-
-def trends(tasks: Sequence[TrendTask], *, resamples: int, seed: int) -> tuple[Trend, ...]:
-    """Ask of each series, with at least two different temperatures, whether it moves with them."""
-
-    def tested(members: list[TrendTask]) -> Iterable[Trend]:
-        means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
-        return map(_trend, members, means)
-
-    return tuple(by_family(tasks, tested))
-
-
-def _trend(task: TrendTask, means: Floats) -> Trend:
-    """One trend from per-query values and resampled means, both of the shape (sides and temperatures, …)."""
-    at, half = task.temperatures, len(task.temperatures)
-    whole = relative_delta(task.columns.means[:half], task.columns.means[half:])[:, None]
+    `columns` are of the reference at each temperature in turn, and then of the rewrites.
+    """
+    half = len(temperatures)
+    [means] = resampled([columns], resamples=resamples, seed=seed)
+    whole = relative_delta(columns.means[:half], columns.means[half:])[:, None]
     samples = relative_delta(means[:half], means[half:])
-    spread, moved = interval(rank_correlation(at, samples)), interval(change_of_ends(at, samples))
+    spread, moved = (interval(of(temperatures, samples)) for of in (rank_correlation, change_of_ends))
     return Trend(
-        task.run, task.measure, task.series, task.a, at, tuple(whole[:, 0].tolist()),
-        float(rank_correlation(at, whole)[0]), spread.low, spread.high,
-        float(change_of_ends(at, whole)[0]), moved.low, moved.high, task.columns.queries, spread.dropped,
+        **names, temperatures=temperatures, values=tuple(whole[:, 0].tolist()),
+        correlation=float(rank_correlation(temperatures, whole)[0]), low=spread.low, high=spread.high,
+        change=float(change_of_ends(temperatures, whole)[0]), change_low=moved.low, change_high=moved.high,
+        queries=columns.queries, dropped=spread.dropped,
     )  # fmt: skip
 
 

@@ -16,7 +16,6 @@ _HUMAN = "human"
 TEMPERATURE, MODEL, PROMPT = "temperature", "model", "prompt"
 _HIGHEST = 2.0
 _NAMED = re.compile(r"(?<=.)(?:[-_](?:tmp|temp|temperature)(\d+(?:\.\d+)?)|_(\d+\.\d+))$")
-_NUMBER = re.compile(r"(?<=.)[-_ ](?:tmp|temp|temperature|t)?[-_=]?(\d+(?:\.\d+)?)$")
 
 
 @dataclass(frozen=True)
@@ -150,15 +149,6 @@ def split_temperature(source: str) -> tuple[str, float | None]:
     return (source[: ending.start()], value) if ending and value <= _HIGHEST else (source, None)
 
 
-def _stem(source: str, temperature: float) -> str:
-    """A source's name without its temperature."""
-    model, named = split_temperature(source)
-    if named is not None:
-        return model
-    ending = _NUMBER.search(source)
-    return source[: ending.start()] if ending and float(ending[1]) == temperature else source
-
-
 def _column(collection: Collection, source: str) -> float | None:
     """The temperature that the documents of a source say; None where they say none."""
     docs = collection.docs
@@ -175,7 +165,7 @@ def _column(collection: Collection, source: str) -> float | None:
 
 def _series(collection: Collection, temperatures: Mapping[str, float]) -> dict[str, str]:
     """The line that each source belongs to: its model, and its prompt where the model was given several."""
-    models = {name: _one(collection, name, MODEL) or _stem(name, t) for name, t in temperatures.items()}
+    models = {name: _one(collection, name, MODEL) or split_temperature(name)[0] for name in temperatures}
     prompts = {name: _one(collection, name, PROMPT) for name in temperatures}
     found = {}
     for name, model in models.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Effect
+from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.errors import counted
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import Margin, margin_words
@@ -42,12 +42,10 @@ def judge(
     margin: Margin,
     *,
     noun: str = "text",
-    informative: int | None = None,
 ) -> Verdict:
     """Give the verdict on one run and pair: that of `Effect.verdict` on the question of notation `primary`.
 
-    `effects` are the run's answers about the pair, of which the others are secondary; `informative` counts the queries
-    in which either side is above 0 on the primary measure, where this is known.
+    `effects` are the run's answers about the pair, of which the others are secondary.
     """
     tested = [e for e in effects if not e.estimand.descriptive]
     first = next(e for e in tested if e.measure == primary)
@@ -68,7 +66,7 @@ def judge(
         text += finding(first, noun)
     else:
         word, beside = "inconclusive", _elsewhere(first, tested, kinds)
-        text = _inconclusive(first, noun, informative)
+        text = _inconclusive(first, noun)
     sentence = "; ".join(filter(None, (text, beside)))
     return Verdict(first.run, word, side, sentence, primary, margin, slight, agree, len(kinds), first.a, first.b)
 
@@ -142,16 +140,13 @@ def undefined(e: Effect) -> str:
     return f"{e.measure} is {'0' if measured else 'undefined'} for both {e.a} and {e.b}"
 
 
-def _inconclusive(e: Effect, noun: str, informative: int | None) -> str:
+def _inconclusive(e: Effect, noun: str) -> str:
     front = f"{e.run}: inconclusive"
     if e.queries == 0 or e.value != e.value:
         return f"{front}: {undefined(e)}"
     why = could_detect(e)
-    if e.error == 0 and informative is not None and informative < min(e.queries, FEW_QUERIES):
-        why = f"only {counted(informative, 'query', 'queries')} retrieved a relevant document of either side"
-    elif e.error == 0:
+    if e.error == 0:
         why = "every resample says the same"
-        why += f": too few queries ({e.queries}) to test" if e.queries < FEW_QUERIES else ""
     why = too_few(e) or across(e.p_corrected, f"level ({e.estimand.answer(e.level)})") or why
     return f"{front}: {why}; {finding(e, noun)}"
 
