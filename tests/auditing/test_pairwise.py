@@ -257,7 +257,7 @@ def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest(
         two_groups(three, "gender")
     with refused("unknown gender 'y' (valid: female, male, x)"):
         two_groups(three, "gender", "y")
-    with refused("unknown column to group by 'sex' (valid: source, gender)"):
+    with refused("unknown column to group by 'sex' (valid: source, gender, length:3)"):
         two_groups(three, "sex")
 
 
