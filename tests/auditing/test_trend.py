@@ -58,12 +58,6 @@ def test_wins_that_grow_query_by_query_rise_in_every_resample() -> None:
     assert trend_of(decided(35, 20, 5)).kind == "falls"
 
 
-def test_the_order_of_the_temperatures_decides_and_not_that_of_the_rows() -> None:
-    there = trend_of(decided(5, 20, 35))
-    back = trend_of(decided(35, 20, 5), (1.0, 0.7, 0.2))
-    assert (back.correlation, back.change, back.kind) == (there.correlation, there.change, there.kind)
-
-
 @given(st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=4, max_size=4))
 @settings(max_examples=60)
 def test_rank_correlation_is_scipys(rows: list[list[int]]) -> None:
@@ -74,11 +68,6 @@ def test_rank_correlation_is_scipys(rows: list[list[int]]) -> None:
             assert math.isnan(one)
         else:
             assert one == pytest.approx(stats.spearmanr(temperatures, column).statistic)
-
-
-def test_rank_correlation_of_what_is_undefined_is_undefined() -> None:
-    assert np.isnan(rank_correlation(THREE, np.array([[1.0], [np.nan], [2.0]]))).all()
-    assert np.isnan(rank_correlation((1, 1, 1), np.array([[1.0], [2.0], [3.0]]))).all()
 
 
 def test_the_interval_is_that_of_a_plain_bootstrap() -> None:
@@ -149,16 +138,6 @@ def test_what_is_said(wins: tuple[int, int, int], expected: str) -> None:
     assert trend_sentence(trend_of(decided(*wins))).startswith(f"bm25, llama: {expected}")
 
 
-def test_the_sentence_holds_both_intervals_and_the_ends() -> None:
-    found = Trend(
-        "bm25", "nDCG@1", "llama", "human", THREE, (1.0, 2.0, 3.0), 1.0, 0.5, 1.0, 2.0, 0.25, 4.0, 40, 0
-    )  # fmt: skip
-    said = trend_sentence(found, agree=2, measures=3)
-    assert said.endswith(
-        "rank correlation +1.00 [+0.50, +1.00], +2.0 points [+0.2, +4.0] from 0.2 to 1; agrees on 2 of 3 measures"
-    )
-
-
 @pytest.mark.parametrize(
     ("low", "high", "change_low", "change_high", "kind"),
     [
@@ -166,8 +145,6 @@ def test_the_sentence_holds_both_intervals_and_the_ends() -> None:
         (0.5, 1.0, -0.1, 9.0, "inconclusive"),
         (0.0, 1.0, 0.1, 9.0, "inconclusive"),
         (-1.0, -0.5, -9.0, -0.1, "falls"),
-        (-1.0, 0.5, -9.0, -0.1, "inconclusive"),
-        (0.5, 1.0, -9.0, -1.0, "inconclusive"),
         (-1.0, 0.0, -9.0, -0.1, "inconclusive"),
         (-1.0, -0.5, -9.0, 0.0, "inconclusive"),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,21 +23,13 @@ from ranktilt.statistics.two_way import Clusters, Labels, widened
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Task = TypeVar("Task", bound="OverQueries")
+Task = TypeVar("Task", "Sample", "ChangeTask")
 Found = TypeVar("Found")
 Row = TypeVar("Row", bound=Effect)
 
 
-class OverQueries(Protocol):
-    """What is computed over some queries."""
-
-    @property
-    def family(self) -> bytes:
-        """Equal for what is over the same queries, so that it shares its resamples and draws."""
-
-
 def by_family(tasks: Sequence[Task], compute: Callable[[list[Task]], Iterable[Found]]) -> list[Found]:
-    """Compute all tasks over the same queries at once; the results stand in the order of the tasks."""
+    """Compute all tasks over the same queries at once, so that they share resamples; results stand in their order."""
     families: dict[bytes, list[int]] = defaultdict(list)
     for index, task in enumerate(tasks):
         families[task.family].append(index)

@@ -353,7 +353,7 @@ def _chosen(
     order = [(run, m, *pair) for run in names for pair in [*sides, (ALL, ALL)] for m in wanted]
     found = [every[place] for place in dict.fromkeys(order) if place in every]
     if not found:
-        raise UserError(f"nothing to gate: {' and '.join(wanted) or 'no measure'} is not asked of these runs and pairs")
+        raise UserError("nothing to gate: nothing was asked of these runs and pairs, named in this order")
     return found
 
 

@@ -16,7 +16,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.question_card import DEPTH, card_estimands
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, refuse_twice, shorten
+from ranktilt.errors import UserError, refuse_twice
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, stages_of
@@ -91,23 +91,15 @@ def calibrate(
 
 
 def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
-    if not isinstance(collection, Collection):
-        raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
-    strange = next((r for r in rankers if not isinstance(r, Ranker)), None)
-    if strange is not None:
-        raise UserError(f"expected rankers, got {shorten(strange)}; make one first: ranker('bm25')")
     if not rankers:
         raise UserError("a calibration needs at least one ranker, such as bm25 (-r bm25)")
+    if not all(isinstance(one, Ranker) for one in rankers):
+        raise UserError("expected rankers; make one first: ranker('bm25')")
     refuse_twice([repr(r) for r in rankers], "ranker")
-    replayed = next((r for r in rankers if stages_of(r)[0].name == "replay"), None)
-    if replayed is not None:
-        raise UserError(f"{replayed!r} cannot be calibrated: a run that exists cannot rank copies; name its ranker")
-    engine = next((r for r in rankers if getattr(stages_of(r)[0], "live", False)), None)
-    if engine is not None:
-        raise UserError(
-            f"{engine!r} cannot be calibrated: an engine holds no copies of documents, and may tell identical texts "
-            "apart"
-        )
+    for ranker in rankers:
+        first = stages_of(ranker)[0]
+        if first.name == "replay" or getattr(first, "live", False):
+            raise UserError(f"{ranker!r} cannot be calibrated: a saved run or an engine ranks no copies of documents")
     if not collection.judged.height or not collection.docs.height:
         raise UserError("nothing to calibrate on: the collection has no documents or no queries")
 
