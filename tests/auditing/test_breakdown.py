@@ -72,14 +72,6 @@ def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:
     np.testing.assert_allclose(found.level, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3])  # two of three in the list have a group
 
 
-def test_documents_that_the_collection_lacks_take_a_rank_too() -> None:
-    frame = pl.DataFrame(
-        {"query_id": ["q1"] * 3, "doc_id": ["elsewhere", "d1-llm", "d1-human"], "score": [3.0, 2.0, 1.0]}
-    )
-    found = shares(toy(), Run.from_frame(frame, spec={"ranker": "run"}))
-    np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
-
-
 @pytest.mark.parametrize("missing", ["zero", "exclude"])
 @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
 def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str) -> None:
@@ -112,19 +104,6 @@ def test_a_group_without_relevant_documents_has_no_recall() -> None:
     run = run_of(collection, {"q1": {"d1-human": 2, "d2-human": 1}}, ranker="run")
     found = shares(collection, run, by="side")
     assert np.isnan(found.found).tolist() == [[False] * 3, [False] * 3, [True] * 3]
-
-
-def test_without_groups_there_is_nothing_to_share() -> None:
-    found = shares(*toy_run({"q1": {"d1-human": 1}}), by=None)
-    assert found.groups == ()
-    assert found.at.shape == found.found.shape == (0, 3)
-    assert found.queries.tolist() == [1, 0, 0]
-
-
-def test_an_empty_run_reaches_no_rank() -> None:
-    found = shares(*toy_run({"q1": {}}))
-    assert np.isnan(found.at).all()
-    assert (found.found == 0).all()
 
 
 def test_a_depth_of_no_rank_is_refused() -> None:

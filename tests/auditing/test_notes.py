@@ -49,18 +49,6 @@ def test_judgments_without_a_label_are_counted(strange: list[str], note: str) ->
     assert note in notes(labelled(PAIR, judged), SCORES)
 
 
-def test_what_is_all_known_is_not_counted() -> None:
-    assert not any("judgment" in note for note in notes(labelled(PAIR, [("q0", "a-h"), ("q0", "a-l")]), SCORES))
-
-
-def test_unknown_queries_alone_are_named_alone() -> None:
-    plain = toy()
-    more = pl.DataFrame({"query_id": ["q9"], "doc_id": ["d1-llm"], "grade": [1]}, schema=plain.qrels.schema)
-    collection = Collection(plain.docs, plain.queries, pl.concat([plain.qrels, more]))
-    found = notes(collection, {"q1": {"d1-llm": 1.0}})
-    assert "1 judgment of unknown queries counts in the row 'all' and in no group" in found
-
-
 # Judgments that name documents otherwise
 
 
@@ -155,11 +143,3 @@ def test_enough_none_at_all_or_few_queries_are_not_warned_of_so(queries: int, fo
     result = audit(collection, run, "nDCG@1", resamples=200)
     assert not any("few of" in note for note in result.notes)
     assert any("only 20 queries compare" in note for note in result.notes) == (queries == 20)
-
-
-def test_the_verdict_on_one_query_that_found_anything_says_so() -> None:
-    collection = twins(40)
-    run = ordered(collection, [("human",)] + [()] * 39, "r")
-    found = audit(collection, run, "nDCG@1", resamples=200).verdict("r")
-    assert found.kind == "inconclusive"
-    assert "only 1 distinct query or document says anything, too few to test" in found.sentence

@@ -105,13 +105,6 @@ def test_documents_below_the_cutoff_may_come_above_it() -> None:
     assert noise_of(ranked(1.0, 0.5, *between, precision="float32")) == [("float32", 0)]
 
 
-def test_draws_are_seeded_and_both_pairs_see_the_same() -> None:
-    run = ranked(1.0, 1 - UNIT, -0.5, precision="float32")
-    first, again = (audit(twins(), run, "nDCG@1", resamples=100).noise for _ in range(2))
-    turned = audit(twins(), run, "nDCG@1", resamples=100, pairs=[("llm", "human")]).noise
-    assert first == again == tuple(replace(one, a=one.b, b=one.a) for one in turned)
-
-
 def test_a_verdict_that_hangs_on_it_is_named() -> None:
     tilt = audit(twins(40), _alternating(), "nDCG@1", resamples=200).tilts[0]
     tilt = replace(tilt, value=6.0, low=1.0, high=11.0, p_corrected=0.01, queries=40, votes=40)
