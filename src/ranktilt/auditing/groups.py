@@ -87,14 +87,11 @@ class Groups:
 def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -> Groups:
     """Group the documents by a column, or by bins of its numbers; human first under ``source``, else by name.
 
-    A blank is no group, and under ``source`` neither is a document of an origin outside of a pool. ``COLUMN:N`` makes 2
-    to 10 bins of a column of numbers, cut at its quantiles and named by the lowest and highest value they hold; equal
-    values are never parted. ``length:N`` makes bins of the words of the texts. A string such as ``Europe|Asia`` names
-    several groups, and its document is of none of them alone. Where a column makes more than `MOST_GROUPS`, those to
-    `keep` stay apart and all others become one, which changes nothing for pairs of those kept. A union to keep
-    (``Europe|Asia``) is one group; see `ranktilt.datasets.group_names`. Where `REST` or ``non-Europe`` is to be kept
-    and no group is called so, it is all others together; a document of several groups is then of the first one kept
-    that it names.
+    A blank is no group, nor under ``source`` a document outside of a pool. ``COLUMN:N`` makes 2 to 10 bins of a column of
+    numbers, ``length:N`` of the words of the texts; equal values are never parted. ``Europe|Asia`` names several
+    groups, and its document is of none of them alone. Of more than `MOST_GROUPS`, those to `keep` stay apart and all
+    others become one. A union to keep is one group; `REST` or ``non-Europe`` is all others together, and a document of
+    several groups is then of the first one kept that it names.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
@@ -147,10 +144,7 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
 def _kept_apart(
     names: list[str], keep: Iterable[str], others: str = "", renamed: bool = False
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Names of the groups, and of those that the last one of them stands for.
-
-    Where `others` is one group, it keeps its name, unless it is to be `renamed`.
-    """
+    """Names of the groups, and of those that the last one stands for, which is `others` where that is one group."""
     keep = list(keep)
     kept = [name for name in names if name in keep]
     merged = tuple(name for name in names if name not in keep)
@@ -304,10 +298,7 @@ def _origins(collection: Collection, groups: Groups) -> pl.DataFrame:
 
 
 def are_twins(collection: Collection, groups: Groups, pair: Pair, judged: pl.DataFrame) -> bool:
-    """Whether every relevant document of one group has exactly one twin of the same grade in the other.
-
-    `judged` holds the relevant judgments: ``query``, ``row``, ``grade``.
-    """
+    """Whether every relevant document (`judged`) of one group has exactly one twin of the same grade in the other."""
     a, b = (groups.names.index(name) for name in pair)
     known = judged.join(_origins(collection, groups), on="row", how="inner").filter(pl.col("group").is_in([a, b]))
     sides = known.group_by("query", "origin").agg(

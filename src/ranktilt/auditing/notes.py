@@ -117,10 +117,7 @@ def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[str
 
 
 def twin_notes(collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments) -> Iterator[str]:
-    """Say why groups that mostly are twins of each other are not held to be so.
-
-    `uneven` are the pairs of groups that are compared and are not twins.
-    """
+    """Say why groups that mostly are twins, but not all (`uneven` pairs), are not held to be so."""
     unlabelled = groups.unlabelled or int(collection.spec.get("unlabelled", 0))
     for pair in uneven:
         twins = twin_rows(collection, groups, pair)
@@ -153,11 +150,7 @@ def card_notes(collection: Collection, groups: Groups, *, twins: bool) -> Iterat
 def sparse_notes(
     tilts: Sequence[Effect], runs: Sequence[str], groups: Groups, values: npt.NDArray[np.float64]
 ) -> Iterator[str]:
-    """Say where many queries are compared and few of them say something: the others have 0 on both sides.
-
-    `values` has the shape (runs, measures, 1 + groups, queries). Such queries add nothing to either mean, so that
-    Relative Δ and its interval rest on the others alone.
-    """
+    """Say where many queries are compared and few say something: the others have 0 on both sides, and add nothing."""
     measures = list(dict.fromkeys(t.measure for t in tilts))
     few = dict[tuple[str, str, str, int], list[str]]()
     for tilt in tilts:
@@ -181,10 +174,7 @@ def informative_queries(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) 
 def group_notes(
     groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Effect], resamples: int, *, absent: bool = False
 ) -> Iterator[str]:
-    """Say what the comparison of groups leaves out, and where it stands on little.
-
-    `absent` says that queries which a run lacks are left out too.
-    """
+    """Say what the comparison leaves out (`absent`: queries that a run lacks too), and where it stands on little."""
     if groups.unlabelled:
         without = counted(groups.unlabelled, "document", "documents")
         yield f"{without} without {groups.by}, in no group"
@@ -221,10 +211,7 @@ def group_notes(
 
 
 def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collection, list[str]]:
-    """Leave out, for all runs, the queries that a stage of one was fitted on; notes say how many.
-
-    `UserError` if none is left to test on.
-    """
+    """Leave out the queries that a stage of a run was fitted on, with a note; `UserError` if none is left."""
     learned = dict[str, set[str]]()
     for run in runs:
         for _, said in stage_facts(run.spec, FITTED):

@@ -123,10 +123,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Pairs of groups that were compared, by Relative Δ or on the card, in order.
-
-        Where all groups are asked about at once and nothing else is, the first two.
-        """
+        """Pairs of groups that were compared, in order; of questions about all groups at once alone, the first two."""
         tilts = [(t.a, t.b) for t in self.tilts]
         found = dict.fromkeys([*tilts, *((e.a, e.b) for e in self.estimates if e.estimand.sided)])
         return tuple(found or ([(self.groups[1], self.groups[2])] if self.estimates and len(self.groups) > 2 else ()))
@@ -228,10 +225,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
-        """Return the card's rows of one run (of all where None) and one pair of groups, as `card` does.
-
-        What is asked about all groups at once stands on the card of the first pair.
-        """
+        """Return the card's rows of one run or all, and of one pair; those about all groups are the first pair's."""
         if not self.estimates:
             raise UserError("this audit has no card; ask for it: --card (card=True)")
         if a is None or b is None:

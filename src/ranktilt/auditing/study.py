@@ -280,10 +280,7 @@ def _trends(
 
 
 def trend(columns: Columns, temperatures: tuple[float, ...], *, resamples: int, seed: int, **names: str) -> Trend:
-    """Ask of a series, with at least two different temperatures, whether it moves with them.
-
-    `columns` are of the reference at each temperature in turn, and then of the rewrites.
-    """
+    """Ask whether a series moves with its temperatures; `columns`: the reference at each in turn, then the rewrites."""
     half = len(temperatures)
     [means] = resampled([columns], resamples=resamples, seed=seed)
     whole = relative_delta(columns.means[:half], columns.means[half:])[:, None]

@@ -44,10 +44,7 @@ class StudySources:
 def study_sources(
     collection: Collection, reference: str, *, sources: Sequence[str] | None, temperatures: Mapping[str, float]
 ) -> StudySources:
-    """Find a study's sources by series and rising temperature, and the documents that all of them rewrote.
-
-    Temperatures that the user names win over the column ``temperature``, which wins over the end of a source's name.
-    """
+    """Find a study's sources by series and rising temperature, and the documents that all of them rewrote."""
     chosen = _chosen(collection, reference, sources)
     strange = next((name for name in temperatures if name not in chosen), None)
     if strange is not None:

@@ -43,10 +43,7 @@ def judge(
     *,
     noun: str = "text",
 ) -> Verdict:
-    """Give the verdict on one run and pair: that of `Effect.verdict` on the question of notation `primary`.
-
-    `effects` are the run's answers about the pair, of which the others are secondary.
-    """
+    """Give the verdict on one run and pair by its answer to the question of notation `primary`; others are beside."""
     tested = [e for e in effects if not e.estimand.descriptive]
     first = next(e for e in tested if e.measure == primary)
     if not first.estimand.sided:

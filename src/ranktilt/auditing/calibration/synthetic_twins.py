@@ -66,10 +66,7 @@ def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> C
 
 
 def with_synthetic_twins(collection: Collection, scheme: Scheme, *, seed: int) -> Collection:
-    """Put a byte-identical copy beside every document of the first source, judgments and all; others are left out.
-
-    The second source is called ``copy`` (``copy of copy`` where the first is).
-    """
+    """Put a byte-identical copy beside every document of the first source, judgments and all; others are left out."""
     source = first_source(collection)
     docs = collection.docs.filter(pl.col("source") == source)
     copy = f"{COPY} of {source}" if source == COPY else COPY

@@ -188,10 +188,7 @@ def _compare_choices(
 
 
 def match_choices(new: PairwiseAudit, old: PairwiseAudit) -> list[ChangeTask]:
-    """Put the choices of two models side by side, query by query, for each kind of pairs that both have.
-
-    `UserError` where groups, queries or the rule for counting differ, or a result holds nothing query by query.
-    """
+    """Put the choices of two models side by side, query by query, for each kind of pairs that both have."""
     sides = [f"{one.protected} and {one.unprotected} by {one.spec['by']}" for one in (new, old)]
     if sides[0] != sides[1]:
         raise UserError(f"the pairwise audits compare other groups: {sides[0]} (new), {sides[1]} (old)")

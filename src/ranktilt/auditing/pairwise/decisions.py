@@ -53,10 +53,7 @@ class Decisions:
 
 
 def ask_pairs(collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, asker: Asker = journalled) -> Decisions:
-    """Ask a language model about each pair in both orders, all prompts at once; `ranker` says how, not its method.
-
-    A `Rehearsal` as `asker` counts what would be asked.
-    """
+    """Ask a language model about each pair in both orders, all prompts at once; `ranker` says how, not its method."""
     texts = readable_texts(ranker, collection)
     shown = [
         [ranker.shown(text) for text in texts.gather(codes(drawn.frame[side], collection.ids))]

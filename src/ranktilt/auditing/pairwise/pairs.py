@@ -47,10 +47,7 @@ class DrawnPairs:
 
 
 def two_groups(collection: Collection, by: str, protected: str | None = None) -> TwoGroups:
-    """Part a collection's documents into a protected group and all others; of two groups the smaller is protected.
-
-    The protected one may be a union (``Europe|Asia``) or all others (``non-Europe``).
-    """
+    """Part documents into a protected group, by default the smaller of two, which may be a union, and all others."""
     groups = grouping(collection, by, [] if protected is None else [protected, REST])
     if protected is None:
         if len(groups.names) != 2:
