@@ -87,8 +87,8 @@ class Groups:
 def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -> Groups:
     """Group the documents by a column, or by bins of its numbers; human first under ``source``, else by name.
 
-    A blank is no group, nor under ``source`` a document outside of a pool. ``COLUMN:N`` makes 2 to 10 bins of a column of
-    numbers, ``length:N`` of the words of the texts; equal values are never parted. ``Europe|Asia`` names several
+    A blank is no group, nor under ``source`` a document outside of a pool. ``COLUMN:N`` makes 2 to 10 bins of numbers,
+    ``length:N`` of the words of the texts; equal values are never parted. ``Europe|Asia`` names several
     groups, and its document is of none of them alone. Of more than `MOST_GROUPS`, those to `keep` stay apart and all
     others become one. A union to keep is one group; `REST` or ``non-Europe`` is all others together, and a document of
     several groups is then of the first one kept that it names.
