@@ -125,7 +125,8 @@ def _temperatures(
                 f"source {name!r} holds documents of {len(column)} temperatures, {min(column):g} to {max(column):g}; "
                 "give each temperature a source of its own"
             )
-        found[name] = named[name] if name in named else column[0] if column else math.nan if ending is None else ending
+        known = named.get(name, column[0] if column else ending)
+        found[name] = math.nan if known is None else known
         if name in named and column and column[0] != named[name]:
             notes.append(f"{name} counts as temperature {named[name]:g}, as asked; its documents say {column[0]:g}")
         elif name not in named and not column and ending is not None:
@@ -152,14 +153,13 @@ def _by_source(collection: Collection, column: str) -> dict[str, list[Any]]:
 def _series(collection: Collection, sources: Iterable[str]) -> dict[str, str]:
     """The line that each source belongs to: its model, and its prompt where the model was given several."""
     models, prompts = (
-        {name: held[0] for name, held in _by_source(collection, column).items() if len(held) == 1}
+        {name: held[0] for name, held in _by_source(collection, column).items() if len(held) == 1 and held[0]}
         for column in (MODEL, PROMPT)
     )
     of = {name: models.get(name, split_temperature(name)[0]) for name in sources}
     several = {model for model in of.values() if len({prompts.get(n) for n in of if of[n] == model}) > 1}
-    return {
-        n: f"{model}, {prompts.get(n, 'no prompt named')}" if model in several else model for n, model in of.items()
-    }
+    told = {name: f"{model}, {prompts.get(name, 'no prompt named')}" for name, model in of.items()}
+    return {name: told[name] if model in several else model for name, model in of.items()}
 
 
 def split_temperature(source: str) -> tuple[str, float | None]:
