@@ -16,6 +16,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError, UserError
 from ranktilt.run import Run
+from tests.reporting.audits import ordered, twins
 from tests.toy import collection_of, run_of, toy, write_cocktail, write_run
 
 THIRD = 1 / math.log2(3)
@@ -215,25 +216,6 @@ class TestTheCall:
             toy_audit(primary=primary)
 
 
-def many(queries: int, sources: tuple[str, ...] = ("human", "llm"), **columns: Any) -> Collection:
-    """Per query one relevant document in each source, twins of each other."""
-    docs = [
-        {"id": f"{i}-{s}", "text": f"t{i}", "source": s, "origin": f"{i}-human", **columns}
-        for i in range(queries)
-        for s in sources
-    ]
-    qrels = {f"q{i}": {f"{i}-{s}": 1 for s in sources} for i in range(queries)}
-    return collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
-
-
-def ranked(collection: Collection, order: tuple[str, ...] = ("human", "llm")) -> Run:
-    """Every query finds its own documents, sources in this order."""
-    found = {
-        q: {f"{q[1:]}-{s}": float(-place) for place, s in enumerate(order)} for q in collection.judged["id"].to_list()
-    }
-    return run_of(collection, found, ranker="-".join(order))
-
-
 class TestGroups:
     def test_no_groups(self) -> None:
         found = toy_audit(by=None)
@@ -242,8 +224,8 @@ class TestGroups:
         assert mean(found, "P@3", "all") == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
 
     def test_three_groups_make_three_pairs(self) -> None:
-        collection = many(4, ("human", "llm", "claude"))
-        found = audit(collection, ranked(collection, ("llm", "human", "claude")), ["RR"])
+        collection = twins(4, ("human", "llm", "claude"))
+        found = audit(collection, ordered(collection, [("llm", "human", "claude")] * 4, "r"), ["RR"])
         assert found.groups == ("all", "human", "claude", "llm")
         assert found.pairs == (("human", "claude"), ("human", "llm"), ("claude", "llm"))
         assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 1 / 3, 1])
@@ -251,8 +233,8 @@ class TestGroups:
         assert deltas == pytest.approx([200 * (1 / 6) / (5 / 6), 200 * (-1 / 2) / (3 / 2), 200 * (-2 / 3) / (4 / 3)])
 
     def test_only_the_pairs_asked_for(self) -> None:
-        collection = many(4, ("human", "llm", "claude"))
-        found = audit(collection, ranked(collection), ["RR"], pairs=[("llm", "human")])
+        collection = twins(4, ("human", "llm", "claude"))
+        found = audit(collection, ordered(collection, [("human", "llm")] * 4, "r"), ["RR"], pairs=[("llm", "human")])
         assert found.pairs == (("llm", "human"),)
         assert found.tilts[0].value == pytest.approx(200 * (1 / 2 - 1) / (3 / 2))
         assert found.groups == ("all", "human", "claude", "llm")
@@ -274,20 +256,20 @@ class TestGroups:
         assert "2 documents without gender, in no group" in found.notes
 
     def test_a_group_without_relevant_documents_is_not_compared(self) -> None:
-        collection = many(3, ("human", "llm"))
+        collection = twins(3)
         extra = pl.DataFrame({"id": ["x"], "text": ["x"], "source": ["claude"], "origin": ["x"]})
         wider = Collection(pl.concat([collection.docs, extra], how="diagonal"), collection.queries, collection.qrels)
-        found = audit(wider, ranked(wider), ["RR"])
+        found = audit(wider, ordered(wider, [("human", "llm")] * 3, "r"), ["RR"])
         assert found.pairs == (("human", "llm"),)
         assert np.isnan(mean(found, "RR", "claude"))
         assert "human and claude have no Relative Δ: one of them has no relevant document" in found.notes
         assert "claude and llm have no Relative Δ: one of them has no relevant document" in found.notes
 
     def test_queries_with_relevant_documents_in_one_group_only_are_excluded_and_counted(self) -> None:
-        collection = many(5)
+        collection = twins(5)
         kept = collection.qrels.filter(~pl.col("doc_id").is_in(["0-llm", "1-llm", "2-human"]))
         uneven = Collection(collection.docs, collection.queries, kept)
-        found = audit(uneven, ranked(uneven), ["RR"])
+        found = audit(uneven, ordered(uneven, [("human", "llm")] * 5, "r"), ["RR"])
         means = found.by_group()
         assert means.select("group", "queries", "excluded").rows() == [("all", 5, 0), ("human", 4, 1), ("llm", 3, 2)]
         (tilt,) = found.tilts
@@ -446,8 +428,8 @@ class TestFractions:
 
 class TestNotes:
     def test_own_documents(self) -> None:
-        collection = many(30)
-        run = ranked(collection)
+        collection = twins(30)
+        run = ordered(collection, [("human", "llm")] * 30, "r")
         told = Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {"ranker": "r", "own_documents_dropped": 7})
         assert audit(collection, told, ["RR"]).notes == ("r: own documents of 7 queries left out (--no-exclude-self)",)
 

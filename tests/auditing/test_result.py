@@ -15,21 +15,11 @@ from ranktilt.errors import UserError
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
 from ranktilt.statistics.correction import detectable_effect
+from tests.reporting.audits import twins
 from tests.toy import collection_of, run_of, toy
 
 GROUPS = ("all", "human", "llm")
 NO_AUDIT, MAKES_ONE = "expected an audit (format 'ranktilt-audit')", "ranktilt audit --json FILE makes one"
-
-
-def pairs_of_twins(queries: int) -> Collection:
-    """Per query one relevant pair; the last query has no relevant human document."""
-    docs = [
-        {"id": f"{i}-{s}", "text": f"t{i}", "source": s, "origin": f"{i}-human"}
-        for i in range(queries)
-        for s in ("human", "llm")
-    ]
-    qrels = {f"q{i}": {f"{i}-human": 1, f"{i}-llm": 1} for i in range(queries)}
-    return collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
 
 
 def ranked(collection: Collection, name: str, above: list[str]) -> Run:
@@ -43,7 +33,7 @@ def ranked(collection: Collection, name: str, above: list[str]) -> Run:
 @pytest.fixture(scope="module")
 def three() -> Audit:
     """40 queries: one ranker puts human text first, one the other, one ties all."""
-    collection = pairs_of_twins(40)
+    collection = twins(40)
     runs = [
         ranked(collection, "people", ["human"] * 38 + ["llm"] * 2),
         ranked(collection, "machines", ["llm"] * 36 + ["-"] * 4),
@@ -158,7 +148,7 @@ class TestVerdict:
         )
 
     def test_inconclusive(self) -> None:
-        collection = pairs_of_twins(40)
+        collection = twins(40)
         found = audit(collection, ranked(collection, "unsure", ["human"] * 22 + ["llm"] * 18), ["nDCG@1", "R@2"])
         # The share of wins has a standard error of .0787, Relative Δ (400 times its distance from one half) of 31.5.
         sentence = found.verdict("unsure").sentence
