@@ -125,14 +125,6 @@ class TestTheCall:
             "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5",
         )  # fmt: skip
 
-    def test_one_run_or_several(self) -> None:
-        collection = toy()
-        one, two = (run_of(collection, SCORES, ranker=name) for name in ("one", "two"))
-        both = audit(collection, [one, two], ["P@1"])
-        assert both.runs == ("one", "two")
-        assert audit(collection, one, ["P@1"]).runs == ("one",)
-        assert both.values[1].tolist() == both.values[0].tolist()
-
     def test_a_run_with_its_own_id_table_is_joined_by_id(self) -> None:
         collection = toy()
         shared = run_of(collection, SCORES, ranker="r")

@@ -46,11 +46,6 @@ def test_a_rank_is_shared_by_the_groups_of_the_documents_that_stand_there() -> N
     assert found.depth == 3
 
 
-def test_a_tie_across_the_last_rank_counts_all_its_documents() -> None:
-    found = shares(*toy_run({"q1": {"d1-human": 2, "d1-llm": 1, "d2-human": 1, "d3-human": 1}}), depth=2)
-    np.testing.assert_allclose(found.at[1], [0, 1 / 3])
-
-
 def test_counts_between_ranks_are_of_each_list() -> None:
     collection, run = toy_run(
         {"q1": {"d1-human": 2, "d1-llm": 1, "d2-human": 1}, "q2": {"d2-llm": 3}, "strange": {"d1-llm": 1}}

@@ -16,7 +16,6 @@ from ranktilt.auditing.controls import CONTROLS, controls
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -202,11 +201,6 @@ class TestWhenARunIsRankedAgain:
             assert (one.moves[0].value, one.moves[0].low, one.moves[0].high) == (0, 0, 0)
             assert not one.moves[0].shown
 
-    def test_each_ranker_is_asked_once_for_each_text_that_changed(self) -> None:
-        collection = twins([("T", "one two three.")], [("T", "Sure! Here is the rewritten text: four.")])
-        controlled(collection, Longest())
-        assert len(SEEN) == 3  # length, boilerplate, titles
-
     def test_a_saved_run_cannot_be_ranked_again(self, tmp_path: Path) -> None:
         collection = twins([("T", "one two")], [("T", "three")])
         file = Longest().rank(collection).save(tmp_path / "run.trec")
@@ -237,12 +231,6 @@ class TestWhenARunIsRankedAgain:
         assert raw.to_json() == text
         assert raw.controls == ()
         assert replace(found, controls=(), spec=raw.spec) == raw
-
-    def test_progress_is_told_to_the_end(self) -> None:
-        steps: list[tuple[str, int, int]] = []
-        with listening(lambda *step: steps.append(step)):
-            controlled(twins([("", "a b")], [("", "c")]), Longest(), "length")
-        assert [s for s in steps if s[0] == "control length"] == [("control length", 0, 1), ("control length", 1, 1)]
 
 
 HUMAN = [("", "w " * n) for n in (3, 6, 9, 12)]

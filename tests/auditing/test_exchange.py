@@ -227,15 +227,6 @@ class TestExactness:
             assert np.array_equal(numbers(e.swapped()), numbers(two[kind]), equal_nan=True), kind
             assert np.array_equal(numbers(e.swapped()), numbers(three[kind]), equal_nan=True), kind
 
-    @pytest.mark.usefixtures("without_queries")
-    def test_the_seed_decides_the_exchanges_and_never_the_value(self) -> None:
-        collection = paired(30, 10)
-        scores = drawn(collection, 1, depth=20)
-        one, again, other = (card(collection, scores, seed=s)["twins"] for s in (0, 0, 1))
-        assert one == again
-        assert one.value == other.value
-        assert one.p != other.p
-
 
 class TestRandomLabels:
     def test_they_are_seldom_flagged_though_queries_repeat_the_same_pairs(self) -> None:

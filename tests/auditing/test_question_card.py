@@ -355,10 +355,6 @@ class TestTheCall:
         with pytest.raises(UserError, match=r"^this audit has no card; ask for it: --card \(card=True\)$"):
             found.card()
 
-    def test_it_needs_groups(self) -> None:
-        with pytest.raises(UserError, match=r"^the card needs a column to group by; leave --by none out$"):
-            audit(toy(), run_of(toy(), SCORES), "nDCG@1", by=None, card=True)
-
     def test_every_run_and_pair_has_its_card(self) -> None:
         plain = toy()
         third = plain.docs.filter(pl.col("source") == "llm").with_columns(

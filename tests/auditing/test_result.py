@@ -16,7 +16,7 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
 from ranktilt.statistics.correction import detectable_effect
 from tests.reporting.audits import twins
-from tests.toy import collection_of, run_of, toy
+from tests.toy import run_of, toy
 
 GROUPS = ("all", "human", "llm")
 NO_AUDIT, MAKES_ONE = "expected an audit (format 'ranktilt-audit')", "ranktilt audit --json FILE makes one"
@@ -128,13 +128,6 @@ class TestRelativeDelta:
         columns = (found["error"], tests, found["queries"])
         expected = [detectable_effect(error, m, n) for error, m, n in zip(*columns, strict=True)]
         assert found["detectable"].to_list() == pytest.approx(expected)
-
-    def test_without_any_twin_the_tied_share_is_undefined(self) -> None:
-        docs = [{"id": d, "text": d, "kind": d} for d in "ab"]
-        collection = collection_of(docs, {"q": "x"}, {"q": {"a": 1, "b": 1}})
-        found = audit(collection, run_of(collection, {"q": {"a": 1.0}}, ranker="r"), ["RR"], by="kind")
-        assert np.isnan(found.tied_share("r", "a", "b"))
-        assert found.pair_counts.height == 0
 
 
 class TestVerdict:

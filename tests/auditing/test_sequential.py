@@ -92,11 +92,6 @@ def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
         audit_until(collection(), Noisy(silent=1.0), 10, max_queries=32)
 
 
-def test_the_order_is_drawn_by_the_seed() -> None:
-    one, same, other = (audit_until(collection(), Noisy(0.3), 3, max_queries=64, seed=seed) for seed in (1, 1, 2))
-    assert one.looks == same.looks != other.looks
-
-
 @pytest.mark.parametrize(
     ("look", "until", "decision"),
     [
