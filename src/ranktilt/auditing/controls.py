@@ -245,14 +245,7 @@ class _Controls:
         found = []
         for a, b in result.pairs:
             tilts = tuple(replace(t, run=run.name) for t in result.tilts if (t.a, t.b) == (a, b))
-            moves = tuple(
-                _move(
-                    self._group_values(self.raw, run.name, number, (a, b)),
-                    self._group_values(result, result.runs[0], number, (a, b)),
-                    self.raw,
-                )
-                for number in range(len(self.raw.measures))
-            )
+            moves = tuple(self._move(result, run.name, number, (a, b)) for number in range(len(self.raw.measures)))
             found.append(Controlled(run.name, name, a, b, self._meaning(name), what, tilts, moves))
         return found
 
@@ -273,12 +266,25 @@ class _Controls:
             changed.collection.memo(("self documents", choice), partial(self_documents, self.collection, choice))
         return ranker.rank(changed.collection)
 
-    def _group_values(self, found: Audit, run: str, measure: int, pair: Pair) -> pl.DataFrame:
-        values = found.values[found.runs.index(run), measure]
-        one, two = (values[found.groups.index(name)] for name in pair)
-        distinct = found.distinct(run)
-        number = np.arange(len(found.queries)) if distinct is None else distinct
-        return pl.DataFrame({"query": found.queries, "a": one, "b": two, "distinct": number})
+    def _move(self, result: Audit, run: str, measure: int, pair: Pair) -> Move:
+        """By how much Relative Δ moved, over the queries that both define."""
+        raw, there = self.raw, {query: place for place, query in enumerate(result.queries)}
+        at, after = (
+            np.array([(n, there[q]) for n, q in enumerate(raw.queries) if q in there], np.int64).reshape(-1, 2).T
+        )
+        sides = [
+            values[measure, audit.groups.index(name)][places]
+            for name in pair
+            for audit, values, places in ((raw, raw.values[raw.runs.index(run)], at), (result, result.values[0], after))
+        ]
+        distinct = raw.distinct(run)
+        columns = Columns(np.array(sides), None if distinct is None else distinct[at])
+        if not columns.queries:
+            return Move(np.nan, np.nan, np.nan, 0)
+        [means] = resampled([columns], resamples=int(raw.spec["resamples"]), seed=int(raw.spec["seed"]))
+        (old, new), (olds, news) = (relative_delta(one[:2], one[2:]) for one in (columns.means, means))
+        spread = interval(news - olds)
+        return Move(float(new - old), spread.low, spread.high, columns.queries)
 
 
 def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
@@ -325,16 +331,3 @@ def _without(run: Run, gone: frozenset[str]) -> Run:
     keep = ~lost[run.docs]
     offsets = np.concatenate([[0], np.cumsum(keep)])[run.offsets]
     return Run(run.queries, offsets, run.docs[keep], run.scores[keep], run.ids, run.spec)
-
-
-def _move(raw: pl.DataFrame, controlled: pl.DataFrame, audit: Audit) -> Move:
-    """By how much Relative Δ moved, over the queries that both define."""
-    both = raw.join(controlled, on="query", suffix="_c", maintain_order="left").fill_nan(None).drop_nulls()
-    if not both.height:
-        return Move(np.nan, np.nan, np.nan, 0)
-    columns = Columns(both.select("a", "a_c", "b", "b_c").to_numpy().T, both["distinct"].to_numpy())
-    [means] = resampled([columns], resamples=int(audit.spec["resamples"]), seed=int(audit.spec["seed"]))
-    before, after = relative_delta(means[:2], means[2:])
-    spread = interval(after - before)
-    before, after = relative_delta(columns.means[:2], columns.means[2:])
-    return Move(float(after - before), spread.low, spread.high, both.height)
