@@ -95,11 +95,11 @@ def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
 @pytest.mark.parametrize(
     ("look", "until", "decision"),
     [
-        (Look(9, 90, 0.2, 0.01, 0.4), 0.1, "tilted"),
-        (Look(9, 90, -0.2, -0.4, -0.01), 0.5, "tilted"),
-        (Look(9, 90, 0.0, -0.1, 0.1), 0.1, "level"),
-        (Look(9, 90, 0.0, -0.1, 0.11), 0.1, "inconclusive"),
-        (Look(9, 90, 0.1, 0.0, 0.2), 0.1, "inconclusive"),
+        (Look(9, 90, 0.2, 0.01, 0.4, 0.0, 0.0), 0.1, "tilted"),
+        (Look(9, 90, -0.2, -0.4, -0.01, 0.0, 0.0), 0.5, "tilted"),
+        (Look(9, 90, 0.0, -0.1, 0.1, 0.0, 0.0), 0.1, "level"),
+        (Look(9, 90, 0.0, -0.1, 0.11, 0.0, 0.0), 0.1, "inconclusive"),
+        (Look(9, 90, 0.1, 0.0, 0.2, 0.0, 0.0), 0.1, "inconclusive"),
     ],
 )
 def test_what_decides(look: Look, until: float, decision: str) -> None:
@@ -125,7 +125,7 @@ class Recurring(Ranker):
 @pytest.mark.parametrize("twins", [False, True])
 def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
     """A coin tosses the labels of 60 documents or origins: queries alone would name a side in most such worlds."""
-    asked, decisions, text = collection(192), [], ""
+    asked, decisions, alone, text = collection(192), [], 0, ""
     for world in range(8):
         coin = np.random.default_rng([world, 1]).integers(0, 2, 60)
         names = ["ab"[side] for toss in coin for side in ((toss, 1 - toss) if twins else (toss,))]
@@ -134,9 +134,11 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
         tossed = Collection(docs.with_columns(text=pl.lit("")), asked.queries, asked.qrels)
         found = audit_until(tossed, Recurring(world), 3)
         decisions.append(found.decision)
+        alone += any(look.query_low > 0 or look.query_high < 0 for look in found.looks)
         assert found.looks[-1].documents <= 60
         text += ": ".join((found.headline, *found.sentences))
     assert "tilted" not in decisions
+    assert alone >= 4
     noun = "origins" if twins else "documents"
     assert re.search(f"recurring is not decided after 192 queries and \\d+ {noun}: Share@10", text)
 

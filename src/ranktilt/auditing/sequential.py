@@ -44,6 +44,9 @@ class Look(NamedTuple):
     low: float
     high: float
     """Lower and higher end of two intervals together: that over queries, and that of new documents."""
+    query_low: float
+    query_high: float
+    """Ends of the interval over queries alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,9 +173,9 @@ def audit_until(
     for run in _batches(collection, ranker, names[order].tolist()):
         asked, answered = min(asked + BATCH, len(order)), answered + len(run.queries)
         _take(run, collection_rows(run, collection)[run.docs], signs, of, (sequence, new))
-        low, high = new.interval()
-        both = min(sequence.low, low), max(sequence.high, high)
-        looks.append(Look(sequence.count, new.count, sequence.mean, *both))
+        low, high, ends = sequence.low, sequence.high, new.interval()
+        both = min(low, ends[0]), max(high, ends[1])
+        looks.append(Look(sequence.count, new.count, sequence.mean, *both, low, high))
         report(f"asking {run.name}", asked, len(order))
         if decided(looks[-1], stop_at_tilt / of.scale) != "inconclusive":
             break
