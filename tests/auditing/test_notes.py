@@ -1,11 +1,9 @@
 """What an audit says beside its numbers: judgments of nothing, twins that are not, and intervals on little."""
 
-import numpy as np
 import polars as pl
 import pytest
 
 from ranktilt import UserError, audit
-from ranktilt.auditing.notes import informative_queries
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import from_labels
 from tests.reporting.audits import ordered, twins
@@ -118,11 +116,6 @@ def test_twins_or_no_card_need_no_such_note(card: bool) -> None:
 
 
 # Intervals on little
-
-
-def test_queries_that_tell_something_have_a_value_above_0_and_both_sides_defined() -> None:
-    a, b = np.array([0.0, 0.5, 0.0, np.nan, 1.0, 1.0]), np.array([0.0, 0.0, 0.1, 1.0, np.nan, 1.0])
-    assert informative_queries(a, b) == 3
 
 
 @pytest.mark.parametrize("found", [1, 29])

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.registry import ranker
 from tests.auditing.studied import QUERIES, TEMPERATURES, Decided, decided, holm_by_hand, pair_of, studied
+from tests.reporting.studies import timeless_study, toy_study
 from tests.toy import collection_of, toy
 
 QUICK: dict[str, Any] = {"resamples": 300}
@@ -338,6 +340,16 @@ def test_json_holds_the_whole_study() -> None:
     assert content["sentences"] == list(found.sentences)
     assert content["notes"] == list(found.notes)
     assert (content["spec"]["resamples"], content["spec"]["tests"]) == (300, 8)
+
+
+@pytest.mark.parametrize("make", [toy_study, timeless_study, lambda: made(measures=["nDCG@1", "AP@3"])])
+def test_it_comes_back_equal(make: Callable[[], Study], tmp_path: Path) -> None:
+    found = make()
+    back = Study.load(found.save(tmp_path / "study.json.gz"))
+    assert back == found
+    assert repr((back.sources, back.tilts, back.trends)) == repr((found.sources, found.tilts, found.trends))
+    assert back.table.equals(found.table, null_equal=True)
+    assert back.sentences == found.sentences
 
 
 def test_notes_that_all_audits_share_are_told_once() -> None:

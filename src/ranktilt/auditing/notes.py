@@ -155,8 +155,8 @@ def sparse_notes(
     few = dict[tuple[str, str, str, int], list[str]]()
     for tilt in tilts:
         of_run = values[runs.index(tilt.run), measures.index(tilt.measure)]
-        sides = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
-        found = informative_queries(*sides)
+        a, b = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
+        found = int((~np.isnan(a) & ~np.isnan(b) & ((a > 0) | (b > 0))).sum())
         if 0 < found < FEW_QUERIES <= tilt.queries:
             few.setdefault((tilt.run, tilt.a, tilt.b, tilt.queries), []).append(f"{tilt.measure} ({found})")
     for (run, a, b, queries), counts in few.items():
@@ -164,11 +164,6 @@ def sparse_notes(
             f"warning: {run}: few of {queries:,} queries retrieved a relevant document of {a} or {b} on "
             f"{', '.join(counts)}; intervals from fewer than {FEW_QUERIES} such queries are too narrow to rely on"
         )
-
-
-def informative_queries(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> int:
-    """Count the queries in which both sides are defined and either is above 0."""
-    return int((~np.isnan(a) & ~np.isnan(b) & ((a > 0) | (b > 0))).sum())
 
 
 def group_notes(
