@@ -155,8 +155,8 @@ def sparse_notes(
     few = dict[tuple[str, str, str, int], list[str]]()
     for tilt in tilts:
         of_run = values[runs.index(tilt.run), measures.index(tilt.measure)]
-        a, b = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
-        found = int((~np.isnan(a) & ~np.isnan(b) & ((a > 0) | (b > 0))).sum())
+        one, two = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
+        found = int((~np.isnan(one) & ~np.isnan(two) & ((one > 0) | (two > 0))).sum())
         if 0 < found < FEW_QUERIES <= tilt.queries:
             few.setdefault((tilt.run, tilt.a, tilt.b, tilt.queries), []).append(f"{tilt.measure} ({found})")
     for (run, a, b, queries), counts in few.items():
