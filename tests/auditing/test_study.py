@@ -364,7 +364,7 @@ def test_texts_are_ranked_by_a_real_ranker() -> None:
     rows = toy().docs.filter(pl.col("source") == "human").to_dicts()
     for t in (0.2, 0.7, 1.0):
         rows += [
-            {**row, "id": f"{row['id']}-{t}", "source": f"llm-{t}", "temperature": t}
+            {**row, "id": f"{row['id']}-{t}", "source": f"llm-tmp{t}", "temperature": t}
             for row in toy().docs.filter(pl.col("source") == "llm").to_dicts()
         ]
     grades = {q: {} for q in ("q1", "q2", "q3")}  # type: dict[str, dict[str, int]]

@@ -60,8 +60,8 @@ def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit", primar
     for name, spec in zip(audit.runs, audit.spec["runs"], strict=False):
         if run is None or name == run:
             saved = str(spec.get("ranker", name)).startswith("replay:") and "file" in spec
-            named = ["-r", str(spec.get("ranker", name))]
-            words += ["--run", str(spec["file"])] if saved and verb != "explain" else named
+            ranked = ["-r", str(spec.get("ranker", name))]
+            words += ["--run", str(spec["file"])] if saved and verb != "explain" else ranked
     words += LabelFile(**{**collection.get("label_file", {}), "path": str(labels)}).words if labels else []
     words += ["--qrels", str(collection["qrels"])] if collection.get("qrels") and verb != "explain" else []
     by, usual = audit.spec["by"], ("nDCG@10",) if audit.measures else ("HeadToHead", "Share@10")
