@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+from ranktilt.auditing.audit import audit
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
@@ -118,13 +118,6 @@ class TestByHand:
 
 
 class TestTheCall:
-    def test_the_papers_measures_and_a_deeper_one_by_default(self) -> None:
-        collection = toy()
-        found = audit(collection, run_of(collection, SCORES))
-        assert tuple(map(repr, found.measures)) == DEFAULT_MEASURES == (
-            "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5",
-        )  # fmt: skip
-
     def test_a_run_with_its_own_id_table_is_joined_by_id(self) -> None:
         collection = toy()
         shared = run_of(collection, SCORES, ranker="r")
@@ -403,14 +396,6 @@ class TestFractions:
         found, whole = audit(halved, run_of(halved, SCORES), [measure]), toy_audit(measures=[same_as])
         np.testing.assert_array_equal(found.values, whole.values)
 
-    def test_a_note_says_so(self, halved: Collection) -> None:
-        note = (
-            "4 grades are fractions (first: 0.5): nDCG takes grades as gains; AP, P, R and RR count those from 1 on, "
-            "or from the measure's rel"
-        )
-        assert note in audit(halved, run_of(halved, SCORES), ["RR"]).notes
-        assert not any("fraction" in note for note in toy_audit().notes)
-
     def test_trec_eval_does_not_cut_them_to_whole_numbers(self, halved: Collection) -> None:
         with pytest.raises(
             UserError, match="trec_eval takes whole numbers as grades, and some judgments are fractions"
@@ -506,10 +491,3 @@ def test_excluded_queries_and_dropped_resamples_are_said() -> None:
     dropped = found.tilts[0].dropped
     assert 2_000 < dropped < 3_000  # a resample holds q twice, and nothing else, one time in four
     assert f"up to {dropped:,} of 10,000 resamples dropped for human and llm: both sides were 0" in found.notes
-
-
-def test_a_spec_of_odd_values_is_written_all_the_same(tmp_path: Path) -> None:
-    plain = toy()
-    odd = Collection(plain.docs, plain.queries, plain.qrels, {"path": tmp_path})
-    found = audit(odd, run_of(odd, {"q1": {"d1-human": 2.0}}), "nDCG@3")
-    assert str(tmp_path) in found.to_json().decode()

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ranktilt import Collection, Run, audit
 from ranktilt.auditing.breakdown import RankShares, rank_counts, rank_shares
-from ranktilt.errors import UserError
 from tests.toy import run_of, toy
 
 NAN = float("nan")
@@ -99,12 +98,6 @@ def test_a_group_without_relevant_documents_has_no_recall() -> None:
     run = run_of(collection, {"q1": {"d1-human": 2, "d2-human": 1}}, ranker="run")
     found = shares(collection, run, by="side")
     assert np.isnan(found.found).tolist() == [[False] * 3, [False] * 3, [True] * 3]
-
-
-def test_a_depth_of_no_rank_is_refused() -> None:
-    collection, run = toy_run({"q1": {"d1-human": 1}})
-    with pytest.raises(UserError, match="expected a depth of at least 1 rank, got 0"):
-        shares(collection, run, depth=0)
 
 
 def by_every_order(lists: list[list[tuple[str, int]]], depth: int) -> np.ndarray:

@@ -318,17 +318,6 @@ class TestMatching:
         with pytest.raises(UserError, match="an audit has no measure: without judgments there is no Relative Δ"):
             compared(some, none)
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"correction": "none"}, "unknown correction 'none'"),
-            ({"resamples": 99}, "expected at least 100 resamples, got 99"),
-        ],
-    )
-    def test_wrong_options(self, options: dict[str, Any], message: str) -> None:
-        with pytest.raises(UserError, match=message):
-            compared(*[one([1], [1])] * 2, **options)
-
 
 class TestNotes:
     def test_few_queries(self) -> None:

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import polars as pl
 import pytest
 
 from ranktilt.auditing import confounds
@@ -91,12 +90,6 @@ class TestWhereThereIsNothing:
     def test_without_texts(self) -> None:
         assert found(twins([("T", "")], [("T", "")])) == {}
 
-    def test_groups_that_are_no_sources(self) -> None:
-        collection = toy()
-        docs = collection.docs.with_columns(side=pl.col("source").replace({"human": "east", "llm": "west"}))
-        other = Collection(docs, collection.queries, collection.qrels)
-        assert audit(other, run_of(other, {"q1": {"d1-llm": 1.0}}), "RR", by="side", resamples=100).confounds == ()
-
     def test_without_twins_pairs_are_not_counted(self) -> None:
         docs = [{"id": s, "text": "x y.", "source": s} for s in ("human", "llm")]
         collection = collection_of(docs, {"q": "x"}, {"q": {"human": 1, "llm": 1}})
@@ -111,14 +104,6 @@ class TestWhereThereIsNothing:
         names = [one.name for one in audit(collection, run, card=True, resamples=100).confounds]
         assert "words" in names
         assert "query words" not in names
-
-
-def test_each_pair_of_sources_has_its_own() -> None:
-    docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"} for n, s in enumerate(("human", "a", "b"), 1)]
-    collection = collection_of(docs, {"q": "x"}, {"q": dict.fromkeys(("human", "a", "b"), 1)})
-    confounds = audit(collection, run_of(collection, {"q": {"a": 1.0}}), "RR", resamples=100).confounds
-    lengths = {(c.a, c.b): (c.value_a, c.value_b) for c in confounds if c.name == "words"}
-    assert lengths == {("human", "a"): (1, 2), ("human", "b"): (1, 3), ("a", "b"): (2, 3)}
 
 
 @pytest.mark.parametrize(

@@ -220,18 +220,6 @@ class TestWhenARunIsRankedAgain:
         found = rows(controlled(collection, Longest()))
         assert [one.changed for name, one in found.items() if name != RAW] == ["no document has a twin"] * 5
 
-    def test_the_callers_collection_and_audit_are_left_as_they_were(self) -> None:
-        collection = toy()
-        before = collection.docs.clone()
-        run = BM25().rank(collection)
-        raw = audit(collection, run, "nDCG@1", resamples=200)
-        text = raw.to_json()
-        found = controls(collection, [BM25()], [run], raw)
-        assert collection.docs.equals(before)
-        assert raw.to_json() == text
-        assert raw.controls == ()
-        assert replace(found, controls=(), spec=raw.spec) == raw
-
 
 HUMAN = [("", "w " * n) for n in (3, 6, 9, 12)]
 LLM = [("", "w " * n) for n in (4, 2, 5, 11)]
@@ -370,11 +358,6 @@ class TestTokens:
         collection = twins(side, side)
         found = rows(controlled(collection, Dense(str(tiny), precision="float32", device="cpu")))
         assert all(t.value == 0 for one in found.values() for t in one.tilts)
-
-    def test_a_tokenizer_that_cannot_be_read_is_said(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Recorded, "tokens", lambda self: None)
-        found, _ = self.changed(tiny, self.HUMAN, self.LLM)
-        assert (found.changed, found.tilts) == ("its tokens cannot be counted", ())
 
 
 @dataclass(frozen=True)

@@ -195,16 +195,6 @@ class TestWithoutJudgments:
         assert (found.low, found.high) == pytest.approx(resampled(totals, [1, 1, 1]))
         assert found.parts == {}
 
-    def test_the_verdict_is_on_the_twins(self) -> None:
-        collection = without_judgments(toy())
-        found = audit(collection, run_of(collection, SCORES, ranker="hand"), card=True)
-        verdict = found.verdict("hand")
-        assert (verdict.kind, verdict.side) == ("inconclusive", None)
-        assert verdict.sentence == (
-            "hand: inconclusive: 3 queries are too few to test; of twins the human one stands above in 42.9 %, the llm "
-            "one in 42.9 % (0.0 % [−100.0, +50.0], corrected p = 1.000)"
-        )
-
     def test_a_clear_side_is_favoured(self) -> None:
         docs = [{"id": f"{n}-{s}", "text": "x", "source": s, "origin": f"{n}-human"}
                 for n in range(40) for s in ("human", "llm")]  # fmt: skip
@@ -244,12 +234,6 @@ class TestWhatARunLacks:
         assert [e.queries for e in found.estimates if e.estimand.key == "rank gap"] == [3, 1]
         assert found.by_group().filter(pl.col("group") == "all")["queries"].to_list() == [3, 1]
         assert "one: 2 judged queries not in the run, not counted" in found.notes
-
-    def test_the_reason_of_an_excluded_query_is_said(self) -> None:
-        collection = toy()
-        run = run_of(collection, {q: SCORES[q] for q in ("q1", "q2")}, ranker="r")
-        notes = audit(collection, run, "nDCG@1", missing="exclude").notes
-        assert "1 of 3 queries excluded: no relevant document of both human and llm, or not in the run" in notes
 
     def test_queries_that_only_judgments_know_count_for_no_side(self) -> None:
         plain = toy()

@@ -176,11 +176,6 @@ class TestFile:
         assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
         assert back.by_group().equals(uneven.by_group(), null_equal=True)
 
-    def test_an_audit_without_groups(self, tmp_path: Path) -> None:
-        collection = toy()
-        found = audit(collection, run_of(collection, {}), ["RR"], by=None)
-        assert Audit.load(found.save(tmp_path / "audit.json")) == found
-
     def test_is_plain_json_with_a_format_and_a_version(self, uneven: Audit, tmp_path: Path) -> None:
         content = json.loads(uneven.save(tmp_path / "audit.json").read_text(encoding="utf-8"))
         assert (content["format"], content["version"]) == ("ranktilt-audit", 1)
@@ -229,17 +224,6 @@ class TestWithEverything:
         assert (back.measures, back.tilts, back.values.shape) == ((), (), (1, 0, 3, 3))
         assert back.pairs == (("human", "llm"),)
         assert back.verdict("bm25") == found.verdict("bm25")
-
-
-def test_audits_differ_by_their_values(three: Audit) -> None:
-    changed = three.values.copy()
-    changed[0, 0, 0, 0] = 0.25
-    other = Audit(
-        three.spec, three.runs, three.measures, three.groups, three.queries, changed, three.tilts, three.pair_counts,
-        three.notes,
-    )  # fmt: skip
-    assert other != three
-    assert three != "audit"
 
 
 def test_its_text_names_runs_measures_and_groups(three: Audit) -> None:

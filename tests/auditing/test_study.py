@@ -13,7 +13,6 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.study import Study, study
 from ranktilt.auditing.study_sources import only, source_pairs, study_sources
 from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.registry import ranker
 from tests.auditing.studied import QUERIES, TEMPERATURES, Decided, decided, holm_by_hand, pair_of, studied
@@ -137,12 +136,6 @@ def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: fl
     found = temperatures(studied({name: {}, "other": {"temperature": 0.5}}))
     assert found[name] == pytest.approx(expected, nan_ok=True)
     assert found["other"] == 0.5
-
-
-def test_a_name_that_was_read_is_noted_with_what_came_of_it() -> None:
-    found = study_sources(studied(), "human", sources=None, temperatures={})
-    listed = "llm-tmp1.0 (1), llm-tmp0.2 (0.2), llm-tmp0.7 (0.7)"
-    assert found.notes == (f"temperature read from the name of the source, for want of a column: {listed}",)
 
 
 def test_a_named_temperature_wins_over_column_and_name() -> None:
@@ -318,12 +311,6 @@ def test_mistakes_are_named(options: dict[str, Any], message: str) -> None:
         made(**options)
 
 
-def test_an_unknown_tilt_names_what_there_is() -> None:
-    found = made()
-    with pytest.raises(UserError, match=r"unknown run, source and measure 'bm25, llm-tmp0\.2, nDCG@1'"):
-        found.tilt("bm25", "llm-tmp0.2", "nDCG@1")
-
-
 # Keeping
 
 
@@ -376,13 +363,3 @@ def test_texts_are_ranked_by_a_real_ranker() -> None:
     alone = audit(toy(), ranker("bm25").rank(toy()), ["nDCG@3"], resamples=300)
     assert [t.value for t in found.tilts] == pytest.approx([alone.tilts[0].value] * 3)
     assert found.trends[0].kind == "inconclusive"
-
-
-@pytest.mark.data
-def test_the_only_source_of_nfcorpus_reads_as_its_audit(shared_data: Path) -> None:
-    collection = load(shared_data / "cocktail-nfcorpus")
-    found = study(collection, [ranker("tfidf")], ["nDCG@3"], **QUICK)
-    alone = audit(collection, ranker("tfidf").rank(collection), ["nDCG@3"], resamples=300, confounds=False)
-    assert found.tilts[0].value == alone.tilts[0].value
-    assert [arm.temperature for arm in found.sources] == [0.2]
-    assert found.sources[0].documents == 3633

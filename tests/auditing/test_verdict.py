@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.answer.verdict import Verdict, judge, probability, signed
+from ranktilt.auditing.answer.verdict import Verdict, judge, probability
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
 from ranktilt.measures.base import estimand
@@ -174,22 +174,6 @@ class TestSentences:
     def test_nothing_found_on_either_side(self) -> None:
         nothing = tilt(np.nan, np.nan, p=1.0, error=np.nan)
         assert verdict_on([nothing], 5).sentence == "bm25: inconclusive: nDCG@3 is 0 for both human and llm"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (12.34, "+12.3"),
-        (-12.36, "−12.4"),
-        (0.0, "0.0"),
-        (-0.04, "0.0"),
-        (0.04, "0.0"),
-        (0.05001, "+0.1"),
-        (200, "+200.0"),
-    ],
-)
-def test_percentages_carry_a_sign_unless_they_round_to_nothing(value: float, text: str) -> None:
-    assert signed(value) == text
 
 
 @pytest.mark.parametrize(

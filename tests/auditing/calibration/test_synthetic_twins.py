@@ -96,11 +96,6 @@ class TestWithCopies:
     def test_rows_stand_as_the_scheme_says(self, name: str, sources: list[str]) -> None:
         assert with_synthetic_twins(toy(), scheme(name), seed=0).docs["source"].to_list() == sources
 
-    def test_a_source_called_copy_gets_a_copy_all_the_same(self) -> None:
-        docs = toy().docs.with_columns(source=pl.lit(COPY))
-        copies = with_synthetic_twins(Collection(docs, toy().queries, toy().qrels), scheme("suffixes"), seed=0)
-        assert copies.sources == (COPY, f"{COPY} of {COPY}")
-
 
 class TestSampled:
     def test_a_small_collection_is_kept_whole_under_neutral_ids(self) -> None:
@@ -125,11 +120,6 @@ class TestSampled:
         found = sampled(large(100, 20), pairs=12, queries=queries, seed=0)
         judged = found.docs.filter(pl.col("id").is_in(found.qrels["doc_id"].implode()))
         assert judged["origin"].n_unique() == relevant
-
-    def test_the_seed_alone_decides(self) -> None:
-        one, two, other = (sampled(large(100, 20), pairs=12, queries=5, seed=s) for s in (1, 1, 2))
-        assert one == two
-        assert one != other
 
     def test_human_text_comes_first_and_further_sources_are_left_out(self) -> None:
         more = (
