@@ -219,11 +219,9 @@ class Aligned:
         """How many groups there are, and how many results have no label, or several."""
         kind = self.group_lists(groups).kind
         single, last = len(groups.names), len(groups.names) + len(groups.sets)
-        found = {"groups": single, "listed": len(kind), "unlabelled": (kind == last).sum()}
-        return {
-            name: float(count)
-            for name, count in (found | {"several": ((kind >= single) & (kind < last)).sum()}).items()
-        }
+        several = (kind >= single) & (kind < last)
+        found = {"groups": single, "listed": len(kind), "unlabelled": (kind == last).sum(), "several": several.sum()}
+        return {name: float(count) for name, count in found.items()}
 
     def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
         """Grade of each kept entry in one group, 0 for all others; of every document where None."""
