@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import polars as pl
 
 from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.errors import counted, join_words
-from ranktilt.probes.distribution import ABOVE, Distribution
 from ranktilt.probes.overlap import terms_sentence
 from ranktilt.probes.similarity import Similarity, vectors_sentence
 from ranktilt.probes.validation import Validation, effectiveness_sentences
-from ranktilt.reporting.document import PAGE, TEXT, Document, Sentence
+from ranktilt.reporting.document import Document, Sentence
 from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.provenance import folder, provenance
@@ -31,11 +28,6 @@ _WORDS: dict[Outcome, tuple[str, str]] = {
     "not tested": ("is not tested", "are not tested"),
 }
 """Of one ranker, and of several."""
-_EFFECTIVENESS = (
-    "on_reference", "on_source", "difference", "low", "high", "p_different", "p_corrected", "margin", "p_equivalent",
-    "smallest", "outcome", "queries", "excluded", "pairs", "left_out",
-)  # fmt: skip
-"""What the data tells of each ranker on each side alone."""
 _METHOD = (
     "Words are runs of letters between blanks, of the text without its title; terms are the different lower-cased "
     "words. Means leave out what is undefined, and the counts say how much that is.",
@@ -62,7 +54,6 @@ def view(validation: Validation) -> Document:
         legend=tuple(legend(validation)),
         notes=validation.notes,
         method=_METHOD,
-        data=_data(validation),
     )
 
 
@@ -113,23 +104,21 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _sentences(validation: Validation) -> Iterator[Sentence]:
-    """In text what the validation says itself; on a page the check, then the same with tones on the primary measure."""
-    for text in validation.sentences():
-        yield Sentence(text, emphasis="strong", only=TEXT)
+    """The check first; then what was found of each source, with tones on the primary measure."""
     check, reference = validation.check, validation.reference
     if check is not None:
         tone: Tone = "bad" if not check.fair else "warning" if check.of("warning") else "good"
-        yield Sentence(check.sentence, tone, only=PAGE)
+        yield Sentence(check.sentence, tone, "strong")
     for terms in validation.overlaps:
-        yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation), only=PAGE)
+        yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation))
     for similar in validation.similarities:
         said = _of(similar.source, vectors_sentence(similar), validation)
-        yield Sentence(said, "good" if _near(similar) >= _NEAR else "warning", only=PAGE)
+        yield Sentence(said, "good" if _near(similar) >= _NEAR else "warning")
     for source in validation.sources:
         rows = [row for row in validation.effectiveness if row.source == source and _primary(row, validation)]
         for outcome, tone in OUTCOMES.items():
             for sentence in effectiveness_sentences([row for row in rows if row.outcome == outcome]):
-                yield Sentence(_of(source, sentence, validation), tone, only=PAGE)
+                yield Sentence(_of(source, sentence, validation), tone, "strong")
 
 
 def _of(source: str, sentence: str, validation: Validation) -> str:
@@ -171,52 +160,3 @@ def _tests(rows: Sequence[Equivalence], validation: Validation) -> list[str]:
         "difference is smaller than that. Shown from: the smallest margin that would have been shown.",
         "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none.",
     ]
-
-
-def _data(validation: Validation) -> pl.DataFrame:
-    rows = [
-        (part, source, name, quantity, _exact(value))
-        for part, source, name, numbers in _numbers(validation)
-        for quantity, value in numbers.items()
-    ]
-    columns = ("part", "source", "name", "quantity", "value")
-    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
-
-
-def _exact(value: object) -> str | None:
-    if isinstance(value, float):
-        return None if math.isnan(value) else repr(value)
-    return str(value)
-
-
-def _numbers(validation: Validation) -> Iterator[tuple[str, str, str, dict[str, object]]]:
-    """Every number by part, source, name and quantity."""
-    numbers: dict[str, object]
-    for one in validation.statistics.sources:
-        numbers = {"documents": one.documents, "empty": one.empty, "words": one.words, **_quartiles(one.quartiles)}
-        yield "statistics", one.source, "", {**numbers, "queries": one.queries, "relevant": one.relevant}
-    for query in validation.statistics.queries:
-        yield "queries", "", query.which, {"queries": query.queries, "words": query.words}
-    for terms in validation.overlaps:
-        for found in (terms.jaccard, terms.overlap):
-            yield "terms", terms.source, found.name, _distribution(found)
-    for near in validation.similarities:
-        for found in (near.cosine, near.baseline):
-            numbers = {**_distribution(found), f"above_{ABOVE:g}": found.above(ABOVE)}
-            yield "similarity", near.source, found.name, numbers
-        yield "similarity", near.source, near.model, vars(near.separation)
-    for row in validation.effectiveness:
-        values = row.row()
-        yield "effectiveness", row.source, f"{row.run} {row.measure}", {name: values[name] for name in _EFFECTIVENESS}
-    for check in validation.check.rows if validation.check else ():
-        names = ("found", "total", "value", "reference", "verdict")
-        yield "check", check.source, check.name, {name: getattr(check, name) for name in names}
-
-
-def _quartiles(values: Sequence[float]) -> dict[str, object]:
-    return dict(zip(("quarter", "median", "three_quarters"), values, strict=True))
-
-
-def _distribution(found: Distribution) -> dict[str, object]:
-    numbers = {"pairs": found.count, "undefined": found.undefined, "mean": found.mean}
-    return {**numbers, **_quartiles(found.quartiles)}
