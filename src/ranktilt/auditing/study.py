@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.effects import TABLE_COLUMNS, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import Columns, corrected, resampled
@@ -136,20 +135,6 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
             agree = sum(t.kind == first.kind for t in alike)
             said.append(trend_sentence(first, agree=agree, measures=len(alike)))
         return tuple(said)
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """One row a run, source and measure: the source's fields, those of `Effect`, ``detectable`` and ``verdict``."""
-        sources = {one.source: one for one in self.sources}
-        sides = {"a": f"favours {self.reference}", "level": "level", "inconclusive": "inconclusive"}
-        rows = []
-        for tilt in self.tilts:
-            one, kind = sources[tilt.b], tilt.verdict(self.level)
-            row = {"run": tilt.run, "series": one.series, "temperature": one.temperature, "source": one.source}
-            more = {"documents": one.documents, "verdict": sides.get(kind, f"favours {one.source}")}
-            found = tilt.row()
-            rows.append({**row, **{k: found[k] for k in TABLE_COLUMNS if k not in ("run", "b")}, **more})
-        return pl.DataFrame(rows, infer_schema_length=None)
 
     def derived(self) -> dict[str, Any]:
         """The verdicts and the sentences, for those who read the file."""
