@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import orjson
 import polars as pl
 
@@ -40,7 +39,6 @@ _BEGINS = "a label file begins with its columns' names"
 _COLUMN, _LIST = "; name that of ids: FILE:id=COLUMN", "; of a bare list of ids say what all others are: --rest LABEL"
 _IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
 """First lines of a list of ids that are the name of its column."""
-_OTHER = {"\t": (",", "commas", ".csv"), ",": ("\t", "tabs", ".tsv")}
 
 
 def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
@@ -71,7 +69,7 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
         raise DataError(path, "doc_id is empty" if where else f"doc_id is empty in row {row + 1}", **where)
     if frame[label].null_count() == frame.height:
         raise DataError(path, f"column {label!r} is blank in every row")
-    frame = _one_row_each(path, frame, label)
+    frame = one_row_each(path, frame, "document", "doc_id")
     kept = [name for name in ("doc_id", label, "origin") if name in frame.columns]
     numbers = [_as_numbers(frame[name]) for name in frame.columns if name not in kept or name == label != by]
     return frame.with_columns(numbers).select(*kept, pl.exclude(*kept, LINE))
@@ -177,7 +175,7 @@ def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> 
     return f"no overlap: none of its {counted(len(documents), 'document', 'documents')} is {where}{more}"
 
 
-def _require_names(path: Path, names: list[str], line: int | None, separator: str = "", own: bool = True) -> None:
+def _require_names(path: Path, names: list[str], line: int | None, *, own: bool = True) -> None:
     """Refuse columns without ``doc_id``, or of one name: mostly those of a file that begins with its rows."""
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
@@ -187,10 +185,6 @@ def _require_names(path: Path, names: list[str], line: int | None, separator: st
     came = ", ".join(filter(None, names)) or "no name"
     hint = (_LIST if len(names) == 1 else _COLUMN) if own else ""
     came = came if len(came) <= _WIDTH else f"{came[: _WIDTH - 1]}…"
-    if len(names) == 1 and separator in _OTHER:
-        other, noun, ending = _OTHER[separator]
-        if other in names[0]:
-            came, hint = repr(came), f" (separated by {noun}? then name it {ending})"
     raise DataError(path, f"expected a column doc_id, got {came}; {_BEGINS}{hint}", line=line)
 
 
@@ -221,7 +215,7 @@ def read_delimited(path: Path, separator: str, labels: LabelFile | None = None) 
             first, line = [str(name).strip() for name in rows["fields"][0]], rows[LINE][0]
             bare = labels is not None and labels.rest and not labels.columns and len(first) == 1
             names = first if labels is None else ["doc_id"] if bare else labels.renamed(first)
-            _require_names(path, names, line, separator, labels is not None)
+            _require_names(path, names, line, own=labels is not None)
             rows = rows if bare and first[0].lower() not in _IDS else rows[1:]
         wrong = rows.filter(pl.col("fields").list.len() != len(names))
         if wrong.height:
@@ -251,18 +245,9 @@ def _quoted_rows(path: Path, text: str) -> Iterator[pl.DataFrame]:
     held = ((rows.line_num, row) for row in rows if len(row) > 1 or (row and row[0].strip()))
     try:
         while block := list(islice(held, _ROWS)):
-            numbers, fields = zip(*block, strict=True)
-            lengths = pl.Series([len(row) for row in fields])
-            values = pl.Series([value for row in fields for value in row], dtype=pl.String)
-            yield pl.DataFrame({LINE: pl.Series(numbers, dtype=pl.UInt32), "fields": _in_lists(values, lengths)})
+            yield pl.DataFrame(block, schema={LINE: pl.UInt32, "fields": pl.List(pl.String)}, orient="row")
     except csv.Error as error:
         raise DataError(path, f"cannot be read as CSV: {error}", line=rows.line_num) from error
-
-
-def _in_lists(values: pl.Series, lengths: pl.Series) -> pl.Series:
-    """Cut values into lists of these lengths, none of which is 0."""
-    number = pl.Series(np.repeat(np.arange(len(lengths)), lengths))
-    return pl.DataFrame({"n": number, "v": values}).group_by("n", maintain_order=True).agg("v")["v"]
 
 
 def _plain_columns(given: LabelFile, frame: pl.DataFrame) -> pl.DataFrame:
@@ -283,24 +268,22 @@ def _without_blanks(frame: pl.DataFrame, *, strings: list[str]) -> pl.DataFrame:
     return frame.with_columns(stripped).with_columns(pl.when(pl.col(names) != "").then(pl.col(names)))
 
 
-def _one_row_each(path: Path, frame: pl.DataFrame, label: str) -> pl.DataFrame:
-    """Keep a row that comes twice once; rows of one document that differ are a `DataError`."""
-    if frame["doc_id"].n_unique() == frame.height:
+def one_row_each(path: Path, frame: pl.DataFrame, noun: str, key: str, names: Mapping[str, str] = {}) -> pl.DataFrame:
+    """Keep a row that comes twice once; rows of one key that differ are a `DataError`, by the `names` of columns."""
+    if frame[key].n_unique() == frame.height:
         return frame
-    values = [label, *(name for name in frame.columns if name not in ("doc_id", label, LINE))]
-    frame = frame.unique(["doc_id", *values], keep="first", maintain_order=True)
-    again = frame["doc_id"].is_first_distinct().not_()
-    if not again.any():
-        return frame
-    row = again.arg_max() or 0
-    second = frame.row(row, named=True)
-    first = frame.filter(pl.col("doc_id") == second["doc_id"]).row(0, named=True)
-    name = next(n for n in values if first[n] != second[n])
-    what = "two labels" if name == label else f"two values of {name!r}"
-    one, two = ("none" if side[name] is None else repr(side[name]) for side in (first, second))
-    place = f" (line {first[LINE]})" if LINE in frame.columns else ""
-    message = f"document {second['doc_id']!r} has {what}: {one}{place} and {two}"
-    raise DataError(path, message, line=second.get(LINE))
+    values = [name for name in frame.columns if name not in (key, LINE)]
+    frame = frame.unique([key, *values], keep="first", maintain_order=True)
+    again = frame.filter(~pl.col(key).is_first_distinct())
+    if again.height:
+        second = again.row(0, named=True)
+        first = frame.filter(pl.col(key) == second[key]).row(0, named=True)
+        name = next(n for n in values if first[n] != second[n])
+        place = f" (line {first[LINE]})" if LINE in first else ""
+        both = f"{first[name]!r}{place} and {second[name]!r}"
+        message = f"{noun} {second[key]!r} has two values of {names.get(name, name)!r}: {both}"
+        raise DataError(path, message, line=second.get(LINE))
+    return frame
 
 
 def _as_numbers(series: pl.Series) -> pl.Series:

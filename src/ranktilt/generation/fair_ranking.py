@@ -23,8 +23,8 @@ from ranktilt.run import Run
 Rows = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-SHORTAGES = ("fill", "drop", "refuse")
-UNLABELLED = ("drop", "keep", "refuse")
+SHORTAGES = ("fill", "drop")
+UNLABELLED = ("drop", "keep")
 LABELS_OF_BOTH = ("any", "drop")
 UNKNOWN = "unknown"
 """Group of documents without a label, where they are kept."""
@@ -40,7 +40,7 @@ class GroupRules:
 
     `protected` is a group, a union (``Europe|Asia``), or all documents that name none (``non-Europe``), as every verb
     reads it. A document with labels of both sides is on the one that is named (``several="any"``), or left out
-    (``drop``). One without a label is left out (``drop``), kept as a group of its own (``keep``), or refused.
+    (``drop``). One without a label is left out (``drop``) or kept as a group of its own (``keep``).
     """
 
     protected: str
@@ -63,8 +63,8 @@ class ListRules:
     `blocks` says how many of each of `BLOCKS`; None draws half of the items from the relevant documents and half from
     the others, whatever their group, so that groups keep their natural shares. A block with too few documents is
     filled from the other group's of the same relevance (``shortage="fill"``; a query that is short all the same is left
-    out), costs the query its place (``drop``), or is refused. Queries with fewer than `min_judged` relevant documents
-    (as many as `items` where None) are left out.
+    out), or costs the query its place (``drop``). Queries with fewer than `min_judged` relevant documents (as many as
+    `items` where None) are left out.
     """
 
     items: int = 200
@@ -120,14 +120,16 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
     query are judged so wherever they are in the collection, in its own list or not.
 
     Wang et al., NAACL 2024, sec. 3; the sizes of its blocks are not published. `UserError` if a group or a value is not
-    there, no query has enough documents, or a policy says to refuse.
+    there, or no query has enough documents.
     """
     members, told = _assign_groups(source, groups)
     ids, names, protected = members["id"], members["labels"], members["protected"].to_numpy()
     relevant = _relevant_rows(source, ids)
-    drawn = _draw(relevant, protected, source.by, lists)
+    drawn = _draw(relevant, protected, lists)
     if not drawn.lists:
-        _refuse_all(relevant, lists)
+        most = counted(max(map(len, relevant.values()), default=0), "relevant document", "relevant documents")
+        hint = "ask for fewer --items, lower --min-judged, or name other --blocks"
+        raise UserError(f"no query has enough documents of known groups (the most has {most}): {hint}")
     items = [np.concatenate(blocks) for blocks in drawn.lists.values()]
     rows = np.unique(np.concatenate(items))
     chosen = ids.gather(rows)
@@ -161,10 +163,6 @@ def _assign_groups(source: LabelledDocuments, rules: GroupRules) -> tuple[pl.Dat
     inside, outside = (labels.list.eval(one).list.any().fill_null(False) for one in (member, ~member))
     both, bare = inside & outside, ~(inside | outside)
     unlabelled, several = int(bare.sum()), int(both.sum())
-    if unlabelled and rules.unlabelled == "refuse":
-        documents = counted(unlabelled, "document has", "documents have")
-        first = source.labels["id"].filter(bare)[0]
-        raise UserError(f"{documents} no {source.by} (first: {first!r}); leave them out, or keep them: --unlabelled")
     text = labels.list.join(SEVERAL).set(bare, UNKNOWN)
     found = source.labels.select("id", labels=text, protected=~inside if side.complement else inside)
     found = found.filter(~(both & (rules.several == "drop")), ~(bare & (rules.unlabelled == "drop")))
@@ -196,7 +194,7 @@ def _relevant_rows(source: LabelledDocuments, ids: pl.Series) -> dict[str, Rows]
     return {name: found.get(name, np.empty(0, np.int64)) for name in source.queries["id"]}
 
 
-def _draw(relevant: Mapping[str, Rows], protected: Bools, by: str, rules: ListRules) -> _Drawn:
+def _draw(relevant: Mapping[str, Rows], protected: Bools, rules: ListRules) -> _Drawn:
     drawn = _Drawn()
     for name, rows in relevant.items():
         if len(rows) < rules.fewest:
@@ -214,9 +212,6 @@ def _draw(relevant: Mapping[str, Rows], protected: Bools, by: str, rules: ListRu
             split = [pool[protected[pool] == side] for pool in pools for side in (False, True)]
             short = [len(block) < n for block, n in zip(split, rules.blocks, strict=True)]
             blocks, filled = _filled(split, rules.blocks)
-        if any(short) and rules.shortage == "refuse":
-            parts = BLOCKS if rules.blocks is not None else ("relevant", "irrelevant")
-            raise UserError(f"query {name!r} has too few {parts[short.index(True)]} documents ({by}); see --shortage")
         if any(short) and (rules.shortage == "drop" or sum(map(len, blocks)) < rules.items):
             drawn.dropped["too few documents for a block"] += 1
             continue
@@ -240,21 +235,6 @@ def _random(seed: int, query: str, purpose: str) -> np.random.Generator:
     """A generator of the query's own, so that other queries do not change what is drawn for it."""
     digest = hashlib.blake2b(f"{purpose} {query}".encode(), digest_size=8).digest()
     return np.random.default_rng([seed, int.from_bytes(digest)])
-
-
-def _refuse_all(relevant: Mapping[str, Rows], rules: ListRules) -> None:
-    best = max(relevant, key=lambda name: len(relevant[name]), default=None)
-    if best is None or not len(relevant[best]):
-        raise UserError("no query has a relevant document of a known group")
-    if len(relevant[best]) < rules.fewest:
-        most = counted(len(relevant[best]), "relevant document", "relevant documents")
-        message = (
-            f"no query has {rules.fewest:,} relevant documents; the most has query {best!r}, {most} of a known group"
-        )
-        raise UserError(f"{message}: ask for fewer --items, or lower --min-judged")
-    raise UserError(
-        f"no query has enough documents for a list of {rules.items:,} items; ask for fewer --items, or other --blocks"
-    )
 
 
 def _counts(drawn: _Drawn, relevant: Mapping[str, Rows], rules: ListRules) -> dict[str, Any]:

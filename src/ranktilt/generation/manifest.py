@@ -14,7 +14,7 @@ import msgspec
 
 from ranktilt._version import __version__
 from ranktilt.errors import DataError, UserError
-from ranktilt.io.files import Content, blocks, cannot_write, read_text, require_folder, sha256
+from ranktilt.io.files import Content, blocks, cannot_write, read_text, require_folder
 
 MANIFEST = "manifest.json"
 WHAT = {"rewrites": "ranktilt rewrite", "answers": "ranktilt answer"}
@@ -35,7 +35,6 @@ class _Manifest(msgspec.Struct):
 
     spec: _ManifestSpec
     files: dict[str, str]
-    inputs: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class _Prompt(msgspec.Struct):
@@ -67,7 +66,9 @@ def manifest(spec: Mapping[str, Any], contents: Mapping[str, Content], kind: str
         "packages": packages,
         "spec": {name: value for name, value in spec.items() if name != "inputs"},
         "inputs": dict(spec.get("inputs", {})),
-        "files": {name: _hash(contents[name]) for name in sorted(contents)},
+        "files": {
+            name: hashlib.sha256(b"".join(blocks(contents[name]))).hexdigest() for name in sorted(contents)
+        },
     }
     # What of a path is no UTF-8 becomes an escape of JSON, from which the same name is read back.
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
@@ -81,31 +82,19 @@ def _hash(content: Content) -> str:
 
 
 def require_ours(folder: Path, kind: str = "rewrites") -> dict[str, Any] | None:
-    """Refuse a folder that cannot be replaced: one that holds something else, or something of the user's own.
+    """Refuse a folder that cannot be replaced: one that holds anything but what this wrote.
 
     Returns the manifest of what is there; None for a new or empty folder.
     """
+    require_folder(folder)
+    if not folder.exists():
+        return None
     try:
-        require_folder(folder)
-        if not folder.exists():
-            return None
-        file = folder / MANIFEST
-        known = _read(file, kind) if file.is_file() else None
-        if known is None:
-            if first := min(folder.iterdir(), default=None):
-                raise UserError(f"{folder}: holds something else ({first.name}); choose an empty folder")
-            return None
-        for path in folder.rglob("*"):
-            name = path.relative_to(folder).as_posix()
-            if name == MANIFEST or path.is_dir():
-                continue
-            if name not in known["files"]:
-                what = f"is no part of the {kind}"
-            elif sha256(path) != known["files"][name]:
-                what = "was changed by hand"
-            else:
-                continue
-            raise UserError(f"{path}: {what} and would be lost; move it, or choose another folder")
+        known = _read(folder / MANIFEST, kind) if (folder / MANIFEST).is_file() else None
+        ours = set() if known is None else {*known["files"], MANIFEST}
+        there = (path for path in sorted(folder.rglob("*")) if path.is_file())
+        if strange := next((path for path in there if path.relative_to(folder).as_posix() not in ours), None):
+            raise UserError(f"{strange}: is no part of {kind} and would be lost; move it, or choose another folder")
     except OSError as error:
         raise cannot_write(folder, error) from error
     return known
@@ -118,29 +107,20 @@ def earlier(path: str | Path | None) -> list[dict[str, Any]]:
     if file is None or known is None:
         return []
     spec = dict(known["spec"])
-    before = spec.pop("earlier", [])
+    every = [*spec.pop("earlier", []), spec]
     try:
-        msgspec.convert(before, list[_RewriteSpec])
-        msgspec.convert(spec, _RewriteSpec)
+        msgspec.convert(every, list[_RewriteSpec])
     except msgspec.ValidationError as error:
         raise DataError(file, f"expected how rewrites were made: {error}") from error
-    return [*before, spec]
+    return every
 
 
 def require_same(
     folder: Path, known: Mapping[str, Any] | None, given: str | Path | None, kind: str = "rewrites"
 ) -> None:
-    """Refuse to replace what was made of another collection.
-
-    That is one that was made of a folder elsewhere, none of whose files is as in the given one; `known` is the manifest
-    of what is there.
-    """
+    """Refuse to replace what was made of a collection elsewhere; `known` is the manifest of what is there."""
     before = None if known is None else known.get("spec", {}).get("collection", {}).get("path")
-    if known is None or before is None or given is None or Path(before).absolute() == Path(given).absolute():
-        return
-    inputs = {name: digest for name, digest in known.get("inputs", {}).items() if Path(name).is_relative_to(before)}
-    now = {name: Path(given) / Path(name).relative_to(before) for name in inputs}
-    if not any(os.path.isfile(now[name]) and sha256(now[name]) == digest for name, digest in inputs.items()):
+    if before is not None and given is not None and Path(before).absolute() != Path(given).absolute():
         whose = "rewrites of another collection" if kind == "rewrites" else "answers to other queries"
         raise UserError(f"{folder}: holds {whose}, {before}; choose another folder or remove it")
 

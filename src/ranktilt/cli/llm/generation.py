@@ -108,11 +108,7 @@ class SamplingOptions(options.OptionGroup):
 
 
 def check_request(output: Path | None, price: str | None, *, dry_run: bool) -> None:
-    """Refuse to write nowhere, and a price that nobody asked about; brings back what a kill took away."""
-    from ranktilt.io.files import recover
-
-    if output is not None:
-        recover(output)
+    """Refuse to write nowhere, and a price that nobody asked about."""
     if output is None and not dry_run:
         raise UserError("where to? Name a folder: -o DIR; or ask for the cost: --dry-run")
     if price is not None and not dry_run:
@@ -206,8 +202,6 @@ def _notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]
     fresh, answers = (sum(getattr(one, what) for one in generated.made) for what in ("fresh", "answers"))
     known = "" if fresh == answers else f"; {answers - fresh:,} were known"
     yield f"{counted(fresh, 'answer', 'answers')} asked for{known}"
-    if saved.dropped:
-        yield f"no longer part of this folder: {counted(saved.dropped, 'answer', 'answers')} of its earlier version"
 
 
 def _of_source(one: SourceSummary, verb: str) -> str:

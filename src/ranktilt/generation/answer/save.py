@@ -47,15 +47,15 @@ def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
     Raises
     ------
     UserError
-        If the folder holds anything else, or something in it was changed by hand; if it cannot be written.
+        If the folder holds anything else, or cannot be written.
     """
     about = answered.spec["collection"]
     place = open_folder(folder, about.get("path"), KIND)
     split = str(about.get("split", "test"))
     split = split if Path(split).name == split else "test"
     judged = {split: answered.collection.qrels} if answered.collection.qrels.height else {}
-    dropped = write_folder(place, answered, judged, datacard(answered, judged), answered.spec, kind=KIND)
-    return SavedFolder(Path(folder), tuple(judged), dropped)
+    write_folder(place, answered, judged, datacard(answered, judged), answered.spec, kind=KIND)
+    return SavedFolder(Path(folder), tuple(judged))
 
 
 def datacard(answered: AnsweredQueries, judged: Iterable[str]) -> str:

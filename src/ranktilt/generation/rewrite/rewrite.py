@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
 
 _MADE = ("model", "temperature", "prompt", "cut_to")
-_PLAIN = ("of", "titles", "truncate", "context")
+_PLAIN = ("of", "titles", "truncate")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,7 +118,6 @@ def _rewrite_source(llm: LLM, journal: Journal, planned: Plan, source: str) -> R
         truncate=rewriting.truncate, label=f"rewriting as {source}",
     )  # fmt: skip
     outcome = rounds(config, planned.tasks)
-    outcome.words = {**planned.words, **outcome.words}
     if rewriting.titles == "rewrite":
         tasks = [o._replace(text=o.title, title="") for o in planned.tasks if o.row in outcome.kept]
         config = replace(
