@@ -66,7 +66,7 @@ def test_further_columns_are_passed_over_whatever_they_are_called(tmp_path: Path
         (HEAD + "84,Agriculture,1,male\n", "expected 6 fields as in the first line, got 4: "),
         (HEAD + ",Agriculture,1,male,T,S\n", "q_id is empty"),
         (HEAD + "84,Agriculture, ,male,T,S\n", "doc_id is empty"),
-        (HEAD + ROWS + "86,Art,2,male,Jane Roe,\n", "document '2' has another gender than in line 3"),
+        (HEAD + ROWS + "86,Art,2,male,Jane Roe,\n", "document '2' has two values of 'gender': 'female' (line 3)"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_csv_is_said_with_its_line(tmp_path: Path, text: str, message: str) -> None:
@@ -75,7 +75,7 @@ def test_what_is_wrong_with_a_csv_is_said_with_its_line(tmp_path: Path, text: st
         read_labelled(file)
     where, _, said = str(caught.value).partition(": ")
     assert said.startswith(message)
-    lines = {"another": 7, "fields as": 2, "is empty": 2}
+    lines = {"two values": 7, "fields as": 2, "is empty": 2}
     expected = next((f"{file}:{line}" for words, line in lines.items() if words in message), None)
     assert where == expected or (expected is None and where.startswith(str(file)))
 

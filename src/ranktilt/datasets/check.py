@@ -72,17 +72,10 @@ def check(
     Returns
     -------
     CheckResult
-        A row for each other source and check. Pairs are documents with one origin. ``void``: beyond the limit, or
-        every pair identical or near-identical, which leaves nothing to compare;
-        ``warning``: over ``limits.notice`` %, for title prefixes and cuts so many points between the sides, a median
-        length ratio outside 0.9–1.1, any judgment of something
-        unknown, or nothing to count. Where only a pool of documents was rewritten (their column ``pool`` says so), the
-        others miss no twin, unless they are relevant to a query.
-
-    Raises
-    ------
-    UserError
-        If there is one source only, or none of the reference's name.
+        A row for each other source and check. Pairs are documents with one origin. ``void``: beyond the limit, or no
+        pair is left that differs; ``warning``: over ``limits.notice`` % (for title prefixes and cuts, so many points
+        between the sides), a median length ratio outside 0.9–1.1, any unknown judgment, or nothing to count. Documents
+        outside of a pool (column ``pool``) miss no twin, unless they are relevant to a query.
     """
     sources = collection.sources
     if len(sources) < 2:

@@ -301,27 +301,10 @@ def labelled(
 ) -> Collection:
     """Make a collection without texts from a label file, for auditing runs that were made elsewhere.
 
-    Parameters
-    ----------
-    labels : str, Path or LabelFile
-        A table ``doc_id``, the column `by`, and optionally ``origin``. ``FILE:id=url,source=is_ai`` names its columns;
-        a `LabelFile` says what else there is to say.
-    runs : sequence of Run
-        Their queries are the collection's, beside those of the judgments.
-    by : str, optional
-        The column of labels.
-    qrels : str or Path, optional
-        A file of judgments. Without one only the card's questions that need none can be asked.
-
-    Returns
-    -------
-    Collection
-        To be audited with the runs themselves.
-
-    Raises
-    ------
-    DataError
-        If a file is not what it should be, none of a run's queries is judged, or no document of the runs has a label.
+    `labels` is a table ``doc_id``, the column `by`, and optionally ``origin``; ``FILE:id=url,source=is_ai`` names its
+    columns, a `LabelFile` says what else there is to say. Queries are those of the `runs` and of the judgments (`qrels`,
+    a file), without which only questions that need none can be asked. `DataError` if a file is not what it should be,
+    none of a run's queries is judged, or no document of the runs has a label.
     """
     judgments = None if qrels is None else read_qrels(qrels).drop("line")
     if judgments is not None:

@@ -50,16 +50,8 @@ def load(
     Returns
     -------
     Collection
-        With ``spec`` naming the files it was read from, and for the hub the commit.
-
-    Raises
-    ------
-    DataError
-        Naming file and line of what is wrong.
-    UserError
-        If both a split and a file of judgments are named, or a named collection is unavailable.
-    MissingExtra
-        If the library that keeps a named collection is not installed.
+        With ``spec`` naming the files it was read from, and for the hub the commit. `DataError` names file and line of
+        what is wrong; `UserError` says that a named collection is unavailable.
     """
     if split is not None and qrels is not None:
         raise UserError("name a split or a file of judgments, not both")
@@ -181,8 +173,7 @@ def _plain_or_gz(path: Path) -> Path | None:
     """The file, plain or compressed; where both are there the plain one, with a warning."""
     found = [p for p in (path, path.with_name(path.name + ".gz")) if p.exists()]
     if len(found) > 1:
-        message = f"{found[0]} is read, and not {found[1].name} beside it; remove one of them"
-        warnings.warn(message, DataWarning, stacklevel=2)
+        warnings.warn(f"{found[0]} is read, and not {found[1].name} beside it", DataWarning, stacklevel=2)
     return found[0] if found else None
 
 

@@ -39,18 +39,8 @@ _SHORT, _SHORT_LETTERS = 8, 16
 class RewriteLimits:
     """From where on a rewrite counts as too short, too long or copied.
 
-    Parameters
-    ----------
-    shortest, longest : float, optional
-        Words of the rewrite over words of its source; less than `shortest` is too short, more than `longest` too
-        long.
-    copied : float, optional
-        Share of the source's words, above 0 and up to 1, that may not stand in the rewrite in the same order.
-
-    Raises
-    ------
-    UserError
-        If a limit is outside of its range, or `shortest` is not below `longest`.
+    Words of the rewrite over words of its source (less than `shortest` is too short, more than `longest` too long), and
+    the share of the source's words, above 0 and up to 1, that may not stand in the rewrite in the same order.
     """
 
     shortest: float = 0.5

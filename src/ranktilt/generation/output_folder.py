@@ -15,7 +15,7 @@ import polars as pl
 from ranktilt.datasets.save import corpus_files
 from ranktilt.errors import UserError
 from ranktilt.generation.generated import Generated
-from ranktilt.generation.manifest import MANIFEST, manifest, require_ours, require_same
+from ranktilt.generation.manifest import MANIFEST, manifest, require_ours
 from ranktilt.io.files import Content, alone, blocks, new_folder
 from ranktilt.io.jsonl import to_jsonl
 from ranktilt.io.qrels import to_tsv
@@ -38,7 +38,7 @@ class SavedFolder(NamedTuple):
 def open_folder(folder: str | Path, path: str | None, kind: str = "rewrites") -> Path:
     """Find the folder to write, links resolved; refuses one that holds anything but what was made of `path`."""
     place = Path(os.path.realpath(folder))
-    require_same(place, require_ours(place, kind), path, kind)
+    require_ours(place, path, kind)
     return place
 
 

@@ -28,7 +28,6 @@ STALE = 3600.0
 """Seconds after which a temporary file has no process any more that writes it."""
 _TEMPORARY = ".tmp"
 _DAY = 86_400.0
-_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def unused_for(kept: Iterable[CacheEntry], age: str) -> list[CacheEntry]:
     """Choose what was not of use for a while, such as ``30d``, ``12h`` or ``2w``; may be empty."""
     number, unit = age[:-1], age[-1:].lower()
     seconds = {"h": _DAY / 24, "d": _DAY, "w": 7 * _DAY}.get(unit)
-    if seconds is None or not number.isdecimal() or len(number) > _DIGITS:
+    if seconds is None or not number.isdecimal():
         raise UserError(f"--older-than: expected a number of hours, days or weeks such as 12h, 30d or 2w, got {age!r}")
     before = time.time() - int(number) * seconds
     return [one for one in kept if one.used < before]

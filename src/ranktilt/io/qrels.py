@@ -99,7 +99,7 @@ def _parse(path: Path, frame: pl.DataFrame, form: _Form) -> pl.DataFrame:
     wrong = frame.filter(pl.col("fields").list.len() != form.width)
     if wrong.height:
         line, raw, fields = wrong.row(0)
-        message = f"expected {form.expected}, got {len(fields)}: {shorten(raw)}{_other_form(raw, form)}"
+        message = f"expected {form.expected}, got {len(fields)}: {shorten(raw)}"
         raise DataError(path, message, line=line)
     query, doc, grade = (pl.col("fields").list.get(place) for place in form.places)
     number = pl.when(grade.str.contains(_NUMBER)).then(grade.str.strip_chars()).cast(pl.Float64, strict=False)
@@ -108,17 +108,6 @@ def _parse(path: Path, frame: pl.DataFrame, form: _Form) -> pl.DataFrame:
     )
     _check(path, frame, form.noun)
     return frame.select("query_id", "doc_id", "grade", "line", "second")
-
-
-def _other_form(line: str, form: _Form) -> str:
-    """Say what a line is that has another number of fields than the file's first one."""
-    fields = re.findall(_FIELD, line)
-    if len(fields) in (5, 6) and re.match(_NUMBER, fields[4]):
-        return "; this is a line of a run, not a judgment"
-    if len(fields) == 7 - form.width and re.match(_NUMBER, fields[-1]):
-        there, here = ("BEIR", "TREC") if form is _TREC else ("TREC", "BEIR")
-        return f"; this is {there}'s form in a file that begins with {here}'s: keep to one of them"
-    return ""
 
 
 def _refuse_run(path: Path, frame: pl.DataFrame) -> None:

@@ -117,7 +117,7 @@ def check_request(output: Path | None, price: str | None, *, dry_run: bool) -> N
 
 def check_output(given: Path, output: Path | None, json: str | None, kind: str, *, dry_run: bool) -> None:
     """Refuse places that cannot be written before anything is read or asked."""
-    from ranktilt.generation.manifest import require_ours, require_same
+    from ranktilt.generation.manifest import require_ours
 
     if output is not None:
         target = Path(os.path.realpath(output))
@@ -131,7 +131,7 @@ def check_output(given: Path, output: Path | None, json: str | None, kind: str, 
         {"--json": json}, stdout=("--json",), inputs=[given] if os.path.isfile(given) else collection_files(given)
     )
     if output is not None and not dry_run:
-        require_same(output, require_ours(output, kind), given, kind)
+        require_ours(output, given, kind)
 
 
 def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: ModelOptions, json: str | None) -> None:

@@ -125,30 +125,11 @@ def answer(
     "Sure, here is …" are removed; an answer that fails a check is asked for again, up to ``answering.attempts``. A
     prompt holds the query and nothing else: no document, no judgment.
 
-    Parameters
-    ----------
-    collection : Collection
-        Whose queries are answered: those with a judgment, or all where nothing is judged. Queries alone are read by
-        `ranktilt.datasets.queries.read_queries`.
-    llm : LLM
-        Who writes.
-    answering : Answering, optional
-        How.
-    journal : Journal, optional
-        What was answered before; by default the model's own in the cache.
+    The queries are those with a judgment, or all where nothing is judged; queries alone are read by
+    `ranktilt.datasets.queries.read_queries`. `journal` holds what was answered before (by default the model's own, in
+    the cache), and `unanswered` of the result says for how many documents the same call would ask again. `UserError`
+    as of `plan_answers`, or if the model cannot be asked; what was answered until then is kept.
 
-    Returns
-    -------
-    AnsweredQueries
-        `unanswered` says for how many documents the same call would ask again.
-
-    Raises
-    ------
-    UserError
-        As `plan_answers`, or if the model cannot be asked; what was answered until then is kept in the journal.
-
-    References
-    ----------
     Askari et al., A Test Collection of Synthetic Documents for Training Rankers, CIKM 2023.
     """
     planned = plan_answers(collection, llm, answering or Answering())

@@ -30,24 +30,10 @@ _LICENCE = (
 def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
     """Write documents that were made from queries, their data card, every answer, and the hashes of it all.
 
-    Parameters
-    ----------
-    answered : AnsweredQueries
-        What to write.
-    folder : str or Path
-        New or empty, or an earlier output, which is replaced as a whole, or not at all.
-
-    Returns
-    -------
-    SavedFolder
-        The folder holds ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv`` (the split of the queries, or
-        ``test``; not written where no document is), ``README.md`` (the data card), ``left-out.jsonl``,
-        ``answers.jsonl.gz`` (every answer as it came) and ``manifest.json``.
-
-    Raises
-    ------
-    UserError
-        If the folder holds anything else, or cannot be written.
+    `folder` is new or empty, or an earlier output, which is replaced as a whole, or not at all; it holds
+    ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv`` (the split of the queries, or ``test``), ``README.md``
+    (the data card), ``left-out.jsonl``, ``answers.jsonl.gz`` (every answer as it came) and ``manifest.json``.
+    `UserError` if it holds anything else, or cannot be written.
     """
     about = answered.spec["collection"]
     place = open_folder(folder, about.get("path"), KIND)

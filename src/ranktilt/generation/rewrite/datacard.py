@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.errors import join_words, visible
-from ranktilt.generation.datacard_sections import counts_section, model_section, prompt_section, served_by, table
+from ranktilt.generation.datacard_sections import counts_section, model_section, prompt_section, table
 from ranktilt.generation.rewrite.rewrite import Rewritten
 from ranktilt.text import quality
 
@@ -44,7 +44,6 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         *_pool(rewritten),
         "## Titles",
         _TITLES[rewritten.spec["titles"]],
-        *_earlier(rewritten),
         "## Licence",
         _LICENCE,
         "## Files",
@@ -75,27 +74,6 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
         f"{'source' if len(made) == 1 else 'sources'} {sources}. A rewrite and what it was made of have the same "
         f"`origin`. {judged}{before}{first} Made by ranktilt {spec['ranktilt']}."
     )
-
-
-def _earlier(rewritten: Rewritten) -> list[str]:
-    """How the rewrites that were there before were made, as far as their own folder said so."""
-    specs = rewritten.spec["earlier"]
-    if not specs:
-        return []
-    rows = [
-        (
-            f"`{name}`",
-            served_by(spec["llm"]),
-            f"`{spec['prompt']['name']}`",
-            f"{t:g}",
-            f"`{spec['of']}`",
-            spec["titles"],
-        )
-        for spec in specs
-        for name, t in spec["sources"].items()
-    ]
-    counts = table(["source", "by", "prompt", "temperature", "made of", "titles"], rows)
-    return ["## Earlier rewrites", f"{counts}\n\n`manifest.json` holds all that is known of them, as `earlier`."]
 
 
 def _prompt(rewritten: Rewritten) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -138,20 +139,13 @@ def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewr
             f"source {taken!r} is in this collection already, and a document has one rewrite of a source; name "
             "another with --source, or leave that source out"
         )
-    bare = collection.bare_ids()
-    twice = pl.DataFrame({"bare": bare, "source": collection.docs["source"]}).is_duplicated()
-    if twice.any():
-        one, two, *_ = collection.ids.filter(twice & (bare == bare.filter(twice)[0]))
-        raise UserError(
-            f"documents {one!r} and {two!r} would have one id beside their rewrites, where each ends with its source; "
-            "rename one"
-        )
-    bare = bare.filter(collection.docs["source"] == rewriting.of)
-    for name in sources:
-        ids = pl.Series([f"{one}-{name}" for one in bare], dtype=pl.String)
-        both = ids.filter(ids.is_in(collection.ids.implode()))
-        if len(both):
-            raise UserError(f"the rewrite would be document {both[0]!r}, and there is one; name another --source")
+    bare, written = collection.bare_ids(), collection.docs["source"]
+    old = [f"{one}-{source}" for one, source in zip(bare, written, strict=True)]
+    new = [f"{one}-{name}" for one in bare.filter(written == rewriting.of) for name in sources]
+    clash = {name for name, n in Counter([*old, *new]).items() if n > 1} | ({*new} & {*collection.ids})
+    if twice := min(clash, default=None):
+        message = f"two documents would be called {twice!r} beside the rewrites, where each id ends with its source"
+        raise UserError(f"{message}; rename one, or name another --source")
 
 
 def _chosen(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Series:

@@ -17,7 +17,6 @@ from ranktilt.errors import DataWarning
 from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, rounds
 from ranktilt.generation.checks import check_text, check_title
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
-from ranktilt.generation.manifest import earlier
 from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
 from ranktilt.generation.templates import TITLE, template
 from ranktilt.io.files import sha256
@@ -67,31 +66,10 @@ def rewrite(
     a document without a good one is left out and listed. A prompt holds the document and nothing else of the
     collection: no query, no judgment.
 
-    Parameters
-    ----------
-    collection : Collection
-        With human text; it may hold rewrites already.
-    llm : LLM
-        Who rewrites.
-    rewriting : Rewriting, optional
-        How; by default as Dai et al. (KDD 2024) did.
-    only : Pool or iterable of str, optional
-        Documents to rewrite, by id; all of the source by default.
-    journal : Journal, optional
-        What was answered before; by default the model's own in the cache.
+    `only` names documents by id (all of the source by default), `journal` holds what was answered before (by default
+    the model's own, in the cache), and `unanswered` of the result says for how many documents the same call would ask
+    again. `UserError` as of `plan`, or if the model cannot be asked; what was answered until then is kept.
 
-    Returns
-    -------
-    Rewritten
-        `unanswered` says for how many documents the same call would ask again.
-
-    Raises
-    ------
-    UserError
-        As `plan`, or if the model cannot be asked; what was answered until then is kept in the journal.
-
-    References
-    ----------
     Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 2.
     """
     rewriting = rewriting or Rewriting()
@@ -191,5 +169,4 @@ def _spec(collection: Collection, llm: LLM, planned: Plan) -> dict[str, Any]:
         "partial": planned.only,
         "pool": None if planned.pool is None else list(planned.pool.sentences),
         "collection": {name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
-        "earlier": earlier(collection.spec.get("path")),
     }
