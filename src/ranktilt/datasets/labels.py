@@ -302,8 +302,8 @@ def labelled(
     """Make a collection without texts from a label file, for auditing runs that were made elsewhere.
 
     `labels` is a table ``doc_id``, the column `by`, and optionally ``origin``; ``FILE:id=url,source=is_ai`` names its
-    columns, a `LabelFile` says what else there is to say. Queries are those of the `runs` and of the judgments (`qrels`,
-    a file), without which only questions that need none can be asked. `DataError` if a file is not what it should be,
+    columns, a `LabelFile` says what else there is to say. Queries are those of the `runs` and of the judgments (a file,
+    `qrels`), without which only questions that need none can be asked. `DataError` if a file is not what it should be,
     none of a run's queries is judged, or no document of the runs has a label.
     """
     judgments = None if qrels is None else read_qrels(qrels).drop("line")

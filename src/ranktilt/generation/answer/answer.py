@@ -34,21 +34,8 @@ class Answering(GenerationSettings):
         ``"passage"``, ``"question"`` (the query alone), or a file with ``{query}``.
     n : int, optional
         Documents for each query; several need a temperature above 0.
-    temperatures : tuple of float, optional
-        Each makes one source.
-    top_p, max_tokens, seed
-        As in `ranktilt.llm.base.Sampling`.
-    attempts : int, optional
-        Answers to ask for, at most, until one passes the checks.
-    source : str, optional
-        Name of the documents' source; by default the model's, with the temperature where there are several.
-    first : int, optional
-        The first queries only, for a trial.
-
-    Raises
-    ------
-    UserError
-        If a value is out of its range.
+    temperatures, top_p, max_tokens, seed, attempts, source, first
+        As in `ranktilt.Rewriting`.
     """
 
     prompt: str | Path = "passage"

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.errors import join_words, visible
-from ranktilt.generation.datacard_sections import counts_section, model_section, prompt_section, table
+from ranktilt.generation.datacard_sections import counts_section, files_section, model_section, prompt_section, table
 from ranktilt.generation.rewrite.rewrite import Rewritten
 from ranktilt.text import quality
 
@@ -47,7 +47,12 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         "## Licence",
         _LICENCE,
         "## Files",
-        _files(splits),
+        files_section(
+            splits,
+            "all documents, with `source`, `origin`, and for rewrites `model`, `temperature`, `prompt`",
+            "judgments, carried over to the rewrites",
+            "a rewrite",
+        ),
     ]
     return visible("\n\n".join(parts)) + "\n"
 
@@ -143,15 +148,3 @@ def _pool(rewritten: Rewritten) -> list[str]:
     )
     named = "The column `pool` says which; the rest of the collection stands on the human side alone."
     return ["## Pool", f"{said}\n\n{chosen if spec['pool'] else named}"]
-
-
-def _files(splits: Sequence[str]) -> str:
-    rows = [
-        ("`corpus.jsonl`", "all documents, with `source`, `origin`, and for rewrites `model`, `temperature`, `prompt`"),
-        ("`queries.jsonl`", "the queries, as they were"),
-        *((f"`qrels/{split}.tsv`", "judgments, carried over to the rewrites") for split in splits),
-        ("`left-out.jsonl`", "documents without a rewrite, each with the reason"),
-        ("`answers.jsonl.gz`", "every answer as it came, with its flags and what was removed"),
-        ("`manifest.json`", "how it was made, and SHA-256 hashes of what was read and written"),
-    ]
-    return table(["file", "what it holds"], rows)

@@ -53,11 +53,6 @@ class Rewriting(GenerationSettings):
         Of the checks; by default those that suit the prompt.
     first : int, optional
         Rewrite so many documents only, for a trial.
-
-    Raises
-    ------
-    UserError
-        If a value is out of its range, or one source is named for several temperatures.
     """
 
     prompt: str | Path = "paper"

@@ -18,10 +18,10 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path, *, parts: int | Non
     """Write a collection with its rewrites, its data card, what was answered, and the hashes of it all.
 
     The judgments of all splits of the folder that it was loaded from are carried over. `folder` is new or empty, or an
-    earlier output, which is replaced as a whole, or not at all; it holds ``corpus.jsonl`` (with `parts` Parquet files of
-    so many documents), ``queries.jsonl``, ``qrels/<split>.tsv``, ``README.md`` (the data card), ``left-out.jsonl``,
-    ``answers.jsonl.gz`` (every answer as it came) and ``manifest.json``. `UserError` if it holds anything else, or
-    cannot be written.
+    earlier output, which is replaced as a whole, or not at all; it holds ``corpus.jsonl`` (with `parts` Parquet
+    files of so many documents), ``queries.jsonl``, ``qrels/<split>.tsv``, ``README.md`` (the data card),
+    ``left-out.jsonl``, ``answers.jsonl.gz`` (every answer as it came) and ``manifest.json``. `UserError` if it holds
+    anything else, or cannot be written.
     """
     place = open_folder(folder, rewritten.spec["collection"].get("path"))
     judged, inputs = _judgments(rewritten)
