@@ -109,7 +109,9 @@ _FEATURES = {
 
 def _examined(collection: Collection) -> pl.DataFrame:
     """Every document with what can be seen in its text."""
-    docs = collection.docs.select("id", "title", "source", "origin", given="text")
+    pooled = collection.docs.schema.get(POOL) == pl.Boolean
+    outside = ~pl.col(POOL).fill_null(True) if pooled else pl.lit(False)
+    docs = collection.docs.select("id", "title", "source", "origin", given="text", outside=outside)
     found, done = list[pl.DataFrame](), 0
     for part in docs.iter_slices(AT_ONCE) if docs.height else [docs]:
         text = part["given"].str.strip_chars()
@@ -120,29 +122,14 @@ def _examined(collection: Collection) -> pl.DataFrame:
         report("examining texts", done, docs.height)
     docs = pl.concat([docs, pl.concat(found)], how="horizontal")
     copy = ~pl.col("empty") & ~pl.struct("source", "one", "two").is_first_distinct()
-    prefixed = title_prefixed(collection.docs).fill_null(False)
-    known = {"outside": _outside(collection), "relevant": _relevant(collection)}
-    return _with_cuts(docs.with_columns(**known, copy=copy, prefixed=prefixed))
-
-
-def _with_cuts(docs: pl.DataFrame) -> pl.DataFrame:
-    """Add the length at which each source is cut, null where it is not, and which texts have it."""
-    found = {source: cut_at(part["words"])[0] for (source,), part in docs.partition_by("source", as_dict=True).items()}
-    limit = pl.col("source").replace_strict(found, return_dtype=pl.Int64)
-    return docs.with_columns(limit=limit).with_columns(cut=(pl.col("words") == pl.col("limit")).fill_null(False))
-
-
-def _outside(collection: Collection) -> pl.Series:
-    """Documents that a pool left out."""
-    docs = collection.docs
-    if POOL not in docs.columns or docs[POOL].dtype != pl.Boolean:
-        return pl.repeat(False, docs.height, dtype=pl.Boolean, eager=True)
-    return ~docs[POOL].fill_null(True)
-
-
-def _relevant(collection: Collection) -> pl.Series:
-    """Documents that are relevant to a query."""
-    return collection.ids.is_in(collection.qrels.filter(pl.col("grade") > 0)["doc_id"].implode())
+    docs = docs.with_columns(
+        copy=copy,
+        prefixed=title_prefixed(collection.docs).fill_null(False),
+        relevant=collection.ids.is_in(collection.qrels.filter(pl.col("grade") > 0)["doc_id"].implode()),
+    )
+    cuts = {source: cut_at(part["words"])[0] for (source,), part in docs.partition_by("source", as_dict=True).items()}
+    docs = docs.with_columns(limit=pl.col("source").replace_strict(cuts, return_dtype=pl.Int64))
+    return docs.with_columns(cut=(pl.col("words") == pl.col("limit")).fill_null(False))
 
 
 class _Twins:
