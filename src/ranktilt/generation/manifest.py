@@ -66,10 +66,10 @@ def _hash(content: Content) -> str:
 
 def require_ours(folder: Path, given: str | Path | None = None, kind: str = "rewrites") -> None:
     """Refuse a folder that holds anything but what was written there of the same collection, `given` by its path."""
-    require_folder(folder)
-    if not folder.exists():
-        return
     try:
+        require_folder(folder)
+        if not folder.exists():
+            return
         known = _read(folder / MANIFEST, kind) if (folder / MANIFEST).is_file() else None
         ours = set() if known is None else {*known.files, MANIFEST}
         there = (path for path in sorted(folder.rglob("*")) if path.is_file())

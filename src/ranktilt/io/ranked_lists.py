@@ -142,7 +142,10 @@ def _read(
     if lacking := next((name for name in needed if name not in columns), ""):
         expected = f"a column for the {lacking} ({', '.join(valid[lacking])})"
         raise DataError(path, f"{form}: expected {expected}, got {', '.join(names) or 'none'}")
-    cells = {column: [fields.get(columns.get(column, "")) for _, fields in rows] for column in valid}
+    none = [None] * len(rows)
+    cells: dict[str, list[Any]] = {
+        name: [fields.get(columns[name]) for _, fields in rows] if name in columns else none for name in valid
+    }
     if queries is not None:
         cells["query"] = [query for query, _ in rows]
     if lines:
