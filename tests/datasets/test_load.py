@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
+from ranktilt.datasets.load import load, splits
 from ranktilt.datasets.named import Named, read_name
 from ranktilt.errors import DataError, DataWarning, UserError
-from ranktilt.generation.rewrite.save import splits
 from tests.refusals import refused
 from tests.toy import (
     jsonl,

@@ -18,7 +18,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.datasets.mix import mix
 from ranktilt.datasets.save import save
-from ranktilt.errors import DataError
+from ranktilt.errors import DataError, UserError
 from ranktilt.rankers.lexical.bm25 import BM25
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, no_room, toy, write
@@ -108,19 +108,15 @@ def test_damaged_texts_of_the_cache_are_written_anew(tmp_path: Path, mapped: Pat
     ends = file.read_bytes()
     file.unlink()
     file.write_bytes(ends[:-8])
-    with pytest.warns(match="damaged texts are written anew: text has changed"):
-        assert load(folder) == of(DOCS)
+    assert load(folder) == of(DOCS)
     assert next(mapped.glob("*/text.ends")).read_bytes() == ends
 
 
-def test_without_a_cache_texts_stay_in_memory(tmp_path: Path, mapped: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path, mapped: Path) -> None:
     folder = save(of(DOCS), tmp_path / "c", parts=100)
     write(mapped, "a file where the folder should be")
-    with pytest.warns(match="cannot be written: .*; texts stay in memory"):
-        found = load(folder)
-    with pytest.warns(match="cannot be written: .*; texts stay in memory"):
-        assert found.texts().to_list() == of(DOCS).texts().to_list()
-    assert found == of(DOCS)
+    with pytest.raises(UserError, match=r"texts: cannot be written: .* \(RANKTILT_CACHE names the cache's folder\)$"):
+        load(folder)
 
 
 def test_parts_of_others_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:

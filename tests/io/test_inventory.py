@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import VectorCache, content_keys
-from ranktilt.io.inventory import CacheEntry, cache_contents, of_model, remove, unused_for
+from ranktilt.io.inventory import CacheEntry, cache_contents, of_model, remove
 from tests.rankers.tiny import write_json
 from tests.refusals import refused
 from tests.toy import no_permission, write
@@ -89,21 +89,6 @@ def test_a_model_of_the_hub_or_the_wheel_is_shown_by_its_name(own_cache: Path, f
 def test_an_unknown_model_is_one_clear_line(full: Path) -> None:
     with refused("unknown model in the cache 'minilmm'; did you mean 'minilm'? (valid: /models/one, minilm, two)"):
         of_model(cache_contents()[0], "minilmm")
-
-
-@pytest.mark.parametrize(
-    ("age", "expected"),
-    [("30d", ["aa"]), ("1d", ["bb", "aa"]), ("36h", ["bb", "aa"]), ("5w", ["aa"]), ("6w", []), ("0d", 4), ("41D", [])],
-)
-def test_entries_are_chosen_by_age(full: Path, age: str, expected: list[str] | int) -> None:
-    found = unused_for(cache_contents()[0], age)
-    assert (names(found) if isinstance(expected, list) else len(found)) == expected
-
-
-@pytest.mark.parametrize("age", ["", "30", "d", "-3d", "3 d", "3m", "1.5d"])
-def test_an_age_that_is_none_is_refused(age: str) -> None:
-    with refused(f"--older-than: expected a number of hours, days or weeks such as 12h, 30d or 2w, got {age!r}"):
-        unused_for([], age)
 
 
 def test_what_is_removed_is_gone_and_the_rest_stays(full: Path) -> None:

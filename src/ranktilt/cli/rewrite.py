@@ -133,8 +133,7 @@ def rewrite(
 
 def _load(folder: Path, split: str | None) -> Collection:
     """The collection under the named or usual judgments; a folder without any can be rewritten too."""
-    from ranktilt.datasets.load import NO_QRELS, load
-    from ranktilt.generation.rewrite.save import splits
+    from ranktilt.datasets.load import NO_QRELS, load, splits
 
     if options.without_judgments(folder, split):
         return load(folder, qrels=NO_QRELS)

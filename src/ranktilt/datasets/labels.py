@@ -44,14 +44,10 @@ _IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
 def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
     """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON, each plain or .gz, or Parquet.
 
-    JSON is lines or a list of objects, or one object of ids and labels. The `rest` of a `LabelFile` is not given here.
-    Columns: ``doc_id``, the one named by `by` (``COLUMN:N``, the notation of bins, names COLUMN), optionally ``origin``
-    (the document that it is a version of), and any others; those without a name or called id, text or title, and
-    Parquet's nested ones, are passed over. Returns ``doc_id`` (unique), the label column, ``origin`` where given, then
-    the others. A blank or NaN is null: no label. Ids and labels of a text file stay strings; every other column, and a
-    label column that is asked for in bins, becomes one of numbers where all its values are.
-
-    `DataError` names the place of a fault; `UserError` says that no label file can have the column.
+    Returns ``doc_id`` (unique), the column named by `by` (``COLUMN:N``, the notation of bins, names COLUMN), ``origin``
+    where given, and the others; those without a name or called id, text or title, and Parquet's nested ones, are passed
+    over. A blank or NaN is null: no label. Ids and labels of a text file stay strings; every other column, and one in
+    bins, becomes one of numbers where all its values are. The `rest` of a `LabelFile` is not given here.
     """
     given = LabelFile.of(labels)
     path, frame = Path(given.path), _read_table(given, label_column(by, ()))
@@ -116,11 +112,10 @@ def from_labels(
 ) -> Collection:
     """Make a collection without texts from labels, for auditing runs that were made elsewhere.
 
-    Queries are those given, each once, and those of the judgments, which may name unknown documents. A document without
-    a ``source`` label is left out, because a collection takes one without a source for human; under any other column it
-    stays and is in no group. Its source is ``unknown`` where the file does not say it. The `rest` of a `LabelFile` is
-    the label of all `documents`, and those judged, that have none. The spec holds the paths (``labels``, ``qrels``,
-    ``files``), how labels were read, ``by``, and ``unlabelled``, the number of documents without a label.
+    Queries are those given and those of the judgments. A document without a ``source`` label is left out, because a
+    collection takes one without a source for human; under another column it stays, in no group, and its source is
+    ``unknown`` where the file does not say it. The `rest` of a `LabelFile` is the label of all `documents`, and those
+    judged, that have none. The spec holds the paths, how labels were read, and how many documents are ``unlabelled``.
     """
     given = None if labels_file is None else LabelFile.of(labels_file)
     column = label_column(by, labels.columns)
@@ -329,9 +324,8 @@ def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: s
     """Add a column of labels from a file to a collection's documents, and the file's origins where it has some.
 
     Labels of documents that are not there are left out; documents without a label are in no group, or have that of the
-    rest. `DataError` if the file names none of the documents, leaves one without a source, or gives one another source
-    than a collection of several sources does; `UserError` if `by` is a column that every collection has, other than
-    ``source``.
+    rest. Refused: a file that names none of the documents, leaves one without a source, or contradicts the sources that
+    a collection has; another column that every collection has.
     """
     column = label_column(by, collection.docs.columns)
     if column in DOC_COLUMNS and column != "source":

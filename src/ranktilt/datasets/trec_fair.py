@@ -84,25 +84,20 @@ def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
     )
 
 
-def _label_column(path: Path, others: list[str], by: str | None) -> str:
+def _label_column(where: str | Path, others: list[str], by: str | None) -> str:
     if by is None and len(others) != 1:
         got = f"name one of {', '.join(others)} (--by)" if others else "there is none, such as gender"
-        raise DataError(path, f"which column holds the groups? {got}")
-    if by is None:
-        return others[0]
-    if by not in others:
-        raise DataError(path, str(unknown("column of groups", by, others)))
-    return by
+        raise DataError(where, f"which column holds the groups? {got}")
+    if by is not None and by not in others:
+        raise DataError(where, str(unknown("column of groups", by, others)))
+    return by or others[0]
 
 
 def _read_irds(name: Named, by: str | None) -> LabelledDocuments:
     with open_library(name) as library:
         dataset = find_dataset(library, name, ["docs", "queries", "qrels"])
         fields = [one for one in dataset.docs_cls()._fields if one not in (*_TEXTS, *_TAKEN, "doc_id")]
-        if by is None:
-            raise UserError(f"{name}: which field holds the groups? Name one of {', '.join(fields)} (--by)")
-        if by not in fields:
-            raise UserError(f"{name}: {unknown('field of groups', by, fields)}")
+        by = _label_column(str(name), fields, by)
         queries = dataset_queries(dataset)
         judged = dataset_qrels(dataset, name).filter(pl.col("grade") > 0).select("query_id", "doc_id")
         labels = _stream_labels(dataset, name, by, set(judged["doc_id"]))

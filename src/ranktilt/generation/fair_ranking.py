@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -104,15 +104,6 @@ class FairRanking:
     counts: Mapping[str, Any]
 
 
-@dataclass
-class _Drawn:
-    """Items of the queries drawn so far, and what became of the others."""
-
-    lists: dict[str, list[Rows]] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
-    filled: dict[str, int] = field(default_factory=dict)
-
-
 def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: ListRules) -> FairRanking:
     """Draw each query's items, relevant and irrelevant ones of both groups, and make a collection of them.
 
@@ -125,22 +116,25 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
     members, told = _assign_groups(source, groups)
     ids, names, protected = members["id"], members["labels"], members["protected"].to_numpy()
     relevant = _relevant_rows(source, ids)
-    drawn = _draw(relevant, protected, lists)
-    if not drawn.lists:
+    drawn, dropped, filled = _draw(relevant, protected, lists)
+    if not drawn:
         most = counted(max(map(len, relevant.values()), default=0), "relevant document", "relevant documents")
         hint = "ask for fewer --items, lower --min-judged, or name other --blocks"
         raise UserError(f"no query has enough documents of known groups (the most has {most}): {hint}")
-    items = [np.concatenate(blocks) for blocks in drawn.lists.values()]
+    items = [np.concatenate(blocks) for blocks in drawn.values()]
     rows = np.unique(np.concatenate(items))
     chosen = ids.gather(rows)
     docs = source.texts(chosen.to_list()).with_columns(names.gather(rows).alias(source.by))
-    queries = source.queries.filter(pl.col("id").is_in(list(drawn.lists)))
+    queries = source.queries.filter(pl.col("id").is_in(list(drawn)))
     judged = source.relevant.join(queries.select(query_id="id"), on="query_id", how="semi", maintain_order="left")
     judged = judged.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
-    counts = {**told, **_counts(drawn, relevant, lists), "documents": docs.height}
+    counts = {
+        **told, "queries": len(drawn), "queries_of": len(relevant), "left_out": dict(dropped), "filled": filled,
+        **_shares(drawn, lists), "documents": docs.height,
+    }  # fmt: skip
     spec = _spec(source, groups, lists, counts)
     collection = Collection(docs, queries, judged.with_columns(grade=pl.lit(1, pl.Int32)), spec)
-    places = {name: np.searchsorted(rows, found) for name, found in zip(drawn.lists, items, strict=True)}
+    places = {name: np.searchsorted(rows, found) for name, found in zip(drawn, items, strict=True)}
     shuffled = {name: _random(lists.seed, name, "order").permutation(found) for name, found in places.items()}
     orders = (
         "each query's items shuffled: their order favours nobody",
@@ -194,11 +188,14 @@ def _relevant_rows(source: LabelledDocuments, ids: pl.Series) -> dict[str, Rows]
     return {name: found.get(name, np.empty(0, np.int64)) for name in source.queries["id"]}
 
 
-def _draw(relevant: Mapping[str, Rows], protected: Bools, rules: ListRules) -> _Drawn:
-    drawn = _Drawn()
+def _draw(
+    relevant: Mapping[str, Rows], protected: Bools, rules: ListRules
+) -> tuple[dict[str, list[Rows]], Counter[str], dict[str, int]]:
+    """Blocks of items by query, why others were left out, and how many items were filled up by query."""
+    lists, dropped, fills = dict[str, list[Rows]](), Counter[str](), dict[str, int]()
     for name, rows in relevant.items():
         if len(rows) < rules.fewest:
-            drawn.dropped[f"fewer than {counted(rules.fewest, 'relevant document', 'relevant documents')}"] += 1
+            dropped[f"fewer than {counted(rules.fewest, 'relevant document', 'relevant documents')}"] += 1
             continue
         random = _random(rules.seed, name, "items")
         others = np.setdiff1d(np.arange(len(protected)), rows)
@@ -213,12 +210,12 @@ def _draw(relevant: Mapping[str, Rows], protected: Bools, rules: ListRules) -> _
             short = [len(block) < n for block, n in zip(split, rules.blocks, strict=True)]
             blocks, filled = _filled(split, rules.blocks)
         if any(short) and (rules.shortage == "drop" or sum(map(len, blocks)) < rules.items):
-            drawn.dropped["too few documents for a block"] += 1
+            dropped["too few documents for a block"] += 1
             continue
-        drawn.lists[name] = blocks
+        lists[name] = blocks
         if filled:
-            drawn.filled[name] = filled
-    return drawn
+            fills[name] = filled
+    return lists, dropped, fills
 
 
 def _filled(pools: Sequence[Rows], wanted: Sequence[int]) -> tuple[list[Rows], int]:
@@ -237,21 +234,16 @@ def _random(seed: int, query: str, purpose: str) -> np.random.Generator:
     return np.random.default_rng([seed, int.from_bytes(digest)])
 
 
-def _counts(drawn: _Drawn, relevant: Mapping[str, Rows], rules: ListRules) -> dict[str, Any]:
-    lists = drawn.lists.values()
-    sizes = np.array([[len(block) for block in blocks] for blocks in lists])
+def _shares(lists: Mapping[str, list[Rows]], rules: ListRules) -> dict[str, Any]:
+    sizes = np.array([[len(block) for block in blocks] for blocks in lists.values()])
     share = sizes[:, 1] + sizes[:, 3]
     lone = np.minimum(share, rules.items - share) < 2
     return {
-        "queries": len(drawn.lists),
-        "queries_of": len(relevant),
-        "left_out": dict(drawn.dropped),
         "items": rules.items,
         "blocks": dict(zip(BLOCKS, sizes.mean(axis=0).round(2).tolist(), strict=True)),
         "protected": [int(share.min()), float(np.median(share)), int(share.max())],
         "protected_share": float(share.mean() / rules.items),
         "queries_with_a_group_below_2": int(lone.sum()),
-        "filled": drawn.filled,
         "precision_by_chance": float(sizes[:, :2].sum(axis=1).mean() / rules.items) * min(1, rules.items / _DEPTH),
     }
 

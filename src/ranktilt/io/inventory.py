@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import unknown
 from ranktilt.io.cache import ABOUT, cache_folder, count_vectors
 from ranktilt.io.files import cannot_write
 from ranktilt.io.texts import KIND as TEXTS
@@ -27,7 +27,6 @@ KINDS = (*VECTORS, *WHOLE, ANSWERS, UNPACKED)
 STALE = 3600.0
 """Seconds after which a temporary file has no process any more that writes it."""
 _TEMPORARY = ".tmp"
-_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -86,16 +85,6 @@ def of_model(kept: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
     if not found:
         raise unknown("model in the cache", model, sorted({one.model for one in kept if one.model}))
     return found
-
-
-def unused_for(kept: Iterable[CacheEntry], age: str) -> list[CacheEntry]:
-    """Choose what was not of use for a while, such as ``30d``, ``12h`` or ``2w``; may be empty."""
-    number, unit = age[:-1], age[-1:].lower()
-    seconds = {"h": _DAY / 24, "d": _DAY, "w": 7 * _DAY}.get(unit)
-    if seconds is None or not number.isdecimal():
-        raise UserError(f"--older-than: expected a number of hours, days or weeks such as 12h, 30d or 2w, got {age!r}")
-    before = time.time() - int(number) * seconds
-    return [one for one in kept if one.used < before]
 
 
 def remove(found: Iterable[CacheEntry | StaleFile]) -> int:

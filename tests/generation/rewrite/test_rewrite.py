@@ -421,12 +421,6 @@ def test_documents_that_would_have_one_id_are_refused_before_anything_is_asked(d
 class TestAnEarlierPool:
     """One column says which documents were chosen, so that all sources of a collection must share the choice."""
 
-    def test_the_same_choice_makes_another_source(self, do: Do) -> None:
-        first = do(humans(), Scripted(), only=["d3", "d1"]).collection
-        both = do(first, Scripted(), only=["d1-human", "d3-human"], temperatures=(1.0,)).collection
-        assert both.pairs(SOURCE, "tiny-tmp1.0").height == 2
-        assert both.docs.filter("pool")["origin"].to_list() == ["d1-human", "d3-human"] * 3
-
     def test_without_a_choice_the_same_are_rewritten(self, do: Do) -> None:
         first = do(humans(), Scripted(), only=["d3", "d1"]).collection
         both = do(first, Scripted(), temperatures=(1.0,)).collection
@@ -439,12 +433,11 @@ class TestAnEarlierPool:
         assert texts_of(both, "tiny-tmp1.0").keys() == {"d1-tiny-tmp1.0"}
         assert both.docs.filter(source="human")["pool"].to_list() == [True, False, True]
 
-    @pytest.mark.parametrize("only", [["d1-human"], ["d1-human", "d2-human"]])
-    def test_another_choice_is_refused(self, do: Do, only: Any) -> None:
+    def test_another_choice_is_refused(self, do: Do) -> None:
         first = do(humans(), Scripted(), only=["d3", "d1"]).collection
         llm = Scripted()
         with pytest.raises(UserError, match=r"^this collection's rewrites are those of a pool of 2 documents, and "):
-            do(first, llm, only, temperatures=(1.0,))
+            do(first, llm, ["d1-human"], temperatures=(1.0,))
         assert llm.prompts == []
 
     def test_a_column_of_that_name_without_rewrites_is_no_choice(self, do: Do) -> None:

@@ -99,9 +99,13 @@ def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool |
     prompt = template(rewriting.prompt)
     sources = {_source(llm, t, prompt, rewriting): rewriting.sampling(t) for t in rewriting.temperatures}
     _check_names(collection, sources, rewriting)
-    only = earlier_pool(collection, rewriting.of) if only is None else only
+    if (old := earlier_pool(collection, rewriting.of)) is not None:
+        if only is not None:
+            documents = counted(len(old), "document", "documents")
+            message = f"this collection's rewrites are those of a pool of {documents}; further ones are of the same"
+            raise UserError(f"{message}: leave the choice out (--pool), or rewrite the collection it was made of")
+        only = old
     rows = _chosen(collection, rewriting, only)
-    _check_pool(collection, rewriting, rows)
     rows = rows.head(rewriting.first or len(rows))
     side = collection.docs[rows]
     given = zip(rows.to_list(), side["text"], side["title"], strict=True)
@@ -171,14 +175,3 @@ def earlier_pool(collection: Collection, of: str) -> pl.Series | None:
     if docs.schema.get(POOL) != pl.Boolean or (docs["source"] == of).all():
         return None
     return docs.filter(pl.col(POOL).fill_null(True) & (pl.col("source") == of))["id"]
-
-
-def _check_pool(collection: Collection, rewriting: Rewriting, rows: pl.Series) -> None:
-    """Refuse another choice than that of the rewrites that are there: one column says what was chosen, for all."""
-    old = earlier_pool(collection, rewriting.of)
-    if old is not None and set(old) != set(collection.ids.gather(rows)):
-        raise UserError(
-            f"this collection's rewrites are those of a pool of {counted(len(old), 'document', 'documents')}, and "
-            f"{len(rows):,} are to be rewritten: an audit would leave out what is in one choice only; leave the "
-            "choice out (--pool), or rewrite the collection that the pool was made of"
-        )

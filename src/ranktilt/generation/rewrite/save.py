@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import polars as pl
 
-from ranktilt.datasets.load import load
+from ranktilt.datasets.load import load, splits
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 from ranktilt.generation.rewrite.datacard import datacard
 from ranktilt.generation.rewrite.rewrite import Rewritten
@@ -28,13 +27,6 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path, *, parts: int | Non
     spec = {**rewritten.spec, "inputs": {**rewritten.spec.get("inputs", {}), **inputs}}
     write_folder(place, rewritten, judged, datacard(rewritten, tuple(judged)), spec, parts=parts)
     return SavedFolder(Path(folder), tuple(judged))
-
-
-def splits(folder: Path) -> list[str]:
-    """List the names of a folder's judgments, by name; none where it has none."""
-    found = (folder / "qrels").glob("[!.]*.tsv*") if os.path.isdir(folder / "qrels") else ()
-    names = {f.name.removesuffix(".gz").removesuffix(".tsv") for f in found if f.name.endswith((".tsv", ".tsv.gz"))}
-    return sorted(names)
 
 
 def _judgments(rewritten: Rewritten) -> tuple[dict[str, pl.DataFrame], dict[str, str]]:
