@@ -45,7 +45,7 @@ def test_what_is_kept_is_shown(cli: Cli, folder: Path) -> None:
     result = cli("cache")
     lines = result.out.splitlines()
     assert (result.code, result.err) == (0, "")
-    assert lines[0] == f"{folder}: 265 kB"
+    assert lines[0] == f"{folder}: 260 kB"
     assert lines[1].split() == ["what", "model", "settings", "entries", "size", "last", "use"]
     assert lines[3].split() == ["embeddings", "two", "float32,", "store=float16", "1,200", "264", "kB", "today"]
     assert lines[4].split()[:7] == ["embeddings", "one", "float32,", "store=float16", "3", "773", "B"]
@@ -90,7 +90,7 @@ def test_prune_alone_removes_what_nothing_reads(cli: Cli, folder: Path) -> None:
 
 def test_all_removes_everything(cli: Cli, folder: Path) -> None:
     result = cli("cache", "--prune", "--all")
-    assert (result.code, result.err) == (0, "removed 2 entries and 1 leftover: 265 kB free again\n")
+    assert (result.code, result.err) == (0, "removed 2 entries and 1 leftover: 260 kB free again\n")
     assert entries(cli) == []
 
 

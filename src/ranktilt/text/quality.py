@@ -227,10 +227,12 @@ def script(text: pl.Series) -> pl.Series:
     Han letters count as Japanese where kana stand beside them (at least 5 % of both).
     """
     plain = ((text.str.len_bytes() == text.str.len_chars()) & text.str.contains("[A-Za-z]")).to_numpy()  # fast
-    found = np.where(plain, "Latin", None)
+    found = np.full(len(text), None, dtype=object)
+    found[plain] = "Latin"
     if len(other := text.filter(pl.Series(~plain, dtype=pl.Boolean))):
         letters = other.str.count_matches(r"[\p{L}\p{M}]").to_numpy()
-        names = np.where(letters > 0, "Latin", None)
+        names = np.full(len(other), None, dtype=object)
+        names[letters > 0] = "Latin"
         hard = (letters > 0) & (2 * other.str.count_matches(r"\p{Latin}").to_numpy() <= letters)
         if hard.any():
             names[hard] = _counted(other.filter(pl.Series(hard)))

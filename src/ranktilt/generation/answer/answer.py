@@ -16,7 +16,6 @@ from ranktilt.generation.checks import check_answer
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
 from ranktilt.generation.settings import GenerationPlan, GenerationSettings, model_name
 from ranktilt.generation.templates import answer_template
-from ranktilt.io.files import sha256
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
 
@@ -121,12 +120,10 @@ def answer(
     """
     planned = plan_answers(collection, llm, answering or Answering())
     llm.check()
-    files = [Path(str(file)) for file in collection.spec.get("files", ())]
     spec = {
-        **spec_of(llm, planned, {str(file): sha256(file) for file in files if file.is_file()}),
+        **spec_of(llm, planned, collection),
         "n": planned.settings.n,
         "qrels": "made: each document is relevant to the query it was written from; nobody judged it",
-        "collection": {name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
     }
     with journal_of(llm) if journal is None else journal as kept:
         found = {

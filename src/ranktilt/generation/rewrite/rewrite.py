@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,7 +18,6 @@ from ranktilt.generation.checks import check_text, check_title
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
 from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
 from ranktilt.generation.templates import TITLE, template
-from ranktilt.io.files import sha256
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
 
@@ -161,12 +159,10 @@ def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]
 
 
 def _spec(collection: Collection, llm: LLM, planned: Plan) -> dict[str, Any]:
-    files = [Path(str(file)) for file in collection.spec.get("files", ())]
     return {
-        **spec_of(llm, planned, {str(file): sha256(file) for file in files if file.is_file()}),
+        **spec_of(llm, planned, collection),
         **{name: getattr(planned.settings, name) for name in _PLAIN},
         "limits": asdict(planned.limits),
         "partial": planned.only,
         "pool": None if planned.pool is None else list(planned.pool.sentences),
-        "collection": {name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
     }
