@@ -289,16 +289,6 @@ def test_bins_of_a_column() -> None:
     assert found.spec["unlabelled"] == 1
 
 
-def test_a_column_that_is_not_there_is_refused() -> None:
-    with refused("unknown column 'source' (valid: gender)"):
-        from_labels(labels(gender=["f"]), queries=["q"])
-
-
-def test_no_label_at_all_is_refused() -> None:
-    with refused("no document has a label in column 'source'"):
-        from_labels(labels(source=pl.Series([None, None], dtype=pl.String)), queries=["q"])
-
-
 # With a run
 
 
@@ -314,13 +304,6 @@ def test_a_run_keeps_its_documents_without_a_label(tmp_path: Path) -> None:
     collection, run = audited(tmp_path, content, lines)
     assert run.frame()["doc_id"].to_list() == ["c", "b", "web", "a"]
     assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [[0, 1]]
-
-
-def test_a_query_with_the_id_of_a_document_finds_it(tmp_path: Path) -> None:
-    content = "doc_id\tsource\n1\thuman\n2\tllm\n"
-    qrels = pl.DataFrame({"query_id": ["1", "2"], "doc_id": ["2", "1"], "grade": [1, 1]})
-    _, run = audited(tmp_path, content, ["1 0 1 1 5", "1 0 2 2 4", "2 0 2 1 5"], qrels=qrels)
-    assert run.frame().select("query_id", "doc_id").rows() == [("1", "1"), ("1", "2"), ("2", "2")]
 
 
 @pytest.mark.data

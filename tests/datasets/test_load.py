@@ -93,17 +93,6 @@ def test_where_some_ids_are_shared_all_get_their_source(tmp_path: Path) -> None:
     ]
 
 
-def test_where_no_id_is_shared_none_changes(tmp_path: Path) -> None:
-    corpora = {"human": [doc("a")], "llm": [doc("b", origin="a"), doc("c")]}
-    collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "b", 1)]))
-    assert collection.docs.select("id", "origin", "source").rows() == [
-        ("a", "a", "human"),
-        ("b", "a", "llm"),
-        ("c", "c", "llm"),
-    ]
-    assert judgments(collection) == {("q1", "b", 1)}
-
-
 def test_one_version_alone_can_be_judged(tmp_path: Path) -> None:
     corpora = {"human": [doc("a"), doc("b")], "llm": [doc("a"), doc("b")]}
     collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a-llm", 1), ("q1", "b", 2)]))
@@ -120,11 +109,6 @@ def test_the_file_s_name_is_the_source(tmp_path: Path) -> None:
     collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)]))
     assert collection.sources == ("human", "llama-2-7b-tmp0.2")
     assert collection.ids.to_list() == ["a-human", "a-llama-2-7b-tmp0.2"]
-
-
-def test_human_comes_first_and_the_others_by_name(tmp_path: Path) -> None:
-    corpora = {name: [doc("a")] for name in ("zeta", "alpha", "human")}
-    assert load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)])).sources == ("human", "alpha", "zeta")
 
 
 # The first paper's layout

@@ -86,25 +86,6 @@ def test_all_splits_are_carried_over(made: Made, tmp_path: Path) -> None:
     assert set(splits(tmp_path / "out")) == {"dev", "test", "train"}
 
 
-def test_a_folder_without_judgments_can_be_rewritten(made: Made, tmp_path: Path) -> None:
-    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
-    (given / "qrels" / "test.tsv").unlink()
-    saved = save_rewritten(made(load(given, qrels="none")), tmp_path / "out")
-    assert saved.splits == ()
-    assert load(tmp_path / "out", qrels="none").docs.height == 6
-
-
-def test_what_was_left_out_is_listed(made: Made, tmp_path: Path) -> None:
-    llm = Scripted(lambda prompt, times: TEXTS["d2"] if "river" in prompt else good(prompt, times))
-    save_rewritten(made(llm=llm, attempts=2), tmp_path / "out")
-    assert rows(tmp_path / "out" / "left-out.jsonl") == [
-        {
-            "_id": "d2-human", "source": SOURCE, "part": "text", "reason": "flagged", "flags": ["copied"],
-            "attempts": 2, "message": "",
-        }
-    ]  # fmt: skip
-
-
 def test_every_answer_is_kept_as_it_came(made: Made, tmp_path: Path) -> None:
     def says(prompt: str, times: int) -> str:
         return TEXTS["d2"] if "river" in prompt else f"Sure, here is the rewritten text:\n\n{good(prompt, times)}"

@@ -106,14 +106,6 @@ def test_it_comes_back_equal(name: str, tmp_path: Path) -> None:
     assert isinstance(back.unit, Unit)
 
 
-def test_null_is_nan_where_a_number_stands(tmp_path: Path) -> None:
-    row = {**CONTENT["rows"][0], "value": None, "quartiles": [None, 2, 3]}
-    (found,) = Study1.load(saved(tmp_path, hashed({**CONTENT, "rows": [row]}))).rows
-    assert math.isnan(found.value)
-    assert math.isnan(found.quartiles[0])
-    assert found.most is None
-
-
 NOT_ONE = "expected a toy (format 'ranktilt-toy'), got"
 HEAD = {"format": "ranktilt-toy"}
 CHANGED = (

@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -65,12 +64,6 @@ def test_a_key_depends_on_the_prefix() -> None:
     assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
 
 
-@given(st.lists(st.text(max_size=3)))
-def test_keys_are_equal_where_texts_are(texts: list[str]) -> None:
-    keys = [key.tobytes() for key in content_keys(texts)]
-    assert [keys.index(key) for key in keys] == [texts.index(text) for text in texts]
-
-
 # Storing and finding
 
 
@@ -114,14 +107,6 @@ def test_any_keys_over_any_puts(
 
 
 # Shared
-
-
-def test_two_caches_on_one_folder_see_each_other(tmp_path: Path) -> None:
-    one, two = VectorCache(tmp_path), VectorCache(tmp_path)
-    one.put(content_keys(["a"]), vectors([1]))
-    two.put(content_keys(["b"]), vectors([2]))
-    for cache in (one, two):
-        assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
 
 
 # Interrupted and damaged
@@ -329,10 +314,3 @@ def test_what_is_kept_is_written_beside_it_and_use_leaves_its_time(tmp_path: Pat
     assert about.stat().st_mtime == 0
     cache.get(content_keys(["a"]))
     assert about.stat().st_mtime > 0
-
-
-def test_a_folder_that_was_pruned_meanwhile_is_made_again(tmp_path: Path) -> None:
-    cache, _ = stored_numbers(tmp_path / "cache")
-    shutil.rmtree(tmp_path / "cache")
-    cache.put(content_keys(["a"]), vectors([1, 2]))
-    assert got(cache, content_keys(["a"]))[1].tolist() == [[1, 2]]

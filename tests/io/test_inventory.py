@@ -100,13 +100,6 @@ def test_what_is_removed_is_gone_and_the_rest_stays(full: Path) -> None:
     assert not (full / "tokens").exists()
 
 
-def test_what_another_process_removed_is_no_trouble(full: Path) -> None:
-    kept, _ = cache_contents()
-    remove(kept)
-    assert remove(kept)
-    assert cache_contents() == ([], [])
-
-
 def test_what_cannot_be_removed_is_one_clear_line(full: Path) -> None:
     (one,) = of_model(cache_contents()[0], "two")
     with no_permission(one.folder), pytest.raises(UserError) as caught:

@@ -160,12 +160,6 @@ def test_the_first_bad_line_is_named(tmp_path: Path) -> None:
     assert fault(tmp_path, bad) == "corpus.jsonl:3: invalid UTF-8 at byte 23 of the line; save it as UTF-8"
 
 
-def test_strings_are_asked_for_only_where_they_are_needed(tmp_path: Path) -> None:
-    line = '{"_id": "1", "text": "x", "source": 3}'
-    assert read(tmp_path, line)["source"].to_list() == [3]
-    assert fault(tmp_path, line, strings=("source",)).startswith("corpus.jsonl:1: expected source to be a string")
-
-
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -182,12 +176,6 @@ def test_the_same_id_twice_is_named_where_it_comes_again(tmp_path: Path, content
 
 
 # Stacking
-
-
-def test_tables_are_stacked_by_name() -> None:
-    one = pl.DataFrame({"id": ["1"], "n": [1]})
-    two = pl.DataFrame({"m": ["x"], "id": ["2"]})
-    assert stack([one, two]).to_dict(as_series=False) == {"id": ["1", "2"], "n": [1, None], "m": [None, "x"]}
 
 
 def test_a_column_of_two_types_becomes_raw_json() -> None:

@@ -86,12 +86,6 @@ def test_what_documents_lack(tmp_path: Path, columns: dict[str, Any], message: s
     assert fault(table(tmp_path, **columns)) == message
 
 
-def test_a_title_that_is_no_string(tmp_path: Path) -> None:
-    path = table(tmp_path, _id=["a"], text=["x"], title=[1])
-    with pytest.raises(DataError, match="expected title to be a string, got Int64"):
-        read_parquet(path, strings=STRINGS)
-
-
 def test_no_parquet_file(tmp_path: Path) -> None:
     message = fault(write(tmp_path / "t.parquet", "nothing of the sort"))
     assert message.startswith("t.parquet: cannot be read as Parquet: ")
@@ -116,11 +110,6 @@ def test_judgments(tmp_path: Path, columns: dict[str, Any]) -> None:
     assert read_judgments(write(tmp_path / "t.jsonl.gz", jsonl(rows))).rows() == expected
 
 
-def test_blank_lines_count_as_lines(tmp_path: Path) -> None:
-    text = '{"query-id":"1","corpus-id":"a","score":1}\n\n{"query-id":"2","corpus-id":"b","score":2}\n'
-    assert read_judgments(write(tmp_path / "t.jsonl", text))["line"].to_list() == [1, 3]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -142,11 +131,6 @@ def test_blank_lines_count_as_lines(tmp_path: Path) -> None:
 )
 def test_what_judgments_lack(tmp_path: Path, text: str, message: str) -> None:
     assert fault(write(tmp_path / "t.jsonl", text), read_judgments).startswith(message)
-
-
-def test_what_is_no_grade_in_parquet_names_the_row(tmp_path: Path) -> None:
-    path = table(tmp_path, **{**JUDGED, "score": [1.0, float("nan")]})
-    assert fault(path, read_judgments) == "t.parquet:2: expected a number as score, got nan"
 
 
 def test_grades_of_parquet_and_json_lines_may_be_fractions(tmp_path: Path) -> None:

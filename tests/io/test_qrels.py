@@ -48,10 +48,6 @@ def test_a_header_is_passed_over(tmp_path: Path, header: str) -> None:
     assert read(tmp_path, f"{header}\nq1\td1\t1\n") == [("q1", "d1", 1, 2)]
 
 
-def test_blank_lines_are_passed_over(tmp_path: Path) -> None:
-    assert read(tmp_path, HEADER + "\n  \nq1\td 1\t1\n\n") == [("q1", "d 1", 1, 4)]
-
-
 @pytest.mark.parametrize(
     ("written", "grade"),
     [("0", 0), ("-1", -1), ("+3", 3), (" 2 ", 2), ("007", 7), ("2147483647", 2**31 - 1), ("-2147483648", -(2**31))],

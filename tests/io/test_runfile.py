@@ -224,13 +224,6 @@ def test_json_comes_back_score_for_score(
     assert found == {query: dict(docs) for query, docs in scores.items()}
 
 
-def test_both_formats_make_one_run(tmp_path: Path) -> None:
-    scores = {"q2": {"a": 2.0, "b": 1.5}, "q1": {"b": 0.25}}
-    lines = [f"{q} 0 {d} {n} {s}" for q, found in scores.items() for n, (d, s) in enumerate(found.items(), start=1)]
-    trec = Run.load(write(tmp_path / "run.trec", "\n".join(lines)))
-    assert Run.load(write(tmp_path / "run.json.gz", json.dumps(scores))) == trec
-
-
 # Real files
 
 
@@ -276,13 +269,6 @@ def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path, score: str) 
     file = write(tmp_path / "run.trec", "\n".join([*lines, "q3 Q0 d1 1 0.5 tag"]))
     with pytest.warns(DataWarning, match=r"run\.trec: all scores are equal in 2 of 2 queries, though the ranks order"):
         Run.load(file)
-
-
-@pytest.mark.parametrize("others", [2, 3])
-def test_one_score_for_all_in_half_of_the_queries_or_fewer_is_not_warned_of(tmp_path: Path, others: int) -> None:
-    lines = [f"q{q} Q0 d{d} {d} 1 tag" for q in (1, 2) for d in (1, 2, 3)]
-    lines += [f"r{q} Q0 d{d} {d} {4 - d} tag" for q in range(others) for d in (1, 2, 3)]
-    assert len(rows(tmp_path, "\n".join(lines))) == 3 * (2 + others)
 
 
 # What lies beside a run

@@ -289,11 +289,10 @@ _FOLD = r"[^\p{L}\p{N}]+"
 
 
 def title_prefixed(docs: pl.DataFrame) -> pl.Series:
-    """Tell which texts begin with the document's own title; null where no title is known.
+    """Tell which texts begin with the document's title, `PAGE_TITLE`, or its origin's; null where none is known.
 
-    Such a text holds the words of its title twice, and titles are what queries name: a side whose texts begin with them
-    has an advantage over a side whose rewrites dropped them. Compared word by word, without case and punctuation; a
-    document without a title (or `PAGE_TITLE`) has that of the document it was rewritten from.
+    Such a text holds the words of its title twice, and titles are what queries name. Compared word by word, without
+    case and punctuation.
     """
     table = docs.select(
         "id", "title", "text", "origin", _page=PAGE_TITLE if PAGE_TITLE in docs.columns else pl.lit(None)
@@ -319,9 +318,8 @@ def _known(name: str) -> pl.Expr:
 def cut_at(lengths: pl.Series) -> tuple[int | None, pl.Series]:
     """Find the length (in words) at which the texts of a source were cut, and which have it; None if they were not.
 
-    Texts cut at a number of words pile up at exactly that number, with next to none longer. Found is the most frequent
-    length among those that at most 5 % of the texts exceed, at least `SHORTEST_CUT`; at least 5 texts and 2 % of them
-    have it, and 5 times as many as have any other length within 10 words of it.
+    That is the most frequent length among those that at most 5 % of the texts exceed, at least `SHORTEST_CUT`, which at
+    least 5 texts and 2 % of them have, and 5 times as many as have any other length within 10 words of it.
     """
     total = len(lengths)
     counts = lengths.rename("length").value_counts(name="texts").sort("length", descending=True)

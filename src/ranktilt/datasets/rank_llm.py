@@ -20,11 +20,10 @@ _EXPECTED = "expected rank_llm's candidates: query and hits (or candidates) with
 
 
 def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tuple[Collection, Run]:
-    """Read a first stage's lists with their texts, as a collection of these documents and a run.
+    """Read a first stage's lists with their texts, as a collection of these documents and a run in their order.
 
-    The file holds a JSON list, or a line each: ``{"query", "hits": [{"qid", "docid", "content"}]}``, or as later
-    versions write it ``{"query": {"qid", "text"}, "candidates": [{"docid", "doc": {"contents"}}]}``. Documents rank in
-    the order in which they stand. `DataError` says what a file holds instead.
+    A JSON list, or a line each: ``{"query", "hits": [{"qid", "docid", "content"}]}``, or as later versions write it
+    ``{"query": {"qid", "text"}, "candidates": [{"docid", "doc": {"contents"}}]}``.
     """
     path = Path(path)
     queries, rows = dict[str, str](), list[tuple[str, str, str, str, int]]()

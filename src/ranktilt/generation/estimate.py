@@ -16,13 +16,10 @@ from ranktilt.llm.journal import Journal, journal_of, request_key
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What would be asked.
+    """What would be asked: documents to be written for each source, of which `empty` ones would not be asked for.
 
-    `documents` are those that are to be written, for each source, of which `empty` would not be asked for. `requests`
-    are the different ones, the first of each text (flagged answers are asked for again on top, up to `retries` times),
-    of which `journalled` are answered. `counted` says how the tokens of the others were counted,
-    `price` is in the currency of the price given, `seconds` None where nothing is known of the model's speed, `pace`
-    what it rests on, `length` how long answers are taken to be.
+    `requests` are the different first ones of each text, of which `journalled` are answered; flagged answers come on
+    top, up to `retries` times. `counted`, `pace` and `length` say what tokens, time and answers rest on.
     """
 
     documents: int

@@ -33,10 +33,8 @@ _TEMPORARY = ".tmp"
 class CacheEntry:
     """What one model (or one analyzer, for one collection) has in the cache.
 
-    `what` is one of `KINDS`; `model` as it was named, empty for a lexical index, and `names` what else it answers to;
-    `settings` are the options that make it another entry than the next one of the same model. `entries` counts texts,
-    pairs, documents, answers, or files, `size` bytes; `used` is when it was last of use, in seconds since 1970. `paid`
-    says whether a server was asked for it: answers of a language model, vectors of an embedding server.
+    `names` is what else the model answers to, `settings` what makes it another entry than the next one of that model,
+    `used` when it was last of use (seconds since 1970), and `paid` says whether a server was asked for it.
     """
 
     folder: Path
@@ -109,32 +107,23 @@ def remove(found: Iterable[CacheEntry | StaleFile]) -> int:
 
 
 def _entry_of(folder: Path, what: str) -> CacheEntry | None:
+    files = [p for p in folder.rglob("*") if p.is_file() and p.suffix != _TEMPORARY]
+    about, times = _about(folder), [p.stat().st_mtime for p in files]
+    settings = _settings(about, what)
     if what == UNPACKED:
-        return _unpacked(folder)
-    files = [p for p in folder.iterdir() if p.is_file() and p.suffix != _TEMPORARY]
-    about = _about(folder)
-    if what in WHOLE:
+        name, _, commit = folder.name.rpartition("-")
+        about, settings, entries = {"model": f"hub:{name.replace('--', '/', 1)}"}, commit[:12], len(files)
+        times.append(folder.stat().st_mtime)
+    elif what in WHOLE:
         entries = int(about.get("documents", 0))
     else:
         entries = sum(map(_count_answers, files)) if what == ANSWERS else count_vectors(folder)
     if not entries:
         return None
-    used = max(p.stat().st_mtime for p in files)
-    model, folder_name = str(about.get("model", "")), str(about.get("folder", ""))
-    names = frozenset(filter(None, (model, folder_name)))
-    settings = _settings(about, what)
-    size, paid = sum(p.stat().st_size for p in files), what == ANSWERS or model.startswith("openai:")
-    return CacheEntry(folder, what, _shown(model), settings, entries, size, used, names, paid)
-
-
-def _unpacked(folder: Path) -> CacheEntry | None:
-    files = [p for p in folder.rglob("*") if p.is_file()]
-    if not files:
-        return None
-    name, _, commit = folder.name.rpartition("-")
-    shown, used = f"hub:{name.replace('--', '/', 1)}", max(p.stat().st_mtime for p in [folder, *files])
-    size = sum(p.stat().st_size for p in files)
-    return CacheEntry(folder, UNPACKED, shown, commit[:12], len(files), size, used, frozenset({shown}))
+    model, size = str(about.get("model", "")), sum(p.stat().st_size for p in files)
+    names = frozenset(filter(None, (model, str(about.get("folder", "")))))
+    paid = what == ANSWERS or model.startswith("openai:")
+    return CacheEntry(folder, what, _shown(model), settings, entries, size, max(times), names, paid)
 
 
 def _count_answers(file: Path) -> int:

@@ -39,12 +39,10 @@ _TREC = _Form("query-id, iteration, document-id, grade (4 fields)", (0, 2, 3), "
 
 
 def read_qrels(path: str | Path) -> pl.DataFrame:
-    """Read judgments in BEIR's format or TREC's; the first line tells which.
+    """Read judgments in BEIR's format (tabs, or blanks where there is none) or TREC's; the first line tells which.
 
-    BEIR: three fields a line, split by tabs, or by blanks where there is none. TREC: four fields, of which the second
-    is not read. Both may begin with a header. Returns ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is
-    a fraction) and ``line``; a judgment that is repeated with the same grade is kept once. `DataError` names the line
-    of a fault, such as a second, different grade for a pair, or a run in place of judgments.
+    Both may begin with a header. Returns ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is a fraction)
+    and ``line``; a judgment that is repeated with the same grade is kept once. `DataError` names the line of a fault.
     """
     path = Path(path)
     frames, form = list[pl.DataFrame](), None

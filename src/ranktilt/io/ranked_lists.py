@@ -98,13 +98,13 @@ def table_lists(path: Path, first_line: int, lines: Iterable[str], delimiter: st
             cells, line = [cell.strip() for cell in row], first_line - 1 + table.line_num
             if not any(cells):
                 continue
+            if len(cells) != len(names or cells) or (not names and len({*cells}) < len(cells)):
+                expected = f"{len(names or cells)} fields, each with a name of its own"
+                raise DataError(path, f"expected {expected}, got {len(cells)}: {shorten(cells)}", line=line)
             if names:
-                rows.append((None, dict(zip(names, cells, strict=False))))
+                rows.append((None, dict(zip(names, cells, strict=True))))
                 numbers.append(line)
             names = names or cells
-            if len(cells) != len(names) or len({*names}) < len(names):
-                expected = f"{len(names)} fields, each with a name of its own"
-                raise DataError(path, f"expected {expected}, got {len(cells)}: {shorten(cells)}", line=line)
     except csv.Error as error:
         raise DataError(path, f"expected a table: {error}", line=first_line - 1 + table.line_num) from error
     if not rows:

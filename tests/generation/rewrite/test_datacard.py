@@ -123,11 +123,6 @@ def test_named_documents_say_so_and_do_not_speak_of_queries(card: Any) -> None:
     assert "## Pool" not in card()
 
 
-def test_a_trial_says_so(card: Any) -> None:
-    assert "This is a trial: only the first 2 were asked for." in card(first=2)
-    assert "trial" not in card()
-
-
 def test_cut_texts_are_counted(card: Any) -> None:
     long = "abcd " * 100 + "end."
 
@@ -153,12 +148,3 @@ def test_licence_files_and_splits_are_there(card: Any) -> None:
     ):
         assert f"| `{name}` |" in text
     assert "Judgments (dev, test) hold for a document and its rewrites alike." in text
-
-
-def test_sources_that_were_there_before_are_named(card: Any, tmp_path: Path) -> None:
-    assert "already" not in card()
-    first = rewrite(humans(), Scripted(), Rewriting(), journal=Journal(tmp_path / "journal")).collection
-    again = rewrite(first, Scripted(), Rewriting(temperatures=(1.0,)), journal=Journal(tmp_path / "journal"))
-    assert f"The collection came with `{SOURCE}` already; counts and figures below are not about it." in datacard(
-        again, ()
-    )

@@ -18,7 +18,7 @@ from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
 from ranktilt.llm.base import Failure
 from ranktilt.llm.journal import Journal
 from ranktilt.rankers.lexical.bm25 import BM25
-from tests.generation.scripted import GOOD, TEXTS, Scripted, answer, good, humans, texts_of
+from tests.generation.scripted import GOOD, TEXTS, Scripted, good, humans, texts_of
 from tests.refusals import refused
 from tests.toy import toy
 
@@ -170,13 +170,6 @@ def test_wrappers_are_removed_and_the_raw_answer_is_kept(do: Do) -> None:
     assert made.answers["answer"].str.starts_with("Sure, here is").all()
     assert made.answers["opening"].str.starts_with("Sure").all()
     assert made.answers["flags"].list.len().sum() == 0
-
-
-def test_answers_that_end_at_the_limit_are_cut_off(do: Do) -> None:
-    made = do(humans(), Scripted(lambda prompt, times: answer(good(prompt, 1), finish="length")), attempts=1)
-    assert made.collection.sources == ("human",)
-    assert made.left_out["flags"].to_list() == [["cut off"]] * 3
-    assert made.made[0].rewritten == 0
 
 
 def test_limits_of_the_prompt_hold_unless_others_are_given(do: Do) -> None:
@@ -442,21 +435,3 @@ class TestAnEarlierPool:
 
     def test_a_column_of_that_name_without_rewrites_is_no_choice(self, do: Do) -> None:
         assert do(humans(pool=[True, False, True]), Scripted()).made[0].rewritten == 3
-
-
-def test_what_was_chosen_and_lost_is_of_the_pool_all_the_same(do: Do) -> None:
-    made = do(humans({**TEXTS, "empty": ""}), Scripted(), only=["d1", "empty"])
-    assert made.collection.docs.filter("pool")["id"].to_list() == ["d1-human", "empty-human", f"d1-{SOURCE}"]
-
-
-def test_no_title_is_asked_for_where_the_text_was_lost(do: Do) -> None:
-    llm = Scripted(lambda prompt, times: "" if "river" in prompt else titled(prompt, times))
-    made = do(humans(), llm, titles="rewrite", attempts=1)
-    assert not [prompt for prompt in llm.prompts if prompt.endswith("On d2")]
-    assert lost(made) == [("d2-human", "flagged", 1)]
-
-
-def test_documents_without_a_rewrite_stand_in_the_collections_order(do: Do) -> None:
-    llm = Scripted(lambda prompt, times: "" if "clocks" in prompt or "Vitamin" in prompt else good(prompt, times))
-    made = do(humans({"d1": TEXTS["d1"], "blank": "", "d2": TEXTS["d2"], "d3": TEXTS["d3"], "last": " "}), llm)
-    assert made.left_out["id"].to_list() == ["d1-human", "blank-human", "d3-human", "last-human"]
