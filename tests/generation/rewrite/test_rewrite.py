@@ -429,7 +429,7 @@ class TestAnEarlierPool:
     def test_another_choice_is_refused(self, do: Do) -> None:
         first = do(humans(), Scripted(), only=["d3", "d1"]).collection
         llm = Scripted()
-        with pytest.raises(UserError, match=r"^this collection's rewrites are those of a pool of 2 documents, and "):
+        with pytest.raises(UserError, match=r"^this collection's rewrites are those of a pool of 2 documents; "):
             do(first, llm, ["d1-human"], temperatures=(1.0,))
         assert llm.prompts == []
 
