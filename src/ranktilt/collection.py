@@ -49,11 +49,8 @@ class Collection:
     spec : mapping, optional
         How it was made: paths, split, options. Not part of equality.
 
-    Raises
-    ------
-    UserError
-        If a column is missing, an id is empty or given twice, a grade is no number, one judgment
-        is given twice, or a further column is of a type that no file could keep.
+    A column that is missing or of a type that no file could keep, an id that is empty or given twice, a grade that is
+    no number, and a pair with two judgments are a `UserError`.
     """
 
     docs: pl.DataFrame

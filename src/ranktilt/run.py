@@ -37,25 +37,10 @@ _ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff
 class Run:
     """Scored documents per query and the spec that made them; immutable.
 
-    Parameters
-    ----------
-    queries : sequence of str
-        Query ids.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]``.
-    docs : ndarray of int32, shape (n_entries,)
-        Row of each document in `ids`.
-    scores : ndarray of float64, shape (n_entries,)
-        Higher is better; falling within each query; finite. Never rounded.
-    ids : polars.Series
-        The id table, shared with the collection where one made the run.
-    spec : mapping, optional
-        ``ranker`` holds the text that made the run; further keys say how.
-
-    Raises
-    ------
-    UserError
-        If a score is NaN or infinite or rises, a query comes twice, or the arrays do not fit together.
+    Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]`` of `docs` (rows of the id table `ids`, which is shared
+    with the collection where one made the run) and of `scores` (higher is better; finite; falling within each query;
+    never rounded). In `spec`, ``ranker`` holds the text that made the run; further keys say how. `UserError` if a
+    score is NaN or infinite or rises, a query comes twice, or the arrays do not fit together.
     """
 
     queries: tuple[str, ...]

@@ -180,8 +180,8 @@ def _refused(name: Named, error: Exception) -> UserError:
         why = "the hub cannot be reached (HF_HUB_OFFLINE?)" if may_fetch() else "nothing is fetched for a report"
         fetch = f"hf download {name.id} --repo-type dataset" + (f" --revision {name.revision}" if name.revision else "")
         return UserError(f"{name}: {why}, and not all of it is in the cache ({place}); `{fetch}` puts it there")
-    first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    return UserError(f"{name}: could not be fetched: {first}; see {page} (what is private needs `hf auth login`)")
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    return UserError(f"{name}: could not be fetched: {reason}; see {page} (what is private needs `hf auth login`)")
 
 
 def _unpacked(folder: Path, id: str) -> Path:
