@@ -48,7 +48,7 @@ def test_what_is_kept_is_shown(cli: Cli, folder: Path) -> None:
     assert lines[0] == f"{folder}: 260 kB"
     assert lines[1].split() == ["what", "model", "settings", "entries", "size", "last", "use"]
     assert lines[3].split() == ["embeddings", "two", "float32,", "store=float16", "1,200", "259", "kB", "today"]
-    assert lines[4].split()[:7] == ["embeddings", "one", "float32,", "store=float16", "3", "773", "B"]
+    assert lines[4].split()[:7] == ["embeddings", "one", "float32,", "store=float16", "3", "761", "B"]
     assert lines[4].endswith(" days ago")
     assert lines[5] == "1 leftover of an interrupted write, 3 B: ranktilt cache --prune"
 
