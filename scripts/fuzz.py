@@ -118,7 +118,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "audit/a.json": rt.audit(pairs, run, ["nDCG@3", "AP@5"], card=True, resamples=100).to_json(),
         "cells/cells.csv": b"table,dataset,system,measure,value\nwang-1,a,bm25,nDCG@3,0.5\n",
         "manifest/manifest.json": manifest(made, {}),
-        "output/manifest.json": manifest(made, {"a": b"x"}),
+        "output/manifest.json": manifest(made, {"a": "0" * 64}),
         "output/a": b"x",
         "queries/queries.tsv": pairs.queries.select("id", "text")
         .write_csv(separator="\t", quote_style="never")

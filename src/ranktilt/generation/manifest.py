@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -13,7 +12,7 @@ import msgspec
 
 from ranktilt._version import __version__
 from ranktilt.errors import DataError, UserError
-from ranktilt.io.files import Content, blocks, cannot_write, read_text, require_folder
+from ranktilt.io.files import cannot_write, read_text, require_folder
 
 MANIFEST = "manifest.json"
 WHAT = {"rewrites": "ranktilt rewrite", "answers": "ranktilt answer"}
@@ -36,8 +35,8 @@ class _Manifest(msgspec.Struct):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-def manifest(spec: Mapping[str, Any], contents: Mapping[str, Content], kind: str = "rewrites") -> bytes:
-    """Describe a folder as JSON: how it was made, and the hashes of what was read and written, files by their path."""
+def manifest(spec: Mapping[str, Any], files: Mapping[str, str], kind: str = "rewrites") -> bytes:
+    """Describe a folder as JSON: how it was made, and the hashes of what was read and written, by path."""
     packages = {}
     for name in _PACKAGES:
         try:
@@ -51,17 +50,10 @@ def manifest(spec: Mapping[str, Any], contents: Mapping[str, Content], kind: str
         "packages": packages,
         "spec": {name: value for name, value in spec.items() if name != "inputs"},
         "inputs": dict(spec.get("inputs", {})),
-        "files": {name: hashlib.sha256(b"".join(blocks(contents[name]))).hexdigest() for name in sorted(contents)},
+        "files": dict(files),
     }
     # What of a path is no UTF-8 becomes an escape of JSON, from which the same name is read back.
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
-
-
-def _hash(content: Content) -> str:
-    found = hashlib.sha256()
-    for block in blocks(content):
-        found.update(block)
-    return found.hexdigest()
 
 
 def require_ours(folder: Path, given: str | Path | None = None, kind: str = "rewrites") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from ranktilt.datasets.save import corpus_files
 from ranktilt.errors import UserError
 from ranktilt.generation.generated import Generated
 from ranktilt.generation.manifest import MANIFEST, manifest, require_ours
-from ranktilt.io.files import Content, alone, blocks, new_folder
+from ranktilt.io.files import Content, alone, new_folder, sha256, write_files
 from ranktilt.io.jsonl import to_jsonl
 from ranktilt.io.qrels import to_tsv
 
@@ -66,14 +65,12 @@ def write_folder(
         **{f"qrels/{split}.tsv": to_tsv(qrels) for split, qrels in judged.items()},
         CARD: card.encode(errors="backslashreplace"),
         LEFT_OUT: _left_out(generated.left_out),
-        ANSWERS: gzip.compress(_answers(generated), compresslevel=6, mtime=0),
+        ANSWERS: _answers(generated),
     }
-    contents[MANIFEST] = manifest(spec, contents, kind)
     with new_folder(place) as new:
-        for name, content in contents.items():
-            (new / name).parent.mkdir(exist_ok=True)
-            with (new / name).open("wb") as stream:
-                stream.writelines(blocks(content))
+        write_files({new / name: content for name, content in contents.items()})
+        hashes = {name: sha256(new / name) for name in sorted(contents)}
+        (new / MANIFEST).write_bytes(manifest(spec, hashes, kind))
 
 
 def _left_out(left_out: pl.DataFrame) -> bytes:
