@@ -98,7 +98,8 @@ def _question(
     text = row.get(fields.question)
     if not isinstance(text, str) or not text.strip():
         raise fault("a question", fields.question)
-    domain = _stem(path) if fields.domain is None else row.get(fields.domain)
+    stem = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+    domain = stem if fields.domain is None else row.get(fields.domain)
     if not isinstance(domain, str) or not domain.strip() or _BREAKS.search(domain):
         raise fault("a name in one line", fields.domain)
     sides = dict[str, tuple[str, ...]]()
@@ -111,7 +112,3 @@ def _question(
         sides[side] = tuple(one.strip() for one in answers if one.strip())
         blanks += [side] * (len(answers) - len(sides[side]))
     return AnsweredQuestion(text.strip(), domain.strip(), **sides), blanks
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")

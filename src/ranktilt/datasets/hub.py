@@ -46,9 +46,6 @@ class Inventory:
 
     def split(self, name: str | None, where: str) -> tuple[str, tuple[Path, ...]]:
         """Name and files of a split's judgments; ``test``, or the only one, where none is named."""
-        if not self.splits:
-            shown = ", ".join(self.files) or "none"
-            raise UserError(f"{where}: expected judgments in qrels/<split> or <split>.tsv; its files: {shown}")
         try:
             name = choose_split(self.splits, name)
         except UserError as error:

@@ -149,7 +149,8 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
 
 def _assign_groups(source: LabelledDocuments, rules: GroupRules) -> tuple[pl.DataFrame, dict[str, Any]]:
     """The documents of either side: ``id``, ``labels`` as a collection has them and whether they are ``protected``."""
-    labels, names = source.labels["labels"], _most_frequent(source.labels["labels"])
+    labels = source.labels["labels"]
+    names = labels.explode().drop_nulls().value_counts(sort=True).to_series(0).head(_SHOWN).to_list()
     side = read_side(rules.protected, labels.explode().drop_nulls().unique(), source.by)
     if side is None:
         raise unknown(f"protected {source.by}", rules.protected, names)
@@ -171,13 +172,6 @@ def _assign_groups(source: LabelledDocuments, rules: GroupRules) -> tuple[pl.Dat
         "several_are": "left out" if rules.several == "drop" else f"counted as {side.inside}",
         "of": len(labels),
     }
-
-
-def _most_frequent(labels: pl.Series) -> list[str]:
-    """Labels that documents have, most frequent first."""
-    counts = labels.explode().drop_nulls().value_counts(sort=True)
-    found = counts[counts.columns[0]].to_list()
-    return found if len(found) <= _SHOWN else [*found[:_SHOWN], f"and {len(found) - _SHOWN} more"]
 
 
 def _relevant_rows(source: LabelledDocuments, ids: pl.Series) -> dict[str, Rows]:
