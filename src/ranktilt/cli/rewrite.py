@@ -48,10 +48,6 @@ class RewriteOptions(SamplingOptions):
     truncate: Annotated[
         bool, typer.Option("--truncate", help="Shorten texts that are too long instead of leaving them out.")
     ] = False
-    context: Annotated[
-        int | None,
-        typer.Option("--context", min=1, metavar="N", help="Tokens that prompt and answer may have together."),
-    ] = None
     min_length_ratio: Annotated[
         float | None,
         typer.Option(
@@ -83,7 +79,7 @@ class RewriteOptions(SamplingOptions):
         limits = replace(RewriteLimits(), **{**template(self.prompt).limits, **named}) if named else None
         return Rewriting(
             prompt=self.prompt, titles=self.titles, of=self.source_to_rewrite, truncate=self.truncate,
-            context=self.context, limits=limits, first=self.limit, **self.keywords,
+            limits=limits, first=self.limit, **self.keywords,
         )  # fmt: skip
 
 
@@ -137,8 +133,7 @@ def rewrite(
 
 def _load(folder: Path, split: str | None) -> Collection:
     """The collection under the named or usual judgments; a folder without any can be rewritten too."""
-    from ranktilt.datasets.load import NO_QRELS, load
-    from ranktilt.generation.rewrite.save import splits
+    from ranktilt.datasets.load import NO_QRELS, load, splits
 
     if options.without_judgments(folder, split):
         return load(folder, qrels=NO_QRELS)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ranktilt.generation.fair_ranking import FairRanking, GroupRules, ListRules
 
 CANDIDATES, INITIAL, ABOUT = "candidates.trec", "initial.trec", "built.json"
-Shortages = StrEnum("Shortages", ["fill", "drop", "refuse"])
-Unlabelled = StrEnum("Unlabelled", ["drop", "keep", "refuse"])
+Shortages = StrEnum("Shortages", ["fill", "drop"])
+Unlabelled = StrEnum("Unlabelled", ["drop", "keep"])
 Several = StrEnum("Several", ["any", "drop"])
 _NATURAL = "natural"
 
