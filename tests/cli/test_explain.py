@@ -107,7 +107,7 @@ def test_figures_of_the_paper_are_drawn_printed_and_refused(tmp_path: Path, cli:
     assert [one.name for one in (tmp_path / "drawn").iterdir()] == ["dai-figure-7.pdf"]
     for arguments, message in [
         ([file, "--layout", "dai-fig8"], "dai-fig8 shows the spectra of several sources (an explanation); the results "
-         "given (1 explanation) hold none: ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE "
+         "given hold none: ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE "
          "makes one"),
         ([study, "--layout", "dai-fig9", "--format", "svg", "-o", tmp_path / "none"],
          "dai-fig9 shows perplexities (an explanation); the results given hold none: ranktilt explain DIR "

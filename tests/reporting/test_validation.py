@@ -11,8 +11,7 @@ import pytest
 
 from ranktilt.measures.average_precision import AP
 from ranktilt.probes.distribution import Cosines, Distribution
-from ranktilt.probes.overlap import Overlap
-from ranktilt.probes.statistics import CollectionStatistics
+from ranktilt.probes.text_probes import CollectionStatistics, Overlap
 from ranktilt.reporting.document import Facts, Figure, Section, Table
 from ranktilt.reporting.figures.validation import OUTCOMES
 from ranktilt.reporting.views.validate import headline
@@ -214,10 +213,10 @@ def test_a_distribution_is_said_in_words() -> None:
 def test_separation_is_shown_in_large_figures(shown: Markup) -> None:
     values = [float(a["data-value"] or "nan") for a in shown.of("span") if a.get("class") == "big"]
     one = VALIDATION.similarities[0]
-    assert values == [one.cosine.mean, one.baseline.mean, one.separation.nearest, one.separation.auc]
-    unknown = replace(NEAR, separation=replace(NEAR.separation, auc=np.nan, nearest=np.nan))
+    assert values == [one.cosine.mean, one.baseline.mean, one.separation.auc]
+    unknown = replace(NEAR, separation=replace(NEAR.separation, auc=np.nan))
     facts = next(b for b in section("meaning", similarities=(unknown,)).blocks if isinstance(b, Facts))
-    assert [fact.text for fact in facts.facts][2:] == ["an undefined share", "undefined"]
+    assert [fact.text for fact in facts.facts][2:] == ["undefined"]
 
 
 def test_figure_4_shows_every_text_of_the_map_with_its_id(text: str) -> None:
@@ -322,7 +321,7 @@ def test_one_source_has_its_statistics_only() -> None:
 
 def test_page_says_verdicts_and_how_it_was_made(shown: Markup) -> None:
     said = re.sub(r"\s+", " ", shown.text)
-    assert all(sentence[1:] in said for sentence in VALIDATION.sentences())
+    assert all(f"{row.run}: {row.statement}." in said for row in VALIDATION.effectiveness)
     assert all(part in said for part in ("both sides are restricted to their 40 pairs", "margin", "KDD 2024"))
     text = html(replace(VALIDATION, spec={**VALIDATION.spec, "path": "/data/sets/nfcorpus"}))
     assert "<title>Validation of nfcorpus</title>" in text

@@ -16,7 +16,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError
 from ranktilt.experiments.tradeoff_result import Bench
-from ranktilt.experiments.training_result import TrainingStudy
+from ranktilt.experiments.training_result import BASELINE, Kind, TrainingStudy
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.rankers.spec import Stage, parse_stages
@@ -31,7 +31,6 @@ from ranktilt.reporting.papers.layouts import (
     system_names,
     temperature,
 )
-from ranktilt.reporting.papers.training import training_cells, training_tables
 from ranktilt.reporting.views.provenance import folder
 
 _HUMAN, _LLM = "human", "llm"
@@ -47,29 +46,22 @@ _BY_MODEL = (("dai-3", "dai-4", "dai-9"), _ALONE)
 """Tables of one kind: of the usual models, of GPT, and of other temperatures."""
 _USUAL = ("", "0.2")
 """Temperatures of the papers' main tables."""
+_TRAINED: dict[str, tuple[Kind, ...]] = {
+    "askari-2": ("supervised", "zero-shot"),
+    "askari-3": ("supervised",),
+    "askari-4": ("first stage",),
+    "askari-5": ("seen",),
+}
+"""What a training study tests, by the table in which it stands."""
+_SPLITS = {"dev": "validation"}
+"""What Askari et al. call a split."""
 Result = Audit | Validation | Study | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
 
 
 def cells_of(result: Result, table: str) -> list[PaperCell]:
     """Find the cells of one table in a result."""
-    if isinstance(result, Audit):
-        found = _of_audit(result, table)
-    elif isinstance(result, Validation):
-        found = _of_validation(result, table)
-    elif isinstance(result, Explanation):
-        found = list(_of_explanation(result, table))
-    elif isinstance(result, PairwiseAudit):
-        found = list(_of_pairs(result)) if table == "wang-3" else []
-    elif isinstance(result, Comparison):
-        found = list(_of_comparison(result)) if table == "wang-fig4" else []
-    elif isinstance(result, Bench):
-        found = list(_of_bench(result, table))
-    elif isinstance(result, TrainingStudy):
-        found = list(training_cells(result, table))
-    else:
-        found = _of_study(result, table)
     scale = LAYOUTS[table].scale
-    return [replace(cell, value=scale * cell.value) for cell in found]
+    return [replace(cell, value=scale * cell.value) for cell in _READERS[type(result)](result, table)]
 
 
 def tables_of(result: Result) -> list[str]:
@@ -81,7 +73,7 @@ def tables_of(result: Result) -> list[str]:
     if isinstance(result, Comparison):
         return ["wang-fig4"] if choices_of(result) else []
     if isinstance(result, TrainingStudy):
-        return training_tables(result)
+        return [table for table in ("askari-1", *_TRAINED) if any(_of_training(result, table))]
     if isinstance(result, Bench):
         return [table for table in ("dai-fig10", "dai-fig11") if any(_of_bench(result, table))]
     if isinstance(result, Explanation):
@@ -341,20 +333,59 @@ def _of_bench(found: Bench, table: str) -> Iterator[PaperCell]:
                     yield PaperCell(**front, measure=measure, value=found.mean(one.name, reference, measure).value)
 
 
-def _of_comparison(found: Comparison) -> Iterator[PaperCell]:
+def _of_comparison(found: Comparison, table: str) -> Iterator[PaperCell]:
     """Ratios of two models' choices of each kind of pairs."""
-    for kind, change in choices_of(found).items():
-        front = {"table": "wang-fig4", "dataset": folder(found.spec), "system": found.runs[0].old, "condition": kind}
+    for kind, change in choices_of(found).items() if table == "wang-fig4" else ():
+        front = {"table": table, "dataset": folder(found.spec), "system": found.runs[0].old, "condition": kind}
         for target, ratio in zip(BEFORE_AND_AFTER, ratios(change), strict=True):
             if np.isfinite(ratio.value):
                 yield PaperCell(**front, target=target, measure="PairwiseRatio", value=ratio.value)
 
 
-def _of_pairs(found: PairwiseAudit) -> Iterator[PaperCell]:
+def _of_pairs(found: PairwiseAudit, table: str) -> Iterator[PaperCell]:
     """Shares and ratio of each kind of pairs; a ratio of nothing is left out."""
-    for one in found.outcomes:
-        front = {"table": "wang-3", "dataset": folder(found.spec), "system": found.model, "condition": one.kind}
+    for one in found.outcomes if table == "wang-3" else ():
+        front = {"table": table, "dataset": folder(found.spec), "system": found.model, "condition": one.kind}
         values = (one.unprotected.value, one.protected.value, one.ratio.value)
-        for measure, value in zip(LAYOUTS["wang-3"].measures, values, strict=True):
+        for measure, value in zip(LAYOUTS[table].measures, values, strict=True):
             if np.isfinite(value):
                 yield PaperCell(**front, measure=measure, value=value)
+
+
+def _of_training(study: TrainingStudy, table: str) -> Iterator[PaperCell]:
+    """Tables 1 to 5 of Askari et al."""
+    if table == "askari-1":
+        yield from _trained_on(study)
+    for one in study.of_kind(*_TRAINED.get(table, ())):
+        if table == "askari-3" and len(one.groups) == 1:
+            continue
+        for mean in one.means:
+            dataset = mean.a if table == "askari-3" else one.name
+            shown = mean.run != BASELINE or table not in ("askari-3", "askari-5")
+            shown &= not mean.measure.startswith("RR" if table == "askari-4" else ("R@", "R("))  # as in the print
+            if shown and (table == "askari-3" or mean.a == ALL):
+                mark = LAYOUTS[table].mark if one.best(mean.run, mean.measure) else ""
+                yield PaperCell(
+                    table=table, dataset=dataset, system=mean.run, measure=mean.measure, value=mean.value, mark=mark
+                )
+
+
+def _trained_on(study: TrainingStudy) -> Iterator[PaperCell]:
+    """Queries with an answer of the reference, by split and domain."""
+    for one in (found for found in study.of_kind("first stage") if found.side == study.reference):
+        for group in one.groups:
+            value = float(one.mean(one.rankers[0], one.measures[0], group).queries)
+            measure = f"queries {_SPLITS.get(one.split, one.split)}"
+            yield PaperCell(table="askari-1", dataset=group, system="-", measure=measure, value=value)
+
+
+_READERS: Mapping[type, Callable[[Any, str], Iterable[PaperCell]]] = {
+    Audit: _of_audit,
+    Validation: _of_validation,
+    Study: _of_study,
+    Explanation: _of_explanation,
+    PairwiseAudit: _of_pairs,
+    Comparison: _of_comparison,
+    Bench: _of_bench,
+    TrainingStudy: _of_training,
+}

@@ -11,8 +11,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.errors import counted, join_words
-from ranktilt.probes.base import ProbeFigure, ProbeResult
-from ranktilt.probes.effect_size import EffectSize
+from ranktilt.probes.base import EffectSize, ProbeFigure, ProbeResult
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import (
     INTERVAL,

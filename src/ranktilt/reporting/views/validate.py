@@ -11,9 +11,8 @@ import polars as pl
 from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.errors import counted, join_words
 from ranktilt.probes.distribution import ABOVE, Distribution
-from ranktilt.probes.overlap import terms_sentence
-from ranktilt.probes.similarity import Similarity, vectors_sentence
-from ranktilt.probes.validation import Validation, effectiveness_sentences
+from ranktilt.probes.similarity import Similarity
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import PAGE, TEXT, Document, Sentence
 from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of
 from ranktilt.reporting.tones import Tone
@@ -113,30 +112,16 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _sentences(validation: Validation) -> Iterator[Sentence]:
-    """In text what the validation says itself; on a page the check, then the same with tones on the primary measure."""
-    for text in validation.sentences():
-        yield Sentence(text, emphasis="strong", only=TEXT)
-    check, reference = validation.check, validation.reference
+    """In text the headline; on a page the check, and what each ranker's primary measure shows."""
+    yield Sentence(headline(validation), emphasis="strong", only=TEXT)
+    check = validation.check
     if check is not None:
         tone: Tone = "bad" if not check.fair else "warning" if check.of("warning") else "good"
         yield Sentence(check.sentence, tone, only=PAGE)
-    for terms in validation.overlaps:
-        yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation), only=PAGE)
-    for similar in validation.similarities:
-        said = _of(similar.source, vectors_sentence(similar), validation)
-        yield Sentence(said, "good" if _near(similar) >= _NEAR else "warning", only=PAGE)
-    for source in validation.sources:
-        rows = [row for row in validation.effectiveness if row.source == source and _primary(row, validation)]
-        for outcome, tone in OUTCOMES.items():
-            for sentence in effectiveness_sentences([row for row in rows if row.outcome == outcome]):
-                yield Sentence(_of(source, sentence, validation), tone, only=PAGE)
-
-
-def _of(source: str, sentence: str, validation: Validation) -> str:
-    if len(validation.sources) > 1:
-        return f"{source}: {sentence}."
-    known = sentence.startswith(tuple(row.run for row in validation.effectiveness))
-    return f"{sentence if known else sentence[:1].upper() + sentence[1:]}."
+    for row in validation.effectiveness:
+        if _primary(row, validation):
+            name = f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run
+            yield Sentence(f"{name}: {row.statement}.", OUTCOMES[row.outcome], only=PAGE)
 
 
 def legend(validation: Validation) -> list[str]:

@@ -13,7 +13,7 @@ from ranktilt.datasets.check_result import CheckResult, percent
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import ABOVE, Distribution
 from ranktilt.probes.similarity import Similarity
-from ranktilt.probes.statistics import CollectionStatistics, QueryStatistics
+from ranktilt.probes.text_probes import CollectionStatistics, QueryStatistics
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import (
     PAGE,
@@ -174,11 +174,6 @@ def _cosine_rows(one: Similarity) -> Iterator[Row]:
 
 def _apart(one: Similarity) -> Iterator[str]:
     found = one.separation
-    if not np.isnan(found.nearest):
-        yield (
-            f"own twin is the nearest of all documents: {percent(100 * found.nearest)} of {found.asked:,} documents, "
-            f"among {found.among:,}"
-        )
     if not np.isnan(found.auc):
         yield (
             f"telling the sources apart by their vectors: AUC {found.auc:.3f} (folds {found.auc_low:.3f} to "
@@ -193,15 +188,10 @@ def _separation(one: Similarity) -> Facts:
         for value in (one.cosine.mean, one.baseline.mean, apart.auc, apart.auc_low, apart.auc_high)
     )
     folds = f"{low} to {high} over the folds, {counted(apart.pairs, 'pair', 'pairs')}"
-    nearest = percent(100 * apart.nearest).replace(".0 %", " %") or "an undefined share"
     return Facts(
         (
             Fact(twins, one.cosine.mean, label="mean cosine similarity of twins"),
             Fact(others, one.baseline.mean, label="of unrelated pairs"),
-            Fact(
-                nearest, apart.nearest, label="nearest text is the twin",
-                note=f"of {apart.asked:,} asked, among {apart.among:,}",
-            ),
             Fact(
                 auc, apart.auc, label="how well a classifier tells the sides apart",
                 note=f"AUC: .5 not at all, 1 always; {folds}",
