@@ -185,10 +185,6 @@ class TestWithAnEncoder:
         assert content["similarity"][0]["text"] == "text"
         assert content["effectiveness"] == []
 
-    def test_what_the_model_does_not_read_is_said(self, cli: Cli, folder: Path, model: Path) -> None:
-        out = cli("validate", folder, "--similarity", f"dense:{model}(max_tokens=8)", "--no-map", "-r", "none").out
-        assert "reads 8 tokens: what stands beyond them is in no vector (100.0 % of human" in out
-
 
 def test_without_an_encoder_it_says_so(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import ranktilt.cli.explain as module

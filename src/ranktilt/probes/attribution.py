@@ -180,7 +180,7 @@ def _attribution(
     notes += _cautions(properties, fits[0], query)
     front = {"source": sources[1], "ranker": run.name}
     held_by = {"twins": len(query), "selection": selection}
-    rows = [
+    rows: list[Row] = [
         {**front, "of": of, "property": name, **held_by, **numbers}
         for of, fit in zip((SCORE_GAP, RANK_GAP), fits, strict=True)
         for name, numbers in zip((REMAINS, *properties), _numbers(fit), strict=True)

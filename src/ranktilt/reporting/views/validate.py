@@ -113,7 +113,8 @@ def _first(names: Sequence[str]) -> str:
 
 def _sentences(validation: Validation) -> Iterator[Sentence]:
     """In text the headline; on a page the check, and what each ranker's primary measure shows."""
-    yield Sentence(headline(validation), emphasis="strong", only=TEXT)
+    if validation.sources:
+        yield Sentence(headline(validation), emphasis="strong", only=TEXT)
     check = validation.check
     if check is not None:
         tone: Tone = "bad" if not check.fair else "warning" if check.of("warning") else "good"
