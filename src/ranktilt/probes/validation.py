@@ -67,6 +67,7 @@ class Validation(Result, format="ranktilt-validation", version=1, noun="a valida
         return self.check is None or self.check.fair
 
     def derived(self) -> dict[str, Any]:
+        """The verdict, for those who read the file."""
         return {"fair": self.fair}
 
 
