@@ -100,6 +100,11 @@ class Layout:
     """Such as ``dai-3``."""
     title: str
     """The caption."""
+    kind: str = ""
+    """Of tables that are filled alike: ``mixed`` rankings, each source ``alone``, ``groups``, ``whole`` collections,
+    ``domains``, or ``texts``."""
+    reranked: bool = False
+    """Whether it is about re-rankers, and what they start from."""
     title_of_groups: str = ""
     """The caption where the groups are not human and LLM; the same by default."""
     rows: tuple[str, ...] = ("system", "target")
@@ -188,6 +193,11 @@ def _read(name: str) -> dict[str, Any]:
 
 LAYOUTS = {name: msgspec.convert(_read(name), Layout) for name in _FILE}
 """Every preset by its name."""
+KINDS = {
+    kind: tuple(name for name, one in LAYOUTS.items() if one.kind == kind)
+    for kind in dict.fromkeys(one.kind for one in LAYOUTS.values())
+}
+"""Layouts of each kind."""
 FIGURES = tuple(name for name in LAYOUTS if "-fig" in name)
 """Layouts of figures, which are drawn too."""
 PAPER = "paper"

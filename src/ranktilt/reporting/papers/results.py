@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from ranktilt.rankers.spec import Stage, parse_stages
 from ranktilt.reporting.papers.cells import PaperCell
 from ranktilt.reporting.papers.figures_choices import BEFORE_AND_AFTER, choices_of, ratios
 from ranktilt.reporting.papers.layouts import (
+    KINDS,
     LAYOUTS,
     first_stage,
     generator,
@@ -34,15 +35,11 @@ from ranktilt.reporting.papers.layouts import (
 from ranktilt.reporting.views.provenance import folder
 
 _HUMAN, _LLM = "human", "llm"
-_MIXED = ("dai-3", "dai-4", "dai-5", "dai-6", "dai-9")
-_ALONE = ("dai-2", "dai-7", "dai-8")
-_UNGROUPED = ("askari-2", "askari-4", "askari-5")
-_BY_GROUP = ("wang-1", "wang-2")
 _ASKED = ("attribute", "prompt", "query_template")
 """Options of a stage that say what it is asked for: conditions of one system."""
 _LISTWISE, _WINDOWS = "listwise", ("window", "step")
 _EXPOSURE = "ExposureRatio"
-_BY_MODEL = (("dai-3", "dai-4", "dai-9"), _ALONE)
+_BY_MODEL = (("dai-3", "dai-4", "dai-9"), KINDS["alone"])
 """Tables of one kind: of the usual models, of GPT, and of other temperatures."""
 _USUAL = ("", "0.2")
 """Temperatures of the papers' main tables."""
@@ -80,7 +77,7 @@ def tables_of(result: Result) -> list[str]:
         spectrum = "dai-fig8" if len(result.sources) > 1 else "dai-fig7"
         return [table for table in (spectrum, "dai-fig9") if any(_of_explanation(result, table))]
     if isinstance(result, Validation):
-        homes = (_home(*generator(source), _ALONE) for source in result.sources)
+        homes = (_home(*generator(source), KINDS["alone"]) for source in result.sources)
         overlaid = ["dai-fig14"] if len(result.similarities) > 1 else []
         return ["dai-1", *dict.fromkeys(homes if result.effectiveness else ()), *overlaid]
     if result.spec.get("by") != "source":
@@ -92,7 +89,7 @@ def tables_of(result: Result) -> list[str]:
 
 def belongs(cell: PaperCell, table: str) -> bool:
     """Whether a cell stands in a table that was not named, so that a result of several models fills several tables."""
-    if table in ("dai-5", "dai-6"):
+    if LAYOUTS[table].reranked:
         return of_gpt(cell.generator) == (table == "dai-6") and cell.temperature in _USUAL
     return all(_home(cell.generator, cell.temperature, kind) == table for kind in _BY_MODEL if table in kind)
 
@@ -102,7 +99,7 @@ def made_by(spec: Mapping[str, Any]) -> tuple[str, ...]:
     return (f"Made by: {spec['command']}",) if spec.get("command") else ()
 
 
-def _home(model: str, degree: str, tables: tuple[str, str, str]) -> str:
+def _home(model: str, degree: str, tables: Sequence[str]) -> str:
     """The table of a kind in which the texts of a model at a temperature stand."""
     usual, gpt, other = tables
     return other if degree not in _USUAL else gpt if of_gpt(model) else usual
@@ -117,17 +114,17 @@ def _of_audit(audit: Audit, table: str) -> list[PaperCell]:
         model, degree = generator(tilt.b)
         return {"generator": model, "temperature": degree}
 
-    if table in _MIXED:
+    if table in KINDS["mixed"]:
         return _mixed(audit.tilts, table, name, keys)
-    if table in _BY_GROUP:
+    if table in KINDS["groups"]:
         return [] if by in (None, "source") else list(_by_group(audit, table, name))
     if not audit.measures:
         return []
     if table == "askari-1":
         return list(_query_counts(audit, name))
-    if table == "askari-3" and by:
+    if table in KINDS["domains"] and by:
         return list(_means(audit, table, None, lambda group: {"dataset": group, "collection": name}))
-    if table in _UNGROUPED:
+    if table in KINDS["whole"]:
         return list(_means(audit, table, ALL, lambda _: {"dataset": name}))
     return []
 
@@ -180,7 +177,7 @@ def _window(stage: Stage) -> Iterator[str]:
 
 def _of_study(study: Study, table: str) -> list[PaperCell]:
     keys = {s.source: {"generator": s.series, "temperature": temperature(s.temperature)} for s in study.sources}
-    return _mixed(study.tilts, table, folder(study.spec), lambda tilt: keys[tilt.b]) if table in _MIXED else []
+    return _mixed(study.tilts, table, folder(study.spec), lambda tilt: keys[tilt.b]) if table in KINDS["mixed"] else []
 
 
 def _mixed(
@@ -204,7 +201,7 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
     """Rankers that a table is about, by name: those of one stage, or re-rankers beside what they start from."""
     names = system_names(dict.fromkeys(runs))
     again = [run for run in names if is_reranked(run)]
-    if table in ("dai-5", "dai-6"):
+    if LAYOUTS[table].reranked:
         firsts = {first_stage(run) for run in again}
         return {run: name for run, name in names.items() if run in again or (again and first_stage(run) in firsts)}
     if table in ("dai-3", "dai-4") and len(again) < len(names):
@@ -215,7 +212,7 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
 def left_out(result: Result, table: str) -> list[str]:
     """Name the rankers of an audit or study that a table is not about: re-rankers, or those that nothing re-ranks."""
     kinds = Validation | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
-    if isinstance(result, kinds) or table not in _MIXED:
+    if isinstance(result, kinds) or table not in KINDS["mixed"]:
         return []
     names = system_names(dict.fromkeys(t.run for t in result.tilts))
     return [name for run, name in names.items() if run not in _systems(names, table)]
@@ -254,7 +251,7 @@ def _of_validation(found: Validation, table: str) -> list[PaperCell]:
         return [PaperCell(table=table, dataset=name, system="-", measure=_split(found.spec), value=float(judged))]
     if table == "dai-fig14":
         return list(_similarities(found, name))
-    if table in _ALONE or table == "askari-4":
+    if table in KINDS["alone"] or table == "askari-4":
         return list(_each_alone(found, table, name))
     return []
 

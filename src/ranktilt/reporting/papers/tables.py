@@ -17,7 +17,7 @@ from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.output import table
 from ranktilt.reporting.papers import cells as numbers
 from ranktilt.reporting.papers.cells import DELTA, KEYS, CellFile, PaperCell
-from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
+from ranktilt.reporting.papers.layouts import KINDS, LAYOUTS, PAPER, Layout
 from ranktilt.reporting.papers.results import Result, belongs, cells_of, left_out, made_by, tables_of
 from ranktilt.reporting.papers.texts import chosen_texts, has_pairs, of_collections
 from ranktilt.reporting.reload import LoadedAudit
@@ -25,7 +25,7 @@ from ranktilt.reporting.tones import Tone
 
 Source = LoadedAudit | Result | CellFile
 FORMATS = ("latex", "markdown", "csv")
-PROSE = ("dai-10", "dai-11")
+PROSE = KINDS["texts"]
 """Tables of texts: of the first collection that came with its texts, and of the second."""
 
 _OTHERS = {
@@ -39,8 +39,6 @@ _ROUNDED = (
     "rounding, and may differ where they are small."
 )
 _SOME = "Values at the indices 1, 2, 5, 10, 20 … and at the last; CSV has all."
-_TRAINED = ("askari-2", "askari-3", "askari-5")
-"""Tables of rankers that a study trained."""
 _SETTING = ("collection", "condition")
 """Keys whose only value a caption does not repeat: the title says it."""
 _ALWAYS = ("dataset", "system", "measure")
@@ -159,11 +157,10 @@ def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
 def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[str]:
     """What the numbers of a result must not be read without."""
     bare = [_bare(result) for result in results if not isinstance(result, CellFile)]
-    if layout.name in _TRAINED:
-        studies = [one for one in bare if isinstance(one, TrainingStudy)]
-        tested = [layout.mark_note] if studies and layout.mark else []
+    studies = [one for one in bare if isinstance(one, TrainingStudy)]
+    if studies and "system" in (*layout.rows, *layout.columns):
         tuned = (f"Body already tuned for {what}: {body}." for one in studies for body, what in one.tuned.items())
-        return [*tested, *tuned]
+        return [*([layout.mark_note] if layout.mark else []), *tuned]
     found = [one for one in bare if isinstance(one, Audit | Study) and one.tilts]
     if layout.derived != DELTA or not found:
         return []
