@@ -151,5 +151,5 @@ def test_marks_of_a_file_are_printed(tmp_path: Path) -> None:
 
 
 def test_no_figures_for_papers(study: TrainingStudy) -> None:
-    with refused("nothing to draw: the results given hold no figure; --format html makes a page of them"):
+    with refused("nothing to draw: a training study has tables (askari-1 to askari-5), and figures on its page"):
         paper_figures([study])

@@ -16,7 +16,6 @@ from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.reporting.papers.figures import Result, paper_figures
 from ranktilt.reporting.reload import LoadedAudit
 from tests.probes.validations import toy_validation
-from tests.refusals import refused
 from tests.reporting.audits import clear, small, three
 from tests.reporting.papers.drawn import SVG, inches, letters, words
 from tests.reporting.studies import timeless_study, toy_study
@@ -60,12 +59,14 @@ def same_slug() -> Result:
         ([three()], "tilt-human-gpt effectiveness-human-gpt tilt-human-llama effectiveness-human-llama tilt-gpt-llama "
          "effectiveness-gpt-llama"),
         ([toy_validation(("human", "llm-0.2", "llm-0.6"))], "dai-figure-3 dai-figure-4-llm-0.2 dai-figure-5-llm-0.2 "
-         "dai-figure-4-llm-0.6 dai-figure-5-llm-0.6 dai-figure-14"),
+         "dai-figure-4-llm-0.6 dai-figure-5-llm-0.6 "
+         "dai-figure-14"),
         ([replace(toy_validation(), similarities=())], "dai-figure-3"),
         ([toy_study(), of_folder("/data/SciFact + LLM"), toy_validation(map=False)],
          "toy-temperature scifact-llm-temperature dai-figure-3 dai-figure-5"),
-        ([toy_study(), toy_study()], "toy-temperature toy-temperature-2"),
-        ([of_folder(None), toy_study()], "study-temperature toy-temperature"),
+        ([toy_study(), toy_study()], "1-temperature 2-temperature"),
+        ([of_folder(None), toy_study()], "1-temperature toy-temperature"),
+        ([of_folder("2"), of_folder(None)], "2-temperature 2-temperature-2"),
         ([same_slug()], "tilt-a-b-a-b effectiveness-a-b-a-b tilt-a-b-a-b-2 effectiveness-a-b-a-b-2"),
         ([timeless_study(), toy_study()], "toy-temperature"),
     ],
@@ -169,10 +170,20 @@ def without_judgments() -> Result:
     return audit(collection, BM25().rank(collection), card=True, resamples=200)
 
 
-@pytest.mark.parametrize("results", [[], [without_judgments()], [timeless_study(), toy_validation(("human",))]])
-def test_nothing_to_draw_is_said_in_one_line(results: list[Result]) -> None:
-    with refused("nothing to draw: the results given hold no figure; --format html makes a page of them"):
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        ([], "nothing to draw: no result was given"),
+        ([without_judgments()], "nothing to draw: an audit needs two groups with a defined Relative Δ, or its "
+         "collection and runs"),
+        ([timeless_study(), toy_validation(("human",)), timeless_study()],
+         "nothing to draw: a study needs a source whose temperature is known; a validation needs twins"),
+    ],
+)  # fmt: skip
+def test_nothing_to_draw_is_said_in_one_line(results: list[Result], message: str) -> None:
+    with pytest.raises(UserError) as caught:
         paper_figures(results)
+    assert str(caught.value) == message
 
 
 def test_without_matplotlib_the_reader_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.pairwise.result import PairwiseAudit
+from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.experiments.tradeoff_result import Bench
@@ -54,18 +55,12 @@ def paper_figures(
     if format not in style.FORMATS:
         raise unknown("format of a figure", format, style.FORMATS)
     found: dict[str, bytes] = {}
-    kinds = [type(_bare(result)) for result in results]
     with style.paper_style():
-        for kind, result in zip(kinds, results, strict=True):
-            name = style.slug(folder(_bare(result).spec) or kind.__name__) if kinds.count(kind) > 1 else ""
+        for front, result in zip(_fronts(results), results, strict=True):
             for drawn in drawn_figures(result, layout):
-                file = _free("-".join(filter(None, (name, drawn.name))), format, found)
-                found[file] = style.file_of(drawn, format)
-    if not found and layout:
-        one = LAYOUTS[layout]
-        raise UserError(f"{layout} shows {one.shows}; the results given hold none: {one.command} makes one")
+                found[_free(f"{front}{drawn.name}", format, found)] = style.file_of(drawn, format)
     if not found:
-        raise UserError("nothing to draw: the results given hold no figure; --format html makes a page of them")
+        raise UserError(_nothing(results, layout))
     return found
 
 
@@ -90,11 +85,43 @@ def _bare(result: Result) -> Bare:
     return result.audit if isinstance(result, LoadedAudit) else result
 
 
+def _fronts(results: Sequence[Result]) -> list[str]:
+    """What the file names of each result begin with: nothing where it is the only one of its kind."""
+    kinds = [type(_bare(result)) for result in results]
+    names = [style.slug(name) if (name := folder(_bare(result).spec)) else "" for result in results]
+    fronts = []
+    for place, (kind, name) in enumerate(zip(kinds, names, strict=True)):
+        alone = kinds.count(kind) == 1
+        clear = bool(name) and list(zip(kinds, names, strict=True)).count((kind, name)) == 1
+        fronts.append("" if alone else f"{name}-" if clear else f"{kinds[: place + 1].count(kind)}-")
+    return fronts
+
+
 def _free(name: str, format: str, taken: Mapping[str, bytes]) -> str:
     file, number = f"{name}.{format}", 2
     while file in taken:
         file, number = f"{name}-{number}.{format}", number + 1
     return file
+
+
+def _nothing(results: Sequence[Result], layout: str) -> str:
+    if layout:
+        one = LAYOUTS[layout]
+        return f"{layout} shows {one.shows}; the results given hold none: {one.command} makes one"
+    if not results:
+        return "nothing to draw: no result was given"
+    needs = {
+        Audit: "an audit needs two groups with a defined Relative Δ, or its collection and runs",
+        Validation: "a validation needs twins",
+        Study: "a study needs a source whose temperature is known",
+        Explanation: "an explanation needs a spectrum or perplexities",
+        PairwiseAudit: "a pairwise audit has a table (wang-3), and two of them a figure (ranktilt compare)",
+        Comparison: "a comparison needs two pairwise audits",
+        Bench: "a bench needs a defined Relative Δ",
+        TrainingStudy: "a training study has tables (askari-1 to askari-5), and figures on its page",
+    }
+    kinds = dict.fromkeys(type(_bare(result)) for result in results)
+    return f"nothing to draw: {'; '.join(needs[kind] for kind in kinds)}"
 
 
 def _study_figures(study: Study) -> Iterator[PaperFigure]:
