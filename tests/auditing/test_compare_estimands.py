@@ -247,9 +247,7 @@ class TestOneAudit:
 
     def test_numbers_are_in_their_own_unit(self) -> None:
         comparison = compare(AUDIT, baseline_run="neutral", resamples=300)
-        rows = {(r["run"], r["measure"]): r for r in pl.read_csv(table(comparison, "csv").encode()).to_dicts()}
-        row, change = rows["female", "ExposureRatio@4"], found(comparison, "female", "ExposureRatio@4")
-        assert (row["quantity"], row["value"], row["a"], row["b"]) == ("estimand", change.value, "f", "m")
+        change = found(comparison, "female", "ExposureRatio@4")
         assert change.amount(change.value, sign=True) == f"+{change.value:.3f}"
         moved = found(comparison, "female", "Share@2")
         assert moved.amount(moved.value, sign=True) == f"{100 * moved.value:+.1f}".replace("-", "−")

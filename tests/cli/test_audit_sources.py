@@ -42,8 +42,8 @@ class TestSeveralModels:
         folder, page = sided(tmp_path), tmp_path / "page.html"
         result = cli("audit", folder, "-r", "bm25", *QUICK, "-o", page, "--save", tmp_path / "kept", "--format", "csv")
         lines = result.out.splitlines()
-        assert [line.startswith("run,measure") for line in lines].count(True) == 1
-        assert {s for line in lines for s in ("human|llm", "human|gpt") if s in line} == {"human|llm", "human|gpt"}
+        assert [line.startswith("part,run,measure") for line in lines].count(True) == 1
+        assert [any(f",human,{other}," in line for line in lines) for other in ("llm", "gpt")] == [True, True]
         assert all(f"without {other}" in page.read_text(encoding="utf-8") for other in ("gpt", "llm"))
         assert sorted(path.parent.name for path in (tmp_path / "kept").glob("*/audit.json")) == ["gpt", "llm"]
 

@@ -46,11 +46,11 @@ def test_what_is_kept_is_shown(cli: Cli, folder: Path) -> None:
     lines = result.out.splitlines()
     assert (result.code, result.err) == (0, "")
     assert lines[0] == f"{folder}: 265 kB"
-    assert lines[1].split() == ["what", "model", "settings", "entries", "size", "last", "use"]
-    assert lines[3].split() == ["embeddings", "two", "float32,", "store=float16", "1,200", "264", "kB", "today"]
-    assert lines[4].split()[:7] == ["embeddings", "one", "float32,", "store=float16", "3", "773", "B"]
-    assert lines[4].endswith(" days ago")
-    assert lines[5] == "1 leftover of an interrupted write, 3 B: ranktilt cache --prune"
+    assert lines[3].split() == ["what", "model", "settings", "entries", "size", "last", "use"]
+    assert lines[5].split() == ["embeddings", "two", "float32,", "store=float16", "1,200", "264", "kB", "today"]
+    assert lines[6].split()[:7] == ["embeddings", "one", "float32,", "store=float16", "3", "773", "B"]
+    assert lines[6].endswith(" days ago")
+    assert lines[8] == "1 leftover of an interrupted write, 3 B: ranktilt cache --prune"
 
 
 def test_json_is_for_scripts(cli: Cli, folder: Path) -> None:
@@ -75,7 +75,7 @@ def test_json_is_for_scripts(cli: Cli, folder: Path) -> None:
 )
 def test_a_choice_is_shown_before_it_is_removed(cli: Cli, folder: Path, options: list[str], shown: str) -> None:
     table = cli("cache", *options).out
-    assert [line.split()[1] for line in table.splitlines() if line.startswith("embeddings")] == [shown]
+    assert [line.split()[1] for line in table.splitlines() if line.startswith(" embeddings")] == [shown]
     assert sorted(entries(cli)) == ["one", "two"]
     result = cli("cache", *options, "--prune")
     assert (result.code, result.out) == (0, "")

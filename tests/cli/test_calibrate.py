@@ -54,7 +54,7 @@ def test_a_ranker_that_breaks_ties_by_id_ends_with_1(cli: Cli, folder: Path, unf
     assert out == table(found)
     assert "FAILED: ≠ 0 in " in out
     assert "unfair(fault=id): null)." in out
-    assert "  A ranker that tells copies apart breaks ties by id or order" in out
+    assert "A ranker that tells copies apart breaks ties by id or order" in out
     assert "Sampled: 20 of 30 documents of human and 10 of 20 queries" in out
     assert (found.passed, found.spec["seed"], found.spec["documents"]) == (False, 7, 40)
     assert found.spec["command"] == shlex.join(["ranktilt", *arguments])

@@ -82,7 +82,7 @@ def test_texts_and_judgments_may_lie_anywhere(here: Path, cli: Cli, arguments: s
         "--format", "csv",
     ).out  # fmt: skip
     assert out == expected
-    assert out.splitlines()[1:3] == ["ok,,,answers,48.0,,,,,,,", "off-format,,,answers,48.0,,,,,,,"]
+    assert out.splitlines()[1].startswith("kinds,48,48,")
 
 
 def test_tilts_are_split_where_there_are_sources(here: Path, cli: Cli) -> None:

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,28 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def explorers(text: str) -> list[Any]:
     blocks = re.findall(r'<script type="[^"]*" id="[^"]*-lists"[^>]*>([^<]*)</script>', text)
     return [json.loads(gzip.decompress(base64.b64decode(block))) for block in blocks]
+
+
+@pytest.mark.parametrize("options", [["-o", "report.html"], []])
+def test_the_page_is_opened_where_it_was_written(
+    cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: not opened.append(address))
+    assert cli("report", "audit.json", "--open", *options)[0] == 0
+    page = Path(opened[0].removeprefix("file://"))
+    assert (page.parent == here) == bool(options)
+    assert page.read_bytes() == rt.report("audit.json", "library.html").read_bytes()
+
+
+def test_without_a_browser_the_page_is_named(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webbrowser, "open", lambda _: False)
+    code, _, err = cli("report", "audit.json", "--open", "-o", "report.html")
+    assert (code, err.splitlines()[1]) == (0, "no browser could be opened; open report.html in yours")
+    assert (
+        refused(cli, "report", "audit.json", "--open", "--format", "latex")
+        == "--open is about the page, not about latex"
+    )
 
 
 def test_an_audit_becomes_the_library_s_page(cli: Cli, here: Path) -> None:

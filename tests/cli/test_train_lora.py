@@ -49,7 +49,7 @@ def test_the_next_command_asks_about_the_held_out_queries(
         "choice", "--queries", str(folder / "held-out.txt"),
     ]  # fmt: skip
     code, out, err = cli(*last, "--pairs", 1, "--resamples", 100)
-    assert (code, out.splitlines()[0]) == (0, "")
+    assert (code, out.splitlines()[0]) == (0, "Choices, in %")
     assert "2 pairs of 1 query: 4 prompts" in err
     code, out, _ = cli(*last[: last.index("--queries")], "--pairs", 1, "--resamples", 100)
     assert code == 0

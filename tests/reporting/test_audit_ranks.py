@@ -26,7 +26,7 @@ def rows(section: Section, caption: str) -> list[list[str]]:
 
 def test_tables_count_what_stands_first() -> None:
     section = ranks_section(opened())
-    assert [column.title for column in grid(section, FILLED).columns] == ["ranker and group", "rank 1"]
+    assert [column.title for column in grid(section, FILLED).columns] == ["group", "rank 1"]
     assert rows(section, FILLED) == [
         ["people", "human", "100.0"], ["people", "llm", "0.0"],
         ["machines", "human", "0.0"], ["machines", "llm", "100.0"],

@@ -85,11 +85,11 @@ class TestMain:
         assert front(band) == "random band"
         assert band.cells[1].interval == f"[{tilt.band_low:+.1f}, {tilt.band_high:+.1f}]".replace("-", "−")
         assert delta.cells[1].interval == f"[{tilt.low:+.1f}, {tilt.high:+.1f}]".replace("-", "−")
-        assert "html" not in group_table(found).columns[-1].only  # no column of tied twins
+        assert group_table(found).columns[-1].title == "queries"  # no column of tied twins
 
     def test_without_groups_there_are_means_only(self) -> None:
         found = group_table(ungrouped().audit)
-        assert [column.title for column in found.columns][1:-1] == ["nDCG@1", "P@2", "queries"]
+        assert [column.title for column in found.columns][1:] == ["nDCG@1", "P@2", "queries"]
         assert [(row.group, front(row)) for row in found.rows] == [
             (("people",), "all"), (("machines",), "all"), (("nobody",), "all"),
         ]  # fmt: skip
@@ -129,7 +129,7 @@ def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) 
 class TestCard:
     def test_by_hand(self) -> None:
         shown = [[cell.text for cell in row.cells] for row in card_table(carded()).rows]
-        assert [(c[1].partition(": ")[0], c[2], c[3], c[5], c[6], c[7]) for c in shown] == [
+        assert [tuple(cells) for cells in shown] == [
             ("Relative Δ nDCG@1", "+100.0 %", "[0.0, +200.0]", "1.000", "–", "3 queries"),
             ("ΔNDSR@3", "−11.9 points", "[−53.1, +23.5]", "1.000", "–", "3 queries"),
             ("head-to-head, relevant twins", "−25.0 %", "[−100.0, 0.0]", "1.000", "–",
@@ -144,7 +144,7 @@ class TestCard:
 
     def test_without_judgments_there_is_a_card_and_no_table_of_means(self) -> None:
         found = carded(judged=False)
-        assert table(found, "markdown").startswith("| ranker | question | answer | 95 % interval | p | favours | from")
+        assert table(found, "markdown").splitlines()[2].startswith("| ranker | question | answer | 95 %")
         assert [front(row) for row in card_table(found).rows] == [
             "ΔNDSR@3", "head-to-head", "pair rank gap, summed per query", "score gap"
         ]  # fmt: skip
@@ -161,9 +161,9 @@ class TestCard:
 
     def test_what_is_favoured_is_named(self) -> None:
         rows = {front(row): row.cells for row in card_table(torn()).rows}
-        assert rows["ΔNDSR@20"][6].text == "human"
-        assert [c.text for c in rows["head-to-head, relevant twins"][2:7:2]] == ["−100.0 %", "p = .008", "llm"]
-        assert rows["score gap"][6].text == "–"  # it only describes
+        assert rows["ΔNDSR@20"][4].text == "human"
+        assert [c.text for c in rows["head-to-head, relevant twins"][1::2][:2]] == ["−100.0 %", ".008"]
+        assert rows["score gap"][4].text == "–"  # it only describes
 
     def test_overview_has_a_row_a_ranker_and_a_column_a_question(self) -> None:
         found = card_overview(opened().audit)

@@ -34,13 +34,13 @@ class TestMarkdown:
         made = named(found, audit="ranktilt audit DIR -r bm25", command="ranktilt gate audit.json --max-tilt 30")
         lines = gate_markdown(made).splitlines()
         assert lines[0] == "## ❌ RankTilt: tilted (asked: tilt within ±30 points of level)"
-        assert lines[2] == (
+        assert lines[4] == (
             "| ranker | measure | groups | check | value | 95 % interval | allowed | queries | outcome |"
         )
-        assert lines[3] == "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |"
-        assert lines[4].startswith(r"| run | nDCG@5 | human \| llm | tilt | +")
-        assert lines[4].endswith("| −30.0 … +30.0 | 60 | ✗ tilted |")
-        assert lines[6].startswith(r"- ✗ run, nDCG@5, human \| llm: tilted: toward human: ")
+        assert lines[5] == "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |"
+        assert lines[6].startswith(r"| run | nDCG@5 | human \| llm | tilt | +")
+        assert lines[6].endswith("| −30.0 … +30.0 | 60 | tilted |")
+        assert lines[8].startswith(r"- ✗ run, nDCG@5, human \| llm: tilted: toward human: ")
         assert lines[-1] == (
             "Make it again: `ranktilt audit DIR -r bm25`, then `ranktilt gate audit.json --max-tilt 30`"
         )

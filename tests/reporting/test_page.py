@@ -296,12 +296,15 @@ def test_folded_table_stands_behind_its_caption() -> None:
     assert "<details>" not in html_document(page(table((Cell("a"), Cell("1", 1.0)))))
 
 
-def test_asides_are_folded_below_the_other_verdicts() -> None:
-    some = (Sentence("First.", "good"), Sentence("Second.", "unsure", aside=True), Sentence("Third.", ""))
-    shown = html_document(page(sentences=some))
-    before, folded = shown.split("<summary>1 more line</summary>")
-    assert "First." in before
-    assert "Third." in before
-    assert "Second." not in before
-    assert "Second." in folded.split("</details>")[0]
-    assert "more line" not in html_document(page(sentences=some[:1]))
+def test_lines_after_the_sixth_are_folded() -> None:
+    some = tuple(Sentence(f"Line {number}.", "good") for number in range(8))
+    before, folded = html_document(page(sentences=some)).split("<summary>2 more</summary>")
+    assert ["Line 5." in before, "Line 6." in before, "Line 7." in folded.split("</details>")[0]] == [True, False, True]
+    assert "more</summary>" not in html_document(page(sentences=some[:6]))
+
+
+def test_what_the_headline_says_is_not_said_again() -> None:
+    said = replace(
+        page(), headline="It tilts.", sentences=(Sentence("It tilts (by 5 (of 9)): much"), Sentence("It tilts"))
+    )
+    assert [line.text for line in said.page_lines] == ["by 5 (of 9): much"]

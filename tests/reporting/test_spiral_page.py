@@ -1,12 +1,8 @@
 """What a spiral shows: a line a ranker, the middle of both directions, and the collection where it is one."""
 
-import csv
-import io
-
 import pytest
 
 from ranktilt.reporting.document import Figure
-from ranktilt.reporting.output import table
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
 from tests.experiments.growing import grown
@@ -38,16 +34,6 @@ def test_collections_that_differ_are_not_drawn_as_one() -> None:
     assert "Dashed" not in shares.says
     assert "Dashed: the collection." in figures(alone=True)[0].says
     assert len(leads.drawing["data"]) == 2
-
-
-def test_csv_holds_every_round_in_percent() -> None:
-    found = grown()
-    rows = list(csv.DictReader(io.StringIO(table(found, "csv"))))
-    assert [(row["ranker"], int(row["round"])) for row in rows] == [(one.run, one.number) for one in found.rounds]
-    for row, one in zip(rows, found.rounds, strict=True):
-        numbers = (one.held, one.share.value, one.mirrored.low, one.lead.high, one.effectiveness.value)
-        names = ("collection", "page", "rewrites_first_low", "lead_high", "nDCG@10")
-        assert [float(row[name]) for name in names] == [100 * number for number in numbers]
 
 
 def test_the_page_says_what_the_middle_is() -> None:

@@ -62,14 +62,12 @@ def test_headline_counts_sources_where_temperatures_do_not_tell_them_apart() -> 
 
 def test_table_holds_every_tilt(shown: Markup) -> None:
     grid = shown.grid("human against each source")
-    assert grid.column("ranker") == ["bm25"] * 3 + ["dense:minilm"] * 3
     assert grid.column("source")[:3] == ["llama-tmp0.2", "llama-tmp0.6", "llama-tmp1"]
-    for title, name in (("Relative Δ, %", "value"), ("human", "mean_a"), ("rewrite", "mean_b"),
+    for title, name in (("Relative Δ", "value"), ("human", "mean_a"), ("rewrite", "mean_b"),
                         ("corrected p", "p_corrected"), ("queries", "queries")):  # fmt: skip
         assert grid.numbers(title) == [getattr(tilt, name) for tilt in STUDY.tilts], title
     assert grid.numbers("temperature") == [*TEMPERATURES, *TEMPERATURES]
-    assert grid.column("Relative Δ, %")[0] == "+12.4*"
-    assert grid.column("95 % interval")[0] == "[+7.4, +17.4]"
+    assert grid.column("Relative Δ")[0] == "+12.4* [+7.4, +17.4]"
 
 
 def test_verdict_is_said_with_a_sign(shown: Markup) -> None:
@@ -103,7 +101,7 @@ def test_figure_is_said_in_words(shown: Markup) -> None:
 def test_each_measure_and_series_has_its_figure() -> None:
     text = html(measured("nDCG@3", "AP@5"))
     assert len(drawings(text)) == 2
-    assert Markup(text).grid("human against").column("measure")[:2] == ["nDCG@3", "AP@5"]
+    assert len(Markup(text).grid("human against").rows) == 2 * 6
 
 
 def test_many_measures_are_drawn_for_the_first_only() -> None:
@@ -152,7 +150,7 @@ def test_sources_without_a_temperature_are_in_the_table_only() -> None:
     assert drawings(text) == []
     grid = Markup(text).grid("human against")
     assert grid.column("temperature") == ["–"]
-    assert np.isnan(grid.numbers("Relative Δ, %")[0])
+    assert np.isnan(grid.numbers("Relative Δ")[0])
 
 
 def test_notes_and_spec_say_how_it_was_made(shown: Markup) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -36,11 +37,12 @@ def whole_once() -> TrainingStudy:
 def test_each_collection_has_a_table_with_marks(study: TrainingStudy) -> None:
     text = table(study, "markdown")
     assert "**qa, test: supervised, 40 queries, 40 documents, depth 1,000**" in text
-    assert "| mini trained on human | 100.0†‡ | 100.0†‡ | 100.0†‡ | 100.0 | +45.3\\* |" in text
-    assert "| mini trained on llm | 50.0 | 63.1 | 50.0 | 100.0 | −45.3\\* |" in text
+    plain = re.sub(r" \[[^]]*\]", "", text)
+    assert "| mini trained on human | 100.0†‡ | 100.0†‡ | 100.0†‡ | 100.0 | +45.3\\* |" in plain
+    assert "| mini trained on llm | 50.0 | 63.1 | 50.0 | 100.0 | −45.3\\* |" in plain
     assert "**nf: zero-shot, 40 queries, 40 documents, depth 100**" in text
-    assert "| less trained on human | −90.5\\* |" in text
-    assert text.count("|  | mini trained on human | 100.0†‡ | 100.0†‡ | 100.0†‡ | 100.0 |") == 3  # all and two domains
+    assert "| less trained on human | −90.5\\* |" in plain
+    assert plain.count("|  | mini trained on human | 100.0†‡ | 100.0†‡ | 100.0†‡ | 100.0 |") == 3  # all and two domains
 
 
 def test_the_terminal_holds_all_five_tables(study: TrainingStudy) -> None:
@@ -96,17 +98,6 @@ def test_several_seeds_give_a_range_of_tilts() -> None:
     text = table(found, "markdown")
     assert "−45.3 to +45.3 over seeds" in text
     assert "mini trained on human, seed 1" in text
-
-
-def test_csv_holds_every_number(study: TrainingStudy) -> None:
-    rows = list(csv.DictReader(io.StringIO(table(study, "csv"))))
-    assert {row["quantity"] for row in rows} == {"mean", "difference", "relative_delta", "relative_delta_change"}
-    (row,) = (
-        r for r in rows
-        if (r["collection"], r["quantity"], r["group"], r["measure"], r["less"])
-        == ("qa, test", "difference", "law", "RR@10", MINI[0])
-    )  # fmt: skip
-    assert (float(row["value"]), row["queries"]) == (-50, "20")
 
 
 def test_the_papers_tables(study: TrainingStudy) -> None:

@@ -344,10 +344,11 @@ class AuditOutput(PageOutput):
             note(f"One audit a source: {', '.join(names)}")
 
     def _texts(self, results: Iterable[Audit]) -> str:
-        texts = [self.text(result) for result in results]
-        if self.format != "csv":
-            return "\n".join(texts)
-        return texts[0] + "".join(text.partition("\n")[2] for text in texts[1:])
+        if self.format == "csv":
+            import polars as pl
+
+            return str(pl.concat([result.frame() for result in results], how="diagonal_relaxed").write_csv())
+        return "\n".join(map(self.text, results))
 
 
 def _beside(path: Path | None, end: str) -> Path | None:

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from ranktilt._version import __version__
-from ranktilt.cli import cache, calibrate, models, rank, report, rewrite, study, train, view
+from ranktilt.cli import cache, calibrate, models, rank, report, rewrite, study, train
 from ranktilt.cli.audit import audit, demo
 from ranktilt.cli.compare import compare, gate
 from ranktilt.cli.explain import check, explain, validate
@@ -39,8 +39,7 @@ _PANELS: dict[str, dict[str, Any]] = {
     "train": {"train": train.train},
     "level": {"level": level, "spiral": spiral},
     "look": {
-        "report": report.report, "view": view.view, "demo": demo, "models": models.models, "cache": cache.cache,
-        "plan": plan,
+        "report": report.report, "demo": demo, "models": models.models, "cache": cache.cache, "plan": plan,
     },
 }  # fmt: skip
 """The verbs by what they are for; one with kinds of its own is an application."""

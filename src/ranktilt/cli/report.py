@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +55,9 @@ def report(
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Keep queries, ranked lists and documents out of the page.")
     ] = False,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Show the page in the browser; without -o, from a temporary file.")
+    ] = False,
 ) -> None:  # fmt: skip
     """Write results as one page that opens anywhere, as a paper's table, or as figures.
 
@@ -60,11 +65,17 @@ def report(
     is left out, and the page says so.
     """
     form = _form(format, layout)
+    if open_page and form != "html":
+        raise UserError(f"--open is about the page, not about {form}")
+    if open_page and output is None:
+        output = Path(tempfile.mkdtemp(prefix="ranktilt-")) / "report.html"
     _check(form, output, layout, files, no_texts=no_texts)
     if query and (form not in TABLES or layout not in _WITH_TEXTS or no_texts):
         raise UserError("--query is about the tables of texts: --layout dai-10, dai-11 or paper, with texts")
     if form == "html":
         _page(files, output, texts=not no_texts)
+        if open_page and output is not None and not webbrowser.open(output.resolve().as_uri()):
+            note(f"no browser could be opened; open {output} in yours")
     elif form in FIGURES:
         _figures(files, output or Path(), form, layout or "")
     else:
@@ -109,8 +120,7 @@ def _check(form: str, output: Path | None, layout: str | None, files: Sequence[P
     check_ending(output, form, hint=f"; --format {other} makes {output.suffix} files" if other else "")
 
 
-def page_of(files: Sequence[Path], *, texts: bool) -> bytes:
-    """Make one page of the files of results."""
+def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
     from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.report import opened, report_page
 
@@ -119,14 +129,10 @@ def page_of(files: Sequence[Path], *, texts: bool) -> bytes:
         if isinstance(one, LoadedAudit) and one.notes:
             front = "" if one.collection else "Queries, ranked lists and texts are left out. "
             note(front + " ".join(one.notes))
-    return report_page(found, texts=texts).encode()
-
-
-def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
-    page = page_of(files, texts=texts)
-    _deliver(page.decode(), output)
+    page = report_page(found, texts=texts)
+    _deliver(page, output)
     if output is not None:
-        note(f"{output}: {file_size(len(page))}")
+        note(f"{output}: {file_size(len(page.encode()))}")
 
 
 def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str]) -> str:

@@ -44,6 +44,8 @@ _CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 T = TypeVar("T")
 
 if TYPE_CHECKING:
+    import polars as pl
+
     Coded = Annotated[T, "coded"]
 else:
 
@@ -94,6 +96,14 @@ class Result:
     def _repr_html_(self) -> str:
         """Show it in a notebook; what prints results lies above this module and is found by its name."""
         return str(import_module("ranktilt.reporting.output").notebook(self))
+
+    def frame(self, part: str = "") -> pl.DataFrame:
+        """Return the rows of one part, such as ``tilts``, as a polars frame; of all parts, below each other.
+
+        Numbers are as in the file, unrounded; what is not known is null.
+        """
+        frame: pl.DataFrame = import_module("ranktilt.reporting.frames").frame(self, part)
+        return frame
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

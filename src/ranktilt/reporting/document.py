@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -15,14 +15,9 @@ if TYPE_CHECKING:
 
     from ranktilt.auditing.answer.next_steps import NextStep
 
-Medium = Literal["terminal", "markdown", "latex", "html"]
-PAGE: tuple[Medium, ...] = ("html",)
-TEXT: tuple[Medium, ...] = ("terminal", "markdown", "latex")
-TERMINAL: tuple[Medium, ...] = ("terminal",)
-ELSEWHERE: tuple[Medium, ...] = ("markdown", "latex", "html")
-"""Everywhere but in a terminal."""
+Audience = Literal["", "page", "text"]
+"""Who is shown it: everybody, readers of pages, or of a terminal, Markdown and LaTeX."""
 Emphasis = Literal["", "strong", "quiet", "alarm"]
-INTERVAL = "95 % interval"
 SIDES = ("the first group of a pair", "the second")
 
 
@@ -52,13 +47,9 @@ class Cell(TextValue):
 
     note: str = ""
     """A small second line."""
-    page: str = ""
-    """Its text on a page, where that is another one, such as with more digits."""
     ends: tuple[str, str] | None = None
     """Its interval; of a cell without a text it is the cell."""
     emphasis: Emphasis = ""
-    signed: bool = False
-    """Whether its sign says which side it favours; a terminal shows that in colour."""
 
     @property
     def interval(self) -> str:
@@ -81,9 +72,6 @@ class Sentence:
     text: str
     tone: Tone = ""
     emphasis: Emphasis = ""
-    aside: bool = False
-    """Whether a page folds it away, because there are many."""
-    only: tuple[Medium, ...] = ()
 
     @property
     def sign(self) -> str:
@@ -99,26 +87,10 @@ class Column:
     """Whether it holds numbers, which stand to the right."""
     header: bool = False
     """Whether its cells name their rows."""
-    room: int = 0
-    """Its least width on a page, in letters of the text's size; for long texts."""
     hint: str = ""
     """What its title means, shown when pointed at."""
-    only: tuple[Medium, ...] = ()
-    """The media that show it; none for all."""
-    label: str | None = None
-    """Its title in a terminal, where that is another one."""
-    page: str = ""
-    """Its title on a page, where that is another one."""
-    width: int | None = None
-    """Letters after which a terminal wraps it, 0 for where the terminal ends; None for never."""
     spare: int = 0
     """A narrow terminal goes without it, the lowest number first; 0 for never."""
-    spread: bool = False
-    """Whether it may stand in a table of its own where the terminal is narrow."""
-    part: Literal["every", "first", "last"] = "every"
-    """In which of these tables another column stands."""
-    beneath: bool = False
-    """Whether a terminal and a page show it small below the row's name."""
 
 
 @dataclass(frozen=True)
@@ -128,14 +100,8 @@ class Row:
     cells: tuple[Cell, ...]
     group: tuple[str, ...] = ()
     """One a group column of the table."""
-    heading: tuple[str, ...] = ()
-    """What a terminal and a page print above the group, the same as `group` where it is empty."""
-    details: tuple[Sentence, ...] = ()
-    """What a terminal prints below it."""
     rule: bool = False
     """Whether it is set apart from the row above."""
-    repeats: int = 0
-    """How many of its first cells repeat the row above; a terminal leaves them empty."""
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
@@ -145,10 +111,6 @@ class Row:
 
     def __getitem__(self, place: int) -> Cell:
         return self.cells[place]
-
-    @property
-    def headings(self) -> tuple[str, ...]:
-        return self.heading or self.group
 
 
 @dataclass(frozen=True)
@@ -161,63 +123,27 @@ class Table:
     rows: tuple[Row, ...]
     note: str = ""
     """Below it on a page."""
-    page: str = ""
-    """Its caption on a page, where that is another one."""
     groups: tuple[str, ...] = ()
-    """Titles of the group columns, where groups are columns."""
-    repeat: bool = False
-    """Whether a group column repeats its text on every row; without group columns, whether headings are left out."""
-    titled: bool = False
-    """Whether its caption is printed in a terminal and in Markdown too."""
-    below: tuple[Sentence, ...] = ()
+    """Titles of the group columns; a terminal and a page print groups as headings."""
     spans: tuple[tuple[str, int], ...] = ()
     """A row above the titles, on a page and in panels: a heading, empty for none, and how many columns it spans."""
     folded: bool = False
     """Whether a reader of a page unfolds it: what another table or figure says in short."""
-    intervals: Literal["row", "cell", "page"] = "cell"
-    """Where intervals stand in text: in a row of their own, in their cell, or on pages only."""
-    aligned: bool = False
-    """Whether a terminal prints it as aligned text, without rules."""
-    gap: int = 2
-    """Blanks between the columns of aligned text."""
-    indent: int = 2
-    """Blanks before it."""
-    plain: tuple[Literal["titles", "headings", "edges"], ...] = ()
-    """What a terminal leaves out."""
-    split: bool = False
-    """Whether a terminal prints every group as a table of its own."""
-    optional: bool = False
-    """Whether a terminal that is too narrow goes without it: the sentences say the same."""
-    space: tuple[int, int] = (0, 0)
-    """Empty lines in a terminal, above and below."""
-    above: int = 0
-    """Empty lines between its caption and it."""
-    only: tuple[Medium, ...] = ()
-
-    def columns_of(self, medium: Medium) -> list[int]:
-        """Return which columns a medium shows."""
-        return [n for n, column in enumerate(self.columns) if not column.only or medium in column.only]
-
-    def grouped(self) -> Iterator[tuple[tuple[str, ...], tuple[Row, ...]]]:
-        """Yield the rows of each heading."""
-        for heading, rows in groupby(self.rows, key=lambda row: row.headings):
-            yield heading, tuple(rows)
+    only: Audience = ""
 
     def to_pandas(self) -> Any:
         """Return it as a data frame: numbers unrounded, everything else as it is printed."""
         pandas = need("pandas", extra="pandas", for_="Table.to_pandas")
-        places = self.columns_of("html")
-        titles = [*self.groups, *(self.columns[place].title for place in places)]
+        titles = [*self.groups, *(column.title for column in self.columns)]
         records = [
-            [*row.group, *(cell.text if cell.value is None else cell.value for cell in (row.cells[p] for p in places))]
-            for row in self.rows
+            [*row.group, *(cell.text if cell.value is None else cell.value for cell in row)] for row in self.rows
         ]
         return pandas.DataFrame(records, columns=titles)
 
 
 @dataclass(frozen=True)
 class Panels:
-    """A paper's table: tables below each other under one caption, each with its own as title."""
+    """A paper's table, for text: tables below each other under one caption, each with its own as title."""
 
     kind: ClassVar[str] = "panels"
     name: str
@@ -232,7 +158,6 @@ class Panels:
     """For those who make it, not for a paper's reader."""
     made: tuple[str, ...] = ()
     """The commands and files behind it."""
-    only: tuple[Medium, ...] = ("markdown", "latex")
 
 
 @dataclass(frozen=True)
@@ -248,7 +173,6 @@ class Figure:
     table: Table | None = None
     half: bool = False
     """Whether it shares a line with its neighbour where there is room."""
-    only: tuple[Medium, ...] = PAGE
 
     @property
     def height(self) -> int:
@@ -262,7 +186,6 @@ class Facts:
 
     kind: ClassVar[str] = "facts"
     facts: tuple[Fact, ...]
-    only: tuple[Medium, ...] = PAGE
 
 
 @dataclass(frozen=True)
@@ -271,7 +194,7 @@ class Pairs:
 
     kind: ClassVar[str] = "pairs"
     pairs: tuple[tuple[str, str], ...]
-    only: tuple[Medium, ...] = PAGE
+    only: Audience = "page"
 
 
 @dataclass(frozen=True)
@@ -280,7 +203,7 @@ class Points:
 
     kind: ClassVar[str] = "list"
     items: tuple[str, ...]
-    only: tuple[Medium, ...] = PAGE
+    only: Audience = "page"
 
 
 @dataclass(frozen=True)
@@ -289,7 +212,7 @@ class Lines:
 
     kind: ClassVar[str] = "lines"
     lines: tuple[Sentence, ...]
-    only: tuple[Medium, ...] = TEXT
+    only: Audience = ""
 
 
 @dataclass(frozen=True)
@@ -299,7 +222,6 @@ class Code:
     kind: ClassVar[str] = "code"
     label: str
     text: str
-    only: tuple[Medium, ...] = PAGE
 
 
 @dataclass(frozen=True)
@@ -316,7 +238,6 @@ class Explorer:
     """The documents' texts in the same form; empty for none."""
     rows: Table
     """The queries that contribute most, for readers without scripts and for print."""
-    only: tuple[Medium, ...] = PAGE
 
 
 Block = Table | Panels | Figure | Facts | Pairs | Points | Lines | Code | Explorer
@@ -338,9 +259,9 @@ class Section:
     """The result it belongs to, where a page holds several: sections of one part that follow each other stand under
     one heading."""
 
-    def shown(self, medium: Medium) -> list[Block]:
-        """Return the blocks that a medium shows."""
-        return [block for block in self.blocks if not block.only or medium in block.only]
+    def shown(self, audience: Audience) -> list[Block]:
+        """Return the blocks that an audience is shown."""
+        return [block for block in self.blocks if getattr(block, "only", "") in ("", audience)]
 
 
 @dataclass(frozen=True)
@@ -356,6 +277,8 @@ class Document:
     sections: tuple[Section, ...]
     sentences: tuple[Sentence, ...] = ()
     """The answer in detail, a sentence each; what is quiet is a note."""
+    answer_first: bool = False
+    """Whether text begins with them, because tables are long; it ends with them otherwise."""
     next_steps: tuple[NextStep, ...] = ()
     """What to do next, each with its command."""
     legend: tuple[str, ...] = ()
@@ -371,13 +294,13 @@ class Document:
     commands: tuple[str, ...] = ()
     """What makes the result again, for Markdown."""
     data: pl.DataFrame | None = field(default=None, compare=False)
-    """Every number, unrounded: what CSV holds."""
+    """What CSV holds of tables that are no result's rows, such as a paper's."""
 
     @property
     def signs(self) -> list[tuple[str, str]]:
         """What the signs of sides and of its sentences mean on a page, each once."""
         sides = dict(zip(("first", "second"), self.sides, strict=False))
-        tones = {line.tone for line in self.lines("html")} | {*sides}
+        tones = {line.tone for line in self.sentences} | {*sides}
         return [(look.sign, look.meaning.format(sides.get(t, ""))) for t, look in LOOKS.items() if t and t in tones]
 
     @property
@@ -386,22 +309,35 @@ class Document:
         shown = [one for one in self.sections if one.title]
         return tuple((part, tuple(some)) for part, some in groupby(shown, key=lambda section: section.part))
 
-    def blocks(self, medium: Medium) -> list[Block]:
-        """Return what a medium shows, in order."""
-        return [block for section in self.sections for block in section.shown(medium)]
+    def blocks(self, audience: Audience) -> list[Block]:
+        """Return what an audience is shown, in order."""
+        return [block for section in self.sections for block in section.shown(audience)]
 
-    def lines(self, medium: Medium, *, notes: bool = True) -> list[Sentence]:
-        """Return the sentences of a medium, with or without notes among them."""
-        return shown_lines(self.sentences, medium, notes=notes)
+    def lines(self, *, notes: bool = True) -> list[Sentence]:
+        """Return the sentences, with or without notes among them."""
+        return shown_lines(self.sentences, notes=notes)
+
+    @property
+    def page_lines(self) -> list[Sentence]:
+        """The sentences below a page's headline, without what it says already."""
+        said = self.headline.removesuffix(".")
+        lines = (replace(line, text=_rest(line.text, said)) for line in self.sentences)
+        return [line for line in lines if line.text]
 
     @property
     def tables(self) -> tuple[Table, ...]:
         return tuple(block for one in self.sections for block in one.blocks if isinstance(block, Table))
 
 
-def shown_lines(lines: Iterable[Sentence], medium: Medium, *, notes: bool = True) -> list[Sentence]:
-    """Choose the lines of a medium, with or without notes among them."""
-    return [line for line in lines if (not line.only or medium in line.only) and (notes or line.emphasis != "quiet")]
+def _rest(text: str, said: str) -> str:
+    """What a sentence adds to what was said: nothing, or the numbers that stand behind it in brackets."""
+    rest = text.removeprefix(said).removesuffix(".").strip() if said else text
+    return "" if not rest else rest[1:].replace(")", "", 1) if text != rest and rest[0] == "(" else text
+
+
+def shown_lines(lines: Iterable[Sentence], *, notes: bool = True) -> list[Sentence]:
+    """Choose the lines, with or without notes among them."""
+    return [line for line in lines if notes or line.emphasis != "quiet"]
 
 
 def printed(blocks: Sequence[Block]) -> tuple[Section, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any
 
+import polars as pl
+
 from ranktilt.errors import UserError, unknown
 from ranktilt.reporting.document import Document
 from ranktilt.reporting.views import view
@@ -39,7 +41,7 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
     """
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
-    return _renderer(format)(view(result), notes)
+    return _csv(result) if format == "csv" else _renderer(format)(view(result), notes)
 
 
 def show(result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None) -> None:
@@ -51,8 +53,6 @@ def show(result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] 
 
 def _renderer(format: str) -> Callable[[Document, bool], str]:
     """The renderers are imported when they are used: a page needs other libraries than a terminal."""
-    if format == "csv":
-        return lambda document, notes: _csv(document)
     if format == "html":
         from ranktilt.reporting.render.html import html_document
 
@@ -68,11 +68,19 @@ def _renderer(format: str) -> Callable[[Document, bool], str]:
     return _plain
 
 
-def _csv(document: Document) -> str:
-    """Write the data, a line a row; every number unrounded."""
-    if document.data is None:
-        raise UserError(f"{document.kind}: there is no table to write as CSV")
-    return document.data.write_csv()
+def _csv(result: Any) -> str:
+    """Write its rows, every number unrounded; `records` are those of a list that is no result."""
+    result = getattr(result, "audit", result)
+    frame = getattr(result, "data", None)
+    if hasattr(result, "frame"):
+        frame = result.frame()
+    elif hasattr(result, "records"):
+        rows = [{k: " ".join(v) if isinstance(v, tuple) else v for k, v in row.items()} for row in result.records]
+        frame = pl.DataFrame(rows, infer_schema_length=None)
+    if frame is None:
+        raise UserError("there is no table to write as CSV")
+    text: str = frame.write_csv()
+    return text
 
 
 def _plain(document: Document, notes: bool) -> str:

@@ -180,7 +180,7 @@ def _format(path: Path, kinds: Sequence[type[Result]]) -> Any:
         raise DataError(path, f"expected {wanted} as JSON, got CSV; cells of a paper's table go with --layout NAME")
     data = read_bytes(path)
     if data.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<":
-        raise DataError(path, f"expected {wanted} as JSON, got HTML; a page is opened with: ranktilt view {path}")
+        raise DataError(path, f"expected {wanted} as JSON, got HTML; open a page in a browser")
     content = read_json(path, data, wanted, f"; {_written_by(kinds)}")
     return content.get("format") if isinstance(content, dict) else None
 
@@ -223,13 +223,9 @@ def _exchanged(section: Section, smaller: Explorer | None) -> Section:
 def _joined(results: Sequence[LoadedAudit | Result], pages: Sequence[Document]) -> Document:
     titles = _distinct([page.kind for page in pages])
     sections, verdicts = list[Section](), list[Sentence]()
-    for number, (one, title, page) in enumerate(zip(results, titles, pages, strict=True), start=1):
+    for number, (title, page) in enumerate(zip(titles, pages, strict=True), start=1):
         sections += [replace(part, name=f"part{number}-{part.name}", part=title) for part in page.sections]
-        # The page of a single verdict parts it between headline and first line.
-        whole = isinstance(one, LoadedAudit) and len(one.audit.runs) * len(one.audit.judged_pairs) == 1
-        lines = page.lines("terminal" if whole else "html")
-        said = [*([Sentence(page.headline)] if isinstance(one, Explanation) else []), *lines]
-        verdicts += [replace(line, text=f"{title}: {line.text}", only=()) for line in said]
+        verdicts += [replace(line, text=f"{title}: {line.text}") for line in page.sentences]
     how_many = Counter(Audit if isinstance(one, LoadedAudit) else type(one) for one in results)
     held = join_words([counted(how_many[kind], *nouns) for kind, nouns in RESULTS.items() if how_many[kind]])
     headline = " ".join(f"{title}: {page.headline}" for title, page in zip(titles, pages, strict=True))

@@ -133,7 +133,7 @@ def query_rows(material: Material, queries: int) -> Table:
     names = pair if pair is not None and len(groups) > MOST_GROUPS else groups
     sides = _value_groups(material, pair, names)
     per_run = _columns(material, pair, sides)
-    columns = [Column("query", number=False, header=True, room=24)]
+    columns = [Column("query", number=False, header=True)]
     columns += [Column(name, hint=f"relevant documents of {name}") for name in names if material.audit.measures]
     over = [("", 1), ("relevant documents", len(columns) - 1)][: 1 + (len(columns) > 1)]
     over += [(name, len(per_run)) for name in material.runs if per_run]

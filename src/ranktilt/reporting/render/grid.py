@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ranktilt.reporting.document import INTERVAL, Cell, Medium, Table
+from ranktilt.reporting.document import Cell, Table
 
 
 @dataclass(frozen=True)
@@ -17,37 +17,22 @@ class Grid:
     begins: tuple[bool, ...]
 
 
-def grid(table: Table, medium: Medium) -> Grid:
-    """Lay a table out flat: groups are columns, or rows of their own; an interval is a row, or stands in its cell."""
-    places = table.columns_of(medium)
+def grid(table: Table) -> Grid:
+    """Lay a table out flat: groups are columns, and an interval stands in its cell."""
     rows: list[tuple[str, ...]] = []
     begins: list[bool] = []
     before: tuple[str, ...] = ()
     for row in table.rows:
-        group = row.headings
-        new = group != before
-        shown = row.group if table.repeat or new else tuple("" for _ in table.groups)
-        front = shown if table.groups else ()
-        if new and not table.groups and not table.repeat and any(group):
-            rows.append((*filter(None, group), *[""] * (len(places) - 1)))
-            begins.append(True)
-        before = group
-        rows.append((*front, *(_text(row.cells[place], table) for place in places)))
+        new = row.group != before
+        front = row.group if new else tuple("" for _ in table.groups)
+        before = row.group
+        rows.append((*front, *map(_text, row)))
         begins.append((new and bool(table.groups)) or row.rule)
-        if table.intervals == "row" and any(cell.ends and cell.text for cell in row.cells):
-            cells = (
-                INTERVAL if table.columns[place].header else " … ".join(row.cells[place].ends or ()) for place in places
-            )
-            rows.append((*[""] * len(front), *cells))
-            begins.append(False)
-    titles = (*table.groups, *(table.columns[place].title for place in places))
-    numbers = (*(False for _ in table.groups), *(table.columns[place].number for place in places))
+    titles = (*table.groups, *(column.title for column in table.columns))
+    numbers = (*(False for _ in table.groups), *(column.number for column in table.columns))
     return Grid(titles, numbers, tuple(rows), tuple(begins))
 
 
-def _text(cell: Cell, table: Table) -> str:
-    if cell.ends and not cell.text:
-        return " … ".join(cell.ends)
-    if cell.ends and table.intervals == "cell":
-        return f"{cell.text} [{', '.join(cell.ends)}]"
-    return f"{cell.text} ({cell.note})" if cell.note else cell.text
+def _text(cell: Cell) -> str:
+    note = f"({cell.note})" if cell.note else ""
+    return " ".join(filter(None, (cell.text, cell.interval, note)))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ranktilt._version import __version__
-from ranktilt.reporting.document import INTERVAL, Cell, Column, Document, Row, Table
+from ranktilt.reporting.document import Cell, Document, Table
 from ranktilt.reporting.glossary.glossary import Glossary, visible
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def html_document(document: Document) -> str:
     """
     from markupsafe import Markup
 
-    kinds = {block.kind for block in document.blocks("html")}
+    kinds = {block.kind for block in document.blocks("page")}
     engine = _engine() if "figure" in kinds else None
     scripts = [_template("page.js")]
     if "explorer" in kinds:
@@ -88,40 +88,24 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"columns": _columns, "rows": _rows, "json": _json, "ended": _ended}
+    environment.filters |= {"rows": _rows, "json": _json, "ended": _ended}
     return environment
-
-
-def _columns(table: Table) -> list[Column]:
-    return [table.columns[place] for place in _shown_places(table)]
-
-
-def _shown_places(table: Table) -> list[int]:
-    return [place for place in table.columns_of("html") if not table.columns[place].beneath]
 
 
 def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
     """Rows as a page shows them: whether one begins a group, and its cells; a heading is a row of its own."""
-    places, rows = _shown_places(table), list[tuple[bool, list[Cell]]]()
+    rows = list[tuple[bool, list[Cell]]]()
     before: tuple[str, ...] = ()
     for row in table.rows:
-        heading = row.group if table.split else row.headings
-        if heading != before and any(heading):
-            note = ", ".join(filter(None, heading[1:]))
-            rows.append((True, [Cell(heading[0], note=note), *[Cell("")] * (len(places) - 1)]))
-        before = heading
-        rows.append((row.rule, [_cell(table, row, place) for place in places]))
+        if row.group != before and any(row.group):
+            heading = Cell(row.group[0], note=", ".join(filter(None, row.group[1:])))
+            rows.append((True, [heading, *[Cell("")] * (len(table.columns) - 1)]))
+        before = row.group
+        rows.append((row.rule, [_cell(cell) for cell in row]))
     return rows
 
 
-def _cell(table: Table, row: Row, place: int) -> Cell:
-    cell = row.cells[place]
-    cell = replace(cell, text=cell.page or cell.text)
-    if table.columns[place].header:
-        beneath = [row.cells[n].text for n, column in enumerate(table.columns) if column.beneath]
-        if table.intervals == "row" and any(other.ends and other.text for other in row.cells):
-            beneath.append(INTERVAL)
-        return replace(cell, note=", ".join(filter(None, (cell.note, *beneath))))
+def _cell(cell: Cell) -> Cell:
     return replace(cell, text=cell.text or cell.interval, note=cell.note or (cell.interval if cell.text else ""))
 
 

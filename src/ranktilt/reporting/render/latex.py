@@ -29,21 +29,20 @@ _SHADED = "Shaded: Relative Δ, blue above 0 and orange below, the darker the fu
 def latex_document(document: Document, *, notes: bool = True) -> str:
     r"""Write tables as ``tabular``, panels as ``table`` with caption and label; they need ``\usepackage{booktabs}``."""
     lines: list[str] = []
-    for block in document.blocks("latex"):
+    for block in document.blocks("text"):
         if isinstance(block, Table):
             lines += _table(block)
         elif isinstance(block, Panels):
             lines += [*([""] if lines else []), *_panels(block)]
-    comments = [line.text for line in document.lines("latex", notes=notes)]
+    comments = [line.text for line in document.lines(notes=notes)]
     comments += [*document.legend, *document.notes] if notes else []
     return "\n".join([*lines, *(f"% {one_line(text)}" for text in comments)]) + "\n"
 
 
 def _table(table: Table) -> Iterator[str]:
-    found = grid(table, "latex")
+    found = grid(table)
     titles = (found.titles[0].capitalize(), *found.titles[1:]) if table.groups else found.titles
-    if table.titled:
-        yield f"% {one_line(table.caption)}"
+    yield f"% {one_line(table.caption)}"
     yield rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in found.numbers)}}}"
     yield r"\toprule"
     yield _line(map(_escaped, titles))

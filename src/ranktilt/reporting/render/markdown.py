@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ranktilt.errors import visible
 from ranktilt.reporting.document import Block, Document, Lines, Pairs, Panels, Points, Table, shown_lines
 from ranktilt.reporting.render.grid import grid
-from ranktilt.reporting.tones import Tone
+from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
 _OUTCOMES: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
@@ -18,15 +18,18 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
 def markdown_document(document: Document, *, notes: bool = True) -> str:
     """Write the outcome of a test, tables, sentences, legend and notes (or not), and how to make it again."""
     parts = [[f"## {_OUTCOMES[document.outcome]} RankTilt: {escaped(document.headline)}"]] if document.outcome else []
-    said = [line.text for line in document.lines("markdown", notes=notes)]
+    signs = TEXT_SIGNS if document.outcome else {}
+    said = [f"{signs.get(line.tone, '')} {line.text}".lstrip() for line in document.lines(notes=notes)]
+    lines = [f"- {escaped(text)}" for text in said]
+    parts += [lines] if document.answer_first else []
     for section in document.sections:
         if section.titled:
             parts += [[f"### {escaped(section.title)}"], [escaped(" ".join(section.lead))]]
-        for block in section.shown("markdown"):
+        for block in section.shown("text"):
             parts += _block(block, notes=notes)
     steps = [f"- Next: {escaped(step.text)}: {code(step.command)}" for step in document.next_steps]
     beside = [*document.legend, *document.notes] if notes else []
-    parts.append([*(f"- {escaped(text)}" for text in said), *steps, *(f"- {escaped(text)}" for text in beside)])
+    parts.append([*([] if document.answer_first else lines), *steps, *(f"- {escaped(text)}" for text in beside)])
     if document.commands:
         parts.append([f"Make it again: {', then '.join(map(code, document.commands))}"])
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
@@ -34,27 +37,20 @@ def markdown_document(document: Document, *, notes: bool = True) -> str:
 
 def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
     if isinstance(block, Table):
-        yield from _table(block)
+        yield [f"**{escaped(block.caption)}**"]
+        yield _ruled(block, escaped)
     elif isinstance(block, Panels):
         yield from _panels(block)
     elif isinstance(block, Lines):
-        yield [f"- {escaped(line.text)}" for line in shown_lines(block.lines, "markdown", notes=notes)]
+        yield [f"- {escaped(line.text)}" for line in shown_lines(block.lines, notes=notes)]
     elif isinstance(block, Points | Pairs):
         items = block.items if isinstance(block, Points) else [f"{name}: {text}" for name, text in block.pairs]
         yield [f"- {escaped(text)}" for text in items if text]
 
 
-def _table(table: Table) -> Iterator[list[str]]:
-    if table.titled:
-        yield [f"**{escaped(table.caption)}**"]
-    yield _ruled(table, escaped)
-    if table.below:
-        yield [f"- {escaped(line.text)}" for line in table.below]
-
-
 def _ruled(table: Table, escape: Callable[[str], str]) -> list[str]:
     """The lines of a table; a title says what stands above it too."""
-    found = grid(table, "markdown")
+    found = grid(table)
     above = [title for title, span in table.spans for _ in range(span)] if escape is guarded else []
     titles = (
         [", ".join(filter(None, both)) for both in zip(above, found.titles, strict=True)] if above else found.titles

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-
-import polars as pl
 
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict as Judged
-from ranktilt.auditing.effects import TABLE_COLUMNS
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.errors import counted, join_words
-from ranktilt.reporting.document import PAGE, SIDES, TERMINAL, TEXT, Document, Lines, Section, Sentence
+from ranktilt.errors import join_words
+from ranktilt.reporting.document import SIDES, Document, Sentence
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
@@ -31,9 +27,7 @@ from ranktilt.reporting.views.provenance import folder
 
 _MOST_NAMED = 2
 _MOST_SUMMED = 4
-_MOST_VERDICTS = 16
 _MOST_AT_ONCE = 6
-_COUNTS = ("pairs", "wins", "losses", "ties", "whole", "whole_wins", "whole_losses", "absent", "raw")
 
 
 def view(result: Audit | LoadedAudit, *, texts: bool = True) -> Document:
@@ -41,21 +35,17 @@ def view(result: Audit | LoadedAudit, *, texts: bool = True) -> Document:
     opened = result if isinstance(result, LoadedAudit) else LoadedAudit(result)
     audit = opened.audit
     name = folder(audit.spec)
-    sections = audit_sections(opened, texts=texts)
-    if audit.estimates or audit.controls:
-        sections.append(Section("end", "", (), (Lines((Sentence(""),), only=TERMINAL),)))
     return Document(
         title=f"Audit of {name}" if name else "Audit",
         kind=f"Audit of {name}" if name else "Audit of rankers",
         headline=audit_headline(audit),
-        sections=tuple(sections),
+        sections=tuple(audit_sections(opened, texts=texts)),
         sentences=audit_sentences(audit),
         next_steps=next_steps(audit),
         legend=tuple(legend(audit)),
         notes=audit.notes,
         method=audit_notes(audit),
         sides=_compared_groups(audit),
-        data=_data(audit),
     )
 
 
@@ -71,39 +61,21 @@ def audit_headline(audit: Audit) -> str:
     if not pairs:
         return _ungrouped(audit)
     if len(pairs) == len(audit.runs) == 1:
-        return f"{_parted(audit)[0]}."
+        words, bracket, _ = audit.verdict(audit.runs[0]).sentence.rpartition(" (")
+        return f"{words if bracket else audit.verdict(audit.runs[0]).sentence}."
     said = _summed(audit, pairs[0]) if len(pairs) == 1 else _all_pairs(audit, pairs)
     return f"{said} (by {'' if audit.primary is None else audit.primary.title})."
 
 
 def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
-    """Give one verdict a ranker and pair; then conflicts and what controls change.
-
-    Of many verdicts a page shows 16, those that favour a side first, and folds all but 6 of them away.
-    """
+    """Give one verdict a ranker and pair, of many those first that favour a side; then conflicts and controls."""
     pairs = audit.judged_pairs
     tones = [_tone(audit.verdict(run, *pair), pair) for run in audit.runs for pair in pairs]
     lines = [Sentence(text, tone, "strong") for text, tone in zip(verdict_sentences(audit), tones, strict=True)]
+    if len(lines) > _MOST_AT_ONCE:
+        lines.sort(key=lambda line: line.tone not in ("first", "second"))
     told = [Sentence(text, "warning", "strong") for text in (*conflict_sentences(audit), *control_sentences(audit))]
-    if len(lines) == 1:  # a page begins with its words
-        numbers = _parted(audit)[1]
-        on_page = [Sentence(numbers, tones[0], "strong", only=PAGE)] if numbers else []
-        return (replace(lines[0], only=TEXT), *on_page, *told)
-    if len(lines) <= _MOST_AT_ONCE:
-        return (*lines, *told)
-    shown = sorted(lines, key=lambda line: line.tone not in ("first", "second"))[:_MOST_VERDICTS]
-    on_page = [replace(line, aside=place >= _MOST_AT_ONCE, only=PAGE) for place, line in enumerate(shown)]
-    if len(lines) > _MOST_VERDICTS:
-        left = counted(len(lines) - _MOST_VERDICTS, "more verdict", "more verdicts")
-        on_page.append(Sentence(f"{left}: see the tables.", aside=True, only=PAGE))
-    return (*(replace(line, only=TEXT) for line in lines), *on_page, *told)
-
-
-def _parted(audit: Audit) -> tuple[str, str]:
-    """The words of an audit's only verdict, and its numbers."""
-    sentence = audit.verdict(audit.runs[0]).sentence
-    words, bracket, numbers = sentence.rpartition(" (")
-    return (words, numbers.replace(")", "", 1)) if bracket else (sentence, "")
+    return (*lines, *told)
 
 
 def _tone(found: Judged, pair: Pair) -> Tone:
@@ -169,44 +141,3 @@ def _ungrouped(audit: Audit) -> str:
     best = max(range(len(means)), key=lambda place: (means[place] == means[place], means[place]))
     first = f"{audit.runs[best]} has the highest mean of {len(means)} rankers: {name} {percent(means[best])} %"
     return f"{first}; no groups were compared."
-
-
-def _data(audit: Audit) -> pl.DataFrame:
-    """Every number: a row a ranker, measure and group; then Relative Δ, card and controls."""
-    means = audit.by_group().select(
-        "run", "measure", pl.lit("mean").alias("row"), "group", value="mean", queries="queries"
-    )
-    parts = [means]
-    for a, b in audit.tilted_pairs:
-        delta = audit.relative_delta(a, b).select(
-            "run", "measure", pl.lit("relative_delta").alias("row"), pl.format("{}|{}", "a", "b").alias("group"),
-            "value", "queries", "low", "high", "p", "p_corrected", "detectable",
-            "excluded", "dropped", "band_low", "band_high", "tied_share",
-        )  # fmt: skip
-        parts.append(delta)
-    for a, b in audit.pairs if audit.estimates else ():
-        card = audit.card(a, b)
-        parts.append(
-            card.select(
-                "run", pl.col("name").alias("measure"), pl.lit("card").alias("row"),
-                pl.format("{}|{}", "a", "b").alias("group"),
-                "value", "queries", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high", "level",
-                *(column for column in _COUNTS if column in card.columns),
-            )
-        )  # fmt: skip
-    if audit.controls:
-        parts.append(_control_frame(audit))
-    return pl.concat(parts, how="diagonal_relaxed")
-
-
-def _control_frame(audit: Audit) -> pl.DataFrame:
-    names = ("measure", "value", "queries", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high")
-    rows = []
-    for one in audit.controls:
-        front = {"run": one.run, "row": f"control {one.control}", "group": f"{one.a}|{one.b}"}
-        moves = one.moves or [None] * len(one.tilts)
-        for tilt, move in zip(one.tilts, moves, strict=True):
-            moved = {"moved": move.value, "moved_low": move.low, "moved_high": move.high} if move else {}
-            row = tilt.row()
-            rows.append({**front, **{k: row[k] for k in TABLE_COLUMNS if k in names}, **moved})
-    return pl.DataFrame(rows, infer_schema_length=None)

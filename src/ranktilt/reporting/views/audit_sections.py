@@ -12,7 +12,7 @@ from ranktilt.auditing.confounds import confound_sentence
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.measures.printing import signed
-from ranktilt.reporting.document import PAGE, Block, Cell, Code, Column, Figure, Row, Section, Table
+from ranktilt.reporting.document import Block, Cell, Code, Column, Figure, Row, Section, Table
 from ranktilt.reporting.explorer.section import explorer
 from ranktilt.reporting.figures.audit import (
     MOST_PAIRS,
@@ -309,13 +309,13 @@ def _less(counts: Floats) -> Floats:
 
 def _rank_table(values: Sequence[Floats], found: Sequence[RankShares], caption: str) -> Table:
     shown = [rank for rank in _RANKS if rank <= _reach(found)]
-    columns = (named("ranker and group"), *(Column(f"rank {rank}") for rank in shown))
+    columns = (named("group"), *(Column(f"rank {rank}") for rank in shown))
     rows: list[Row] = []
     for one, shares in zip(found, values, strict=True):
         for g, group in enumerate(one.groups):
             cells = (_cell(float(shares[g][rank - 1])) for rank in shown)
             rows.append(Row((Cell(group), *cells), (one.run,)))
-    return Table(caption, columns, tuple(rows), folded=True, only=PAGE)
+    return Table(caption, columns, tuple(rows), folded=True, only="page")
 
 
 def _cell(value: float) -> Cell:

@@ -11,24 +11,13 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit, Controlled
 from ranktilt.errors import counted
-from ranktilt.reporting.document import (
-    ELSEWHERE,
-    PAGE,
-    TERMINAL,
-    TEXT,
-    Cell,
-    Column,
-    Emphasis,
-    Row,
-    Sentence,
-    Table,
-)
+from ranktilt.reporting.document import Cell, Column, Emphasis, Row, Table
 from ranktilt.reporting.numbers import DASH, ends, interval, p_value, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.verdicts import mark, named, tone_of
 from ranktilt.reporting.views.audit_legend import card_legend, control_legend, table_legend, whole_groups
 
-_LABEL, _CHANGED = 26, 36
+_TIED = "Relevant twins with one score, of those with a side retrieved."
 _MOST_OPEN = 14
 """Rows of a table below a figure that shows its first column, before it is folded away."""
 _CONFOUNDS = {
@@ -46,50 +35,47 @@ def group_table(audit: Audit) -> Table:
     """Lay an audit out as the papers do: per ranker the means of all documents and of each group, and Relative Δ."""
     tied = any(t.twins for t in audit.tilts)
     columns = (
-        Column("", number=False, header=True, width=_LABEL, page="ranker and group"),
-        *(Column(repr(measure), spread=True) for measure in audit.measures),
+        named("group"),
+        *(Column(repr(measure)) for measure in audit.measures),
         Column("queries", hint="Queries with a relevant document in the group; for Relative Δ in both groups."),
-        Column(
-            "tied twins", hint="Relevant twins with one score, of those with a side retrieved.",
-            only=() if tied else TEXT,
-        ),
-    )  # fmt: skip
+        *([Column("tied twins", hint=_TIED)] if tied else []),
+    )
     rows: list[Row] = []
     means = audit.by_group()
     for run in audit.runs:
         for group in audit.groups:
             side = means.filter((pl.col("run") == run) & (pl.col("group") == group))
-            rows.append(_mean_row(run, group, side["mean"].to_list(), side["queries"][0]))
+            rows.append(_mean_row(run, group, side["mean"].to_list(), side["queries"][0], tied=tied))
         for pair in audit.tilted_pairs:
-            rows += _tilt_rows(audit, run, pair)
+            rows += _tilt_rows(audit, run, pair, tied=tied)
     caption = "Means and Relative Δ, in %" if audit.tilts else "Means, in %"
     note = " ".join(table_legend(audit))
-    return Table(caption, columns, tuple(rows), note, groups=("ranker",), intervals="row")
+    return Table(caption, columns, tuple(rows), note, groups=("ranker",))
 
 
-def _mean_row(run: str, group: str, means: list[float], queries: int) -> Row:
+def _mean_row(run: str, group: str, means: list[float], queries: int, *, tied: bool) -> Row:
     emphasis: Emphasis = "quiet" if group == ALL else ""
     cells = (Cell(percent(mean), mean, emphasis=emphasis) for mean in means)
-    end = (Cell(str(queries), queries, emphasis=emphasis), Cell(""))
+    end = (Cell(str(queries), queries, emphasis=emphasis), *[Cell("")] * tied)
     return Row((Cell(group, emphasis=emphasis), *cells, *end), (run,))
 
 
-def _tilt_rows(audit: Audit, run: str, pair: Pair) -> Iterator[Row]:
+def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Row]:
     found = [t for t in audit.tilts if t.run == run and (t.a, t.b) == pair]
     which = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
-    tied = audit.tied_share(run, *pair)
-    share = Cell("") if tied != tied else Cell(f"{100 * tied:.1f} %", tied)
+    share = audit.tied_share(run, *pair)
+    last = [Cell("" if share != share else f"{100 * share:.1f} %", share)] * tied
     deltas = (_delta(t, audit.level) for t in found)
     queries = Cell(str(found[0].queries), found[0].queries)
-    yield Row((Cell(f"Relative Δ{which}", emphasis="strong"), *deltas, queries, share), (run,))
+    yield Row((Cell(f"Relative Δ{which}", emphasis="strong"), *deltas, queries, *last), (run,))
     if not found[0].twins:
         bands = (Cell("", ends=ends(t.band_low, t.band_high), emphasis="quiet") for t in found)
-        yield Row((Cell("random band", emphasis="quiet"), *bands, Cell(""), Cell("")), (run,))
+        yield Row((Cell("random band", emphasis="quiet"), *bands, Cell(""), *[Cell("")] * tied), (run,))
 
 
 def _delta(tilt: Effect, level: float) -> Cell:
     text = signed(tilt.value) + mark(tilt)
-    return Cell(text, tilt.value, tone_of(tilt, level), ends=ends(tilt.low, tilt.high), signed=True)
+    return Cell(text, tilt.value, tone_of(tilt, level), ends=ends(tilt.low, tilt.high))
 
 
 def card_overview(audit: Audit) -> Table:
@@ -110,13 +96,13 @@ def card_overview(audit: Audit) -> Table:
     if any(one.sided for one in asked):
         note += f" Without ▲ or ▼ the answer is not significant{described}."
     note = " ".join([note, *whole_groups(audit)])
-    return Table("Every ranker's answers", (named("ranker"), *columns), tuple(rows), note, only=PAGE)
+    return Table("Every ranker's answers", (named("ranker"), *columns), tuple(rows), note, only="page")
 
 
 def _answer(e: Effect, *, noted: bool = False) -> Cell:
     tone: Tone = VERDICT_TONES[e.favours] if e.favours else ""
     note = _interval(e).replace(" random", "\nrandom") if noted else ""
-    return Cell(e.estimand.answer(e.value), e.value, tone, note, signed=True)
+    return Cell(e.estimand.answer(e.value), e.value, tone, note)
 
 
 def _interval(e: Effect) -> str:
@@ -128,17 +114,11 @@ def _interval(e: Effect) -> str:
 
 
 def card_table(audit: Audit) -> Table:
-    """Lay the whole card out: per ranker and pair a row a question; in a terminal a card each."""
+    """Lay the whole card out: per ranker and pair a row a question."""
     columns = (
-        Column("", number=False, only=TERMINAL),
-        Column("question", number=False, header=True, only=ELSEWHERE),
-        Column("answer"),
-        Column("95 % interval"),
-        Column("p", only=TERMINAL),
-        Column("p", only=ELSEWHERE, page="corrected p"),
-        Column("favours", number=False, room=7, only=ELSEWHERE),
-        Column("from", number=False, room=20, only=ELSEWHERE),
-    )
+        named("question"), Column("answer"), Column("95 % interval"), Column("corrected p"),
+        Column("favours", number=False, spare=2), Column("from", number=False, spare=1),
+    )  # fmt: skip
     rows = tuple(
         _question(audit, e, pair) for run in audit.runs for pair in audit.pairs for e in audit.estimates_of(run, *pair)
     )
@@ -146,47 +126,29 @@ def card_table(audit: Audit) -> Table:
         f"{' '.join(card_legend(audit))} So a p here can differ from the one of the verdict above, which is corrected "
         "over the table's tests."
     )
-    return Table(
-        "The estimand card, every number", columns, rows, note, groups=("ranker",), aligned=True, gap=3,
-        plain=("titles",), split=True, space=(1, 0), folded=True,
-    )  # fmt: skip
+    return Table("The estimand card, every number", columns, rows, note, groups=("ranker",), folded=True)
 
 
 def _question(audit: Audit, e: Effect, pair: Pair) -> Row:
-    p = p_value(e.p_corrected)
-    question, side, basis = e.estimand.question, e.side(e.favours), e.estimand.basis(e)
     cells = (
-        Cell(e.name, emphasis="strong"),
-        Cell(f"{e.name}: {question}"),
-        _answer(e),
-        Cell(_interval(e), emphasis="quiet"),
-        Cell(f"p {p}" if p.startswith("<") or p == DASH else f"p = {p}", emphasis="quiet"),
-        Cell(p, e.p_corrected),
-        Cell(side or DASH),
-        Cell(basis),
-    )
-    favours = f"favours {side}; " if e.favours else ""
-    return Row(
-        cells, *_group(audit, e.run, pair, "the estimand card"), details=(Sentence(f"{question} {favours}{basis}"),)
-    )
+        Cell(e.name, note=e.estimand.question), _answer(e), Cell(_interval(e), emphasis="quiet"),
+        Cell(p_value(e.p_corrected), e.p_corrected), Cell(e.side(e.favours) or DASH), Cell(e.estimand.basis(e)),
+    )  # fmt: skip
+    return Row(cells, _group(audit, e.run, pair))
 
 
-def _group(audit: Audit, run: str, pair: Pair, what: str) -> tuple[tuple[str], tuple[str]]:
+def _group(audit: Audit, run: str, pair: Pair) -> tuple[str]:
     """The ranker, and the pair where there are several."""
-    many = len(audit.pairs) > 1
-    group = f"{run}, {pair[0]} and {pair[1]}" if many else run
-    return (group,), (f"{run}{f', {pair[0]} | {pair[1]}' if many else ''}: {what}",)
+    return (f"{run}, {pair[0]} | {pair[1]}" if len(audit.pairs) > 1 else run,)
 
 
 def control_table(audit: Audit) -> Table:
     """Lay raw and controlled values out below each other: per ranker and pair a row raw and one a control."""
     measures = [repr(measure) for measure in audit.measures]
     columns = (
-        Column("control", number=False, header=True, label="", width=_CHANGED),
-        *(Column(name, spread=True) for name in measures),
-        Column(f"moved on {measures[audit.place]}", part="last"),
-        Column("changed", number=False, beneath=True),
-    )
+        named("control"), *map(Column, measures), Column(f"moved on {measures[audit.place]}"),
+        Column("changed", number=False),
+    )  # fmt: skip
     rows = tuple(
         _control_row(audit, one, pair)
         for run in audit.runs
@@ -197,8 +159,7 @@ def control_table(audit: Audit) -> Table:
     )
     note = " ".join(control_legend(audit))
     return Table(
-        "Relative Δ in %, raw and controlled", columns, rows, note, groups=("ranker",), intervals="page", split=True,
-        space=(1, 0), folded=len(rows) > _MOST_OPEN,
+        "Relative Δ in %, raw and controlled", columns, rows, note, groups=("ranker",), folded=len(rows) > _MOST_OPEN,
     )  # fmt: skip
 
 
@@ -209,7 +170,7 @@ def _control_row(audit: Audit, one: Controlled, pair: Pair) -> Row:
     if first is not None and first.value == first.value:
         moved = Cell(f"{signed(first.value)} {interval(first.low, first.high)}", first.value, emphasis="quiet")
     row = (Cell(one.control), *cells, moved, Cell(one.changed))
-    return Row(row, *_group(audit, one.run, pair, "raw and controlled"))
+    return Row(row, _group(audit, one.run, pair))
 
 
 def confound_tables(audit: Audit, pair: Pair) -> list[Table]:
@@ -224,11 +185,11 @@ def confound_tables(audit: Audit, pair: Pair) -> list[Table]:
             Row((Cell(_name(one)), _amount(one, one.value_a), _amount(one, one.value_b), _of(one))) for one in sided
         )
         note = "Documents: of both sides together; for query words the relevant ones, once for each query."
-        tables.append(Table(f"The texts of {pair[0]} and {pair[1]}", columns, rows, note, only=PAGE))
+        tables.append(Table(f"The texts of {pair[0]} and {pair[1]}", columns, rows, note, only="page"))
     if paired:
         titles = (named("pairs with"), Column("share of pairs"), Column("pairs"))
         alike = tuple(Row((Cell(_name(one)), _amount(one, one.value_a), _of(one))) for one in paired)
-        tables.append(Table(f"Twins of {pair[0]} and {pair[1]} that are alike", titles, alike, only=PAGE))
+        tables.append(Table(f"Twins of {pair[0]} and {pair[1]} that are alike", titles, alike, only="page"))
     return tables
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from ranktilt.errors import counted
 from ranktilt.io.inventory import CacheEntry, StaleFile
 from ranktilt.reporting.document import Block, Cell, Column, Document, Points, Row, Table, printed
@@ -51,31 +49,26 @@ def view(found: CacheInventory) -> Document:
     """Return what is said of the cache."""
     total = sum(one.size for one in found.entries) + sum(one.size for one in found.leftovers)
     headline = f"{found.folder}: {size(total)}"
-    blocks: list[Block] = [Points((headline,), only=())]
+    blocks: list[Block] = [Points((headline,), only="")]
     if found.entries:
         blocks.append(_table(found.entries))
     if found.leftovers:
-        blocks.append(Points((_left(found.leftovers),), only=()))
+        blocks.append(Points((_left(found.leftovers),), only=""))
     if not found.entries and not found.leftovers:
-        blocks.append(Points(("nothing is kept",), only=()))
-    schema = {
-        "what": pl.String, "model": pl.String, "settings": pl.String, "entries": pl.Int64, "bytes": pl.Int64,
-        "paid": pl.Boolean, "last_use": pl.String, "folder": pl.String,
-    }  # fmt: skip
+        blocks.append(Points(("nothing is kept",), only=""))
     return Document(
         title="Cache",
         kind="What the cache keeps",
         headline=headline,
         sections=printed(blocks),
-        data=pl.DataFrame(found.records, schema=schema),
     )
 
 
 def _table(entries: Sequence[CacheEntry]) -> Table:
     columns = (
-        Column("what", number=False, header=True, width=0),
-        Column("model", number=False, width=0),
-        Column("settings", number=False, width=0),
+        Column("what", number=False, header=True),
+        Column("model", number=False),
+        Column("settings", number=False),
         *map(Column, ("entries", "size", "last use")),
     )
     rows = tuple(
@@ -87,7 +80,7 @@ def _table(entries: Sequence[CacheEntry]) -> Table:
         )
         for one in entries
     )  # fmt: skip
-    return Table("Entries", columns, rows, plain=("edges",))
+    return Table("Entries", columns, rows)
 
 
 def _left(left: Sequence[StaleFile]) -> str:

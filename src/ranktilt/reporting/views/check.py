@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
-
-import polars as pl
 
 from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, CheckResult, CheckRow, Verdict, percent, shown
-from ranktilt.reporting.document import (
-    ELSEWHERE,
-    TERMINAL,
-    Cell,
-    Column,
-    Document,
-    Emphasis,
-    Row,
-    Sentence,
-    Table,
-    printed,
-)
+from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
 from ranktilt.reporting.tones import Tone
+from ranktilt.reporting.verdicts import named
 
 _LONGEST_NAME = 12
 TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void": "bad"}
-_EMPHASIS: dict[Verdict, Emphasis] = {"ok": "quiet", "warning": "strong", "void": ""}
 
 
 def view(check: CheckResult) -> Document:
@@ -36,7 +22,6 @@ def view(check: CheckResult) -> Document:
         sections=printed([check_table(check)]),
         sentences=sentences(check),
         legend=tuple(legend(check)),
-        data=_data(check),
     )
 
 
@@ -47,50 +32,36 @@ def sentences(check: CheckResult) -> tuple[Sentence, ...]:
     for row in check.rows:
         name = f"{row.source}, {row.name}" if many and row.source else row.name
         meanings = (row.meaning if row.verdict != "ok" else "", row.note)
-        said += [Sentence(f"{name}: {text}", emphasis="quiet", only=ELSEWHERE) for text in meanings if text]
+        said += [Sentence(f"{name}: {text}", emphasis="quiet") for text in meanings if text]
     return tuple(said)
 
 
 def check_table(check: CheckResult) -> Table:
-    """Lay a check out: in a terminal sources are headings, elsewhere a column."""
+    """Lay a check out: a row a check of a source."""
     many = len({row.source for row in check.rows if row.source}) > 1
     name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
     columns = (
-        Column("check", number=False, header=True, label=""),
-        Column("found"),
-        Column("share"),
-        Column(name, spare=2),
-        Column("limit", spare=1),
-        Column("verdict", number=False),
-        Column("examples", number=False, only=ELSEWHERE, room=18),
-    )
-    rows = tuple(_row(check, row, many=many) for row in check.rows)
+        named("check"), Column("found"), Column("share"), Column(name, spare=3), Column("limit", spare=2),
+        Column("verdict", number=False), Column("examples", number=False, spare=1),
+    )  # fmt: skip
     caption = f"Faults that would void a comparison with {check.reference}"
-    return Table(caption, columns, rows, groups=("source",) if many else (), repeat=True, aligned=True, space=(0, 1))
+    rows = tuple(_row(row, many=many) for row in check.rows)
+    return Table(caption, columns, rows, groups=("source",) if many else ())
 
 
-def _row(check: CheckResult, row: CheckRow, *, many: bool) -> Row:
+def _row(row: CheckRow, *, many: bool) -> Row:
     outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
     note = f"outside {LENGTH_NOTICE[0]:g}–{LENGTH_NOTICE[1]:g}" if outside else ""
-    details = [Sentence(row.meaning, emphasis="quiet")] if row.verdict != "ok" else []
-    details += [Sentence(row.note, emphasis="quiet")] if row.note else []
-    if row.examples:
-        more = ", …" if row.found > len(row.examples) else ""
-        details.append(Sentence(f"such as {', '.join(row.examples)}{more}", only=TERMINAL))
-    return Row(
-        (
-            Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),
-            Cell(f"{row.found:,} of {row.total:,}", row.found),
-            Cell(shown(row), row.value),
-            Cell(percent(row.reference), row.reference),
-            Cell(row.limit),
-            Cell(row.verdict, None, TONES[row.verdict], note, emphasis=_EMPHASIS[row.verdict]),
-            Cell(", ".join(row.examples)),
-        ),
-        group=(row.source,) if many else (),
-        heading=(f"{row.source} against {check.reference}" if row.source else "judgments and queries",),
-        details=tuple(details),
+    cells = (
+        Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),
+        Cell(f"{row.found:,} of {row.total:,}", row.found),
+        Cell(shown(row), row.value),
+        Cell(percent(row.reference), row.reference),
+        Cell(row.limit),
+        Cell(row.verdict, None, TONES[row.verdict], note),
+        Cell(", ".join(row.examples)),
     )
+    return Row(cells, (row.source or "judgments and queries",) if many else ())
 
 
 def legend(check: CheckResult) -> list[str]:
@@ -102,14 +73,3 @@ def legend(check: CheckResult) -> list[str]:
         f"Void: beyond the limit. Warning: a share over {check.limits.notice:g} %, a median length ratio outside "
         f"{low:g}–{high:g}, any dangling judgment or repeated query, or nothing to count.",
     ]
-
-
-def _data(check: CheckResult) -> pl.DataFrame:
-    columns = ("source", "name", "found", "total", "value", "reference", "limit", "verdict", "note")
-    table = [
-        {**{k: v for k, v in asdict(row).items() if k in columns}, "examples": "; ".join(row.examples)}
-        for row in check.rows
-    ]
-    numbers = dict.fromkeys(("value", "reference"), pl.Float64)
-    frame = pl.DataFrame(table, schema_overrides=numbers).select(*columns, "examples")
-    return frame.with_columns(pl.col("value", "reference").fill_nan(None))

@@ -5,27 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import polars as pl
-
 from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.comparison.match import RunPair
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted
-from ranktilt.measures.base import Measure
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.reporting.document import Cell, Column, Document, Emphasis, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import decimal, ends, p_value, signed
-
-_LABEL = 26
-_COLUMNS = (
-    "run", "old_run", "measure", "quantity", "new", "old", "value", "low", "high", "error", "p", "p_corrected",
-    "queries", "excluded", "votes", "tests", "detectable",
-)  # fmt: skip
-_OF_TILTS = (
-    "a", "b", "dropped", "level_new", "level_old", "growth", "growth_low", "growth_high", "growth_error", "twins",
-    "growth_detectable",
-)  # fmt: skip
+from ranktilt.reporting.verdicts import named
 
 
 def view(comparison: Comparison) -> Document:
@@ -44,7 +32,6 @@ def view(comparison: Comparison) -> Document:
         sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in said),
         legend=tuple(legend(comparison)),
         notes=comparison.notes,
-        data=_data(comparison),
     )
 
 
@@ -58,12 +45,12 @@ def _kind(comparison: Comparison) -> str:
 
 def _table(comparison: Comparison) -> Table:
     columns = (
-        Column("", number=False, header=True, width=_LABEL),
-        *(Column(measure, spread=True) for measure in comparison.measures),
+        named(""),
+        *map(Column, comparison.measures),
         Column("queries"),
     )
     rows = tuple(row for runs in comparison.runs for row in _run_rows(comparison, runs))
-    return Table(" beside ".join(_names(comparison)).capitalize(), columns, rows, groups=("runs",), intervals="row")
+    return Table(" beside ".join(_names(comparison)).capitalize(), columns, rows, groups=("runs",))
 
 
 def _names(comparison: Comparison) -> tuple[str, str]:
@@ -80,7 +67,7 @@ def _title(comparison: Comparison, runs: RunPair) -> str:
 def _estimands(comparison: Comparison) -> Table:
     new, old = _names(comparison)
     columns = (
-        Column("", number=False, header=True, width=_LABEL), Column(new), Column(old), Column("difference"),
+        named(""), Column(new), Column(old), Column("difference"),
         Column("corrected p", spare=1), Column("queries", spare=2),
     )  # fmt: skip
     rows = tuple(
@@ -142,8 +129,7 @@ def _difference(title: str, changes: Sequence[Change]) -> Row:
 def _moved(change: Change) -> Cell:
     text = change.amount(change.value, sign=True) + ("*" if change.p_corrected < ALPHA else "")
     emphasis: Emphasis = "strong" if change.shown else ""
-    sided = change.estimand.sided and change.a != ALL
-    return Cell(text, change.value, ends=change.ends, emphasis=emphasis, signed=sided)
+    return Cell(text, change.value, ends=change.ends, emphasis=emphasis)
 
 
 def _row(title: str, label: str, cells: Sequence[Cell], queries: str = "") -> Row:
@@ -195,19 +181,3 @@ def _choice_legend(spec: Mapping[str, Any], tests: str) -> list[str]:
         f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples. Tests and intervals speak of "
         "these documents alone.",
     ]
-
-
-def _data(comparison: Comparison) -> pl.DataFrame:
-    parts = [
-        pl.DataFrame([_record(c) for c in changes], infer_schema_length=None)
-        for changes in (comparison.means, comparison.tilts, comparison.estimates)
-        if changes
-    ]
-    return pl.concat(parts, how="diagonal_relaxed")
-
-
-def _record(change: Change) -> dict[str, object]:
-    mean = isinstance(change.estimand, Measure)
-    quantity = "relative_delta" if change.of_tilt else "effectiveness" if mean else "estimand"
-    row = change.row() | {"quantity": quantity}
-    return {name: row[name] for name in (*_COLUMNS, *(() if mean else _OF_TILTS))}

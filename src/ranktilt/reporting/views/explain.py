@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
-
-import polars as pl
 
 from ranktilt.errors import counted, join_words
 from ranktilt.probes.base import EffectSize, ProbeFigure, ProbeResult
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import (
-    INTERVAL,
-    PAGE,
     Block,
     Cell,
     Column,
@@ -39,25 +34,23 @@ _LONGEST = 160
 
 def view(found: Explanation) -> Document:
     """Return what is said of an explanation: what differs most, all differences by size, and each probe."""
-    records = [{"probe": one.probe, **row} for one in found.results for row in one.rows]
     effects = sorted((e for one in found.results for e in one.effects), key=lambda e: -abs(e.g) if e.g == e.g else 0.0)
     headline = _headline(found, effects)
     more = _others(effects) if effects else []
     plain = [one for one in found.results if one.tables or not effects]
     said = (text for one in plain for text in ([table.says for table in one.tables] or [one.summary]))
     more += [text for text in said if text not in headline]
-    opening = Lines((Sentence(headline, emphasis="strong"), *map(Sentence, more)))
+    answer = [] if any(text.startswith(headline.removesuffix(".")) for text in more) else [headline]
     return Document(
         title="Explanation",
         kind="Why",
         headline=headline,
-        sentences=tuple(Sentence(text, only=PAGE) for text in more),
-        sections=(
-            *([Section("opening", "", (), (opening,)), _differences(found, effects)] if effects else []),
-            *map(_section, found.results),
+        sentences=tuple(
+            Sentence(text, emphasis="" if number else "strong") for number, text in enumerate(answer + more)
         ),
+        answer_first=True,
+        sections=(*([_differences(found, effects)] if effects else []), *map(_section, found.results)),
         legend=tuple(_legend(found)),
-        data=pl.DataFrame(records, infer_schema_length=None) if records else None,
     )
 
 
@@ -92,7 +85,7 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
     """Every effect size: the properties by the largest one, their sources below each other."""
     places = {what: place for place, what in reversed(list(enumerate(e.what for e in effects)))}
     ordered = sorted(effects, key=lambda e: (places[e.what], found.sources.index(e.source)))
-    titles = ["source", "property", "g", INTERVAL, "pairs", "mean", f"mean of {found.reference}"]
+    titles = ["source", "property", "g", "95 % interval", "pairs", "mean", f"mean of {found.reference}"]
     rows: list[list[tuple[str, Any]]] = [
         [
             (e.source, None), (e.what, None), (always_signed(e.g), e.g), (_interval(e), None),
@@ -125,9 +118,9 @@ def _section(one: ProbeResult) -> Section:
     rows = [] if one.tables else [list(row.values()) for row in one.rows]
     digits = [_digits(column) for column in zip(*rows, strict=True)]
     numbers = [[(_number(value, n), value) for value, n in zip(row, digits, strict=True)] for row in rows]
-    blocks: list[Block] = [*_tables(one), Lines(tuple(said), only=())]
+    blocks: list[Block] = [*_tables(one), Lines(tuple(said))]
     blocks += [_table("Numbers", list(one.rows[0]), numbers)] if rows else []
-    blocks += [Lines(tuple(rest)), *map(_figure, one.figures)]
+    blocks += [Lines(tuple(rest), only="text"), *map(_figure, one.figures)]
     return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
 
 
@@ -159,7 +152,7 @@ def _tables(one: ProbeResult) -> Iterator[Table]:
         cells = [
             [(_number(row[name], table.decimals.get(name, 2)), row[name]) for name in titles] for row in table.rows
         ]
-        yield replace(_table(table.title, titles, cells), titled=True, below=(Sentence(table.says),), space=(0, 1))
+        yield _table(table.title, titles, cells)
 
 
 def _table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[tuple[str, Any]]]) -> Table:
@@ -175,7 +168,7 @@ def _table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[tuple[st
     cells = (
         tuple(Cell(text, value if isinstance(value, int | float) else None) for text, value in row) for row in rows
     )
-    return Table(caption, columns, tuple(map(Row, cells)), aligned=True, indent=0)
+    return Table(caption, columns, tuple(map(Row, cells)))
 
 
 def _legend(found: Explanation) -> Iterator[str]:

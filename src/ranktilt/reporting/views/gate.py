@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-
-import polars as pl
 
 from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck
-from ranktilt.reporting.document import PAGE, TEXT, Cell, Column, Document, Row, Sentence, Table, printed
+from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import ends, signed
-from ranktilt.reporting.tones import TEXT_SIGNS, VERDICT_TONES
-
-_LABEL = 26
+from ranktilt.reporting.tones import VERDICT_TONES
 
 
 def view(gate: Gate) -> Document:
     """Return what is said of a gate."""
     columns = (
-        Column("measure", number=False, width=_LABEL, header=True),  # it holds the names of runs too
+        Column("measure", number=False, header=True),
         Column("groups", number=False),
         Column("check", number=False),
         Column("value"),
@@ -32,24 +27,19 @@ def view(gate: Gate) -> Document:
         title="Gate",
         kind="Gate on a bench" if "budget" in gate.spec else "Gate on an audit",
         headline=gate.headline,
-        sections=printed([Table("Checks", columns, rows, groups=("ranker",), optional=True)]),
-        sentences=tuple(sentence for row in gate.rows for sentence in _sentences(row)),
+        sections=printed([Table("Checks", columns, rows, groups=("ranker",))]),
+        sentences=tuple(map(_sentence, gate.rows)),
         notes=gate.notes,
         outcome=VERDICT_TONES[gate.outcome],
         commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),
-        data=_data(gate),
     )
 
 
-def _sentences(row: GateRow) -> Iterator[Sentence]:
-    """In text with a sign; a page sets it."""
-    text, tone = f"{row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}", VERDICT_TONES[row.outcome]
-    yield Sentence(f"{TEXT_SIGNS[tone]} {text}", tone, only=TEXT)
-    yield Sentence(text, tone, only=PAGE)
+def _sentence(row: GateRow) -> Sentence:
+    return Sentence(f"{row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}", VERDICT_TONES[row.outcome])
 
 
 def _row(row: GateRow, check: LimitCheck) -> Row:
-    tone = VERDICT_TONES[check.outcome]
     cells = (
         Cell(row.measure),
         Cell(row.groups),
@@ -58,9 +48,9 @@ def _row(row: GateRow, check: LimitCheck) -> Row:
         Cell(" … ".join(ends(check.low, check.high))),
         Cell(_allowed(check)),
         Cell(str(row.queries), row.queries),
-        Cell(f"{TEXT_SIGNS[tone]} {check.word}", None, tone, page=check.word),
+        Cell(check.word, None, VERDICT_TONES[check.outcome]),
     )
-    return Row(cells, (row.run,), repeats=0 if check is row.checks[0] else 2)
+    return Row(cells, (row.run,))
 
 
 def _allowed(check: LimitCheck) -> str:
@@ -69,16 +59,3 @@ def _allowed(check: LimitCheck) -> str:
     if not math.isfinite(check.ceiling):
         return f"≥ {signed(check.floor)}"
     return f"{signed(check.floor)} … {signed(check.ceiling)}"
-
-
-def _data(gate: Gate) -> pl.DataFrame:
-    records = [
-        {
-            "run": row.run, "measure": row.measure, "a": row.a, "b": row.b, "check": check.name, "value": check.value,
-            "low": check.low, "high": check.high, "floor": check.floor, "ceiling": check.ceiling,
-            "queries": row.queries, "outcome": check.outcome, "reason": check.reason,
-        }
-        for row in gate.rows
-        for check in row.checks
-    ]  # fmt: skip
-    return pl.DataFrame(records, infer_schema_length=None)

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import polars as pl
-
 from ranktilt.errors import counted
 from ranktilt.models.catalogue import Model
 from ranktilt.reporting.document import Block, Cell, Column, Document, Pairs, Points, Row, Table, printed
@@ -46,7 +44,6 @@ class ModelList:
 
 def view(listed: ModelList) -> Document:
     """Return what is said of the models."""
-    flat = [{k: " ".join(v) if isinstance(v, tuple) else v for k, v in one.items()} for one in listed.records]
     names = ", ".join(f"{name} ({package})" for name, package in listed.others) or "none installed"
     return Document(
         title="Models",
@@ -54,17 +51,16 @@ def view(listed: ModelList) -> Document:
         headline=counted(len(listed.models), "model", "models"),
         sections=printed(_cards(listed) if listed.full else [_table(listed)]),
         legend=() if listed.full else (*_LEGEND, f"Rankers of other packages: {names}."),
-        data=pl.DataFrame(flat, infer_schema_length=None),
     )
 
 
 def _table(listed: ModelList) -> Table:
     columns = (
         Column("typed", number=False, header=True),
-        Column("what it is", width=0, number=False, spread=True),
-        *(Column(title, number=False, spread=True) for title in ("tuned", "here", "pooling", "similarity")),
-        Column("tokens", spread=True),
-        *(Column(title, number=False, spread=True) for title in ("licence", "name on the hub")),
+        Column("what it is", number=False),
+        *(Column(title, number=False) for title in ("tuned", "here", "pooling", "similarity")),
+        Column("tokens"),
+        *(Column(title, number=False) for title in ("licence", "name on the hub")),
     )
     rows = []
     kind = ""
@@ -84,8 +80,8 @@ def _table(listed: ModelList) -> Table:
 def _cards(listed: ModelList) -> list[Block]:
     blocks: list[Block] = []
     for number, one in enumerate(listed.models):
-        blocks.append(Points((*([""] if number else []), one.spec), only=()))
-        blocks.append(Pairs(tuple(_entries(one, listed.here.get(one.spec)).items()), only=()))
+        blocks.append(Points((*([""] if number else []), one.spec), only=""))
+        blocks.append(Pairs(tuple(_entries(one, listed.here.get(one.spec)).items()), only=""))
     return blocks
 
 

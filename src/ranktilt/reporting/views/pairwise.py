@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import astuple
 
-import polars as pl
-
 from ranktilt.auditing.pairwise.result import EVEN, PairOutcome, PairwiseAudit
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import Cell, Column, Document, Figure, Lines, Row, Section, Sentence, Table
@@ -33,7 +31,6 @@ def view(found: PairwiseAudit) -> Document:
         legend=tuple(legend(found)),
         notes=found.notes,
         sides=(found.protected, found.unprotected),
-        data=_data(found),
     )
 
 
@@ -44,21 +41,21 @@ def _trained(found: PairwiseAudit) -> Iterator[Lines]:
             f"{found.model} was trained on {trained} queries asked about, so that its choices say little of others: "
             "--queries takes the adapter's held-out.txt."
         )
-        yield Lines((Sentence(text, "warning", "strong"),), only=())
+        yield Lines((Sentence(text, "warning", "strong"),))
 
 
 def _table(found: PairwiseAudit) -> Table:
     columns = (
         Column("pairs", number=False, header=True),
         Column("number"),
-        Column(found.unprotected, spread=True),
-        Column(found.protected, spread=True),
-        Column("ratio", hint=f"{found.protected} over {found.unprotected}", spread=True),
-        Column("inconsistent", spread=True),
-        Column("unparsed", spread=True),
-        Column("first named", spread=True),
+        Column(found.unprotected),
+        Column(found.protected),
+        Column("ratio", hint=f"{found.protected} over {found.unprotected}"),
+        Column("inconsistent"),
+        Column("unparsed"),
+        Column("first named"),
     )
-    return Table("Choices, in %", columns, tuple(_row(one) for one in found.outcomes), intervals="row")
+    return Table("Choices, in %", columns, tuple(_row(one) for one in found.outcomes))
 
 
 def _row(one: PairOutcome) -> Row:
@@ -134,20 +131,3 @@ def legend(found: PairwiseAudit) -> Iterator[str]:
         f"{50 - found.level:g} to {50 + found.level:g} %. Intervals: bootstrap over queries, "
         f"{spec['resamples']:,} resamples, widened by what documents add."
     )
-
-
-def _data(found: PairwiseAudit) -> pl.DataFrame:
-    frame = pl.DataFrame([_record(found, one) for one in found.outcomes], infer_schema_length=None)
-    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _record(found: PairwiseAudit, one: PairOutcome) -> dict[str, object]:
-    shares: dict[str, object] = {}
-    for name in (*_SHARES, "preference"):
-        share = getattr(one, name)
-        shares |= {name: share.value, f"{name}_low": share.low, f"{name}_high": share.high}
-    return {
-        "model": found.model, "kind": one.kind, "queries": one.queries, "pairs": one.pairs, "decided": one.decided,
-        **shares, "p": one.p, "p_corrected": one.p_corrected, "tests": one.tests,
-        "verdict": found.kind(one), "favours": found.favours(one),
-    }  # fmt: skip

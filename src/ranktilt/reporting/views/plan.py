@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import polars as pl
-
 from ranktilt.llm.estimate import duration
 from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
-from ranktilt.reporting.document import TEXT, Cell, Column, Document, Row, Section, Sentence, Table
+from ranktilt.reporting.document import Cell, Column, Document, Row, Section, Sentence, Table
 from ranktilt.reporting.numbers import DASH, count, decimal, size
 from ranktilt.reporting.views.provenance import folder, provenance
 
@@ -38,11 +36,10 @@ def view(found: CostPlan) -> Document:
         kind=title,
         headline=f"{found.headline}.",
         sections=(Section("steps", "Step by step", lead, (_table(found),)), made),
-        sentences=(Sentence(found.headline, emphasis="strong", only=TEXT),),
+        sentences=(Sentence(found.headline, emphasis="strong"),),
         legend=tuple(_legend(found)),
         notes=found.notes,
         method=_METHOD,
-        data=pl.DataFrame([dict(_flat(one)) for one in (*found.steps, found.total)]),
     )
 
 
@@ -98,16 +95,6 @@ def time_span(seconds: float) -> str:
 
 def _tokens(number: float) -> str:
     return f"{number / 1e6:,.1f}M" if number >= 1e6 else count(round(number))
-
-
-def _flat(one: PlannedStep) -> Iterator[tuple[str, object]]:
-    for name, value in one._asdict().items():
-        if isinstance(value, Amount):
-            yield name, value.value
-            yield f"{name} low", value.low
-            yield f"{name} high", value.high
-        else:
-            yield name, value
 
 
 def _legend(found: CostPlan) -> Iterator[str]:

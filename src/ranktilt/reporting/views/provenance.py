@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from ranktilt.reporting.document import PAGE, Block, Cell, Code, Column, Pairs, Points, Row, Section, Table
+from ranktilt.reporting.document import Block, Cell, Code, Column, Pairs, Points, Row, Section, Table
 
 _MOST, _SHOWN = 20, 3
 """Items of a list that are shown, and of a longer one; the file of the result holds them all."""
@@ -50,7 +50,7 @@ def _hashed(inputs: Sequence[Mapping[str, str]]) -> tuple[Table, ...]:
             "Inputs",
             columns,
             tuple(Row((Cell(one["path"]), Cell(one["sha256"]))) for one in inputs),
-            only=PAGE,
+            only="page",
         ),
     )
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-
-import polars as pl
 
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.auditing.groups import ALL, Pair
@@ -28,7 +25,6 @@ _MEANINGS = {
 _OF_MODEL, _OF_PARSER, _BOTH, _OF_ANSWERS = PARTS
 _NEARLY = 0.9
 """Share of the answers from which a run is said to show nothing else."""
-_COLUMNS = ("measure", "a", "b", "part", "value", "low", "high", "p", "p_corrected", "new", "old", "queries")
 
 
 def view(replayed: ReplayedLog) -> Document:
@@ -46,7 +42,6 @@ def view(replayed: ReplayedLog) -> Document:
         notes=replayed.notes,
         outcome="" if gate is None else gate.tone,
         commands=(str(replayed.spec["command"]),) if replayed.spec.get("command") else (),
-        data=_data(replayed),
     )
 
 
@@ -108,7 +103,7 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
 def _answers(replayed: ReplayedLog) -> Table:
     columns = (
         Column("answer", number=False, header=True), Column("number"), Column("share in %"),
-        Column("most often", number=False, width=0, room=30),
+        Column("most often", number=False),
     )  # fmt: skip
     total = len(replayed.answers)
     said = {one.kind: one for one in reversed(replayed.examples)}
@@ -208,22 +203,3 @@ def _legend(replayed: ReplayedLog) -> Iterator[str]:
         f"intervals: paired bootstrap over queries, {replayed.spec['resamples']:,} resamples; * corrected p < .05 "
         f"({str(replayed.spec['correction']).capitalize()}; sign flips, and for Relative Δ runs exchanged)."
     )
-
-
-def _data(replayed: ReplayedLog) -> pl.DataFrame:
-    names = {_OF_MODEL: MODEL, _OF_PARSER: "parser", _BOTH: PUBLISHED, _OF_ANSWERS: STRICT}
-    counts = [{"measure": kind, "part": "answers", "value": float(n)} for kind, n in replayed.kinds.items()]
-    counts += [
-        {"measure": "echo", "part": "answers", "value": float(replayed.echoes)},
-        {"measure": "left out", "part": "calls", "value": float(len(replayed.unmatched))},
-    ]
-    changes = [
-        {**{name: getattr(c, name) for name in _COLUMNS if name not in ("part", "measure")}, "measure": c.measure,
-         "part": names[(c.run, c.old_run)]}  # type: ignore[index]
-        for c in replayed.changes
-    ]  # fmt: skip
-    schema: dict[str, Any] = {
-        name: pl.String if name in ("measure", "a", "b", "part") else pl.Float64 for name in _COLUMNS
-    }
-    schema["queries"] = pl.Int64
-    return pl.DataFrame([*counts, *changes], schema=schema)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import polars as pl
-
 from ranktilt.auditing.sequential import Look, SequentialAudit
 from ranktilt.reporting.document import (
-    PAGE,
-    TEXT,
     Block,
     Cell,
     Column,
@@ -47,7 +43,6 @@ def view(found: SequentialAudit) -> Document:
         ),
         legend=tuple(_legend(found)),
         sides=(found.a, found.b),
-        data=pl.DataFrame([look._asdict() for look in found.looks]),
     )  # fmt: skip
 
 
@@ -67,11 +62,11 @@ def _tables(found: SequentialAudit, some: list[Look]) -> Iterator[Table]:
 
     def row(look: Look) -> Row:
         counts = (Cell(count(number), number) for number in (look.queries, look.documents))
-        numbers = (Cell(of.amount(end), end, signed=of.signed) for end in (look.value, look.low, look.high))
+        numbers = (Cell(of.amount(end), end) for end in (look.value, look.low, look.high))
         return Row((*counts, *numbers))
 
-    yield Table("Some looks", columns, tuple(map(row, some)), only=TEXT)
-    yield Table("Every look", columns, tuple(map(row, found.looks)), folded=True, only=PAGE)
+    yield Table("Some looks", columns, tuple(map(row, some)), only="text")
+    yield Table("Every look", columns, tuple(map(row, found.looks)), folded=True, only="page")
 
 
 def _figure(found: SequentialAudit) -> Figure:

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
-import polars as pl
 
-from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study, Trend
 from ranktilt.auditing.study_sources import StudySource
 from ranktilt.errors import join_words
-from ranktilt.reporting.document import (
-    PAGE,
-    TEXT,
-    Cell,
-    Column,
-    Document,
-    Emphasis,
-    Figure,
-    Row,
-    Section,
-    Sentence,
-    Table,
-)
+from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Section, Sentence, Table
 from ranktilt.reporting.figures.charts import Point, lines
-from ranktilt.reporting.numbers import DASH, always_signed, count, ends, interval, p_value, percent, signed
+from ranktilt.reporting.numbers import DASH, count, ends, interval, p_value, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import families, mark
+from ranktilt.reporting.verdicts import families, mark, named
 from ranktilt.reporting.views.audit_legend import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
-_LABEL = 30
 _MOST_FIGURES, _MOST_VERDICTS = 6, 8
 _DODGE = 0.012
 _METHOD = (
@@ -52,7 +38,6 @@ def view(study: Study) -> Document:
     name = folder(study.spec)
     title = f"Temperature study of {name}" if name else "Temperature study"
     sections = [_figures(study), _table(study), _trends(study), provenance(study.spec, study.notes)]
-    floats = [column for column, kind in study.table.schema.items() if kind == pl.Float64]
     return Document(
         title=title,
         kind=title,
@@ -63,7 +48,6 @@ def view(study: Study) -> Document:
         notes=study.notes,
         method=_METHOD,
         sides=(study.reference, "the rewrites"),
-        data=study.table.with_columns(pl.col(floats).fill_nan(None)),
     )
 
 
@@ -99,7 +83,7 @@ def _share(count: int, study: Study, *, first: bool) -> str:
 
 
 def _sentences(study: Study) -> Iterator[Sentence]:
-    """What is said of each trend; then, on a page, one line a ranker and source, where there are few."""
+    """What is said of each trend; then one line a ranker and source, where there are few."""
     yield from (Sentence(sentence, emphasis="strong") for sentence in study.sentences)
     if len(study.runs) * len(study.sources) <= _MOST_VERDICTS:
         for run in study.runs:
@@ -107,7 +91,7 @@ def _sentences(study: Study) -> Iterator[Sentence]:
                 found = study.verdict(run, arm.source)
                 where = "" if found.side == arm.source else f"{arm.source}: "
                 kind = study.tilt(run, arm.source, study.primary).verdict(study.level)
-                yield Sentence(f"{where}{found.sentence}", VERDICT_TONES[kind], only=PAGE)
+                yield Sentence(f"{where}{found.sentence}", VERDICT_TONES[kind])
 
 
 def legend(study: Study) -> list[str]:
@@ -137,70 +121,8 @@ def _said(kind: str, study: Study, *, rewrites: str) -> str:
     return {"a": f"favours {study.reference}", "b": f"favours {rewrites}"}.get(kind, kind)
 
 
-def _matrix(study: Study) -> Table:
-    """For text: per ranker and series a row a source, by rising temperature, then what is said of the trend."""
-    columns = (
-        Column("temperature", header=True, label="", width=_LABEL),
-        Column("source", number=False, beneath=True),
-        *(Column(measure, spread=True) for measure in study.measures),
-        Column("queries"),
-        Column("verdict", number=False, part="first"),
-    )
-    rows: list[Row] = []
-    for run in study.runs:
-        for series in study.series:
-            rows += [_source_row(study, run, arm) for arm in study.sources if arm.series == series]
-            rows += _trend_rows(study, [t for t in study.trends if (t.run, t.series) == (run, series)])
-    return Table(
-        "Relative Δ by temperature", columns, tuple(rows), groups=("ranker", "model"), repeat=True, only=TEXT,
-    )  # fmt: skip
-
-
-def _group(study: Study, run: str, series: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    """What a row belongs to in a table of columns, and under which headings it stands."""
-    return (run, series), (run, series if len(study.series) > 1 else "")
-
-
-def _source_row(study: Study, run: str, arm: StudySource) -> Row:
-    tilts = [study.tilt(run, arm.source, measure) for measure in study.measures]
-    kinds = [tilt.verdict(study.level) for tilt in tilts]
-    bold: list[Emphasis] = ["strong" if kind in ("a", "b") else "" for kind in kinds]
-    values = (
-        Cell(signed(t.value) + mark(t), t.value, ends=ends(t.low, t.high), emphasis=emphasis, signed=True)
-        for t, emphasis in zip(tilts, bold, strict=True)
-    )
-    label = Cell(_temperature(arm), arm.temperature)
-    verdict = Cell(_said(kinds[0], study, rewrites="rewrites"), emphasis=bold[0])
-    cells = (label, Cell(arm.source), *values, Cell(str(tilts[0].queries), emphasis="quiet"), verdict)
-    return Row(cells, *_group(study, run, arm.series))
-
-
 def _temperature(arm: StudySource) -> str:
     return f"{arm.temperature:g}" if arm.temperature == arm.temperature else DASH
-
-
-def _trend_rows(study: Study, trends: Sequence[Trend]) -> list[Row]:
-    """Of one ranker and series, over all measures."""
-    if not trends:
-        return []
-    first = trends[0]
-    bold: list[Emphasis] = ["" if t.kind == "inconclusive" else "strong" for t in trends]
-    moved = (
-        Cell(signed(t.change), t.change, ends=ends(t.change_low, t.change_high), emphasis=emphasis)
-        for t, emphasis in zip(trends, bold, strict=True)
-    )
-    ordered = (
-        Cell(
-            always_signed(t.correlation), t.correlation, ends=(always_signed(t.low), always_signed(t.high)), emphasis=e
-        )
-        for t, e in zip(trends, bold, strict=True)
-    )
-    points = f"{min(first.temperatures):g} to {max(first.temperatures):g}, points"
-    group, queries = _group(study, first.run, first.series), Cell(str(first.queries), emphasis="quiet")
-    return [
-        Row((Cell(points, emphasis="quiet"), Cell(""), *moved, queries, Cell(_trend(first), emphasis=bold[0])), *group),
-        Row((Cell("rank correlation", emphasis="quiet"), Cell(""), *ordered, Cell(""), Cell("")), *group),
-    ]
 
 
 def _trend(trend: Trend) -> str:
@@ -258,69 +180,66 @@ def _point(arm: StudySource, tilt: Effect) -> Point:
 
 
 def _table(study: Study) -> Section:
-    several = len(study.measures) > 1
+    """Per ranker and series a row a source, by rising temperature; with several measures a group each."""
     columns = (
-        Column("ranker", number=False, header=True),
-        Column("source", number=False, room=11),
-        Column("temperature"),
-        Column("verdict", number=False),
-        *([Column("measure", number=False)] if several else []),
-        *map(Column, (study.reference, "rewrite", "Relative Δ, %", "95 % interval", "corrected p", "queries")),
+        named("source"), Column("temperature"), Column(study.reference), Column("rewrite"), Column("Relative Δ"),
+        Column("corrected p", spare=1), Column("queries", spare=2), Column("verdict", number=False),
+    )  # fmt: skip
+    rows = tuple(
+        _row(study.tilt(run, arm.source, measure), arm, study)
+        for run in study.runs
+        for series in study.series
+        for measure in study.measures
+        for arm in study.sources
+        if arm.series == series
     )
-    rows = []
-    before = None
-    for run in study.runs:
-        for arm in study.sources:
-            for measure in study.measures:
-                rows.append(_number_row(study.tilt(run, arm.source, measure), arm, study, rule=run != before))
-                before = run
-    correction = str(study.spec.get("correction", "holm")).capitalize()
     note = (
-        f"Means in %. + favours {study.reference}, − the rewrites. p: corrected ({correction}) over all tests of this "
-        f"table; * below {ALPHA:g}.".replace("0.05", ".05")
+        f"Means and Relative Δ in %; + favours {study.reference}, − the rewrites. p: corrected "
+        f"({str(study.spec.get('correction', 'holm')).capitalize()}) over all tests of this table; * below .05."
     )
-    table = Table(f"{study.reference} against each source", columns, tuple(rows), note, only=PAGE)
-    return Section("table", "Every number", (), (_matrix(study), table))
+    groups = (
+        "ranker",
+        *(["model"] if len(study.series) > 1 else []),
+        *(["measure"] if len(study.measures) > 1 else []),
+    )
+    table = Table(f"{study.reference} against each source", columns, rows, note, groups=groups)
+    return Section("table", "Every number", (), (table,))
 
 
-def _number_row(tilt: Effect, arm: StudySource, study: Study, *, rule: bool) -> Row:
+def _row(tilt: Effect, arm: StudySource, study: Study) -> Row:
     kind = tilt.verdict(study.level)
     cells = (
-        Cell(tilt.run),
         Cell(arm.source),
         Cell(_temperature(arm), arm.temperature),
-        Cell(_said(kind, study, rewrites="the rewrite"), tone=VERDICT_TONES[kind]),
-        *((Cell(tilt.measure),) if len(study.measures) > 1 else ()),
         Cell(percent(tilt.mean_a), tilt.mean_a),
         Cell(percent(tilt.mean_b), tilt.mean_b),
-        Cell(signed(tilt.value) + mark(tilt), tilt.value),
-        Cell(interval(tilt.low, tilt.high)),
+        Cell(signed(tilt.value) + mark(tilt), tilt.value, ends=ends(tilt.low, tilt.high)),
         Cell(p_value(tilt.p_corrected), tilt.p_corrected),
         Cell(count(tilt.queries), tilt.queries),
+        Cell(_said(kind, study, rewrites="the rewrite"), tone=VERDICT_TONES[kind]),
     )
-    return Row(cells, rule=rule)
+    model = [arm.series] if len(study.series) > 1 else []
+    return Row(cells, (tilt.run, *model, *([tilt.measure] if len(study.measures) > 1 else [])))
 
 
 def _trends(study: Study) -> Section | None:
     if not study.trends:
         return None
-    names = ("ranker", "series", "measure", "trend")
-    numbers = ("rank correlation", "95 % interval", "change, points", "its 95 % interval", "queries")
     columns = (
-        *(Column(name, number=False, header=name == names[0]) for name in names),
-        *map(Column, numbers),
-    )
+        named("ranker"), *(Column(name, number=False) for name in ("series", "measure", "trend")),
+        Column("rank correlation"), Column("change, points"), Column("queries"),
+    )  # fmt: skip
     rows = tuple(
         Row(
             (
                 Cell(t.run), Cell(t.series), Cell(t.measure), Cell(_trend(t)),
-                Cell(signed(t.correlation, 2), t.correlation), Cell(interval(t.low, t.high, 2)),
-                Cell(signed(t.change), t.change), Cell(interval(t.change_low, t.change_high)),
+                Cell(signed(t.correlation, 2), t.correlation, ends=ends(t.low, t.high, 2)),
+                Cell(signed(t.change), t.change, ends=ends(t.change_low, t.change_high)),
                 Cell(count(t.queries), t.queries),
             )
         )
         for t in study.trends
     )  # fmt: skip
     note = "Change: Relative Δ at the highest temperature less that at the lowest."
-    table = Table("Does the tilt move with temperature?", columns, rows, note, only=PAGE)
+    table = Table("Does the tilt move with temperature?", columns, rows, note)
     return Section("trends", "Trend with temperature", (), (table,))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import polars as pl
 
 from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.errors import counted, join_words
-from ranktilt.probes.distribution import ABOVE, Distribution
 from ranktilt.probes.similarity import Similarity
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import PAGE, TEXT, Document, Sentence
+from ranktilt.reporting.document import Document, Sentence
 from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.provenance import folder, provenance
@@ -30,11 +27,6 @@ _WORDS: dict[Outcome, tuple[str, str]] = {
     "not tested": ("is not tested", "are not tested"),
 }
 """Of one ranker, and of several."""
-_EFFECTIVENESS = (
-    "on_reference", "on_source", "difference", "low", "high", "p_different", "p_corrected", "margin", "p_equivalent",
-    "smallest", "outcome", "queries", "excluded", "pairs", "left_out",
-)  # fmt: skip
-"""What the data tells of each ranker on each side alone."""
 _METHOD = (
     "Words are runs of letters between blanks, of the text without its title; terms are the different lower-cased "
     "words. Means leave out what is undefined, and the counts say how much that is.",
@@ -61,7 +53,6 @@ def view(validation: Validation) -> Document:
         legend=tuple(legend(validation)),
         notes=validation.notes,
         method=_METHOD,
-        data=_data(validation),
     )
 
 
@@ -112,17 +103,19 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _sentences(validation: Validation) -> Iterator[Sentence]:
-    """In text the headline; on a page the check, and what each ranker's primary measure shows."""
-    if validation.sources:
-        yield Sentence(headline(validation), emphasis="strong", only=TEXT)
+    """The check first; then what the primary measure shows of each ranker."""
     check = validation.check
     if check is not None:
         tone: Tone = "bad" if not check.fair else "warning" if check.of("warning") else "good"
-        yield Sentence(check.sentence, tone, only=PAGE)
+        yield Sentence(check.sentence, tone, "strong")
+    for one in validation.similarities:
+        if one.separation.auc == one.separation.auc:
+            auc = f"{one.separation.auc:.2f}"
+            yield Sentence(f"{one.model} tells {one.source} from {validation.reference} with an AUC of {auc}.")
     for row in validation.effectiveness:
         if _primary(row, validation):
             name = f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run
-            yield Sentence(f"{name}: {row.statement}.", OUTCOMES[row.outcome], only=PAGE)
+            yield Sentence(f"{name}: {row.statement}.", OUTCOMES[row.outcome], "strong")
 
 
 def legend(validation: Validation) -> list[str]:
@@ -157,52 +150,3 @@ def _tests(rows: Sequence[Equivalence], validation: Validation) -> list[str]:
         "difference is smaller than that. Shown from: the smallest margin that would have been shown.",
         "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none.",
     ]
-
-
-def _data(validation: Validation) -> pl.DataFrame:
-    rows = [
-        (part, source, name, quantity, _exact(value))
-        for part, source, name, numbers in _numbers(validation)
-        for quantity, value in numbers.items()
-    ]
-    columns = ("part", "source", "name", "quantity", "value")
-    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
-
-
-def _exact(value: object) -> str | None:
-    if isinstance(value, float):
-        return None if math.isnan(value) else repr(value)
-    return str(value)
-
-
-def _numbers(validation: Validation) -> Iterator[tuple[str, str, str, dict[str, object]]]:
-    """Every number by part, source, name and quantity."""
-    numbers: dict[str, object]
-    for one in validation.statistics.sources:
-        numbers = {"documents": one.documents, "empty": one.empty, "words": one.words, **_quartiles(one.quartiles)}
-        yield "statistics", one.source, "", {**numbers, "queries": one.queries, "relevant": one.relevant}
-    for query in validation.statistics.queries:
-        yield "queries", "", query.which, {"queries": query.queries, "words": query.words}
-    for terms in validation.overlaps:
-        for found in (terms.jaccard, terms.overlap):
-            yield "terms", terms.source, found.name, _distribution(found)
-    for near in validation.similarities:
-        for found in (near.cosine, near.baseline):
-            numbers = {**_distribution(found), f"above_{ABOVE:g}": found.above(ABOVE)}
-            yield "similarity", near.source, found.name, numbers
-        yield "similarity", near.source, near.model, vars(near.separation)
-    for row in validation.effectiveness:
-        values = row.row()
-        yield "effectiveness", row.source, f"{row.run} {row.measure}", {name: values[name] for name in _EFFECTIVENESS}
-    for check in validation.check.rows if validation.check else ():
-        names = ("found", "total", "value", "reference", "verdict")
-        yield "check", check.source, check.name, {name: getattr(check, name) for name in names}
-
-
-def _quartiles(values: Sequence[float]) -> dict[str, object]:
-    return dict(zip(("quarter", "median", "three_quarters"), values, strict=True))
-
-
-def _distribution(found: Distribution) -> dict[str, object]:
-    numbers = {"pairs": found.count, "undefined": found.undefined, "mean": found.mean}
-    return {**numbers, **_quartiles(found.quartiles)}

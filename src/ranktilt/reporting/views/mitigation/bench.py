@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-import polars as pl
-
 from ranktilt.auditing.answer.gate import in_percent, points, tilt_name, tilt_numbers, worst
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
@@ -15,8 +13,6 @@ from ranktilt.errors import counted, join_words
 from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention, OtherGroups
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.reporting.document import (
-    ELSEWHERE,
-    TEXT,
     Cell,
     Column,
     Document,
@@ -32,7 +28,7 @@ from ranktilt.reporting.figures.drawing import DIM, numbers
 from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter
 from ranktilt.reporting.numbers import ends, interval, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import mark, sides_named
+from ranktilt.reporting.verdicts import mark, named, sides_named
 from ranktilt.reporting.views.audit_legend import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
@@ -59,10 +55,9 @@ def view(bench: Bench) -> Document:
             Section("numbers", "Every number", (), tuple(_number_tables(bench, choice))),
             provenance(bench.spec, bench.notes),
         ),
-        sentences=(Sentence(choice.headline, tone, "strong", only=TEXT), *map(Sentence, choice.sentences)),
+        sentences=(Sentence(choice.headline, tone, "strong"), *map(Sentence, choice.sentences)),
         legend=tuple(legend(bench)),
         notes=bench.notes,
-        data=_data(bench),
     )
 
 
@@ -70,7 +65,7 @@ def _number_tables(bench: Bench, choice: Choice) -> Iterator[Table]:
     """Every intervention, where the first table shows those alone that were selected; and every question."""
     if bench.selected:
         title = "Every strength: effectiveness against tilt"
-        yield replace(_table(bench, choice, bench.interventions), caption=title, folded=True, only=ELSEWHERE)
+        yield replace(_table(bench, choice, bench.interventions), caption=title, folded=True, only="page")
     yield _numbers(bench)
 
 
@@ -79,9 +74,9 @@ def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = 
     valued = bench.valued
     front = [primary(bench) + (f", {side_name(bench, p)}" if len(bench.pairs) > 1 else "") for p in bench.pairs]
     columns = (
-        Column("intervention", number=False, header=True, width=_LABEL),
-        *(Column(title, spread=True) for title in front),
-        *(Column(f"{valued}, {'all' if over == ALL else f'{over} alone'}", spread=True) for over in bench.over),
+        named("intervention"),
+        *(Column(title) for title in front),
+        *(Column(f"{valued}, {'all' if over == ALL else f'{over} alone'}") for over in bench.over),
         Column("tilt", number=False),
         *([Column("cost", number=False, hint="against the budget")] if bench.over else []),
     )
@@ -91,7 +86,7 @@ def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = 
     for method, reason in bench.refused:
         cells = (Cell(method, note=reason), *numbers, Cell("refused", None, "warning"), *costs)
         rows.append(Row(cells, groups and (method,)))
-    return Table("Effectiveness against tilt", columns, tuple(rows), _changed(bench), intervals="row", groups=groups)
+    return Table("Effectiveness against tilt", columns, tuple(rows), _changed(bench), groups=groups)
 
 
 def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Row]:
@@ -137,7 +132,7 @@ def _tilt_cell(tilt: Effect) -> Cell:
     emphasis: Emphasis = "strong" if tilt.favours else ""
     of = tilt.estimand
     found = (of.amount(tilt.low), of.amount(tilt.high))
-    return Cell(of.amount(tilt.value) + mark(tilt), tilt.value, ends=found, emphasis=emphasis, signed=of.signed)
+    return Cell(of.amount(tilt.value) + mark(tilt), tilt.value, ends=found, emphasis=emphasis)
 
 
 def _mean_cell(mean: Effect) -> Cell:
@@ -161,8 +156,8 @@ def _moved_cell(change: Change | None) -> Cell:
 def _numbers(bench: Bench) -> Table:
     asked = tuple(dict.fromkeys((*bench.questions, *bench.measures)))
     columns = (
-        Column("intervention", number=False, header=True, width=_LABEL),
-        *(Column(name, spread=True) for name in asked),
+        named("intervention"),
+        *(Column(name) for name in asked),
     )
     rows = list[Row]()
     for pair in (*bench.pairs, *((over, over) for over in bench.over)):
@@ -179,8 +174,8 @@ def _numbers(bench: Bench) -> Table:
                 changes = (_change_cell(bench, one, pair, m) if m in held else Cell("") for m in asked)
                 rows.append(Row((Cell(_less(bench), emphasis="quiet"), *changes), (title,)))
     return Table(
-        "Every question", columns, tuple(rows), _changed(bench), groups=("quantity",), intervals="row",
-        folded=bool(bench.selected), only=ELSEWHERE,
+        "Every question", columns, tuple(rows), _changed(bench), groups=("quantity",),
+        folded=bool(bench.selected), only="page",
     )  # fmt: skip
 
 
@@ -197,7 +192,7 @@ def _others_table(bench: Bench, other: OtherGroups) -> Table:
     known = {(tilt.run, tilt.a, tilt.b, tilt.measure): tilt for tilt in other.tilts}
     moved = {(change.run, change.a, change.b, change.measure): change for change in other.changes}
     columns = (
-        Column("intervention", number=False, header=True, width=_LABEL), *(Column(name, spread=True) for name in asked),
+        named("intervention"), *(Column(name) for name in asked),
     )  # fmt: skip
     rows = list[Row]()
     for run, a, b in dict.fromkeys((tilt.run, tilt.a, tilt.b) for tilt in other.tilts):
@@ -210,7 +205,7 @@ def _others_table(bench: Bench, other: OtherGroups) -> Table:
     rows.sort(key=lambda row: row.group)
     caption = f"+ favours the group named first. {_changed(bench)}"
     return Table(
-        f"Groups by {other.by}", columns, tuple(rows), caption, groups=("groups",), intervals="row", only=ELSEWHERE,
+        f"Groups by {other.by}", columns, tuple(rows), caption, groups=("groups",), only="page",
     )  # fmt: skip
 
 
@@ -247,39 +242,6 @@ def legend(bench: Bench) -> Iterator[str]:
         f"for Relative Δ, sign flips for effectiveness). * of a Relative Δ: as in an audit ({twin_test(spec['test'])})."
     )
     yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples."
-
-
-def _data(bench: Bench) -> pl.DataFrame:
-    """One row an intervention, quantity and measure.
-
-    Relative Δ and effectiveness are in percent and points; shares are 0 to 1, ratios and counts are numbers.
-    """
-    known = {one.name: one for one in bench.interventions}
-    records = []
-    for effect, scale in ((e, 1.0 if e.a != e.b else 100.0) for e in (*bench.tilts, *bench.effectiveness)):
-        one = known[effect.run]
-        change = bench.change(effect.run, (effect.a, effect.b), effect.measure)
-        moved = {
-            "change": change.value, "change_low": change.low, "change_high": change.high, "change_p": change.p,
-            "change_p_corrected": change.p_corrected,
-        } if change is not None else {}  # fmt: skip
-        records.append(
-            {
-                "intervention": one.name, "method": one.method, "strength": one.strength, "ranker": one.ranker,
-                "quantity": _quantity(effect), "a": effect.a,
-                "b": effect.b, "measure": effect.measure, "value": scale * effect.value, "low": scale * effect.low,
-                "high": scale * effect.high, "p_corrected": effect.p_corrected, "queries": effect.queries, **moved,
-            }
-        )  # fmt: skip
-    records += [{"method": method, "quantity": "refused", "reason": reason} for method, reason in bench.refused]
-    frame = pl.DataFrame(records, infer_schema_length=None)
-    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _quantity(effect: Effect) -> str:
-    if effect.a == effect.b:
-        return "effectiveness"
-    return "relative_delta" if isinstance(effect.estimand, RelativeDelta) else effect.kind
 
 
 def by_strength(bench: Bench, choice: Choice) -> Iterator[Section]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import polars as pl
-
 from ranktilt.errors import counted
 from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralRound
-from ranktilt.reporting.document import TEXT, Block, Cell, Column, Document, Figure, Row, Section, Sentence, Table
+from ranktilt.reporting.document import Block, Cell, Column, Document, Figure, Row, Section, Sentence, Table
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.figures.drawing import DIM, Drawing, numbers, plain
 from ranktilt.reporting.numbers import count, ends, p_value, percent, signed
@@ -38,11 +36,10 @@ def view(found: Spiral) -> Document:
         kind=title,
         headline=f"{found.headline}.",
         sections=(Section("rounds", "Round by round", lead, blocks), provenance(found.spec, found.notes)),
-        sentences=(Sentence(found.headline, emphasis="strong", only=TEXT), *map(Sentence, found.sentences)),
+        sentences=(Sentence(found.headline, emphasis="strong"), *map(Sentence, found.sentences)),
         legend=tuple(legend(found)),
         notes=found.notes,
         method=_METHOD,
-        data=_data(found),
     )
 
 
@@ -70,7 +67,7 @@ def _cells(one: SpiralRound, *, valued: bool) -> Iterator[Cell]:
     yield _mean_cell(one.mirrored)
     value, low, high = (100 * part for part in one.lead)
     shown = one.lead.low > 0 or one.lead.high < 0
-    yield Cell(signed(value), value, ends=ends(low, high), emphasis="strong" if shown else "", signed=True)
+    yield Cell(signed(value), value, ends=ends(low, high), emphasis="strong" if shown else "")
     if valued:
         yield _mean_cell(one.effectiveness)
 
@@ -102,7 +99,7 @@ def _differences(found: Spiral) -> Iterator[Table]:
         )
         for d in found.differences
     )  # fmt: skip
-    yield Table(f"The last round, less {found.runs[0]}", columns, rows, titled=True)
+    yield Table(f"The last round, less {found.runs[0]}", columns, rows)
 
 
 def _figures(found: Spiral) -> Iterator[Figure]:
@@ -167,21 +164,3 @@ def legend(found: Spiral) -> Iterator[str]:
         f"Intervals, each by itself: bootstrap over {queries}, {spec['resamples']:,} resamples"
         f"{tests if found.differences else ''}."
     )
-
-
-def _data(found: Spiral) -> pl.DataFrame:
-    """One row a ranker and round; everything in percent and points."""
-    records = []
-    for one in found.rounds:
-        row = {"ranker": one.run, "round": one.number, "documents": one.documents, "rewrites": one.rewrites}
-        row |= {"collection": 100 * one.held, "middle": 100 * one.middle}
-        for name, mean in _quantities(found, one):
-            row |= {name: 100 * mean.value, f"{name}_low": 100 * mean.low, f"{name}_high": 100 * mean.high}
-        records.append(row)
-    return pl.DataFrame(records).with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _quantities(found: Spiral, one: SpiralRound) -> tuple[tuple[str, QueryMean], ...]:
-    return (
-        ("page", one.share), ("rewrites_first", one.mirrored), ("lead", one.lead), (found.valued, one.effectiveness),
-    )  # fmt: skip

@@ -6,20 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted
 from ranktilt.experiments.training_result import Evaluation, TrainedRanker, TrainingStudy
-from ranktilt.reporting.document import PAGE, Cell, Column, Document, Figure, Row, Section, Sentence, Table
+from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Section, Sentence, Table
 from ranktilt.reporting.figures.charts import ForestRow, Point, forest, lines
 from ranktilt.reporting.numbers import count, decimal, ends, interval, p_value, percent, signed
 from ranktilt.reporting.verdicts import mark, named
 from ranktilt.reporting.views.provenance import folder, provenance
 from ranktilt.statistics.equivalence import t_interval
 
-_LABEL = 34
 _METHOD = (
     "One encoder is trained twice, on the human answers and on those of a language model to the same questions, and "
     "re-ranks what BM25 finds. Supervised: the test split, of which the human answers count. Zero-shot: collections "
@@ -53,7 +51,6 @@ def view(study: TrainingStudy) -> Document:
         legend=tuple(_legend(study)),
         notes=study.notes,
         method=_METHOD,
-        data=_data(study),
     )
 
 
@@ -86,7 +83,7 @@ def _means(one: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
 
 
 def _columns(measures: Iterable[str]) -> tuple[Column, ...]:
-    return Column("ranker", number=False, header=True, width=_LABEL), *(Column(m, spread=True) for m in measures)
+    return named("ranker"), *map(Column, measures)
 
 
 def _caption(one: Evaluation) -> str:
@@ -103,7 +100,7 @@ def _effectiveness(study: TrainingStudy) -> Iterator[Table]:
         for ranker in one.rankers:
             tilt = [_tilt_cell(study.tilts_of(ranker, study.primary))] if tilted else []
             rows.append(Row((Cell(ranker), *_means(one, ranker), *tilt)))
-        yield Table(_captioned(study, _caption(one)), columns, tuple(rows), titled=True, intervals="row")
+        yield Table(_captioned(study, _caption(one)), columns, tuple(rows))
 
 
 def _tilt_cell(tilts: Sequence[Effect]) -> Cell:
@@ -140,8 +137,6 @@ def _tilts(study: TrainingStudy) -> Section:
         _columns(measures),
         tuple(rows),
         note,
-        titled=True,
-        intervals="row",
     )
     title = "What training on either side does to the source bias"
     return Section("tilt", title, (), (table,))
@@ -172,7 +167,7 @@ def _domains(study: TrainingStudy) -> Section:
         blocks.append(
             Table(
                 _captioned(study, f"{one.name}, by domain"), _columns(one.measures), tuple(rows), note,
-                groups=("domain",), titled=True, intervals="page",
+                groups=("domain",),
             )
         )  # fmt: skip
         blocks += _forest(study, one)
@@ -223,7 +218,7 @@ def _others(study: TrainingStudy) -> Section:
         )
         note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
         caption = "Words of a query that stand in an answer to it, in %"
-        blocks.append(Table(caption, columns, rows, note, titled=True))
+        blocks.append(Table(caption, columns, rows, note))
     return Section("behind", "First stage, seen queries and shared words", (), tuple(blocks))
 
 
@@ -238,7 +233,7 @@ def _of_kind(study: TrainingStudy, found: Sequence[Evaluation], caption: str) ->
         ]
         said = _captioned(study, caption) if any(one.seeds for one in found) else caption
         columns = (named("ranker"), *_columns(measures)[1:])  # names of the curve are long
-        yield Table(said, columns, tuple(rows), groups=("collection",), titled=True, intervals="row")
+        yield Table(said, columns, tuple(rows), groups=("collection",))
 
 
 def _curve(study: TrainingStudy) -> Section:
@@ -294,7 +289,7 @@ def _spread(study: TrainingStudy) -> Section:
         named("ranker"), Column("collection", number=False), Column("measure", number=False), Column("mean"),
         Column("standard deviation"), Column("trainings"),
     )  # fmt: skip
-    table = Table(_captioned(study, "What other seeds give, in %"), columns, tuple(rows), only=PAGE)
+    table = Table(_captioned(study, "What other seeds give, in %"), columns, tuple(rows), only="page")
     return Section("seeds", "Spread over seeds", (), (table,))
 
 
@@ -315,30 +310,5 @@ def _comparisons(study: TrainingStudy) -> Section:
     if not rows:
         return Section("comparisons", "")
     note = "Each corrected over all tests of its collection; recall is not compared: re-ranking does not change it."
-    table = Table(_captioned(study, "Every comparison"), columns, tuple(rows), note, only=PAGE)
+    table = Table(_captioned(study, "Every comparison"), columns, tuple(rows), note, only="page")
     return Section("comparisons", "Every comparison", (), (table,))
-
-
-def _data(study: TrainingStudy) -> pl.DataFrame:
-    """One row a mean, difference or Relative Δ; everything in percent and points."""
-    records = [
-        _record(row, one.name, one.kind, quantity, scale)
-        for one in study.evaluations
-        for quantity, rows, scale in (
-            ("mean", one.means, 100.0), ("difference", one.differences, 1.0),
-        )
-        for row in rows
-    ]  # fmt: skip
-    records += [_record(tilt, "mixed", "supervised", "relative_delta", 1.0) for tilt in study.tilts]
-    records += [_record(change, "mixed", "supervised", "relative_delta_change", 1.0) for change in study.tilt_changes]
-    frame = pl.DataFrame(records, infer_schema_length=None)
-    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _record(row: Effect, collection: str, kind: str, quantity: str, scale: float) -> dict[str, Any]:
-    return {
-        "collection": collection, "kind": kind, "quantity": quantity, "ranker": row.run,
-        "less": row.old_run if isinstance(row, Change) else None, "group": row.a if row.a == row.b else ALL,
-        "measure": row.measure, "value": scale * row.value, "low": scale * row.low, "high": scale * row.high,
-        "p_corrected": row.p_corrected, "queries": row.queries,
-    }  # fmt: skip
