@@ -34,7 +34,7 @@ from common import (
     target,
 )
 
-PACKAGES = ("ranktilt", "plotly", "jinja2", "polars", "numpy")
+PACKAGES = ("ranktilt", "jinja2", "polars", "numpy")
 RANKERS = ("tfidf", "bm25", "bm25(k1=0.9,b=0.4)", "dense:minilm")
 QUICK_RANKERS = RANKERS[:2]
 ROUNDS = 5

@@ -97,8 +97,8 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
     assert cells == {"before": ("lists", "before", 6 / 10), "after": ("lists", "before", pytest.approx(10 / 6))}
     (figure,) = paper_figures([found], layout="wang-fig4").items()
     assert figure[0] == "wang-figure-4.svg"
-    assert b"relevant pairs 0.60 before, 1.67 after" in figure[1]
-    with refused("nothing to draw: a comparison needs two pairwise audits", UserError):
+    assert b"before: before" in figure[1]
+    with refused("nothing to draw: Comparison has no figures", UserError):
         paper_figures([compare(*map(noisy, map(np.random.default_rng, (0, 1))), resamples=100)])
 
 

@@ -240,7 +240,6 @@ class TestOneAudit:
 
     @pytest.mark.parametrize("format", FORMATS)
     def test_it_is_printed(self, format: str) -> None:
-        pytest.importorskip("plotly")
         text = table(compare(AUDIT, baseline_run="neutral", resamples=300), format)
         for words in ("ExposureRatio", "AWRF", "neutral", "female"):
             assert words in text

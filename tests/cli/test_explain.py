@@ -94,7 +94,7 @@ def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_figures_of_the_paper_are_drawn_printed_and_refused(tmp_path: Path, cli: Cli) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     file, study = (
         explained("human", "llama-t0.2").save(tmp_path / "why.json"),
         toy_study().save(tmp_path / "study.json"),

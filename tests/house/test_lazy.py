@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.house import tree
 
-HEAVY = ["torch", "transformers", "sentence_transformers", "scipy", "numba", "bm25s", "plotly", "numpy"]
+HEAVY = ["torch", "transformers", "sentence_transformers", "scipy", "numba", "bm25s", "vl_convert", "numpy"]
 TABLES = ["polars", "typer", "rich"]
 # Extras: not every install has them, so that no module may import them at its top.
 EXTRAS = {
@@ -18,9 +18,8 @@ EXTRAS = {
     "transformers",
     "sentence_transformers",
     "nltk",
-    "plotly",
+    "vl_convert",
     "markdown_it",
-    "matplotlib",
     "pymilvus",
     "milvus_lite",
     "accelerate",

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,24 +20,16 @@ from ranktilt.reporting.figures.audit import (
     tilt_mark,
 )
 from tests.reporting.audits import small, uneven
+from tests.reporting.charts import points, rows
 from tests.reporting.openings import colours, many, opened, sources, unjudged
 from tests.reporting.results import controlled as made
 
 PAIR = ("human", "llm")
 
 
-def marks(figure: Figure) -> dict[str, dict[str, Any]]:
-    return {trace["name"]: trace for trace in figure.drawing["data"] if trace["type"] == "scatter"}
-
-
 def drawn(figure: Figure) -> list[tuple[float, float, float]]:
     """Values and the ends of their intervals, from top to bottom."""
-    found = []
-    for trace in marks(figure).values():
-        bars = trace["error_x"]
-        for place, x, more, less in zip(trace["y"], trace["x"], bars["array"], bars["arrayminus"], strict=True):
-            found.append((-place, x, x - less, x + more))
-    return [(x, low, high) for _, x, low, high in sorted(found)]
+    return [(row["x"], row["low"], row["high"]) for row in points(figure.drawing)]
 
 
 def tilt(audit: Audit, run: str, measure: str) -> Effect:
@@ -60,7 +51,7 @@ def test_queries_that_all_say_the_same_do_not_make_every_tilt_detectable() -> No
     audit = opened().audit
     same = tuple(replace(t, value=200.0, low=200.0, high=200.0, error=1e-15) for t in audit.tilts)
     figure = tilt_figure(replace(audit, tilts=same), PAIR)
-    assert [trace for trace in figure.drawing["data"] if trace["type"] == "bar"] == []
+    assert all(row["low"] == row["high"] for row in rows(figure.drawing, "rule", -1))
     assert {row[8].text for row in table(figure).rows} == {"–"}
     assert not any("could" in line for line in tilt_mark(same[0], 5).hover)
 
@@ -72,20 +63,17 @@ def test_what_no_tilt_can_reach_is_not_called_detectable() -> None:
 
 def test_detectable_effect_is_that_of_each_row() -> None:
     audit = opened().audit
-    span = tilt_figure(audit, PAIR).drawing["data"][0]
-    wanted = [t.detectable for t in audit.tilts if t.detectable > 0]
-    assert span["x"] == pytest.approx([2 * one for one in wanted], rel=1e-5)
-    assert span["base"] == pytest.approx([-one for one in wanted], rel=1e-5)
+    spans = rows(tilt_figure(audit, PAIR).drawing, "rule", 1)
+    assert [row["high"] for row in spans] == pytest.approx(
+        [t.detectable for t in audit.tilts if t.detectable > 0], rel=1e-5
+    )
 
 
 def test_marks_say_what_the_verdict_says() -> None:
-    figure = tilt_figure(opened().audit, PAIR)
-    assert {name: trace["x"] for name, trace in marks(figure).items()} == {
-        "favours human": [200.0],
-        "favours llm": [-200.0],
-        "level": [0.0, 0.0, 0.0],
-        "inconclusive": [0.0],
-    }
+    marked = [(row["tone"], row["x"]) for row in points(tilt_figure(opened().audit, PAIR).drawing)]
+    assert marked == [
+        ("favours human", 200), ("level", 0), ("favours llm", -200), ("level", 0), ("inconclusive", 0), ("level", 0),
+    ]  # fmt: skip
 
 
 def test_words_give_each_ranker_its_value_and_what_it_means() -> None:
@@ -98,9 +86,9 @@ def test_words_give_each_ranker_its_value_and_what_it_means() -> None:
 
 def test_table_below_holds_every_number() -> None:
     audit = small()
-    rows = table(tilt_figure(audit, PAIR)).rows
-    assert len(rows) == len(audit.tilts)
-    for row, t in zip(rows, audit.tilts, strict=True):
+    shown_rows = table(tilt_figure(audit, PAIR)).rows
+    assert len(shown_rows) == len(audit.tilts)
+    for row, t in zip(shown_rows, audit.tilts, strict=True):
         assert [cell.text for cell in row[:2]] == [t.run, t.measure]
         shown = [row[place].value for place in (3, 4, 5, 7, 8, 9)]
         assert str(shown) == str([t.mean_a, t.mean_b, t.value, t.p_corrected, t.detectable, t.queries])
@@ -119,17 +107,17 @@ def test_undefined_value_leaves_its_row() -> None:
     audit = opened().audit
     nan = replace(audit.tilts[0], value=math.nan, low=math.nan, high=math.nan, error=math.nan, p_corrected=math.nan)
     figure = tilt_figure(replace(audit, tilts=(nan, *audit.tilts[1:])), PAIR)
-    assert marks(figure)["inconclusive"]["x"][0] is None
+    assert len(points(figure.drawing)) == len(audit.tilts) - 1
     assert "people: undefined on nDCG@1, inconclusive" in figure.says
     assert [cell.text for cell in table(figure).rows[0][5:9]] == ["–", "–", "–", "–"]
 
 
 def test_level_band_is_drawn_for_twins_only() -> None:
-    assert tilt_figure(opened().audit, PAIR).drawing["layout"]["shapes"]
+    assert rows(tilt_figure(opened().audit, PAIR).drawing, "rect")
     figure = tilt_figure(uneven(), ("a", "b"))
-    assert figure.drawing["layout"]["shapes"] == []
-    random = next(trace for trace in figure.drawing["data"] if trace["name"] == "random labels")
-    assert random["base"] == pytest.approx([t.band_low for t in uneven().tilts], rel=1e-5)
+    assert rows(figure.drawing, "rect") == []
+    random = [row["low"] for place in (0, 1) for row in rows(figure.drawing, "rule", place)]
+    assert {t.band_low for t in uneven().tilts} <= set(random)
     assert "their median is level" in figure.says
     assert [column.title for column in table(figure).columns][9] == "random labels"
 
@@ -137,7 +125,7 @@ def test_level_band_is_drawn_for_twins_only() -> None:
 def test_level_is_that_of_the_audit() -> None:
     audit = replace(opened().audit, spec={**opened().audit.spec, "level": 12.0})
     figure = tilt_figure(audit, PAIR)
-    assert figure.drawing["layout"]["shapes"][0]["x1"] == 12
+    assert rows(figure.drawing, "rect")[0]["end"] == 12
     assert "±12 points" in figure.says
 
 
@@ -229,22 +217,21 @@ def test_nothing_defined_is_undefined() -> None:
     values = np.full_like(audit.values, np.nan)
     bare = replace(audit, values=values)
     figure = effectiveness_figure(bare, PAIR, effectiveness(bare))
-    assert figure.drawing["data"] == []
+    assert points(figure.drawing) == []
     assert [row[1].text for row in table(figure).rows] == ["–", "–"]
 
 
 def test_tilt_stands_above_effectiveness() -> None:
     audit = small()
     figure = effectiveness_figure(audit, PAIR, effectiveness(audit))
-    found = {trace["name"]: trace for trace in figure.drawing["data"]}
-    points = sorted(point for trace in found.values() for point in zip(trace["x"], trace["y"], strict=True))
+    drawn = sorted((row["x"], row["y"]) for row in points(figure.drawing))
     means = audit.by_group().filter(measure="nDCG@3", group="all")["mean"].to_list()
     values = [tilt(audit, run, "nDCG@3").value for run in audit.runs]
     wanted = sorted(zip([100 * mean for mean in means], values, strict=True))
-    assert points == [pytest.approx(one, rel=1e-5) for one in wanted]
-    rows = table(figure).rows
-    assert [row[1].value for row in rows] == pytest.approx(means)
-    assert [row[3].value for row in rows] == values
+    assert drawn == [pytest.approx(one, rel=1e-5) for one in wanted]
+    beside = table(figure).rows
+    assert [row[1].value for row in beside] == pytest.approx(means)
+    assert [row[3].value for row in beside] == values
 
 
 def test_words_name_the_best_and_the_levellest_unless_they_share_the_place() -> None:
@@ -281,6 +268,5 @@ def test_controls_are_drawn_below_the_raw_value() -> None:
     figure = control_figure(audit, PAIR)
     wanted = [one.tilts[0].value for one in audit.controls if one.tilts]
     assert [value for value, _, _ in drawn(figure)] == wanted
-    labels = [note["text"] for note in figure.drawing["layout"]["annotations"]]
-    assert [label for label in labels if label in ("raw", "length", "tokens", "titles")] == ["raw", "length", "titles"]
+    assert [row["row"].strip() for row in points(figure.drawing)] == ["raw", "length", "titles"]
     assert figure.says.startswith("longest: raw +200.0*, length")

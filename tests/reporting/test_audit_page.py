@@ -15,6 +15,7 @@ from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit import view as audit_contents
 from ranktilt.reporting.views.audit_tables import group_table
 from tests.reporting.audits import clear, small, three, uneven
+from tests.reporting.charts import points
 from tests.reporting.markup import Markup
 from tests.reporting.openings import (
     ATTACK,
@@ -217,11 +218,7 @@ def test_figure_below_reads_back(shown: Markup) -> None:
 
 def test_drawn_values_are_those_of_the_audit(text: str) -> None:
     drawing = next(d for caption, d in drawings(text).items() if caption.startswith("Relative Δ, human against llm"))
-    points = sorted(
-        (-y, x) for trace in drawing["data"] if trace["type"] == "scatter"
-        for x, y in zip(trace["x"], trace["y"], strict=True)
-    )  # fmt: skip
-    assert [x for _, x in points] == [t.value for t in opened().audit.tilts]
+    assert [row["x"] for row in points(drawing)] == [t.value for t in opened().audit.tilts]
 
 
 def test_card_reads_back(shown: Markup) -> None:

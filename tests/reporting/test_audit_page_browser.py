@@ -40,7 +40,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_every_figure_is_drawn_without_a_complaint(browser: Browser, pages: dict[str, Path], name: str) -> None:
     browser.open(pages[name])
     plots = browser.run("document.querySelectorAll('[data-figure]').length")
-    assert browser.run("document.querySelectorAll('.plot svg.main-svg').length >= 1") is (plots > 0)
+    assert browser.run("document.querySelectorAll('.plot svg.marks').length >= 1") is (plots > 0)
     assert browser.run("Number(document.documentElement.dataset.drawn ?? 0)") == plots
     assert browser.complaints == []
     assert browser.requests == [pages[name].as_uri()]
@@ -51,7 +51,8 @@ def test_labels_and_ends_stay_inside_their_figure(browser: Browser, pages: dict[
     browser.open(pages["opened"], width=width)
     outside = browser.run(
         "[...document.querySelectorAll('#tilt .plot')].flatMap(plot => { const box = plot.getBoundingClientRect();"
-        " return [...plot.querySelectorAll('.annotation text, .xtick text, .legendtext')].filter(text => {"
+        " const texts = '.role-axis-label text, .role-axis-title text, .role-legend-label text';"
+        " return [...plot.querySelectorAll(texts)].filter(text => {"
         " const at = text.getBoundingClientRect(); return at.left < box.left - 1 || at.right > box.right + 1; })"
         ".map(text => text.textContent); })"
     )
@@ -71,7 +72,7 @@ def test_no_name_lies_on_a_mark(browser: Browser, tmp_path: Path, width: int) ->
     names, covered = browser.run(
         "(() => { const boxes = query => [...document.querySelectorAll('.plot ' + query)]"
         ".filter(e => getComputedStyle(e).visibility === 'visible').map(e => e.getBoundingClientRect());"
-        " const names = boxes('.annotation .bg'), marks = boxes('.points path');"
+        " const names = boxes('.mark-text.role-mark text'), marks = boxes('.mark-symbol.role-mark path');"
         " return [names.length, names.filter(n => marks.some(m => m.left < n.right && n.left < m.right"
         " && m.top < n.bottom && n.top < m.bottom)).length]; })()"
     )
@@ -82,7 +83,7 @@ def test_no_name_lies_on_a_mark(browser: Browser, tmp_path: Path, width: int) ->
 def test_rows_of_the_forest_do_not_overlap(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["opened"], width=1920)
     tops = browser.run(
-        "[...document.querySelectorAll('#tilt .plot .annotation text')].map(t => t.getBoundingClientRect())"
+        "[...document.querySelectorAll('#tilt .plot .role-axis-label text')].map(t => t.getBoundingClientRect())"
         ".filter(box => box.height).map(box => [box.top, box.bottom, box.left, box.right])"
     )
     rows = sorted(tops)[:9]
@@ -92,8 +93,9 @@ def test_rows_of_the_forest_do_not_overlap(browser: Browser, pages: dict[str, Pa
 def test_drawn_marks_are_the_tilts(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["opened"])
     drawn = browser.run(
-        "document.querySelector('#tilt .plot').data.filter(t => t.type === 'scatter')"
-        ".flatMap(t => Array.from(t.x).map((x, n) => [-t.y[n], x]))"
+        "(() => { const plot = document.querySelector('#tilt .plot'), scale = plot.view.scale('x');"
+        " return [...plot.querySelectorAll('.mark-symbol.role-mark path')].map(path => path.getAttribute('transform')"
+        ".match(/-?[\\d.]+/g).map(Number)).map(([x, y]) => [y, Math.round(scale.invert(x))]); })()"
     )
     assert [x for _, x in sorted(drawn)] == [t.value for t in opened().audit.tilts]
 
@@ -112,8 +114,10 @@ def test_table_in_the_page_is_the_audit(browser: Browser, pages: dict[str, Path]
 def test_side_has_its_colour_in_figure_and_table(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["opened"])
     colour = browser.run("getComputedStyle(document.documentElement).getPropertyValue('--first').trim()")
-    mark = browser.run("document.querySelector('#tilt .plot').data.find(t => t.name === 'favours human').marker.color")
-    assert mark == colour
+    marks = browser.run(
+        "[...document.querySelectorAll('#tilt .mark-symbol.role-mark path')].map(m => m.getAttribute('fill'))"
+    )
+    assert colour in marks
     cell = browser.run("getComputedStyle(document.querySelector('#table-1 td.first')).color")
     assert cell == f"rgb({int(colour[1:3], 16)}, {int(colour[3:5], 16)}, {int(colour[5:7], 16)})"
 
@@ -122,13 +126,13 @@ def test_pointing_at_a_mark_tells_its_numbers(browser: Browser, pages: dict[str,
     browser.open(pages["hostile"])
     browser.run("document.querySelector('#tilt .plot').scrollIntoView({behavior: 'instant', block: 'center'})")
     x, y = browser.run(
-        "(() => { const box = document.querySelector('#tilt .plot .point').getBoundingClientRect();"
+        "(() => { const box = document.querySelector('#tilt .mark-symbol.role-mark path').getBoundingClientRect();"
         " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
     )
     browser.point(x - 3, y)
     browser.point(x, y)
-    browser.until("document.querySelector('#tilt .hoverlayer .hovertext')")
-    assert "Relative Δ" in browser.run("document.querySelector('#tilt .hoverlayer').textContent")
+    browser.until("!document.querySelector('.tip').hidden")
+    assert "Relative Δ" in browser.run("document.querySelector('.tip').textContent")
     assert browser.run("window.run ?? null") is None
 
 
@@ -141,7 +145,7 @@ def test_page_of_nfcorpus_shows_the_audit(browser: Browser, shared_data: Path, t
     found = audit(collection, runs, ["nDCG@1", "AP@5"], card=True, resamples=500)
     path = tmp_path / "nfcorpus.html"
     path.write_text(audit_page(LoadedAudit(found, collection, tuple(runs))), encoding="utf-8")
-    assert path.stat().st_size < 8_000_000
+    assert path.stat().st_size < 6_000_000
     browser.open(path)
     assert browser.complaints == []
     assert json.loads(json.dumps(browser.requests)) == [path.as_uri()]

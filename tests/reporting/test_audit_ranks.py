@@ -6,6 +6,8 @@ from ranktilt.auditing.audit import audit
 from ranktilt.reporting.document import Figure, Section, Table
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.audit_sections import ranks_section
+from tests.reporting.charts import by_name
+from tests.reporting.charts import rows as rows_of
 from tests.reporting.openings import alone, colours, many, of, opened, sources, unjudged
 from tests.toy import collection_of, run_of
 
@@ -37,18 +39,17 @@ def test_tables_count_what_stands_first() -> None:
 
 def test_lines_go_down_to_the_last_rank() -> None:
     filled, sooner = figures(ranks_section(opened()))
-    assert {trace["name"]: trace["y"] for trace in filled.drawing["data"]} == {
+    assert by_name(filled.drawing) == {
         "people": [100, 50], "machines": [0, 50], "nobody": [50, 50],
     }  # fmt: skip
-    assert {trace["name"]: trace["y"] for trace in sooner.drawing["data"]} == {
+    assert by_name(sooner.drawing) == {
         "people": [100, 0], "machines": [-100, 0], "nobody": [0, 0],
     }  # fmt: skip
-    assert sooner.drawing["layout"]["yaxis"]["zeroline"] is True
+    assert rows_of(sooner.drawing, "rule") == [{"y": 0}]
 
 
 def test_level_is_the_share_of_the_collection() -> None:
-    (level,) = figures(ranks_section(opened()))[0].drawing["layout"]["shapes"]
-    assert level["y0"] == 50
+    assert rows_of(figures(ranks_section(opened()))[0].drawing, "rule") == [{"y": 50}]
 
 
 def test_words_say_the_same() -> None:
@@ -79,12 +80,12 @@ def test_several_groups_have_a_line_each_below_each_other() -> None:
     section = ranks_section(sources("human", "llama", "gpt"))
     filled, found = figures(section)
     assert filled.title == "run: results"
-    first = {trace["name"]: trace["y"][0] for trace in filled.drawing["data"]}
+    first = {name: heights[0] for name, heights in by_name(filled.drawing).items()}
     assert first == {"human": 100, "gpt": 0, "llama": 0}
     assert list(first) == ["human", "gpt", "llama"]
-    third = {trace["name"]: trace["y"][2] for trace in filled.drawing["data"]}
+    third = {name: heights[2] for name, heights in by_name(filled.drawing).items()}
     assert third == pytest.approx({"human": 33.33, "gpt": 33.33, "llama": 33.33})
-    assert {trace["name"]: trace["y"] for trace in found.drawing["data"]} == {
+    assert by_name(found.drawing) == {
         "human": [100, 100, 100], "gpt": [0, 0, 100], "llama": [0, 100, 100],
     }  # fmt: skip
     assert "Of the results down to rank 3: human 33.3 %, gpt 33.3 %, llama 33.3 %." in filled.says
@@ -93,14 +94,14 @@ def test_several_groups_have_a_line_each_below_each_other() -> None:
 def test_more_groups_than_can_be_told_apart_are_in_the_table() -> None:
     section = ranks_section(colours(10))
     filled = figures(section)[0]
-    assert len(filled.drawing["data"]) == 8
+    assert len(by_name(filled.drawing)) == 8
     assert "Drawn for 8 of 10 groups." in filled.says
     assert len(grid(section, FILLED).rows) == 10
 
 
 def test_more_rankers_than_can_be_told_apart_are_in_the_table() -> None:
     section = ranks_section(many(12))
-    assert len(figures(section)[0].drawing["data"]) == 8
+    assert len(by_name(figures(section)[0].drawing)) == 8
     assert "Drawn for the first 8 of 12 rankers; the tables hold all." in section.lead
     assert len(grid(section, FOUND).rows) == 24
 
@@ -126,12 +127,11 @@ def test_difference_between_ranks_has_a_band_over_queries() -> None:
         found = audit(collection, run, "nDCG@3", by="kind", resamples=100)
         return figures(ranks_section(LoadedAudit(found, collection, (run,))))[-1]
 
-    band, line = drawn("q").drawing["data"]
-    assert line["x"] == [0, *(rank for rank in range(2, 20, 2) for _ in range(2)), 20]
-    assert line["y"] == [20] * 10 + [-20] * 10
-    assert band["y"] == [*line["y"], *line["y"][::-1]]  # one query has no spread
+    alone = rows_of(drawn("q").drawing, "rect")
+    assert [(row["x"], row["end"]) for row in alone] == [(rank, rank + 2) for rank in range(0, 20, 2)]
+    assert [row["y"] for row in alone] == [20] * 5 + [-20] * 5
+    assert all(row["low"] == row["y"] == row["high"] for row in alone)  # one query has no spread
     both = drawn("q", "p")  # resamples hold q twice, p twice, or one of each: 20, -20 or 0
-    band, line = both.drawing["data"]
-    assert (line["y"], band["y"]) == ([0] * 20, [-20] * 20 + [20] * 20)
+    assert {(row["y"], row["low"], row["high"]) for row in rows_of(both.drawing, "rect")} == {(0, -20, 20)}
     assert "less that of b: 0.0 points [−20.0, +20.0] on ranks 1 to 2;" in both.says
     assert "on which ranks" not in figures(ranks_section(opened()))[-1].title

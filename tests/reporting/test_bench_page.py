@@ -12,6 +12,7 @@ from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.mitigation.bench import pareto
 from tests.experiments.planted import collection, swept, trial
+from tests.reporting.charts import by_name, points, rows
 
 NAN = float("nan")
 
@@ -39,22 +40,19 @@ def test_the_pareto_front_is_what_no_other_point_beats(points: list[tuple[float,
 def test_strengths_stand_in_equal_steps() -> None:
     tilt, cost = figures(swept())["strength-1"]
     for drawing in (tilt.drawing, cost.drawing):
-        axis = drawing["layout"]["xaxis"]
-        assert axis["tickvals"] == [0, 1, 2, 3]
-        assert axis["ticktext"] == ["0", "0.001", "0.01", "0.1"]
-    (line,) = tilt.drawing["data"]
-    assert (line["name"], line["y"]) == ("llm", [-200, -100, 0, 200])
-    everything, alone = cost.drawing["data"]
-    assert (everything["name"], alone["name"]) == ("all documents", "human documents alone")
-    assert everything["y"][:2] == alone["y"][:2] == [0, 0]
-    assert alone["y"][3] < everything["y"][3] < -10
+        axis = drawing["layer"][-1]["encoding"]["x"]["axis"]
+        assert axis["values"] == [0, 1, 2, 3]
+        assert all(f"datum.value === {n} ? {name!r}" in axis["labelExpr"] for n, name in ((0, "0"), (3, "0.1")))
+    assert by_name(tilt.drawing) == {"llm": [-200, -100, 0, 200]}
+    everything, alone = by_name(cost.drawing)["all documents"], by_name(cost.drawing)["human documents alone"]
+    assert everything[:2] == alone[:2] == [0, 0]
+    assert alone[3] < everything[3] < -10
 
 
 def test_the_front_is_drawn_beside_the_interventions() -> None:
     (plane,) = figures(swept())["plane"]
-    front, *marks = plane.drawing["data"]
-    assert (front["name"], front["y"]) == ("Pareto front", [-100, 0])
-    assert {mark["name"] for mark in marks} == {"toward human", "toward llm", "level"}
+    assert [row["y"] for row in rows(plane.drawing, "line")] == [-100, 0]
+    assert {row["tone"] for row in points(plane.drawing)} == {"toward human", "toward llm", "level"}
     assert plane.says.startswith("Pareto front: α = 0.001 and α = 0.01; ")
 
 
@@ -80,8 +78,7 @@ def test_groups_that_are_no_twins_have_no_band_around_zero() -> None:
     uneven = replace(found, tilts=tuple(replace(t, twins=False, **band) for t in found.tilts))
     tilt, plane = figures(uneven)["strength-1"][0], figures(uneven)["plane"][0]
     assert tilt.says.endswith("Groups are not twins: level is the median of what random labels give, not 0.")
-    assert not tilt.drawing["layout"]["shapes"]
-    assert not plane.drawing["layout"]["shapes"]
+    assert rows(tilt.drawing, "rect") == rows(plane.drawing, "rect") == []
     assert plane.says.startswith("Pareto front: α = 0; ")  # whose tilt is that median
 
 

@@ -78,7 +78,7 @@ def test_page_opens_in_every_width(browser: Browser, pages: dict[str, Path], nam
 def test_every_figure_is_drawn_within_its_place(browser: Browser, pages: dict[str, Path], name: str) -> None:
     browser.open(pages[name], width=360)
     sizes = browser.run("[...document.querySelectorAll('.plot')].map(p => [p.clientWidth, "
-                        "Math.max(...[...p.querySelectorAll('svg.main-svg')].map(s => s.clientWidth))])")  # fmt: skip
+                        "Math.max(...[...p.querySelectorAll('svg.marks')].map(s => s.clientWidth))])")  # fmt: skip
     assert len(sizes) == browser.run("Number(document.documentElement.dataset.drawn)") > 0
     assert all(0 < drawn <= place for place, drawn in sizes)
 
@@ -110,17 +110,17 @@ def test_pointing_at_a_hostile_text_shows_it_as_text(browser: Browser, tmp_path:
     path = tmp_path / "hostile.html"
     path.write_text(html(hostile()), encoding="utf-8")
     browser.open(path)
-    browser.run("[...document.querySelectorAll('.plot')].find(p => p.layout.dragmode).id = 'map', "
+    browser.run("[...document.querySelectorAll('figure')].find(f => f.textContent.includes('t-SNE')).id = 'map', "
                 "document.getElementById('map').scrollIntoView({behavior: 'instant', block: 'center'})")  # fmt: skip
     x, y = browser.run(
-        "(() => { const box = document.querySelectorAll('#map .point')[0].getBoundingClientRect();"
+        "(() => { const box = document.querySelectorAll('#map .mark-symbol.role-mark path')[0].getBoundingClientRect();"
         " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
     )
     browser.point(x - 3, y)
     browser.point(x, y)
-    browser.until("document.querySelector('#map .hoverlayer .hovertext')")
-    assert "<img src=x" in browser.run("document.querySelector('#map .hoverlayer').textContent")
-    assert browser.run("document.querySelectorAll('#map .hoverlayer a, #map img').length") == 0
+    browser.until("!document.querySelector('.tip').hidden")
+    assert "<img src=x" in browser.run("document.querySelector('.tip').textContent")
+    assert browser.run("document.querySelectorAll('.tip *, #map img').length") == 0
     assert browser.run("window.run ?? null") is None
 
 
@@ -129,7 +129,7 @@ def test_theme_follows_the_system(browser: Browser, pages: dict[str, Path], dark
     browser.open(pages["study"], dark=dark)
     ground = browser.run("getComputedStyle(document.body).backgroundColor")
     assert ground == ("rgb(16, 18, 22)" if dark else "rgb(245, 246, 248)")
-    line = browser.run("document.querySelector('.plot').data[0].line.color")
+    line = browser.run("document.querySelector('.plot .mark-line path').getAttribute('stroke')")
     assert line == ("#e193bd" if dark else "#b8578f")
 
 
@@ -137,11 +137,11 @@ def test_theme_is_switched_by_keyboard(browser: Browser, pages: dict[str, Path])
     browser.open(pages["study"])
     browser.run("document.getElementById('theme').focus()")
     browser.press("Enter", 13)
-    browser.until("document.querySelector('.plot').data[0].line.color === '#e193bd'")
+    browser.until("document.querySelector('.plot .mark-line path').getAttribute('stroke') === '#e193bd'")
     assert browser.run("document.documentElement.dataset.theme") == "dark"
     assert browser.run("document.getElementById('theme').getAttribute('aria-pressed')") == "true"
     browser.press("Enter", 13)
-    browser.until("document.querySelector('.plot').data[0].line.color === '#b8578f'")
+    browser.until("document.querySelector('.plot .mark-line path').getAttribute('stroke') === '#b8578f'")
     assert browser.complaints == []
 
 
@@ -210,15 +210,15 @@ def test_page_reads_without_scripts(browser: Browser, pages: dict[str, Path]) ->
 def test_page_prints_in_light_colours(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["study"], dark=True)
     browser.run("dispatchEvent(new Event('beforeprint'))")
-    assert browser.run("document.querySelector('.plot').data[0].line.color") == "#b8578f"
+    assert browser.run("document.querySelector('.plot .mark-line path').getAttribute('stroke')") == "#b8578f"
     browser.run("dispatchEvent(new Event('afterprint'))")
-    browser.until("document.querySelector('.plot').data[0].line.color === '#e193bd'")
+    browser.until("document.querySelector('.plot .mark-line path').getAttribute('stroke') === '#e193bd'")
     assert browser.run("'theme' in document.documentElement.dataset") is False
     assert len(browser.call("Page.printToPDF")["data"]) > 10_000
 
 
 def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
-    columns = (Column("query", number=False, header=True, room=24), *(Column("part of Relative Δ") for _ in range(14)))
+    columns = (Column("query", number=False, header=True), *(Column("part of Relative Δ") for _ in range(14)))
     cells = (Cell("why is the sea so salty"), *(Cell("−1.44", -1.44, "second") for _ in range(14)))
     parts = (Code("command", "ranktilt audit folder " + "-r bm25 " * 40), Table("Wide", columns, (Row(cells),)))
     path = tmp_path / "paper.html"
@@ -257,7 +257,7 @@ def test_large_map_is_drawn(browser: Browser, tmp_path: Path) -> None:
     similar = replace(validation.similarities[0], map=drawn)
     path.write_text(html(replace(validation, similarities=(similar,))), encoding="utf-8")
     browser.open(path)
-    assert browser.run("document.querySelectorAll('.plot .point').length") > 2 * pairs
+    assert browser.run("document.querySelectorAll('.plot .mark-symbol.role-mark path').length") > 2 * pairs
     assert browser.complaints == []
     assert path.stat().st_size < 3_000_000
 

@@ -42,7 +42,7 @@ LARGE = "<b onclick=window.run=10>" + "long text of two million letters " * 63_0
 """More than 2 MB."""
 PLAIN = tuple(f"plain {number}" for number in range(len(ATTACKS)))
 SIDES = ("A", "B")
-HARMLESS = "0 === document.querySelectorAll(`main img, main svg:not(.main-svg, .plot *), iframe, object, embed, "\
+HARMLESS = "0 === document.querySelectorAll(`main img, main svg:not(.plot *), iframe, object, embed, "\
     "base, form, video, main style, main link, meta[http-equiv=refresh]`).length"  # fmt: skip
 
 

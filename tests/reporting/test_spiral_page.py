@@ -6,34 +6,31 @@ from ranktilt.reporting.document import Figure
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
 from tests.experiments.growing import grown
+from tests.reporting.charts import by_name, points, rows
 
 
 def figures(*, alone: bool) -> tuple[Figure, Figure]:
-    shares, leads = (block for block in view(grown(alone=alone)).blocks("html") if isinstance(block, Figure))
+    shares, leads = (block for block in view(grown(alone=alone)).blocks("page") if isinstance(block, Figure))
     return shares, leads
 
 
 def test_a_line_a_ranker_and_dotted_where_none_is_preferred() -> None:
     found = grown(alone=True)
-    line, middle, collection = figures(alone=True)[0].drawing["data"]
-    assert line["y"] == pytest.approx([100 * one.share.value for one in found.rounds], abs=0.01)
-    assert middle["y"] == pytest.approx([100 * one.middle for one in found.rounds], abs=0.01)
-    assert (middle["line"]["dash"], middle["line"]["color"]) == ("dot", line["line"]["color"])
-    assert (collection["name"], collection["y"]) == ("the collection", pytest.approx([100, 75, 60, 50]))
-    (lead,) = figures(alone=True)[1].drawing["data"]
-    assert lead["y"][-1] == pytest.approx(100 * found.rounds[-1].lead.value, abs=0.01)
+    line, middle, collection = ([row["y"] for row in rows(figures(alone=True)[0].drawing, "line", n)] for n in range(3))
+    assert line == pytest.approx([100 * one.share.value for one in found.rounds], abs=0.01)
+    assert middle == pytest.approx([100 * one.middle for one in found.rounds], abs=0.01)
+    assert collection == pytest.approx([100, 75, 60, 50])
+    lead = points(figures(alone=True)[1].drawing)
+    assert lead[-1]["y"] == pytest.approx(100 * found.rounds[-1].lead.value, abs=0.01)
 
 
 def test_collections_that_differ_are_not_drawn_as_one() -> None:
     shares, leads = figures(alone=False)
-    names = [trace["name"] for trace in shares.drawing["data"]]
-    assert names == [
-        "planted(favour=0.05)", "planted(favour=0.05)&gt;&gt;human-first", "planted(favour=0.05), middle",
-        "planted(favour=0.05)&gt;&gt;human-first, middle",
-    ]  # fmt: skip
+    assert {row["name"] for row in rows(shares.drawing, "line", 1)} == set(by_name(shares.drawing))
+    assert rows(shares.drawing, "line", 2) == []
     assert "Dashed" not in shares.says
     assert "Dashed: the collection." in figures(alone=True)[0].says
-    assert len(leads.drawing["data"]) == 2
+    assert len(by_name(leads.drawing)) == 2
 
 
 def test_the_page_says_what_the_middle_is() -> None:

@@ -11,6 +11,7 @@ import pytest
 from ranktilt.auditing.study import Study
 from ranktilt.measures.base import estimand
 from ranktilt.reporting.views.study import headline
+from tests.reporting.charts import by_name, points, rows
 from tests.reporting.markup import Markup
 from tests.reporting.screen import html
 from tests.reporting.studies import HALF, TEMPERATURES, VALUES, timeless_study, toy_study
@@ -79,18 +80,14 @@ def test_verdict_is_said_with_a_sign(shown: Markup) -> None:
 
 def test_figure_has_a_line_a_ranker_with_intervals(text: str) -> None:
     (drawing,) = drawings(text)
-    assert [line["name"] for line in drawing["data"]] == list(VALUES)
-    for line in drawing["data"]:
-        assert line["y"] == list(VALUES[line["name"]])
-        assert line["error_y"]["array"] == pytest.approx([HALF[line["name"]]] * 3)
-        assert line["x"] == pytest.approx(TEMPERATURES, abs=0.02)
-    assert drawing["layout"]["xaxis"]["tickvals"] == list(TEMPERATURES)
+    assert by_name(drawing) == {name: list(values) for name, values in VALUES.items()}
+    for row in points(drawing):
+        assert row["high"] - row["y"] == pytest.approx(HALF[row["name"]])
+    assert drawing["layer"][-1]["encoding"]["x"]["axis"]["values"] == list(TEMPERATURES)
 
 
 def test_figure_shades_what_counts_as_level(text: str) -> None:
-    shapes = drawings(text)[0]["layout"]["shapes"]
-    assert [(s["y0"], s["y1"]) for s in shapes if s["type"] == "rect"] == [(-5.0, 5.0)]
-    assert drawings(text)[0]["layout"]["yaxis"]["zeroline"] is True
+    assert rows(drawings(text)[0], "rect") == [{"y": -5.0, "end": 5.0}]
 
 
 def test_figure_is_said_in_words(shown: Markup) -> None:

@@ -19,7 +19,7 @@ from ranktilt.reporting.papers.tables import paper_tables
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
 from tests.experiments.trained import HUMAN, mixture, ranked, studied, whole
-from tests.refusals import refused
+from tests.reporting.charts import by_name, points
 
 MINI = ("mini trained on human", "mini trained on llm")
 
@@ -73,9 +73,11 @@ def test_figures_are_of_the_differences_and_the_curve(study: TrainingStudy) -> N
     assert forest.title == "mini, llm less human, by domain"
     assert "all −36.9 [−36.9, −36.9], art −36.9 [−36.9, −36.9], law" in forest.says
     (curve,) = found["curve"]
-    (line,) = curve.drawing["data"]
-    assert (line["name"], line["x"]) == ("mini, 10 human", [20, 40])
-    assert line["y"] == pytest.approx([50.0, 63.0929753571])
+    assert [(row["name"], row["x"]) for row in points(curve.drawing)] == [
+        ("mini, 10 human", 20),
+        ("mini, 10 human", 40),
+    ]
+    assert by_name(curve.drawing)["mini, 10 human"] == pytest.approx([50.0, 63.093], rel=1e-4)
     assert "over queries (bootstrap)" in curve.says
 
 
@@ -141,6 +143,7 @@ def test_marks_of_a_file_are_printed(tmp_path: Path) -> None:
     assert "| s | .400† |" in printed
 
 
-def test_no_figures_for_papers(study: TrainingStudy) -> None:
-    with refused("nothing to draw: a training study has tables (askari-1 to askari-5), and figures on its page"):
-        paper_figures([study])
+def test_figures_for_papers_are_those_of_the_page(study: TrainingStudy) -> None:
+    assert list(paper_figures([study])) == [
+        "mini-llm-less-human-by-domain.svg", "augmentation-ndcg-10-by-documents-learned-from.svg",
+    ]  # fmt: skip

@@ -17,6 +17,8 @@ from ranktilt.reporting.figures.validation import OUTCOMES
 from ranktilt.reporting.views.validate import headline
 from ranktilt.reporting.views.validate_sections import validation_sections
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
+from tests.reporting.charts import by_name, domain, points
+from tests.reporting.charts import rows as rows_of
 from tests.reporting.markup import Markup
 from tests.reporting.screen import html
 
@@ -165,23 +167,21 @@ def test_shared_terms_are_summed_up(shown: Markup) -> None:
 
 def test_several_sources_share_a_figure_and_a_table() -> None:
     words = next(one for one in validation_sections(MANY) if one.name == "words")
-    assert [bars["name"] for bars in figures(words)[0].drawing["data"]] == ["llm-0.2", "llm-0.6"]
+    assert list(by_name(figures(words)[0].drawing, "bar")) == ["llm-0.2", "llm-0.6"]
     assert [row.group for row in table(words).rows] == [("llm-0.2",)] * 2 + [("llm-0.6",)] * 2
 
 
 def test_figure_3_counts_every_pair(text: str) -> None:
     found = VALIDATION.overlaps[0].jaccard.defined
-    (bars,) = drawn(text, "Figure 3, left")["data"]
-    assert sum(share or 0 for share in bars["y"]) == pytest.approx(100, abs=1e-3)
-    inside = [(x - w / 2 <= found) & (found < x + w / 2) for x, w in zip(bars["x"], bars["width"], strict=True)]
-    assert [share or 0 for share in bars["y"]] == pytest.approx([100 * np.mean(i) for i in inside], abs=1e-4)
+    bars = rows_of(drawn(text, "Figure 3, left"), "bar")
+    assert sum(bar["y"] for bar in bars) == pytest.approx(100, abs=1e-3)
+    inside = [100 * np.mean((bar["x"] <= found) & (found < bar["end"])) for bar in bars]
+    assert [bar["y"] for bar in bars] == pytest.approx(inside, abs=1e-3)
 
 
 def test_figure_5_sets_twins_against_unrelated_pairs(text: str, shown: Markup) -> None:
-    drawing = drawn(text, "Figure 5")
-    assert [bars["name"] for bars in drawing["data"]] == ["twins", "unrelated pairs"]
-    for bars in drawing["data"]:
-        assert sum(share or 0 for share in bars["y"]) == pytest.approx(100, abs=1e-3)
+    sides = by_name(drawn(text, "Figure 5"), "bar")
+    assert {name: round(sum(shares), 3) for name, shares in sides.items()} == {"twins": 100, "unrelated pairs": 100}
     one = VALIDATION.similarities[0]
     assert shown.grid("Cosine similarity").numbers("mean") == [one.cosine.mean, one.baseline.mean]
 
@@ -190,14 +190,14 @@ def test_histogram_of_shares_spans_the_whole_range() -> None:
     one = Overlap("llm", spread(0.5, 0.5), spread(0.9, 0.1))
     left, right = figures(section("words", overlaps=(one,)))
     for figure, heights in ((left, [100.0]), (right, [50.0, 50.0])):
-        assert figure.drawing["layout"]["xaxis"]["range"] == [0.0, 1.0]
-        assert [height for height in figure.drawing["data"][0]["y"] if height] == heights
+        assert domain(figure.drawing, "x") == [0.0, 1.0]
+        assert [bar["y"] for bar in rows_of(figure.drawing, "bar")] == heights
 
 
 def test_histogram_of_cosines_spans_what_there_is() -> None:
     one = replace(NEAR, cosine=spread(0.91, low=-1.0), baseline=spread(0.01, low=-1.0))
     figure = figures(section("meaning", similarities=(one,)))[0]
-    low, high = figure.drawing["layout"]["xaxis"]["range"]
+    low, high = domain(figure.drawing, "x")
     assert (low, high) == pytest.approx((0.0, 0.925))
 
 
@@ -206,7 +206,7 @@ def test_a_distribution_is_said_in_words() -> None:
     left, right = figures(section("words", overlaps=(one,)))
     assert left.says == "llm: half of 5 pairs between 0.20 and 0.40, median 0.30, mean 0.40."
     assert right.says == "llm: nothing to measure."
-    assert not any(right.drawing["data"][0]["y"])
+    assert rows_of(right.drawing, "bar") == []
 
 
 def test_separation_is_shown_in_large_figures(shown: Markup) -> None:
@@ -221,11 +221,10 @@ def test_separation_is_shown_in_large_figures(shown: Markup) -> None:
 def test_figure_4_shows_every_text_of_the_map_with_its_id(text: str) -> None:
     places = VALIDATION.similarities[0].map
     assert places is not None
-    _, human, llm = drawn(text, "Figure 4")["data"]
-    assert human["text"] + llm["text"] == list(places.ids)
-    assert human["x"] + llm["x"] == pytest.approx(places.x.tolist(), abs=1e-3)
-    assert human["y"] + llm["y"] == pytest.approx(places.y.tolist(), abs=1e-3)
-    assert (human["name"], llm["name"]) == ("human", "llm")
+    marked = points(drawn(text, "Figure 4"))
+    assert [row["tip"] for row in marked] == list(places.ids)
+    assert [row["x"] for row in marked] == pytest.approx(places.x.tolist(), abs=1e-3)
+    assert [row["name"] for row in marked] == list(places.sources)
     assert "Figure 4." not in html(toy_validation(map=False))
 
 
@@ -254,13 +253,10 @@ def test_table_2_holds_every_number(shown: Markup) -> None:
 
 def test_forest_plot_draws_both_intervals_and_the_margin(text: str) -> None:
     drawing = drawn(text, "Difference in nDCG@10")
-    outer, inner = drawing["data"][:2]
-    row = toy_effectiveness()[0]
-    assert outer["x"] == [row.value]
-    assert outer["error_x"]["array"][0] == pytest.approx(row.high - row.value)
-    assert inner["error_x"]["array"][0] == pytest.approx(row.smallest - row.value)
-    shade = next(shape for shape in drawing["layout"]["shapes"] if shape["type"] == "rect")
-    assert (shade["x0"], shade["x1"]) == (-0.02, 0.02)
+    first, row = points(drawing)[0], toy_effectiveness()[0]
+    assert (first["x"], first["high"]) == (row.value, pytest.approx(row.high))
+    assert first["to"] == pytest.approx(row.value + row.smallest - abs(row.value))
+    assert rows_of(drawing, "rect") == [{"x": -0.02, "end": 0.02}]
     assert figures(section("effectiveness"))[0].says.startswith(
         "1 different, 1 different within the margin, 1 equivalent, 1 inconclusive, 1 not tested. "
     )

@@ -18,7 +18,7 @@ from ranktilt.cli.output import ENDINGS, check_ending, check_paths, file_size, p
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.files import require_place, write_files
 
-TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf")
+TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf", "png")
 FORMATS = ("html", *TABLES, *FIGURES)
 LAYOUT = "paper"
 _WITH_TEXTS = (None, LAYOUT, "dai-10", "dai-11")
@@ -45,7 +45,7 @@ def report(
         str | None,
         typer.Option(
             "--format", metavar="FORMAT",
-            help="html (the default); latex, markdown or csv of a layout; svg or pdf figures.",
+            help="html (the default); latex, markdown or csv of a layout; svg, pdf or png figures.",
         ),
     ] = None,
     query: Annotated[
@@ -166,7 +166,7 @@ def _figures(files: Sequence[Path], folder: Path, form: str, layout: str) -> Non
     from ranktilt.reporting.report import PAPER_RESULTS, opened
 
     found = opened(files, PAPER_RESULTS)
-    drawn = paper_figures(found, format="svg" if form == "svg" else "pdf", layout=layout)
+    drawn = paper_figures(found, format=form, layout=layout)
     for sentence in (sentence for one in found if isinstance(one, LoadedAudit) for sentence in one.notes):
         note(sentence)
     write_files({folder / name: data for name, data in drawn.items()})

@@ -177,7 +177,7 @@ class Figure:
     @property
     def height(self) -> int:
         """Pixels."""
-        return int(self.drawing["layout"]["height"])
+        return int(self.drawing["height"])
 
 
 @dataclass(frozen=True)

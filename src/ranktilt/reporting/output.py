@@ -100,7 +100,7 @@ def notebook(result: Any) -> str:
     from ranktilt.reporting.render.html import html_fragment
 
     pictures: dict[str, bytes] = {}
-    with suppress(MissingExtra, UserError):  # without matplotlib, or of a result without figures, tables are shown
+    with suppress(MissingExtra, UserError):  # without vl-convert, or of a result without figures, tables are shown
         if type(result).__name__ in ("Audit", "Study", "Validation"):
             pictures = paper_figures([LoadedAudit(result) if isinstance(result, Audit) else result], format="svg")
     return html_fragment(view(result), list(pictures.values()))

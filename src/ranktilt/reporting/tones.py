@@ -17,16 +17,17 @@ class ToneLook(NamedTuple):
     colour: str
     """Its name in the page's style sheet."""
     symbol: str
-    """Its mark in a figure, as plotly.js names it."""
+    """Its mark in a figure: a name of Vega's, or a path."""
     meaning: str = ""
     """In a page's legend; the braces stand for the side."""
 
 
+_RING = "M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1ZM0,-.55A.55,.55,0,1,0,0,.55A.55,.55,0,1,0,0,-.55Z"
 LOOKS: dict[Tone, ToneLook] = {
     "first": ToneLook("▲", "var(--first)", "triangle-up", "favours {}"),
     "second": ToneLook("▼", "var(--second)", "triangle-down", "favours {}"),
     "good": ToneLook("✓", "var(--good)", "circle", "level, or passed"),
-    "unsure": ToneLook("○", "var(--unsure)", "circle-open", "inconclusive"),
+    "unsure": ToneLook("○", "var(--unsure)", _RING, "inconclusive"),
     "bad": ToneLook("!", "var(--bad)", "diamond", "fails"),
     "warning": ToneLook("!", "var(--bad)", "diamond", "warning"),
     "": ToneLook("", "var(--ink)", "circle"),

@@ -1,1 +1,1 @@
-"""The figures of a page, drawn by plotly."""
+"""The figures of pages, notebooks and papers, as Vega-Lite specifications."""

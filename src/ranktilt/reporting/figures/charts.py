@@ -1,10 +1,11 @@
-"""Figures as plain JSON for plotly.js, from plain arrays; colours are names that the page's style sheet resolves."""
+"""Charts as Vega-Lite specifications, from plain arrays; colours are names that the page's style sheet resolves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,27 +16,30 @@ from ranktilt.reporting.figures.drawing import (
     DIM,
     INK,
     LINE,
-    SYMBOLS,
+    SHAPES,
     Drawing,
-    Floats,
-    frame,
-    mark_zero,
-    numbers,
+    X,
+    Y,
+    axis,
+    bars,
+    chart,
+    dots,
+    layer,
+    number,
     plain,
     reach,
+    series,
     strip,
-    whiskers,
+    tones,
+    zero,
 )
 from ranktilt.reporting.tones import LOOKS, Tone
 
 GROUP_COLOURS = (LOOKS["first"].colour, LOOKS["second"].colour, *COLOURS[:6])
 """Of groups in the order of a comparison: those of both sides first."""
-_CURVES, _NAME = 290, 24
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
-_ROW = 58
-_FEW = 500
-_ROOM = 0.08
+_ROW, _FEW, _ROOM = 34, 500, 0.08
+_TIP = {"field": "tip"}
 
 
 @dataclass(frozen=True)
@@ -65,68 +69,43 @@ class Point:
 
 
 def histogram(shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: str = "share of pairs, %") -> Drawing:
-    """Draw distributions over the same bins, one above the other: filled with a colour and a pattern each."""
+    """Draw distributions over the same bins, one above the other."""
     borders = np.asarray(edges, dtype=np.float64)
-    middles, widths = (borders[1:] + borders[:-1]) / 2, np.diff(borders)
-    data = []
-    for number, (name, heights) in enumerate(shares.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        shape = PATTERNS[number % len(PATTERNS)]
-        data.append(
-            {
-                "type": "bar",
-                "name": plain(name),
-                "x": numbers(middles),
-                "y": [height or None for height in numbers(heights)],
-                "width": numbers(widths),
-                "opacity": 0.75 if len(shares) > 1 else 0.9,
-                "marker": {
-                    "color": colour,
-                    "line": {"color": colour, "width": 1},
-                    "pattern": {"shape": shape, "fillmode": "replace", "size": 6, "solidity": 0.45},
-                },
-                "customdata": [[f"{a:.4g}", f"{b:.4g}"] for a, b in pairwise(borders)],
-                "hovertemplate": "%{customdata[0]}–%{customdata[1]}: %{y:.1f} %<extra>%{fullData.name}</extra>",
-            }
-        )
-    layout = frame(320, x=x, y=y, legend=len(shares) > 1)
-    layout["barmode"] = "overlay"
-    layout["xaxis"]["range"] = [float(borders[0]), float(borders[-1])]
-    layout["yaxis"]["rangemode"] = "tozero"
-    return {"data": data, "layout": layout}
+    rows = [
+        {"name": plain(name), X: number(low), "end": number(high), Y: number(height), "zero": 0,
+         "tip": f"{plain(name)}, {low:.4g}–{high:.4g}: {height:.1f} %"}
+        for name, heights in shares.items()
+        for (low, high), height in zip(pairwise(borders), np.asarray(heights, dtype=np.float64), strict=True)
+        if height
+    ]  # fmt: skip
+    across = axis(x, [float(borders[0]), float(borders[-1])], field=X)
+    up = axis(y, field=Y, scale={"zero": True}, stack=None)
+    mark = {"type": "bar", "opacity": 0.55 if len(shares) > 1 else 0.9, "strokeWidth": 1}
+    colour = series(list(shares), COLOURS, legend=len(shares) > 1)
+    return chart(260, [layer(rows, mark, x=across, x2={"field": "end"}, y=up, y2={"field": "zero"}, color=colour,
+                             stroke=colour, tooltip=_TIP)])  # fmt: skip
 
 
 def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: bool = False) -> Drawing:
     """Draw groups of points in the plane, each with a colour and a shape; a point's label shows when pointed at."""
-    planes = [np.asarray(places, dtype=np.float64).reshape(-1, 2) for places, _ in groups.values()]
-    data = [_links(planes)] if joined else []
-    few = sum(map(len, planes)) < _FEW
-    for number, (name, (_, labels)) in enumerate(groups.items()):
-        colour, symbol = COLOURS[number % len(COLOURS)], SYMBOLS[number % len(SYMBOLS)]
-        mark: Drawing = {"symbol": symbol, "size": 6 if few else 4}
-        if not number:
-            mark = {"symbol": f"{symbol}-open", "size": 11 if few else 8, "line": {"width": 1.5}}
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": plain(name),
-                "x": numbers(planes[number][:, 0], 4),
-                "y": numbers(planes[number][:, 1], 4),
-                "text": [plain(label) for label in labels],
-                "marker": {"color": colour, **mark},
-                "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
-            }
+    rows = [
+        {"name": plain(name), X: number(x, 4), Y: number(y, 4), "tip": plain(label), "pair": place}
+        for name, (places, labels) in groups.items()
+        for place, ((x, y), label) in enumerate(
+            zip(np.asarray(places, dtype=np.float64).reshape(-1, 2), labels, strict=True)
         )
-    layout = frame(600, legend=True)
-    layout["hovermode"] = "closest"
-    layout["dragmode"] = "pan"
-    layout["margin"] |= {"l": 8, "b": 8}
-    layout["legend"]["itemsizing"] = "constant"
-    for axis in ("xaxis", "yaxis"):
-        layout[axis] |= {"visible": False, "fixedrange": False}
-    layout["yaxis"]["scaleanchor"] = "x"
-    return {"data": data, "layout": layout}
+    ]  # fmt: skip
+    across, up = (axis("", _roomy([row[name] for row in rows]), field=name, axis=None) for name in (X, Y))
+    names = list(groups)
+    links = layer(rows if joined else [], {"type": "line", "color": DIM, "size": 0.75, "opacity": 0.6}, x=across, y=up,
+                  detail={"field": "pair", "type": "nominal"})  # fmt: skip
+    size = 60 if len(rows) < _FEW else 25
+    marks = layer(rows, {"type": "point", "size": size, "strokeWidth": 1.5}, x=across, y=up, tooltip=_TIP,
+                  color=series(names, COLOURS), shape=series(names, SHAPES))  # fmt: skip
+    marks["params"] = [
+        {"name": "zoom", "bind": "scales", "select": {"type": "interval", "zoom": "wheel![event.shiftKey]"}}
+    ]
+    return chart(560, [links, marks])
 
 
 def forest(
@@ -136,80 +115,68 @@ def forest(
 
     The axis goes as far as the rows, and as the values `reached`, so that several figures can have one scale.
     """
-    places = [-float(number) for number in range(len(rows))]
-    data = []
-    for row, place in zip(rows, places, strict=True):
-        _, colour, symbol, _ = LOOKS[row.tone]
-        thick = replace(row, low=row.value - row.inner, high=row.value + row.inner)
-        for interval, thickness in ((row, 2), (thick, 6)):
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": plain(row.label),
-                    "x": numbers([row.value]),
-                    "y": [place],
-                    "error_x": whiskers([interval], colour, horizontal=True) | {"thickness": thickness},
-                    "marker": {"color": colour, "symbol": symbol, "size": 13, "line": {"color": colour, "width": 2}},
-                    "showlegend": False,
-                    "hovertemplate": f"{_ends(row, unit)}<extra></extra>",
-                }
-            )
-    layout = frame(96 + _ROW * len(rows), x=x)
-    layout["shapes"] = strip(margin, "x", "y")
-    mark_zero(layout["xaxis"])
-    layout["annotations"] = [_named(row.label, place) for row, place in zip(rows, places, strict=True)]
-    layout["yaxis"] |= {"visible": False, "range": [-len(rows) + 0.45, 0.75]}
-    layout["xaxis"]["range"] = reach([*reached, *(v for row in rows for v in (row.value, row.low, row.high))], margin)
-    layout["margin"]["l"] = 12
-    return {"data": data, "layout": layout}
+    labels = told_apart([row.label for row in rows])
+    drawn = [
+        {"row": label, X: number(row.value), "low": number(row.low), "high": number(row.high),
+         "from": number(row.value - row.inner), "to": number(row.value + row.inner), "tone": row.tone,
+         "tip": _ends(row, unit)}
+        for label, row in zip(labels, rows, strict=True)
+        if np.isfinite(row.value)
+    ]  # fmt: skip
+    span = reach([*reached, *(v for row in rows for v in (row.value, row.low, row.high))], margin)
+    across = axis(x, span, field=X)
+    up = {"field": "row", "type": "nominal", "title": None, "scale": {"domain": labels},
+          "axis": {"labelLimit": 300, "ticks": False, "domain": False}}  # fmt: skip
+    look = tones(row.tone for row in rows)
+    ruled = {"y": up, "color": look["color"]}
+    return chart(70 + _ROW * len(rows), [
+        *strip(margin, across),
+        zero(across),
+        bars(drawn, across, X, encoding=ruled),
+        bars(drawn, across, X, ("from", "to"), size=6, encoding=ruled),
+        dots(drawn, 110, x=across, y=up, **look),
+    ])  # fmt: skip
 
 
 def lines(
-    series: Mapping[str, Sequence[Point]],
+    points: Mapping[str, Sequence[Point]],
     *,
     x: str,
     y: str,
     band: float = 0.0,
     dodge: float = 0.0,
     names: Mapping[float, str] | None = None,
+    domain: Sequence[float] | None = None,
 ) -> Drawing:
     """Draw a line a series through points with intervals, the zero line, and a shaded band around it.
 
-    `names` stand at the places along x where these are no numbers to be read.
+    `names` stand at the places along x where these are no numbers to be read; with a `domain` of y there is no zero.
     """
-    data = []
-    middle = (len(series) - 1) / 2
-    for number, (name, points) in enumerate(series.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": plain(name),
-                "x": numbers([point.x + dodge * (number - middle) for point in points]),
-                "y": numbers([point.value for point in points]),
-                "text": [plain(point.label) for point in points],
-                "error_y": whiskers(points, colour, horizontal=False),
-                "line": {"color": colour, "width": 2, "dash": DASHES[number % len(DASHES)]},
-                "marker": {"color": colour, "symbol": SYMBOLS[number % len(SYMBOLS)], "size": 9},
-                "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
-            }
-        )
-    layout = frame(440, x=x, y=y, legend=True)
-    layout["shapes"] = strip(band, "y", "x")
-    mark_zero(layout["yaxis"])
-    values = [v for points in series.values() for point in points for v in (point.value, point.low, point.high)]
-    layout["yaxis"]["range"] = reach(values, band)
-    ticks = sorted({point.x for points in series.values() for point in points})
+    middle = (len(points) - 1) / 2
+    rows = [
+        {"name": plain(name), X: number(point.x + dodge * (place - middle)), Y: number(point.value),
+         "low": number(point.low), "high": number(point.high), "tip": f"{plain(name)}, {plain(point.label)}"}
+        for place, (name, some) in enumerate(points.items())
+        for point in some
+        if np.isfinite(point.value)
+    ]  # fmt: skip
+    ticks = sorted({point.x for some in points.values() for point in some})
     room = _ROOM * (ticks[-1] - ticks[0] or 1.0)
-    layout["xaxis"]["range"] = [ticks[0] - room, ticks[-1] + room]
-    layout["xaxis"] |= {
-        "tickmode": "array",
-        "tickvals": ticks,
-        "ticktext": [(names or {}).get(t, f"{t:g}") for t in ticks],
-    }
-    return {"data": data, "layout": layout}
+    ticked: Drawing = {"values": ticks, "grid": False, "format": "~g"}
+    if names:
+        ticked["labelExpr"] = "".join(f"datum.value === {at:g} ? {name!r} : " for at, name in names.items()) + "''"
+    across = axis(x, [ticks[0] - room, ticks[-1] + room], field=X, axis=ticked)
+    values = [v for some in points.values() for point in some for v in (point.value, point.low, point.high)]
+    up = axis(y, domain or reach(values, band), field=Y)
+    titles = list(points)
+    colour = series(titles, COLOURS)
+    return chart(360, [
+        *strip(band, up, Y),
+        *([] if domain else [zero(up, Y)]),
+        layer(rows, {"type": "line", "size": 2}, x=across, y=up, color=colour, strokeDash=series(titles, DASHES)),
+        bars(rows, up, Y, size=1.5, encoding={"x": across, "color": colour}),
+        dots(rows, 70, x=across, y=up, color=colour, shape=series(titles, SHAPES)),
+    ])  # fmt: skip
 
 
 def stairs(steps: Sequence[Point], *, x: str, y: str) -> Drawing:
@@ -217,79 +184,61 @@ def stairs(steps: Sequence[Point], *, x: str, y: str) -> Drawing:
 
     A point's x is where its bucket ends; the first begins at 0.
     """
-    places = [0.0, *(step.x for step in steps[:-1] for _ in range(2)), steps[-1].x]
-    ends = [(step.low, step.value, step.high) for step in steps for _ in range(2)]
-    low, value, high = map(list, zip(*ends, strict=True))
-    look = {"type": "scatter", "mode": "lines"}
-    data = [
-        {**look, "name": "95 % band", "x": numbers([*places, *places[::-1]]), "y": numbers([*low, *high[::-1]]),
-         "fill": "toself", "fillcolor": LINE, "line": {"width": 0}, "hoverinfo": "skip"},
-        {**look, "name": plain(y), "x": numbers(places), "y": numbers(value), "line": {"color": INK, "width": 2.5},
-         "hovertemplate": "%{y:+.2f}<extra></extra>"},
+    begins = [0.0, *(step.x for step in steps[:-1])]
+    rows = [
+        {X: begin, "end": step.x, Y: number(step.value), "low": number(step.low), "high": number(step.high),
+         "tip": f"{step.value:+.2f} [{step.low:+.2f}, {step.high:+.2f}]".replace("-", "−")}
+        for begin, step in zip(begins, steps, strict=True)
     ]  # fmt: skip
-    layout = frame(260, x=x, y=y)
-    line = {"color": INK, "width": 1.5, "dash": "dot"}  # as a shape, for the band hides an axis's own line
-    layout["shapes"] = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 0, "line": line}]
-    layout["xaxis"]["range"] = [0.0, places[-1]]
-    layout["yaxis"]["range"] = reach([*low, *high, *value], 0.0)
-    return {"data": data, "layout": layout}
+    across = axis(x, [0.0, steps[-1].x], field=X)
+    up = axis(y, reach([v for step in steps for v in (step.low, step.value, step.high)], 0.0), field=Y)
+    return chart(200, [
+        layer(rows, {"type": "rect", "color": LINE}, x=across, x2={"field": "end"}, y={**up, "field": "low"},
+              y2={"field": "high"}, tooltip=_TIP),
+        layer(rows, {"type": "rule", "color": INK, "size": 2.5}, x=across, x2={"field": "end"}, y=up, tooltip=_TIP),
+        zero(up, Y, dashed=True),
+    ])  # fmt: skip
 
 
 def curves(
-    series: Mapping[str, ArrayLike],
+    heights: Mapping[str, ArrayLike],
     *,
     x: str,
     y: str,
     levels: Sequence[float] = (),
     colours: Sequence[str] = COLOURS,
-    zero: bool = False,
+    zeroed: bool = False,
 ) -> Drawing:
     """Draw one line a name over the ranks 1, 2, 3 …, on a logarithmic axis."""
-    found = {name: np.asarray(heights, dtype=np.float64) for name, heights in series.items()}
-    ranks = max((len(heights) for heights in found.values()), default=1)
-    data = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": plain(name),
-            "x": list(range(1, len(heights) + 1)),
-            "y": numbers(heights, 4),
-            "line": {"color": colours[number % len(colours)], "width": 2.5, "dash": DASHES[number % len(DASHES)]},
-            "hovertemplate": "rank %{x}: %{y:.1f}<extra>%{fullData.name}</extra>",
-        }
-        for number, (name, heights) in enumerate(found.items())
+    rows = [
+        {"name": plain(name), X: rank, Y: number(height, 4), "tip": f"{plain(name)}, rank {rank}: {height:.1f}"}
+        for name, some in heights.items()
+        for rank, height in enumerate(np.asarray(some, dtype=np.float64), start=1)
+        if np.isfinite(height)
     ]
-    drawing = frame(_CURVES + _NAME * len(found), x=x, y=y, legend=True)
-    line = {"color": DIM, "width": 1.5, "dash": "dot"}
-    drawing["shapes"] = [
-        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level, "line": line}
-        for level in levels
-        if np.isfinite(level)
-    ]
-    if zero:
-        mark_zero(drawing["yaxis"])
-    shown = [tick for tick in _TICKS if tick <= ranks]
-    drawing["xaxis"] |= {"type": "log", "tickmode": "array", "tickvals": shown, "ticktext": [f"{t:,}" for t in shown]}
-    drawing["xaxis"]["range"] = [-0.03, float(np.log10(max(ranks, 2))) + 0.03]
-    return {"data": data, "layout": drawing}
+    ranks = max((len(np.asarray(some)) for some in heights.values()), default=2)
+    shown = {"values": [tick for tick in _TICKS if tick <= ranks], "grid": False}
+    across = axis(x, [1, max(ranks, 2)], field=X, scale={"type": "log"}, axis=shown)
+    up, titles = axis(y, field=Y), list(heights)
+    return chart(240, [
+        *([zero(up, Y)] if zeroed else []),
+        *(zero(up, Y, level, dashed=True) for level in levels),
+        layer(rows, {"type": "line", "size": 2.5}, x=across, y=up, color=series(titles, colours),
+              strokeDash=series(titles, DASHES), tooltip=_TIP),
+    ])  # fmt: skip
 
 
-def _links(planes: Sequence[Floats]) -> Drawing:
-    """One broken line through the points of each position."""
-    gap = np.full((len(planes[0]), 1, 2), np.nan)
-    path = np.concatenate([np.stack(planes, axis=1), gap], axis=1).reshape(-1, 2)
-    return {
-        "type": "scatter", "mode": "lines", "x": numbers(path[:, 0], 4), "y": numbers(path[:, 1], 4),
-        "line": {"color": DIM, "width": 0.75}, "opacity": 0.6, "hoverinfo": "skip", "showlegend": False,
-    }  # fmt: skip
+def _roomy(values: Sequence[Any]) -> list[float]:
+    """From the lowest to the highest value, with room for marks."""
+    found = [value for value in values if value is not None] or [0.0, 1.0]
+    room = 0.05 * (max(found) - min(found)) or 1.0
+    return [min(found) - room, max(found) + room]
 
 
-def _named(label: str, place: float) -> Drawing:
-    return {
-        "x": 0, "xref": "paper", "xanchor": "left", "y": place + 0.34, "yref": "y", "yanchor": "middle",
-        "text": plain(label), "showarrow": False, "align": "left", "font": {"color": INK},
-    }  # fmt: skip
+def told_apart(labels: Sequence[str]) -> list[str]:
+    """Labels as places of an axis: one that comes again is another place, which only a blank tells."""
+    return [plain(label) + " " * labels[:place].count(label) for place, label in enumerate(labels)]
 
 
 def _ends(row: ForestRow, unit: str) -> str:
-    return f"{row.value:+.4g}{unit} [{row.low:+.4g}, {row.high:+.4g}]".replace("-", "−")
+    return f"{plain(row.label)}: {row.value:+.4g}{unit} [{row.low:+.4g}, {row.high:+.4g}]".replace("-", "−")

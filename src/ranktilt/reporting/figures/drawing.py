@@ -1,78 +1,100 @@
-"""What every figure is made of: colours, axes, bands and numbers, as plain JSON for plotly.js."""
+"""What every figure is made of: colours, axes, bands and rows, as a Vega-Lite specification."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ranktilt.reporting.glossary.glossary import visible
+from ranktilt.errors import visible
+from ranktilt.reporting.tones import LOOKS, Tone
 
 Floats = NDArray[np.float64]
 Drawing = dict[str, Any]
-"""``data`` and ``layout`` as plotly.js reads them; colours are names that the page's style sheet resolves."""
+"""A specification as Vega-Lite reads it; colours are names that the page's style sheet resolves."""
 
 COLOURS = tuple(f"var(--{letter})" for letter in "dhfegcab")
 """Told apart by the colour-blind (after Okabe and Ito), in a light and a dark tone each; last those that look like a
 side's or a verdict's. Triangles are for sides."""
-SYMBOLS = ("circle", "diamond", "square", "cross", "x", "star", "hexagon", "pentagon")
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
+SHAPES = ("circle", "diamond", "square", "cross", "stroke", "wedge", "arrow", "circle")
+DASHES: tuple[list[int], ...] = ([1, 0], [8, 4], [2, 3], [8, 3, 2, 3], [12, 4], [12, 3, 2, 3], [1, 0], [8, 4])
 LEAST = 0.05
 """Percent or points below which a difference is printed as 0.0."""
 INK, DIM, LINE, SHADE, PAPER = "var(--ink)", "var(--dim)", "var(--line)", "var(--shade)", "var(--paper)"
-
-
-class Spread(Protocol):
-    """A value with the ends of its interval."""
-
-    @property
-    def value(self) -> float:
-        raise NotImplementedError
-
-    @property
-    def low(self) -> float:
-        raise NotImplementedError
-
-    @property
-    def high(self) -> float:
-        raise NotImplementedError
+X, Y = "x", "y"
+_SHORT = 20
+"""Letters of names that stand beside each other in a legend."""
 
 
 def plain(text: str) -> str:
-    """Make a text that plotly.js shows as it is: it reads tags and entities in what it is given."""
-    shown = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return shown.replace("\n", " ")
+    """Make one line of a text, with what cannot be seen written out."""
+    return visible(text).replace("\n", " ")
 
 
-def numbers(values: ArrayLike, digits: int = 6) -> list[float | None]:
+def number(value: float, digits: int = 6) -> float | None:
     """Round to significant digits; what is not finite becomes None, which is not drawn."""
-    found = np.asarray(values, dtype=np.float64)
-    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in found.tolist()]
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else None
 
 
-def frame(height: int, *, x: str = "", y: str = "", legend: bool = False) -> Drawing:
-    """Make a layout with two axes that are not zoomed."""
-    axis = {
-        "color": DIM, "gridcolor": SHADE, "linecolor": LINE, "zeroline": False, "automargin": True,
-        "fixedrange": True, "ticks": "outside", "tickcolor": LINE,
-    }  # fmt: skip
+def chart(height: float, layers: Sequence[Drawing]) -> Drawing:
+    """Lay layers over each other; as wide as the page has room."""
+    return {"width": "container", "height": height, "layer": [layer for layer in layers if layer["data"]["values"]]}
+
+
+def layer(rows: Sequence[Mapping[str, Any]], mark: Drawing | str, **encoding: Drawing) -> Drawing:
+    """Draw a mark for each row."""
+    return {"data": {"values": list(rows)}, "mark": mark, "encoding": encoding}
+
+
+def dots(rows: Sequence[Mapping[str, Any]], size: float, **encoding: Drawing) -> Drawing:
+    """Draw a filled mark for each row, which says what its ``tip`` holds when pointed at."""
+    mark = {"type": "point", "size": size, "filled": True, "opacity": 1}
+    return layer(rows, mark, tooltip={"field": "tip"}, **encoding)
+
+
+def bars(
+    rows: Sequence[Mapping[str, Any]], along: Drawing, channel: str, ends: tuple[str, str] = ("low", "high"),
+    *, size: float = 2, encoding: Mapping[str, Drawing], **look: Any,
+) -> Drawing:  # fmt: skip
+    """Draw a line from one end to the other along a channel for each row that has both."""
+    known = [row for row in rows if row[ends[0]] is not None and row[ends[1]] is not None]
+    spans = {channel: {**along, "field": ends[0]}, f"{channel}2": {"field": ends[1]}}
+    return layer(known, {"type": "rule", "size": size, **look}, **spans, **encoding)
+
+
+def axis(title: str, domain: Sequence[float] | None = None, *, field: str = "", **more: Any) -> Drawing:
+    """An axis of numbers: its title, from where to where it goes, and of which field it is."""
+    scale: Drawing = more.pop("scale", {"zero": False}) | {"nice": False}
+    scale |= {"domain": list(domain)} if domain is not None else {}
+    shown = more.pop("axis", {})
     return {
-        "height": height,
-        "autosize": True,
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": INK},
-        "hoverlabel": {"bgcolor": PAPER, "bordercolor": LINE, "namelength": 40},
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": DIM, "activecolor": INK},
-        "margin": {"l": 48, "r": 16, "t": 40 if legend else 12, "b": 48},
-        "showlegend": legend,
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom"},
-        "xaxis": {**axis, "title": {"text": plain(x), "standoff": 12}},
-        "yaxis": {**axis, "title": {"text": plain(y), "standoff": 8}},
-        "dragmode": False,
+        "field": field, "type": "quantitative", "title": plain(title), "scale": scale,
+        "axis": None if shown is None else {"grid": True, "tickCount": 7, **shown}, **more,
+    }  # fmt: skip
+
+
+def tones(used: Iterable[Tone], names: Mapping[Tone, str] | None = None) -> dict[str, Drawing]:
+    """Colour and shape of each tone that is used; where they have names, these are the values, in a legend."""
+    held = set(used)
+    known = [tone for tone in LOOKS if tone in held]
+    legend = None if names is None else {"title": None, "orient": "top"}
+    domain = [tone if names is None else plain(names[tone]) for tone in known]
+    looks = {"color": [LOOKS[tone].colour for tone in known], "shape": [LOOKS[tone].symbol for tone in known]}
+    return {
+        channel: {"field": "tone", "type": "nominal", "legend": legend, "scale": {"domain": domain, "range": values}}
+        for channel, values in looks.items()
     }
+
+
+def series(names: Sequence[str], values: Sequence[Any], *, legend: bool = True) -> Drawing:
+    """One colour, shape or dash a name, in their order."""
+    long = {"columns": 1} if max(map(len, names), default=0) > _SHORT else {}
+    shown = {"title": None, "orient": "top", "labelLimit": 360, **long} if legend else None
+    domain = [plain(name) for name in names]
+    scale = {"domain": domain, "range": [values[place % len(values)] for place in range(len(domain))]}
+    return {"field": "name", "type": "nominal", "legend": shown, "scale": scale}
 
 
 def known_size(detectable: float) -> bool:
@@ -80,33 +102,21 @@ def known_size(detectable: float) -> bool:
     return bool(LEAST <= detectable < np.inf)
 
 
-def whiskers(rows: Sequence[Spread], colour: str, *, horizontal: bool) -> Drawing:
-    """Make the bars of intervals; a bar without both ends is not drawn."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": numbers([row.high - row.value for row in rows]),
-        "arrayminus": numbers([row.value - row.low for row in rows]),
-        "color": colour,
-        "thickness": 1.5,
-        "width": 0 if horizontal else 4,
-    }
+def zero(along: Drawing, channel: str = X, at: float = 0.0, *, dashed: bool = False) -> Drawing:
+    """The line of no difference, or of another value."""
+    mark = {"type": "rule", "color": INK, "size": 1.5, **({"strokeDash": [2, 3]} if dashed else {})}
+    return layer([{along["field"]: number(at)}] if np.isfinite(at) else [], mark, **{channel: along})
 
 
-def mark_zero(axis: Drawing) -> None:
-    """Let an axis mark its zero; a shape there would lie below the grid."""
-    axis |= {"zeroline": True, "zerolinecolor": INK, "zerolinewidth": 1.5}
-
-
-def strip(margin: float, along: str, across: str) -> list[Drawing]:
-    """Make the shaded band around 0 and its borders."""
+def strip(margin: float, along: Drawing, channel: str = X) -> list[Drawing]:
+    """The shaded band around 0 and its borders."""
     if not margin:
         return []
-    whole = {f"{across}ref": "paper", f"{across}0": 0, f"{across}1": 1, "layer": "below"}
-    edge = {"color": DIM, "width": 1, "dash": "dot"}
-    inside = {f"{along}0": -margin, f"{along}1": margin, "fillcolor": SHADE, "line": {"width": 0}}
-    sides = [{**whole, "type": "line", f"{along}0": at, f"{along}1": at, "line": edge} for at in (-margin, margin)]
-    return [{**whole, "type": "rect", **inside}, *sides]
+    field = along["field"]
+    edge = {"type": "rule", "color": DIM, "strokeDash": [2, 3]}
+    inside = layer([{field: -margin, "end": margin}], {"type": "rect", "color": SHADE}, **{
+        channel: along, f"{channel}2": {"field": "end"}})  # fmt: skip
+    return [inside, layer([{field: -margin}, {field: margin}], edge, **{channel: along})]
 
 
 def reach(values: Sequence[float], margin: float) -> list[float]:

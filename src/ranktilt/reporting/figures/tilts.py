@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ranktilt.reporting.figures.charts import told_apart
 from ranktilt.reporting.figures.drawing import (
     DIM,
     INK,
     LINE,
-    PAPER,
     Drawing,
-    frame,
+    X,
+    Y,
+    axis,
+    bars,
+    chart,
+    dots,
     known_size,
-    mark_zero,
-    numbers,
+    layer,
+    number,
     plain,
     strip,
-    whiskers,
+    tones,
+    zero,
 )
-from ranktilt.reporting.tones import LOOKS, Tone, ToneLook
+from ranktilt.reporting.tones import Tone
 
-_LINE_HEIGHT = 25
-_HEADING = 1.25
-_GAP = 0.35
-_LETTER = 8.0
+_LINE_HEIGHT = 24
+_LETTER = 7.0
+_APART = "\u2003" * 3
 _LONGEST = 24
 _LABELLED = 12
 _FARTHEST = 205.0
@@ -64,150 +71,100 @@ class ScatterPoint:
     high: float
 
 
-@dataclass(frozen=True)
-class _Bar:
-    value: float
-    low: float
-    high: float
-
-
 def tilts(
     groups: Mapping[str, Sequence[Mark]], *, x: str, sides: tuple[str, str], margin: float, names: Mapping[Tone, str]
 ) -> Drawing:
     """Draw values with intervals below each other, in groups under a heading, over what could have been detected."""
-    placed = list(_placed(groups))
-    marks = [mark for mark, _ in placed]
-    data = [*_spans(placed), *_kinds(placed, names)]
-    bottom = sum(_HEADING + len(some) + _GAP for some in groups.values()) - 1
-    drawing = frame(round(_LINE_HEIGHT * (bottom + _GAP)) + 150, x=x, legend=True)
-    drawing["shapes"] = strip(margin, "x", "y")[:1] if all(mark.band == (0, 0) for mark in marks) else []
-    for band in drawing["shapes"]:
-        edge = {"color": DIM, "width": 1, "dash": "dot"}  # tells its swatch from that of the bars
-        band |= {"showlegend": True, "name": f"level: ±{margin:g}", "line": edge}
-    mark_zero(drawing["xaxis"])
-    drawing["xaxis"]["range"] = _span(marks, margin)
-    drawing["xaxis"]["title"]["standoff"] = 34
-    longest = max((len(_cut(mark.label)) for some in groups.values() if len(some) > 1 for mark in some), default=0)
-    room = round(_LETTER * longest) + 14
-    drawing["margin"] |= {"l": room, "b": 84, "t": 56}
-    drawing["yaxis"] |= {"visible": False, "automargin": False, "range": [-bottom - _GAP, 0.25]}
-    drawing["annotations"] = [*_headings(groups, room), *_labels(placed, groups, room), *_ends(sides)]
-    drawing["barmode"] = "overlay"
-    return {"data": data, "layout": drawing}
-
-
-def scatter(points: Sequence[ScatterPoint], *, x: str, y: str, margin: float, names: Mapping[Tone, str]) -> Drawing:
-    """Draw marks in the plane with intervals along both axes; names stand beside them where there are few."""
-    drawn = [point for point in points if point.x == point.x and point.mark.value == point.mark.value]
-    data = []
-    for tone, look in LOOKS.items():
-        of = [point for point in drawn if point.mark.tone == tone]
-        if of:
-            along = whiskers([_Bar(point.x, point.low, point.high) for point in of], look.colour, horizontal=True)
-            data.append(
-                {
-                    **_dots([point.mark for point in of], names[tone], look),
-                    "x": numbers([point.x for point in of]),
-                    "y": numbers([point.mark.value for point in of]),
-                    "error_y": whiskers([point.mark for point in of], look.colour, horizontal=False) | {"width": 0},
-                    "error_x": along | {"thickness": 1},
-                }
-            )
-    drawing = frame(460, x=x, y=y, legend=True)
-    drawing["shapes"] = strip(margin, "y", "x")
-    mark_zero(drawing["yaxis"])
-    drawing["xaxis"]["range"] = across = _padded_range([v for point in drawn for v in (point.x, point.low, point.high)])
-    drawing["yaxis"]["range"] = up = _span([point.mark for point in drawn], margin, detectable=False)
-    drawing["annotations"] = _beside(drawn, across, up) if len(drawn) <= _LABELLED else []
-    drawing["hovermode"], drawing["meta"] = "closest", "free names"
-    return {"data": data, "layout": drawing}
-
-
-def _placed(groups: Mapping[str, Sequence[Mark]]) -> Iterator[tuple[Mark, float]]:
-    """Every mark with its height: a heading, then a line each."""
-    at = 0.0
-    for some in groups.values():
-        at += _HEADING
-        for mark in some:
-            yield mark, -at
-            at += 1
-        at += _GAP
-
-
-def _kinds(placed: Sequence[tuple[Mark, float]], names: Mapping[Tone, str]) -> Iterator[Drawing]:
-    """One trace a tone: marks with their intervals."""
-    for tone, look in LOOKS.items():
-        of = [(mark, place) for mark, place in placed if mark.tone == tone]
-        if of:
-            marks = [mark for mark, _ in of]
-            yield {
-                **_dots(marks, names[tone], look),
-                "x": numbers([mark.value for mark in marks]),
-                "y": numbers([place for _, place in of]),
-                "error_x": whiskers(marks, look.colour, horizontal=True) | {"thickness": 2},
-            }
-
-
-def _dots(marks: Sequence[Mark], name: str, look: ToneLook) -> Drawing:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": plain(name),
-        "text": ["<br>".join(plain(line) for line in mark.hover) for mark in marks],
-        "marker": {"color": look.colour, "symbol": look.symbol, "size": 11, "line": {"color": look.colour, "width": 2}},
-        "hovertemplate": "%{text}<extra></extra>",
-    }
-
-
-def _spans(placed: Sequence[tuple[Mark, float]]) -> Iterator[Drawing]:
-    """What could be detected, and what random labels give, as bars behind the marks."""
-    seen = [(mark, place) for mark, place in placed if known_size(mark.detectable)]
-    if seen:
-        ends = [(mark.level - mark.detectable, mark.level + mark.detectable, place) for mark, place in seen]
-        yield _behind(ends, "too small to detect with so many queries", {"color": LINE}, width=0.62)
-    random = [(*mark.band, place) for mark, place in placed if mark.band != (0, 0)]
-    if random:
-        look = {"color": DIM, "pattern": {"shape": "/", "fillmode": "overlay", "size": 5, "solidity": 0.3}}
-        yield _behind(random, "random labels", look, width=0.3)
-
-
-def _behind(ends: Sequence[tuple[float, float, float]], name: str, look: Drawing, *, width: float) -> Drawing:
-    return {
-        "type": "bar", "orientation": "h", "name": name, "hoverinfo": "skip",
-        "base": numbers([low for low, _, _ in ends]), "x": numbers([high - low for low, high, _ in ends]),
-        "y": numbers([place for _, _, place in ends]), "width": width, "opacity": 0.7, "marker": look,
-    }  # fmt: skip
-
-
-def _headings(groups: Mapping[str, Sequence[Mark]], room: int) -> Iterator[Drawing]:
-    at = 0.0
+    placed: list[tuple[str, Mark | None]] = []
     for name, some in groups.items():
-        yield _text(f"<b>{plain(_cut(name, 40))}</b>", -at - 0.3, room) | {"bgcolor": PAPER}
-        at += _HEADING + len(some) + _GAP
-
-
-def _labels(placed: Sequence[tuple[Mark, float]], groups: Mapping[str, Sequence[Mark]], room: int) -> Iterator[Drawing]:
-    alone = {id(some[0]) for some in groups.values() if len(some) == 1}
-    for mark, place in placed:
-        if id(mark) not in alone:
-            yield _text(plain(_cut(mark.label)), place, room) | {"font": {"color": DIM}}
-
-
-def _text(text: str, place: float, room: int) -> Drawing:
-    return {
-        "x": 0, "xref": "paper", "xanchor": "left", "xshift": 2 - room, "y": place, "yref": "y", "yanchor": "middle",
-        "text": text, "showarrow": False, "align": "left", "font": {"color": INK},
+        several = len(some) > 1
+        placed += [(_cut(name, 40), None)] * several
+        placed += [(f"  {_cut(mark.label)}" if several else _cut(name, 40), mark) for mark in some]
+    labels = told_apart([label for label, _ in placed])
+    headings = [label for label, (_, mark) in zip(labels, placed, strict=True) if mark is None]
+    drawn = [(label, mark) for label, (_, mark) in zip(labels, placed, strict=True) if mark is not None]
+    marks = [mark for _, mark in drawn]
+    rows = [
+        {"row": label, **_place(mark), "tone": plain(names[mark.tone]), "tip": "\n".join(map(plain, mark.hover))}
+        for label, mark in drawn
+        if np.isfinite(mark.value)
+    ]
+    across = axis(x, _span(marks, margin), field=X)
+    across["title"] = [plain(x), plain(f"◀ {_cut(sides[1])}{_APART}{_cut(sides[0])} ▶")]
+    bold = f"indexof({json.dumps(headings)}, datum.value) >= 0"
+    left: Drawing = {
+        "labelLimit": 300, "ticks": False, "domain": False, "labelAlign": "left",
+        "labelPadding": 12 + round(_LETTER * max((len(label) for label in labels), default=0)),
+        "labelFontWeight": {"condition": {"test": bold, "value": "bold"}, "value": "normal"},
     }  # fmt: skip
+    up = {"field": "row", "type": "nominal", "title": None, "scale": {"domain": labels}, "axis": left}
+    look = tones((mark.tone for mark in marks), names)
+    of: dict[str, Drawing] = {"y": up}
+    random = [{"row": label, "low": m.band[0], "high": m.band[1]} for label, m in drawn if m.band != (0, 0)]
+    return chart(_LINE_HEIGHT * len(labels) + 20, [
+        *([] if random else strip(margin, across)),
+        bars(_detectable(drawn), across, X, size=15, color=LINE, opacity=0.7, clip=True, encoding=of),
+        bars(random, across, X, size=8, color=DIM, opacity=0.45, clip=True, encoding=of),
+        zero(across),
+        bars(rows, across, X, encoding={**of, "color": look["color"]}),
+        dots(rows, 90, x=across, y=up, **look),
+    ])  # fmt: skip
 
 
-def _ends(sides: tuple[str, str]) -> Iterator[Drawing]:
-    """Which side either end of the axis speaks for, below its numbers."""
-    first, second = (plain(_cut(side)) for side in sides)
-    for text, x, anchor in ((f"◀ {second}", 0, "left"), (f"{first} ▶", 1, "right")):
-        yield {
-            "x": x, "xref": "paper", "xanchor": anchor, "y": 0, "yref": "paper", "yanchor": "top", "yshift": -28,
-            "text": text, "showarrow": False, "font": {"color": INK},
-        }  # fmt: skip
+def scatter(
+    points: Sequence[ScatterPoint],
+    *,
+    x: str,
+    y: str,
+    margin: float,
+    names: Mapping[Tone, str],
+    front: Sequence[int] = (),
+) -> Drawing:
+    """Draw marks in the plane with intervals along both axes; names stand beside them where there are few.
+
+    `front` are the places of points that a dotted line joins, in its order.
+    """
+    drawn = [point for point in points if np.isfinite([point.x, point.mark.value]).all()]
+    span_x = _padded_range([v for point in drawn for v in (point.x, point.low, point.high)])
+    span_y = _span([point.mark for point in drawn], margin, detectable=False)
+    across, up = axis(x, span_x, field=X), axis(y, span_y, field=Y)
+    rows = [
+        {X: number(point.x), "left": number(point.low), "right": number(point.high), Y: number(point.mark.value),
+         "low": number(point.mark.low), "high": number(point.mark.high), "tone": plain(names[point.mark.tone]),
+         "tip": "\n".join(map(plain, point.mark.hover))}
+        for point in drawn
+    ]  # fmt: skip
+    look = tones((point.mark.tone for point in drawn), names)
+    text = {
+        "type": "text",
+        "color": INK,
+        **{key: {"expr": f"datum.{key}"} for key in ("align", "baseline", "dx", "dy")},
+    }
+    notes = _beside(drawn, span_x, span_y) if len(drawn) <= _LABELLED else []
+    joined = [{X: number(points[n].x), Y: number(points[n].mark.value), "order": n} for n in front]
+    return chart(380, [
+        *strip(margin, up, Y),
+        zero(up, Y),
+        layer(joined, {"type": "line", "color": DIM, "strokeDash": [2, 3], "size": 1.5}, x=across, y=up,
+              order={"field": "order", "type": "quantitative"}),
+        bars(rows, across, X, ("left", "right"), size=1, encoding={"y": up, "color": look["color"]}),
+        bars(rows, up, Y, size=1.5, encoding={"x": across, "color": look["color"]}),
+        dots(rows, 110, x=across, y=up, **look),
+        layer(notes, text, x=across, y=up, text={"field": "text"}),
+    ])  # fmt: skip
+
+
+def _place(mark: Mark) -> dict[str, float | None]:
+    return {X: number(mark.value), "low": number(mark.low), "high": number(mark.high)}
+
+
+def _detectable(drawn: Sequence[tuple[str, Mark]]) -> list[dict[str, Any]]:
+    """What could not have been detected, a bar behind each mark."""
+    return [
+        {"row": label, "low": number(mark.level - mark.detectable), "high": number(mark.level + mark.detectable)}
+        for label, mark in drawn
+        if known_size(mark.detectable)
+    ]
 
 
 def _span(marks: Sequence[Mark], margin: float, *, detectable: bool = True) -> list[float]:
@@ -227,7 +184,7 @@ def _padded_range(values: Sequence[float]) -> list[float]:
     return [low - room, high + room]
 
 
-def _beside(points: Sequence[ScatterPoint], across: Sequence[float], up: Sequence[float]) -> list[Drawing]:
+def _beside(points: Sequence[ScatterPoint], across: Sequence[float], up: Sequence[float]) -> list[dict[str, Any]]:
     """Names beside their marks, each in that corner of its cross where it hides the least; long names choose first."""
     taken = [box for point in points for box in _crosses(point, across, up)]
     notes = []
@@ -258,12 +215,11 @@ def _crosses(point: ScatterPoint, across: Sequence[float], up: Sequence[float]) 
     return _Box(x, y, 8, 8), *(box for box in lines if np.isfinite([box.x, box.y]).all())
 
 
-def _note(point: ScatterPoint, rows: Sequence[str], right: int, above: int) -> Drawing:
+def _note(point: ScatterPoint, rows: Sequence[str], right: int, above: int) -> dict[str, Any]:
     return {
-        "x": numbers([point.x])[0], "y": numbers([point.mark.value])[0], "showarrow": False, "align": "left",
-        "xanchor": "left" if right > 0 else "right", "xshift": 6 * right, "yshift": 4 * above,
-        "yanchor": "bottom" if above > 0 else "top", "text": "<br>".join(map(plain, rows)), "font": {"color": INK},
-        "bgcolor": PAPER, "borderpad": 0,
+        X: number(point.x), Y: number(point.mark.value), "text": "\n".join(map(plain, rows)),
+        "align": "left" if right > 0 else "right", "baseline": "bottom" if above > 0 else "top",
+        "dx": 7 * right, "dy": -5 * above,
     }  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def map_figure(drawn: Map, source: str, reference: str) -> Figure:
         f"Figure 4. A map of the texts: {reference} and {source}",
         f"By t-SNE; {sample}. Near points are texts of like meaning; far distances and the axes mean nothing. Sides "
         "that mingle speak of the same things in a like way. A thin line joins twins. Point at a text to see its id; "
-        "drag to move, use the buttons to zoom.",
+        "drag to move, hold Shift and scroll to zoom.",
         clouds(groups, joined=True),
     )
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.pairwise.result import EVEN, Share
 from ranktilt.measures.preference import PreferenceOfPairs
-from ranktilt.reporting.numbers import decimal
-from ranktilt.reporting.papers import style
-from ranktilt.reporting.papers.style import COLUMN, SMALL, PaperFigure
+from ranktilt.reporting.document import Figure
+from ranktilt.reporting.figures.charts import Point, lines
 
 BEFORE_AND_AFTER = ("before", "after")
 _DODGE = 0.12
@@ -31,37 +28,22 @@ def ratios(change: Change) -> tuple[Share, Share]:
     return before, after
 
 
-def choice_figures(comparison: Comparison) -> Iterator[PaperFigure]:
-    """Draw both models' ratios of each kind of pairs; call it within `paper_style`."""
+def choice_figure(comparison: Comparison) -> Figure | None:
+    """Draw both models' ratios of each kind of pairs; None of a comparison of audits."""
     found = choices_of(comparison)
     if not found:
-        return
+        return None
     (runs,) = comparison.runs
-    figure = style.blank(COLUMN, 2.2)
-    axes, handles = figure.subplots(), []
-    style.level_band(axes, 1, 0)
-    for number, values in enumerate(zip(*map(ratios, found.values()), strict=True)):
-        known = [(place, one) for place, one in enumerate(values) if np.isfinite([one.low, one.value, one.high]).all()]
-        drawn = [one.value for _, one in known]
-        handles.append(
-            axes.errorbar(
-                [place + _DODGE * (2 * number - 1) for place, _ in known], drawn,
-                yerr=style.error_bars(drawn, [one.low for _, one in known], [one.high for _, one in known]),
-                color=style.colour(number), marker=style.mark(number), linestyle="", elinewidth=0.8, capsize=1.5,
-            )
-        )  # fmt: skip
-    axes.set_xticks(range(len(found)), [f"{kind} pairs" for kind in found])
-    axes.set_xlim(-0.5, len(found) - 0.5)
+    both = list(zip(*map(ratios, found.values()), strict=True))
+    points = {
+        f"{when}: {model}": [Point(place, one.value, one.low, one.high) for place, one in enumerate(values)]
+        for when, model, values in zip(BEFORE_AND_AFTER, (runs.old, runs.new), both, strict=True)
+    }
+    ends = [v for values in both for one in values for v in (one.value, one.low, one.high) if np.isfinite(v)]
     protected, unprotected = comparison.spec["protected"], comparison.spec["unprotected"]
-    axes.set_ylabel(f"{style.label(protected)} / {style.label(unprotected)}", fontsize=SMALL)
-    style.legend(figure, handles, [f"before: {runs.old}", f"after: {runs.new}"])
-    numbers = [
-        f"{kind} pairs {decimal(before.value, 2)} before, {decimal(after.value, 2)} after"
-        for kind, (before, after) in ((kind, ratios(change)) for kind, change in found.items())
-    ]
-    yield PaperFigure(
-        "wang-figure-4",
-        figure,
-        f"Choices of {protected} over {unprotected} documents before and after",
-        f"Ratio of both groups' shares; 1 is level. Bars: 95 % intervals over queries. {'; '.join(numbers)}.",
-    )
+    drawing = lines(
+        points, x="", y=f"{protected} / {unprotected}", dodge=_DODGE, domain=(0.0, max([*ends, 1.0]) * 1.1),
+        names={float(place): f"{kind} pairs" for place, kind in enumerate(found)},
+    )  # fmt: skip
+    title = f"Choices of {protected} over {unprotected} documents before and after"
+    return Figure(title, "Ratio of both groups' shares; 1 is level. Bars: 95 % intervals over queries.", drawing)

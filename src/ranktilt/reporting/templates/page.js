@@ -24,8 +24,8 @@
   // A name that would hide a mark or another name, or does not fit, is left to pointing at its mark.
   const uncover = (plot) => {
     const room = plot.getBoundingClientRect();
-    const taken = [...plot.querySelectorAll(".scatterlayer .points path, .ytick text")].map((mark) => mark.getBoundingClientRect());
-    for (const name of plot.querySelectorAll(".annotation")) {
+    const taken = [...plot.querySelectorAll(".mark-symbol.role-mark path, .role-axis-label text")].map((mark) => mark.getBoundingClientRect());
+    for (const name of plot.querySelectorAll(".mark-text.role-mark text")) {
       const box = name.getBoundingClientRect();
       const hides = ({ left, right, top, bottom }) => left < box.right && box.left < right && top < box.bottom && box.top < bottom;
       const free = room.left <= box.left && box.right <= room.right && !taken.some(hides);
@@ -34,26 +34,39 @@
     }
   };
 
+  const tip = document.body.appendChild(Object.assign(document.createElement("div"), { className: "tip", hidden: true }));
+  const tooltip = (_, event, item, value) => {
+    tip.hidden = !value;
+    if (!value) return;
+    tip.textContent = value;
+    const { width, height } = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - width - 8))}px`;
+    tip.style.top = `${event.clientY - height - 12 < 0 ? event.clientY + 16 : event.clientY - height - 12}px`;
+  };
+
   const draw = async (plot) => {
     const style = getComputedStyle(root);
-    const { data, layout } = coloured(JSON.parse(document.getElementById(plot.dataset.figure).textContent), style);
+    const spec = coloured(JSON.parse(document.getElementById(plot.dataset.figure).textContent), style);
+    const [ink, dim, line, shade] = ["--ink", "--dim", "--line", "--shade"].map((name) => style.getPropertyValue(name).trim());
     const size = (parseFloat(style.fontSize) || 16) * 0.82;
-    layout.font = { ...layout.font, size, family: style.fontFamily };
-    layout.hoverlabel = { ...layout.hoverlabel, font: { size, family: style.fontFamily } };
-    if (printing) layout.width = 640;
-    else delete layout.width;
-    const config = { displaylogo: false, responsive: true, displayModeBar: Boolean(layout.dragmode) };
-    config.modeBarButtons = [["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]];
-    if (layout.dragmode && matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls the page
-    await window.Plotly.react(plot, data, layout, config);
-    if (layout.meta !== "free names") return;
-    if (!plot.dataset.watched) plot.on("plotly_afterplot", () => uncover(plot));
-    plot.dataset.watched = "";
+    const words = { labelColor: dim, titleColor: ink, labelFontSize: size, titleFontSize: size, titleFontWeight: "normal" };
+    spec.config = {
+      font: style.fontFamily, background: null, view: { stroke: null }, text: { fontSize: size, lineBreak: "\n" },
+      axis: { ...words, gridColor: shade, domainColor: line, tickColor: line }, legend: { ...words, labelColor: ink, columns: plot.clientWidth < 480 ? 1 : 4 },
+    };
+    if (printing) spec.width = 600;
+    plot.view?.finalize();
+    const compiled = window.vegaLite.compile(spec).spec;
+    const runtime = window.vega.parse(compiled, {}, { ast: true });
+    plot.view = new window.vega.View(runtime, { renderer: "svg", expr: window.vega.expressionInterpreter, container: plot, hover: true, tooltip });
+    plot.querySelector("form")?.remove(); // it would hold controls of parameters, and here are none
+    plot.view.addResizeListener(() => uncover(plot));
+    await plot.view.runAsync();
     uncover(plot);
   };
 
   const drawAll = async () => {
-    if (!window.Plotly) return;
+    if (!window.vegaLite) return;
     for (const plot of plots) {
       await draw(plot);
       await new Promise((done) => setTimeout(done));
@@ -87,7 +100,7 @@
       root.dataset.theme = "light";
     } else if (kept) root.dataset.theme = kept;
     else delete root.dataset.theme;
-    if (window.Plotly) plots.forEach(draw);
+    if (window.vegaLite) plots.forEach(draw);
   };
   addEventListener("beforeprint", print(true));
   addEventListener("afterprint", print(false));
@@ -161,7 +174,7 @@
     const script = document.createElement("script");
     script.textContent = await unpacked(engine.textContent);
     document.body.append(script); // the page's policy knows this text by its hash
-    if (!window.Plotly) return undrawn("the drawing library did not start");
+    if (!window.vegaLite) return undrawn("the drawing library did not start");
     await drawAll();
   };
   start().catch((error) => undrawn(error.message));

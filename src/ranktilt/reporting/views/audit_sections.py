@@ -245,7 +245,7 @@ def _compared(found: Sequence[RankShares], order: Sequence[int], *, judged: bool
         f"Whose right answers are found sooner: {first} less {second}",
         f"Share of the relevant documents found down to rank {at}, {first} less {second}, in points: {said}. Above 0 "
         f"those of {first} are found sooner, below 0 those of {second}.",
-        curves(sooner, x="down to rank", y="difference, points", zero=True),
+        curves(sooner, x="down to rank", y="difference, points", zeroed=True),
         half=True,
     )
 

@@ -120,7 +120,7 @@ def _section(one: ProbeResult) -> Section:
     numbers = [[(_number(value, n), value) for value, n in zip(row, digits, strict=True)] for row in rows]
     blocks: list[Block] = [*_tables(one), Lines(tuple(said))]
     blocks += [_table("Numbers", list(one.rows[0]), numbers)] if rows else []
-    blocks += [Lines(tuple(rest), only="text"), *map(_figure, one.figures)]
+    blocks += [Lines(tuple(rest), only="text"), *map(probe_figure, one.figures)]
     return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
 
 
@@ -131,7 +131,7 @@ def _by_source(one: ProbeResult) -> list[str]:
     return [f"{text.removesuffix('.')}." for text in said]
 
 
-def _figure(one: ProbeFigure) -> Figure:
+def probe_figure(one: ProbeFigure) -> Figure:
     """Draw what a probe found; where it is not drawn, its sentence says it."""
     if one.kind == "histogram":
         drawing = histogram(one.series, one.edges, x=one.axis, y="share, %")

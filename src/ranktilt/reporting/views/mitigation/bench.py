@@ -24,7 +24,6 @@ from ranktilt.reporting.document import (
     Table,
 )
 from ranktilt.reporting.figures.charts import Point, lines
-from ranktilt.reporting.figures.drawing import DIM, numbers
 from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter
 from ranktilt.reporting.numbers import ends, interval, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
@@ -376,14 +375,8 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
     drawing = scatter(
         points, x=f"{bench.valued} over all documents, %", y=_axis(bench),
         margin=_level_band(tilts, choice.level),
-        names={**sides_named(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"},
+        names={**sides_named(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"}, front=front,
     )  # fmt: skip
-    line = {
-        "type": "scatter", "mode": "lines", "name": "Pareto front", "x": numbers([points[n].x for n in front]),
-        "y": numbers([points[n].mark.value for n in front]), "line": {"color": DIM, "width": 1.5, "dash": "dot"},
-        "hoverinfo": "skip",
-    }  # fmt: skip
-    drawing["data"].insert(0, line)
     names = join_words([shown[n].name for n in front] or ["none"])
     return Figure(
         f"{bench.valued} against the tilt between {pair[0]} and {pair[1]}",

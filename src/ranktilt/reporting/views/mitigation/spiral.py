@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 
 from ranktilt.errors import counted
 from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralRound
 from ranktilt.reporting.document import Block, Cell, Column, Document, Figure, Row, Section, Sentence, Table
 from ranktilt.reporting.figures.charts import Point, lines
-from ranktilt.reporting.figures.drawing import DIM, Drawing, numbers, plain
+from ranktilt.reporting.figures.drawing import DIM, X, Y, layer, number, plain
 from ranktilt.reporting.numbers import count, ends, p_value, percent, signed
 from ranktilt.reporting.views.provenance import folder, provenance
 
@@ -106,15 +107,18 @@ def _figures(found: Spiral) -> Iterator[Figure]:
     """The share of the page by round, and that share less the middle of both directions: a line a ranker."""
     every = {run: found.of(run) for run in found.runs}
     shares = {run: [_point(one, one.share) for one in of] for run, of in every.items()}
-    drawing = lines(shares, x="round", y=f"{found.reference} documents on the page, %", dodge=_DODGE)
     lowest = min(100 * min(one.share.low, one.middle, one.held) for one in found.rounds)
-    drawing["layout"]["yaxis"] |= {"range": [max(0.0, lowest - 5), 102], "zeroline": False}
-    for trace, (run, of) in zip(list(drawing["data"]), every.items(), strict=True):
-        middle = _dotted(f"{run}, middle", of, [one.middle for one in of], trace["line"]["color"])
-        drawing["data"].append(middle | {"showlegend": len(every) == 1})
+    drawing = lines(shares, x="round", y=f"{found.reference} documents on the page, %", dodge=_DODGE,
+                    domain=(max(0.0, lowest - 5), 102))  # fmt: skip
+    drawn = drawing["layer"][0]["encoding"]
+    middles = [{**_at(one, one.middle), "name": plain(run)} for run, of in every.items() for one in of]
+    dotted = {"type": "line", "strokeDash": [2, 3], "size": 1.5}
+    drawing["layer"].append(layer(middles, dotted, x=drawn["x"], y=drawn["y"], color=drawn["color"]))
     held = {tuple(one.held for one in of) for of in every.values()}
     if len(held) == 1:
-        drawing["data"].append(_dotted("the collection", every[found.runs[0]], list(*held), DIM, "dash"))
+        rows = [_at(one, one.held) for one in every[found.runs[0]]]
+        dashed = {"type": "line", "strokeDash": [8, 4], "size": 1.5, "color": DIM}
+        drawing["layer"].append(layer(rows, dashed, x=drawn["x"], y=drawn["y"]))
     beside = " Dashed: the collection." if len(held) == 1 else ""
     said = "; ".join(f"{run} {', '.join(percent(one.share.value) for one in of)}" for run, of in every.items())
     yield Figure(
@@ -140,12 +144,8 @@ def _point(one: SpiralRound, of: QueryMean) -> Point:
     return Point(float(one.number), 100 * of.value, 100 * of.low, 100 * of.high, label)
 
 
-def _dotted(name: str, of: Sequence[SpiralRound], shares: Sequence[float], colour: str, dash: str = "dot") -> Drawing:
-    return {
-        "type": "scatter", "mode": "lines", "name": plain(name), "x": [float(one.number) for one in of],
-        "y": numbers([100 * share for share in shares]), "hoverinfo": "skip",
-        "line": {"color": colour, "width": 1.5, "dash": dash},
-    }  # fmt: skip
+def _at(one: SpiralRound, share: float) -> dict[str, Any]:
+    return {X: float(one.number), Y: number(100 * share)}
 
 
 def legend(found: Spiral) -> Iterator[str]:

@@ -1,0 +1,130 @@
+"""Charts are specifications that Vega-Lite takes, with the numbers where it looks for them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ranktilt.reporting.document import Figure
+from ranktilt.reporting.figures.charts import ForestRow, Point, clouds, curves, forest, histogram, lines, stairs
+from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter, tilts
+from ranktilt.reporting.papers.figures import for_paper
+from ranktilt.reporting.views import view
+from tests.reporting.charts import by_name, domain, points, rows
+from tests.reporting.results import RESULTS, result
+
+NAN = float("nan")
+HOSTILE = '<b>"\\\u202e\n'
+NAMES = {"first": "favours a", "second": "favours b", "good": "level", "unsure": "inconclusive"}
+MARKS = (
+    Mark("nDCG@1", 20.0, 10.0, 30.0, "first", detectable=15.0, hover=("one", "two")),
+    Mark("AP@5", NAN, NAN, NAN, "unsure"),
+)
+
+
+def drawings(name: str) -> dict[str, Any]:
+    mark = Mark(name, 1.0, 0.0, 2.0, "first", hover=(name,))
+    return {
+        "histogram": histogram({name: [1.0, NAN]}, [0, 0.5, 1], x=name),
+        "clouds": clouds({name: ([[0, NAN], [1, 1]], [name, "d2"]), "b": ([[1, 0], [0, 1]], ["a", "b"])}, joined=True),
+        "forest": forest([ForestRow(name, 0.1, NAN, NAN), ForestRow(name, 1.0, 0, 2, inner=0.5)], x=name, margin=0.02),
+        "lines": lines({name: [Point(0.2, NAN, NAN, NAN), Point(1, 2, 1, 3, name)]}, x=name, y=name, band=1.0),
+        "stairs": stairs([Point(2, 1.0, 0.0, 2.0), Point(4, NAN, NAN, NAN)], x=name, y=name),
+        "curves": curves({name: [1.0, NAN, 2.0]}, x=name, y=name, levels=[1.0], zeroed=True),
+        "tilts": tilts({name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, names=NAMES),
+        "scatter": scatter([ScatterPoint(mark, 1, 0, 2), ScatterPoint(MARKS[1], 1, 0, 2)], x=name, y=name, margin=5.0,
+                           names=NAMES, front=[0]),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", drawings("x"))
+@pytest.mark.parametrize("name", ["plain", HOSTILE])
+def test_vega_lite_takes_every_chart(kind: str, name: str) -> None:
+    convert = pytest.importorskip("vl_convert")
+    drawing = drawings(name)[kind]
+    assert json.loads(json.dumps(drawing, allow_nan=False)) == drawing
+    assert "\u202e" not in json.dumps(drawing, ensure_ascii=False)
+    assert convert.vegalite_to_vega(for_paper(drawing))["marks"]
+
+
+@pytest.mark.parametrize("name", [name for name in RESULTS if not name.startswith(("check", "gate", "models"))])
+def test_vega_lite_takes_every_figure_of_every_result(name: str) -> None:
+    convert = pytest.importorskip("vl_convert")
+    for block in view(result(name)).blocks("page"):
+        if isinstance(block, Figure):
+            assert convert.vegalite_to_vega(for_paper(block.drawing))["marks"]
+            assert block.height > 40
+
+
+def test_histogram_stands_bars_on_their_bins() -> None:
+    bars = rows(histogram({"a": [25.0, 75.0]}, [0, 0.5, 1], x="x"), "bar")
+    assert [(bar["x"], bar["end"], bar["y"]) for bar in bars] == [(0, 0.5, 25), (0.5, 1, 75)]
+    assert "a, 0–0.5: 25.0 %" in bars[0]["tip"]
+
+
+def test_forest_holds_both_intervals_and_the_margin() -> None:
+    drawing = forest([ForestRow("a", 0.1, 0.0, 0.3, inner=0.05), ForestRow("a", -0.5, -1, 0)], x="x", margin=0.2)
+    first, second = points(drawing)
+    assert (first["x"], first["low"], first["high"], first["from"]) == (0.1, 0.0, 0.3, pytest.approx(0.05))
+    assert first["row"] != second["row"]  # one label, two rows
+    assert rows(drawing, "rect") == [{"x": -0.2, "end": 0.2}]
+    low, high = domain(drawing, "x")
+    assert low == -high < -1
+
+
+def test_lines_stand_beside_each_other_with_their_intervals() -> None:
+    series = {"a": [Point(0, 1, 0, 2, "first"), Point(1, NAN, NAN, NAN)], "b": [Point(0, 3, 2, 4), Point(1, 5, 4, 6)]}
+    drawing = lines(series, x="x", y="y", dodge=0.1, names={0: "none", 1: "all"})
+    assert by_name(drawing) == {"a": [1], "b": [3, 5]}
+    assert [row["x"] for row in points(drawing)] == [-0.05, 0.05, 1.05]
+    axis = drawing["layer"][1]["encoding"]["x"]["axis"]
+    assert axis["values"] == [0, 1]
+    assert axis["labelExpr"] == "datum.value === 0 ? 'none' : datum.value === 1 ? 'all' : ''"
+
+
+def test_curves_stand_over_ranks_from_one_on() -> None:
+    drawing = curves({"a": [50.0, 60.0], "b": [40.0]}, x="rank", y="y", levels=[45.0, NAN])
+    assert by_name(drawing) == {"a": [50, 60], "b": [40]}
+    assert rows(drawing, "rule") == [{"y": 45.0}]
+    assert drawing["layer"][-1]["encoding"]["x"]["scale"]["type"] == "log"
+
+
+def test_tilts_stand_below_their_headings_over_what_could_be_detected() -> None:
+    drawing = tilts({"bm25": MARKS, "tfidf": MARKS[:1]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
+    first, alone = points(drawing)
+    assert (first["x"], first["low"], first["high"], first["tone"]) == (20, 10, 30, "favours a")
+    assert first["tip"] == "one\ntwo"
+    labels = drawing["layer"][-1]["encoding"]["y"]["scale"]["domain"]
+    assert labels == ["bm25", "  nDCG@1", "  AP@5", "tfidf"]
+    assert alone["row"] == "tfidf"
+    assert rows(drawing, "rule", 1)[0] == {"row": "  nDCG@1", "low": -15, "high": 15}
+    low, high = domain(drawing, "x")
+    assert low == -high < -30
+
+
+def test_random_labels_take_the_place_of_a_band_around_zero() -> None:
+    mark = Mark("P@5", 1.0, 0.0, 2.0, "unsure", level=0.5, band=(-3.0, 4.0))
+    drawing = tilts({"bm25": [mark]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
+    assert rows(drawing, "rect") == []
+    assert {"row": "bm25", "low": -3.0, "high": 4.0} in rows(drawing, "rule", 0)
+
+
+def test_scatter_names_few_points_in_different_corners() -> None:
+    near = [ScatterPoint(Mark(name, 5.0, 4.0, 6.0, "good"), 50 + n, 49, 51) for n, name in enumerate("abc")]
+    drawing = scatter(near, x="x", y="y", margin=0.0, names=NAMES)
+    notes = rows(drawing, "text")
+    assert [note["text"] for note in notes] == ["a", "b", "c"]
+    assert len({(note["align"], note["baseline"]) for note in notes}) > 1
+    many = scatter(near * 5, x="x", y="y", margin=0.0, names=NAMES)
+    assert rows(many, "text") == []
+
+
+def test_scatter_leaves_out_what_has_no_place() -> None:
+    drawing = scatter([ScatterPoint(Mark("a", NAN, NAN, NAN, "unsure"), 1, 0, 2)], x="x", y="y", margin=5, names=NAMES)
+    assert points(drawing) == []
+
+
+def test_stages_of_a_ranker_stand_on_lines_of_their_own() -> None:
+    mark = Mark("bm25@100>>cross-encoder:minilm", 1.0, 0.0, 2.0, "good")
+    (note,) = rows(scatter([ScatterPoint(mark, 1, 0, 2)], x="x", y="y", margin=0, names=NAMES), "text")
+    assert note["text"].startswith("bm25@100\n>>cross-encoder")
