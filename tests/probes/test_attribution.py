@@ -17,7 +17,6 @@ from ranktilt.probes.attribution import SCORE_GAP, attribute, gaps
 from ranktilt.probes.base import TextProbe
 from ranktilt.probes.text_probes import QueryWordsProbe
 from ranktilt.rankers.base import score_documents
-from ranktilt.reporting.figures.charts import ForestRow, forest
 from ranktilt.run import Run
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy
@@ -309,11 +308,6 @@ def test_figures_of_one_source_have_one_scale_and_order() -> None:
     assert first.edges == second.edges
     assert list(first.series) == list(second.series) == ["what remains", "long", "round"]
     assert [row["property"] for row in found.tables[1].rows] == ["what remains", "long", "round"]
-    ends = [
-        forest([ForestRow(n, *v) for n, v in one.series.items()], x="", margin=0, reached=one.edges)
-        for one in (first, second)
-    ]
-    assert ends[0]["layout"]["xaxis"]["range"] == ends[1]["layout"]["xaxis"]["range"]
 
 
 def test_what_cannot_be_attributed_is_one_line() -> None:
