@@ -148,7 +148,6 @@ def level_section(plan: Plan) -> str:
 def _named(collection: Any, runs: Sequence[Any], labelings: int) -> str:
     """How often each question names a side, run by run."""
     from ranktilt.auditing.audit import audit
-    from ranktilt.auditing.calibration.synthetic_twins import with_random_sources
 
     named: dict[str, Counter[str]] = {}
     for number in range(labelings):
@@ -200,7 +199,6 @@ def _of_pairs(collection: Any, tilt: float, seed: int) -> list[list[float]]:
     import polars as pl
     from scipy import special, stats
 
-    from ranktilt.auditing.calibration.synthetic_twins import LABEL, LABELS, with_random_labels
     from ranktilt.auditing.pairwise.choices import pairwise
     from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
     from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
@@ -215,6 +213,37 @@ def _of_pairs(collection: Any, tilt: float, seed: int) -> list[list[float]]:
     decisions = Decisions(pl.DataFrame(choices, SCHEMA, orient="row"), sides, "judge")
     outcomes = pairwise(labeled, decisions, resamples=1_000, seed=seed).outcomes
     return [[one.p < 0.05 and one.preference.uneven, replace(one, tests=1).detectable] for one in outcomes]
+
+
+LABEL, LABELS = "label", ("first", "second")
+
+
+def with_random_labels(collection: Any, seed: Sequence[int]) -> Any:
+    """Give every document one of two labels that mean nothing, in the column ``label``; a fair coin decides."""
+    import numpy as np
+    import polars as pl
+
+    import ranktilt as rt
+
+    drawn = np.random.default_rng(seed).integers(0, 2, collection.docs.height)
+    names = pl.Series(LABEL, np.array(LABELS)[drawn], dtype=pl.String)
+    return rt.Collection(collection.docs.with_columns(names), collection.queries, collection.qrels)
+
+
+def with_random_sources(collection: Any, seed: Sequence[int]) -> Any:
+    """Let a fair coin decide for each origin whether its documents of the first two sources exchange their sources."""
+    import numpy as np
+    import polars as pl
+
+    import ranktilt as rt
+
+    one, two = collection.sources[:2]
+    docs = collection.docs
+    turned = np.random.default_rng(seed).integers(0, 2, docs["origin"].n_unique()).astype(bool)
+    mine = pl.Series(turned[collection.origin_codes()])
+    exchanged = docs["source"].replace({one: two, two: one})
+    source = docs.select(pl.when(mine).then(exchanged).otherwise("source").alias("source"))
+    return rt.Collection(docs.with_columns(source), collection.queries, collection.qrels)
 
 
 def _goal(shares: Sequence[float]) -> str:
@@ -235,7 +264,6 @@ def verdict_section(plan: Plan) -> str:
     import numpy as np
 
     import ranktilt as rt
-    from ranktilt.auditing.calibration.synthetic_twins import with_random_sources
 
     folder = nfcorpus()
     if folder is None:

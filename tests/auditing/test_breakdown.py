@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ranktilt import Collection, Run, audit
 from ranktilt.auditing.breakdown import RankShares, rank_counts, rank_shares
-from ranktilt.errors import UserError
 from tests.toy import run_of, toy
 
 NAN = float("nan")
@@ -46,11 +45,6 @@ def test_a_rank_is_shared_by_the_groups_of_the_documents_that_stand_there() -> N
     assert found.depth == 3
 
 
-def test_a_tie_across_the_last_rank_counts_all_its_documents() -> None:
-    found = shares(*toy_run({"q1": {"d1-human": 2, "d1-llm": 1, "d2-human": 1, "d3-human": 1}}), depth=2)
-    np.testing.assert_allclose(found.at[1], [0, 1 / 3])
-
-
 def test_counts_between_ranks_are_of_each_list() -> None:
     collection, run = toy_run(
         {"q1": {"d1-human": 2, "d1-llm": 1, "d2-human": 1}, "q2": {"d2-llm": 3}, "strange": {"d1-llm": 1}}
@@ -70,14 +64,6 @@ def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:
     found = shares(collection, run, by="side")
     np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
     np.testing.assert_allclose(found.level, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3])  # two of three in the list have a group
-
-
-def test_documents_that_the_collection_lacks_take_a_rank_too() -> None:
-    frame = pl.DataFrame(
-        {"query_id": ["q1"] * 3, "doc_id": ["elsewhere", "d1-llm", "d1-human"], "score": [3.0, 2.0, 1.0]}
-    )
-    found = shares(toy(), Run.from_frame(frame, spec={"ranker": "run"}))
-    np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
 
 
 @pytest.mark.parametrize("missing", ["zero", "exclude"])
@@ -112,25 +98,6 @@ def test_a_group_without_relevant_documents_has_no_recall() -> None:
     run = run_of(collection, {"q1": {"d1-human": 2, "d2-human": 1}}, ranker="run")
     found = shares(collection, run, by="side")
     assert np.isnan(found.found).tolist() == [[False] * 3, [False] * 3, [True] * 3]
-
-
-def test_without_groups_there_is_nothing_to_share() -> None:
-    found = shares(*toy_run({"q1": {"d1-human": 1}}), by=None)
-    assert found.groups == ()
-    assert found.at.shape == found.found.shape == (0, 3)
-    assert found.queries.tolist() == [1, 0, 0]
-
-
-def test_an_empty_run_reaches_no_rank() -> None:
-    found = shares(*toy_run({"q1": {}}))
-    assert np.isnan(found.at).all()
-    assert (found.found == 0).all()
-
-
-def test_a_depth_of_no_rank_is_refused() -> None:
-    collection, run = toy_run({"q1": {"d1-human": 1}})
-    with pytest.raises(UserError, match="expected a depth of at least 1 rank, got 0"):
-        shares(collection, run, depth=0)
 
 
 def by_every_order(lists: list[list[tuple[str, int]]], depth: int) -> np.ndarray:

@@ -93,11 +93,6 @@ class TestByHand:
             "run: no comparison with its old run: nDCG@5 of the new run is 0 for human and llm"
         )
 
-    def test_no_query_at_all(self) -> None:
-        found = compared(one([NAN, 1], [1, NAN]), one([1, 1], [1, 1]))
-        assert found.tilts[0].queries == 0
-        assert found.verdicts()[0].sentence.endswith("nothing to compare: no query has a value for both human and llm")
-
 
 class TestPairing:
     def test_what_both_audits_share_does_not_widen_the_interval(self) -> None:
@@ -144,21 +139,6 @@ class TestPairing:
         assert not any(v.shown for v in found.verdicts())
         said = "run: the two audits are identical on nDCG@5"
         assert found.verdicts() == [("run", "run", "identical", None, said, "nDCG@5", None)]
-
-    def test_audits_with_equal_means_are_not_identical(self) -> None:
-        values = np.random.default_rng(5).random((1, 1, 3, 40))
-        turned = values[..., ::-1]
-        found = compared(audit_of(values), audit_of(turned)).verdicts()
-        assert len(found) == 2
-        assert not any("identical" in verdict.sentence for verdict in found)
-
-    def test_audits_that_differ_in_effectiveness_alone_are_not_identical(self) -> None:
-        values = np.random.default_rng(6).random((1, 1, 3, 40))
-        other = values.copy()
-        other[:, :, 0] /= 2
-        found = compared(audit_of(values), audit_of(other)).verdicts()
-        assert "every resample of 40 queries says the same" in found[0].sentence
-        assert found[1].sentence.startswith("run is more effective than its old run: ")
 
 
 def is_turned(new: Change, back: Change) -> bool:
@@ -233,13 +213,6 @@ class TestFamily:
         for change in (*found.tilts, *found.means):
             assert change.p_corrected == pytest.approx(min(24 * change.p, 1))
 
-    def test_holm_by_default(self) -> None:
-        rng = np.random.default_rng(6)
-        found = compared(noisy(rng), noisy(rng, lift=0.3))
-        low, high = sorted(c.p for c in (*found.tilts, *found.means))
-        corrected = sorted(c.p_corrected for c in (*found.tilts, *found.means))
-        assert corrected == pytest.approx([min(2 * low, 1), max(2 * low, high)])
-
     def test_rows_come_run_by_run_and_pair_by_pair(self) -> None:
         values = np.random.default_rng(7).random((2, 2, 4, 30))
         both = [audit_of(values, runs="xy", measures=("RR", "P@1"), groups=("a", "b", "c")) for _ in "no"]
@@ -262,12 +235,6 @@ class TestMatching:
         assert found.left_out == (
             "left out: 1 run only in the new audit ('b')",
             "left out: 1 run only in the old audit ('d')",
-        )
-
-    def test_many_left_out_are_counted_and_the_first_named(self) -> None:
-        new = audit_of(np.ones((5, 1, 3, 2)), runs="abcde")
-        assert match(new, one([1, 1], [1, 1], runs=["a"])).left_out == (
-            "left out: 4 runs only in the new audit ('b', 'c', 'd', …)",
         )
 
     def test_common_measures_in_the_new_audits_order(self) -> None:
@@ -309,33 +276,24 @@ class TestMatching:
                 "('q4'); make both with the same judgments",
             ),
             (
-                {"queries": list("abc")},
-                {"queries": list("xyz")},
-                "the audits are over other queries: 3 queries only in the new one ('a', 'b', 'c'), 3 queries only in "
-                "the old one ('x', 'y', 'z'); make both with the same judgments",
-            ),
-            (
                 {"by": "gender"},
                 {},
-                "the audits group by different columns: 'gender' (new) and 'source' (old); make both with the same "
-                "--by",
+                "the audits differ in --by: 'gender' (new) and 'source' (old); make both with the same",
             ),
             (
                 {},
                 {"by": None},
-                "the audits group by different columns: 'source' (new) and 'none' (old); make both with the same --by",
+                "the audits differ in --by: 'source' (new) and 'none' (old); make both with the same",
             ),
             (
                 {"ties": "trec_eval"},
                 {},
-                "the audits treat ties differently: 'trec_eval' (new) and 'expected' (old); make both with the same "
-                "--ties",
+                "the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); make both with the same",
             ),
             (
                 {},
                 {"missing": "exclude"},
-                "the audits treat missing queries differently: 'zero' (new) and 'exclude' (old); make both with the "
-                "same --missing",
+                "the audits differ in --missing: 'zero' (new) and 'exclude' (old); make both with the same",
             ),
             (
                 {"measures": ["RR"]},
@@ -355,31 +313,10 @@ class TestMatching:
             compared(*audits)
         assert str(caught.value) == message
 
-    def test_no_run_in_common(self) -> None:
-        new, old = (audit_of(np.ones((2, 1, 3, 2)), runs=names) for names in ("ab", "cd"))
-        with pytest.raises(UserError, match="no run in common: the new one has a, b; the old one has c, d"):
-            compared(new, old)
-
     def test_without_judgments_there_is_nothing_to_compare(self) -> None:
         some, none = one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=())
-        with pytest.raises(UserError, match="the old audit has no measure: without judgments there is no Relative Δ"):
+        with pytest.raises(UserError, match="an audit has no measure: without judgments there is no Relative Δ"):
             compared(some, none)
-
-    def test_many_missing_queries_are_counted(self) -> None:
-        new, old = one(np.ones(40), np.ones(40)), one(np.ones(5), np.ones(5))
-        with pytest.raises(UserError, match=r"35 queries only in the new one \('q5', 'q6', 'q7', …\); make"):
-            compared(new, old)
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"correction": "none"}, "unknown correction 'none'"),
-            ({"resamples": 99}, "expected at least 100 resamples, got 99"),
-        ],
-    )
-    def test_wrong_options(self, options: dict[str, Any], message: str) -> None:
-        with pytest.raises(UserError, match=message):
-            compared(*[one([1], [1])] * 2, **options)
 
 
 class TestNotes:
@@ -393,7 +330,6 @@ class TestNotes:
         ("new", "old", "note"),
         [
             ("paper", "none", "the new audit rounds means before Relative Δ; here it is computed from unrounded means"),
-            ("none", "paper", "the old audit rounds means before Relative Δ; here it is computed from unrounded means"),
             ("paper", "paper", "both audits round means before Relative Δ; here it is computed from unrounded means"),
         ],
     )
@@ -434,20 +370,23 @@ class TestVerdicts:
         audits = [one(self.HUMAN * a + noise, self.HUMAN * b + noise[::-1], **options) for a, b in (new, old)]
         return compared(*audits).verdicts()[0].sentence
 
-    def test_more_toward_a_side_and_grown(self) -> None:
-        text = self.sentence((0.5, 1.0), (0.9, 1.0))
-        assert text.startswith("run lies 56.1 points further toward llm than its old run: Relative Δ −66.7 % against ")
-        assert "; the tilt itself grew by 56.1 points, change [" in text
-
-    def test_more_toward_a_side_and_shrunk(self) -> None:
-        text = self.sentence((0.9, 1.0), (0.5, 1.0))
-        assert text.startswith("run lies 56.1 points further toward human than its old run: ")
-        assert "; the tilt itself shrank by 56.1 points, change [" in text
-
-    def test_over_to_the_other_side_by_as_much(self) -> None:
-        text = self.sentence((0.8, 1.0), (1.0, 0.8))
-        assert text.startswith("run lies 44.4 points further toward llm than its old run: ")
-        assert "; whether the tilt itself grew or shrank is open: " in text
+    @pytest.mark.parametrize(
+        ("new", "old", "side", "growth"),
+        [
+            ((0.5, 1.0), (0.9, 1.0), "56.1 points further toward llm", "the tilt itself grew by 56.1 points, "),
+            ((0.9, 1.0), (0.5, 1.0), "56.1 points further toward human", "the tilt itself shrank by 56.1 points, "),
+            (
+                (0.8, 1.0),
+                (1.0, 0.8),
+                "44.4 points further toward llm",
+                "whether the tilt itself grew or shrank",
+            ),
+        ],
+    )
+    def test_which_side_and_whether_it_grew(self, new: Any, old: Any, side: str, growth: str) -> None:
+        text = self.sentence(new, old)
+        assert text.startswith(f"run lies {side} than its old run: Relative Δ ")
+        assert f"; {growth}" in text
 
     def test_not_shown(self) -> None:
         rng = np.random.default_rng(10)
@@ -474,11 +413,6 @@ class TestVerdicts:
         fronts = [v.sentence.split(": ")[0] for v in compared(new, old).verdicts()]
         assert fronts == ["a | b", "a | c", "b | c", "run"]
         assert [v.sentence for v in compared(old, old).verdicts()] == ["run: the two audits are identical on nDCG@5"]
-
-    def test_the_primary_measure_decides(self) -> None:
-        values = np.random.default_rng(12).random((1, 2, 3, 40))
-        both = [audit_of(values, measures=("P@1", "RR"))] * 2
-        assert all(" P@1" in v.sentence and "RR" not in v.sentence for v in compared(*both).verdicts())
 
 
 class TestCalibration:
@@ -580,12 +514,3 @@ def test_what_no_difference_could_reach_is_not_given_as_a_number(points: float, 
         error = change.error * points * most / change.detectable
         text = sentence(replace(change, error=error, p_corrected=0.5))
         assert ("40 queries could not detect any difference" in text) is says
-
-
-@pytest.mark.parametrize("sentence", [contrast_sentence, mean_sentence])
-def test_a_small_p_beside_nothing_shown_is_explained(sentence: Any) -> None:
-    rng = np.random.default_rng(10)
-    found = compared(noisy(rng, 40), noisy(rng, 40))
-    change = found.tilts[0] if sentence is contrast_sentence else found.means[0]
-    text = sentence(replace(change, p_corrected=0.01))
-    assert "shown; p is below .05, but the interval reaches across 0; " in text

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.breakdown import contributions, parts
 from ranktilt.errors import UserError
-from ranktilt.measures.base import measure
 from tests.auditing.arrays import audit_of
 from tests.reporting.audits import clear, small, three, uneven
 
@@ -64,12 +63,6 @@ def test_parts_add_up_to_the_delta_of_the_means_over_queries_with_both_sides(pai
 def test_swapping_the_sides_negates_every_part_exactly(pairs) -> None:
     a, b = (np.array(side) for side in zip(*pairs, strict=True))
     np.testing.assert_array_equal(parts(a, b), -parts(b, a))
-
-
-def test_a_measure_may_be_named_or_given() -> None:
-    audit = small()
-    given_, named = (contributions(audit, "first", m, "human", "llm") for m in (measure("nDCG@3"), "nDCG@3"))
-    np.testing.assert_array_equal(given_, named)
 
 
 @pytest.mark.parametrize(

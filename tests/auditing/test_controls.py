@@ -16,8 +16,6 @@ from ranktilt.auditing.controls import CONTROLS, controls
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.io.artifact import read_fields
-from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -115,19 +113,6 @@ class TestLength:
         controlled(collection, Longest(), "length")
         assert [len(text.split()) for text in SEEN[-1].docs["text"]] == [2, 2, 2, 9]
 
-    def test_every_pair_is_compared(self) -> None:
-        docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"}
-                for s, n in (("human", 5), ("a", 4), ("b", 2))]  # fmt: skip
-        collection = collection_of(docs, {"q": "x"}, {"q": dict.fromkeys(("human", "a", "b"), 1)})
-        found = controlled(collection, Longest(), "length").controls
-        assert [(c.control, c.a, c.b) for c in found] == [
-            (name, *pair)
-            for name in ("raw", "length")
-            for pair in (("human", "a"), ("human", "b"), ("a", "b"))
-        ]  # fmt: skip
-        values = [c.tilts[0].value for c in found]
-        assert values == pytest.approx([200, 200, math.nan, 0, 0, 0], nan_ok=True)
-
     def test_groups_by_length_are_those_of_the_raw_texts(self) -> None:
         human, llm = ([("", "w " * (n + more)) for n in range(6)] for more in (20, 2))
         collection = twins(human, llm)
@@ -157,12 +142,6 @@ class TestTitles:
         assert seen("llm", "title") == ["", "Other", ""]
         assert rows(found)["titles"].changed == "2 of 6 documents changed"
 
-    def test_a_document_without_a_twin_keeps_its_own(self) -> None:
-        docs = [{"id": n, "title": "T", "text": n, "source": s, "origin": o}
-                for n, s, o in (("a", "human", "a"), ("b", "llm", "a"), ("c", "llm", "c"))]  # fmt: skip
-        controlled(collection_of(docs, {"q": "x"}, {"q": {"a": 1, "b": 1}}), Longest(), "titles")
-        assert SEEN[-1].docs["title"].to_list() == ["", "", "T"]
-
     def test_a_ranker_that_reads_no_title_is_not_asked_again(self) -> None:
         found = controlled(twins([("T", "x y")], [("T", "z")]), Longest(text="text"), "titles")
         assert SEEN == []
@@ -191,17 +170,6 @@ class TestNearIdentical:
         assert one.changed == "3 of 4 pairs left out"
         assert one.meaning == "without pairs whose texts are the same, or nearly (Jaccard ≥ 0.6)"
         assert found.spec["near"] == 0.6
-
-    def test_all_versions_of_an_origin_go(self) -> None:
-        sources, texts = ("human", "llm", "gpt") * 2, ("x y", "x y", "z", "k", "l", "m")
-        docs = [
-            {"id": i, "text": text, "source": source, "origin": origin}
-            for i, text, source, origin in zip("abcdef", texts, sources, "aaaddd", strict=True)
-        ]
-        collection = collection_of(docs, {"q": "x"}, {"q": dict.fromkeys("abcdef", 1)})
-        found = controlled(collection, Longest(), "near-identical", measures="R@3")
-        means = {(c.a, c.b): c.tilts[0].mean_a for c in found.controls if c.control != RAW}
-        assert means == {("human", "gpt"): 1, ("human", "llm"): 1, ("gpt", "llm"): 1}
 
     def test_where_every_pair_is_alike_nothing_is_left_to_compare(self) -> None:
         side = [("", "a b"), ("", "c")]
@@ -233,11 +201,6 @@ class TestWhenARunIsRankedAgain:
             assert (one.moves[0].value, one.moves[0].low, one.moves[0].high) == (0, 0, 0)
             assert not one.moves[0].shown
 
-    def test_each_ranker_is_asked_once_for_each_text_that_changed(self) -> None:
-        collection = twins([("T", "one two three.")], [("T", "Sure! Here is the rewritten text: four.")])
-        controlled(collection, Longest())
-        assert len(SEEN) == 3  # length, boilerplate, titles
-
     def test_a_saved_run_cannot_be_ranked_again(self, tmp_path: Path) -> None:
         collection = twins([("T", "one two")], [("T", "three")])
         file = Longest().rank(collection).save(tmp_path / "run.trec")
@@ -246,16 +209,6 @@ class TestWhenARunIsRankedAgain:
         made = controls(collection, [ranker], [run], audit(collection, run, "nDCG@1", resamples=200))
         assert [one.control for one in made.controls] == ["raw", "near-identical"]
         assert f"{run.name}: a saved run cannot be ranked again; only near-identical applies to it" in made.notes
-
-    def test_saved_and_other_runs_stand_side_by_side(self, tmp_path: Path) -> None:
-        collection = twins([("", "one two")], [("", "three")])
-        rankers = [Longest(), Replay(str(Longest().rank(collection).save(tmp_path / "run.trec")))]
-        runs = [ranker.rank(collection) for ranker in rankers]
-        raw = audit(collection, runs, "nDCG@1", resamples=200)
-        found = controls(collection, rankers, runs, raw, which=["length"]).controls
-        assert [(one.run, one.control, len(one.tilts)) for one in found] == [
-            (runs[0].name, "raw", 1), (runs[1].name, "raw", 1), (runs[0].name, "length", 1)
-        ]  # fmt: skip
 
     def test_a_lexical_ranker_has_no_token_limit(self) -> None:
         found = rows(controlled(toy(), BM25(), "tokens"))
@@ -266,24 +219,6 @@ class TestWhenARunIsRankedAgain:
         collection = collection_of(docs, {"q": "x"}, {"q": {"human": 1, "llm": 1}})
         found = rows(controlled(collection, Longest()))
         assert [one.changed for name, one in found.items() if name != RAW] == ["no document has a twin"] * 5
-
-    def test_the_callers_collection_and_audit_are_left_as_they_were(self) -> None:
-        collection = toy()
-        before = collection.docs.clone()
-        run = BM25().rank(collection)
-        raw = audit(collection, run, "nDCG@1", resamples=200)
-        text = raw.to_json()
-        found = controls(collection, [BM25()], [run], raw)
-        assert collection.docs.equals(before)
-        assert raw.to_json() == text
-        assert raw.controls == ()
-        assert replace(found, controls=(), spec=raw.spec) == raw
-
-    def test_progress_is_told_to_the_end(self) -> None:
-        steps: list[tuple[str, int, int]] = []
-        with listening(lambda *step: steps.append(step)):
-            controlled(twins([("", "a b")], [("", "c")]), Longest(), "length")
-        assert [s for s in steps if s[0] == "control length"] == [("control length", 0, 1), ("control length", 1, 1)]
 
 
 HUMAN = [("", "w " * n) for n in (3, 6, 9, 12)]
@@ -324,20 +259,12 @@ class TestStatistics:
         assert (move.low, move.high) == pytest.approx((min(moves), max(moves)))
         assert move.queries == 3
 
-    def test_it_moves_over_the_queries_that_both_define(self) -> None:
-        found = rows(controlled(twins(TestNearIdentical.HUMAN, TestNearIdentical.LLM), Longest(), "near-identical"))
-        assert found["near-identical"].moves[0].queries == 2
-
     @pytest.mark.parametrize(
         ("low", "high", "shown"),
         [(1, 2, True), (-2, -1, True), (-1, 1, False), (0, 1, False), (math.nan, math.nan, False)],
     )
     def test_a_move_is_shown_where_its_interval_excludes_0(self, low: float, high: float, shown: bool) -> None:
         assert Move(1.0, low, high, 5).shown is shown
-
-    def test_one_that_is_undefined_comes_back_from_a_file_so(self) -> None:
-        back = read_fields(Move, {"value": None, "low": None, "high": 2, "queries": 0})
-        assert (math.isnan(back.value), math.isnan(back.low), back.high, back.queries) == (True, True, 2, 0)
 
     def test_the_options_of_the_audit_hold(self) -> None:
         collection = twins(HUMAN, LLM)
@@ -387,14 +314,6 @@ class TestMistakes:
         with pytest.raises(UserError, match=r"^nothing to control: this audit compares no groups by relevance$"):
             controls(collection, [BM25()], [run], raw)
 
-    def test_documents_without_texts(self) -> None:
-        plain = toy()
-        collection = Collection(plain.docs.with_columns(text=pl.lit("")), plain.queries, plain.qrels)
-        run = BM25().rank(collection)
-        raw = audit(collection, run, "nDCG@1", resamples=200)
-        with pytest.raises(UserError, match=r"^controls need texts; these documents have none$"):
-            controls(collection, [BM25()], [run], raw)
-
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -434,20 +353,11 @@ class TestTokens:
         found, texts = self.changed(tiny, self.HUMAN, self.LLM, text="title")
         assert (found.changed, found.tilts, texts) == ("it reads titles only", (), [])
 
-    def test_equal_tokens_are_nothing_to_change(self, tiny: Path) -> None:
-        found, texts = self.changed(tiny, [("", "abc de")], [("", "x yz qr")])
-        assert (found.changed, texts) == ("nothing to change", [])
-
     def test_copies_stay_copies(self, tiny: Path) -> None:
         side = [("T", "one two three four five six seven"), ("", "short")]
         collection = twins(side, side)
         found = rows(controlled(collection, Dense(str(tiny), precision="float32", device="cpu")))
         assert all(t.value == 0 for one in found.values() for t in one.tilts)
-
-    def test_a_tokenizer_that_cannot_be_read_is_said(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Recorded, "tokens", lambda self: None)
-        found, _ = self.changed(tiny, self.HUMAN, self.LLM)
-        assert (found.changed, found.tilts) == ("its tokens cannot be counted", ())
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Estimands beyond the relevance measures: typed like them, answered on the card, printed everywhere."""
 
-import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run, UserError
-from ranktilt.auditing.effects import Effect
 from ranktilt.measures import base
 from ranktilt.measures.base import GroupEstimand
 from ranktilt.measures.exposure_ratio import ExposureRatio
@@ -156,37 +154,3 @@ def test_a_ratio_stays_as_it_is_whichever_group_is_asked_for_first() -> None:
     collection, run = uneven(5, 10, 0.5)
     found = rt.audit(collection, run, ["ExposureRatio"], by="kind", pairs=[("a", "b")], **QUICK)
     assert found.estimates_of("r", "b", "a") == [*found.estimates]
-
-
-@pytest.mark.data
-def test_trec_fair_by_gender(shared_data: Path) -> None:
-    effect = trec_fair(shared_data)
-    assert (effect.a, effect.b, effect.queries) == ("female", "male", 50)
-    assert 0.85 < effect.value < 1.1
-    assert effect.band_low < 1 < effect.band_high
-
-
-def trec_fair(shared_data: Path) -> Effect:
-    """ExposureRatio@200 of BM25 on biographies, women's over men's."""
-    with (shared_data / "trec-fair-2022-gender" / "trec_gender_2022.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    docs = {
-        row["doc_id"]: {
-            "id": row["doc_id"], "title": row["doc_title"], "text": row["first sentence"], "source": "wikipedia",
-            "origin": row["doc_id"], "gender": row["gender"],
-        }
-        for row in rows
-    }  # fmt: skip
-    queries = {row["q_id"]: row["q_text"] for row in rows}
-    judged = dict.fromkeys((row["q_id"], row["doc_id"]) for row in rows)
-    collection = Collection(
-        pl.DataFrame(list(docs.values())),
-        pl.DataFrame({"id": list(queries), "text": list(queries.values())}),
-        pl.DataFrame(
-            {"query_id": [q for q, _ in judged], "doc_id": [d for _, d in judged], "grade": [1] * len(judged)}
-        ),
-    )
-    run = rt.ranker("bm25@200").rank(collection)
-    found = rt.audit(collection, run, ["ExposureRatio@200"], by="gender", pairs=[("female", "male")], **QUICK)
-    (effect,) = found.estimates
-    return effect

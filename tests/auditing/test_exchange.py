@@ -205,20 +205,6 @@ class TestTheBand:
         for kind in KINDS:
             assert (found[kind].value, found[kind].p, found[kind].banded) == (0, 1, False)
 
-    def test_nothing_retrieved_is_undefined(self) -> None:
-        found = card(paired(4, 6, judged=2), {f"q{q}": {} for q in range(6)})
-        for kind in ("relevant twins", "other twins", "score gap"):
-            assert np.isnan([found[kind].value, found[kind].p]).all()
-            assert not found[kind].banded
-
-    def test_bins_are_labels_too(self) -> None:
-        collection = paired(12, 30)
-        long = pl.when(pl.col("lang") == "de").then(pl.lit("x y z")).otherwise(pl.lit("x"))
-        docs = collection.docs.with_columns(text=long)
-        scores = ahead(30, [0, 1], [])
-        found = card(Collection(docs, collection.queries, collection.qrels), scores, by="length:2")["twins"]
-        assert (found.a, found.value, found.p) == ("1 word", -1, pytest.approx(0.5, abs=0.1))
-
     def test_many_tests_leave_room_for_a_p_below_05(self) -> None:
         collection = paired(30, 20)
         runs = [run_of(collection, ahead(20, [*range(30)], []), ranker=f"r{n}") for n in range(8)]
@@ -240,22 +226,6 @@ class TestExactness:
         for kind, e in one.items():
             assert np.array_equal(numbers(e.swapped()), numbers(two[kind]), equal_nan=True), kind
             assert np.array_equal(numbers(e.swapped()), numbers(three[kind]), equal_nan=True), kind
-
-    @pytest.mark.usefixtures("without_queries")
-    def test_the_seed_decides_the_exchanges_and_never_the_value(self) -> None:
-        collection = paired(30, 10)
-        scores = drawn(collection, 1, depth=20)
-        one, again, other = (card(collection, scores, seed=s)["twins"] for s in (0, 0, 1))
-        assert one == again
-        assert one.value == other.value
-        assert one.p != other.p
-
-    def test_a_run_says_the_same_beside_others(self) -> None:
-        collection = paired(30, 10)
-        runs = [run_of(collection, drawn(collection, s, depth=20), ranker=f"r{s}") for s in (1, 2)]
-        both = audit(collection, runs, by="lang", card=True, resamples=200).estimates_of("r1")
-        alone = audit(collection, runs[0], by="lang", card=True, resamples=200).estimates
-        assert [numbers(e) for e in both] == [numbers(e) for e in alone]
 
 
 class TestRandomLabels:

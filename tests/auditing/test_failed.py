@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranktilt import Collection, Run, UserError, audit, calibrate, controls, ranker, table
+from ranktilt import Collection, Run, audit, controls, ranker, table
 from tests.toy import collection_of, run_of
 
 QUERIES = {"q1": "red", "q2": "blue", "q3": "green", "q4": "grey"}
@@ -51,13 +51,6 @@ def test_what_failed_and_what_is_lacking_are_told_apart() -> None:
     assert mean(run, collection, "human", missing="exclude") == 1.0
 
 
-def test_a_failed_query_that_was_answered_after_all_counts() -> None:
-    collection = four()
-    run = answered(collection, *QUERIES, failed={"q4": "timed out"})
-    assert mean(run, collection, "human") == 1.0
-    assert not [note for note in audit(collection, run, "RR@10", resamples=100).notes if "failed" in note]
-
-
 def test_a_failed_query_has_no_values_for_each_query() -> None:
     collection = four()
     result = audit(collection, answered(collection, "q1", "q2", "q3", failed={"q4": "x"}), "RR@10", resamples=100)
@@ -87,14 +80,6 @@ def test_a_reranked_run_still_knows_what_failed() -> None:
     from ranktilt.rankers.candidates import reranked_spec
 
     assert reranked_spec(run, "any")["failed"] == {"q4": "x"}
-
-
-def test_an_engine_cannot_be_calibrated() -> None:
-    with pytest.raises(UserError) as caught:
-        calibrate(four(), [ranker("engine:m:f")])
-    assert str(caught.value) == (
-        "engine:m:f cannot be calibrated: an engine holds no copies of documents, and may tell identical texts apart"
-    )
 
 
 def test_the_controls_cannot_change_an_engines_documents() -> None:

@@ -10,25 +10,13 @@ import pytest
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, precision
 from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
 from ranktilt.rankers.rerank.cross_encoder import sigmoid
 from ranktilt.reporting.output import table
 from ranktilt.run import Run
+from tests.reporting.audits import twins
 
 UNIT = 2.0**-24
 """Largest relative error of rounding to float32."""
-
-
-def twins(n: int = 1) -> Collection:
-    """Each of `n` queries has one relevant document and its rewrite."""
-    docs = [
-        {"id": f"{q}-{s}", "text": f"{s} {q}", "source": s, "origin": f"{q}-human"}
-        for q in range(n)
-        for s in ("human", "llm")
-    ]
-    queries = [{"id": f"q{q}", "text": f"query {q}"} for q in range(n)]
-    qrels = [{"query_id": f"q{q}", "doc_id": f"{q}-{s}", "grade": 1} for q in range(n) for s in ("human", "llm")]
-    return Collection(pl.DataFrame(docs), pl.DataFrame(queries), pl.DataFrame(qrels))
 
 
 def ranked(human: float, llm: float, *others: float, **spec: str) -> Run:
@@ -40,7 +28,7 @@ def ranked(human: float, llm: float, *others: float, **spec: str) -> Run:
 
 def noise_of(run: Run, measures: str | Sequence[str] = "nDCG@1") -> list[tuple[str, float]]:
     """Resolution and points."""
-    found: Audit = audit(twins(), run, measures, resamples=100)
+    found: Audit = audit(twins(1), run, measures, resamples=100)
     return [(one.resolution, one.points) for one in found.noise]
 
 
@@ -79,7 +67,7 @@ def test_whole_numbers_and_exact_scores_have_no_noise() -> None:
 def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
     assert precision({"ranker": "listwise", "llm": {"model": "m", "precision": "bfloat16"}}) == "bfloat16"
     assert [precision(spec) for spec in ({}, {"llm": "gpt"}, {"llm": {"model": "gpt"}})] == [None] * 3
-    found = audit(twins(), ranked(2, 1, precision="float16"), "nDCG@1", resamples=100)
+    found = audit(twins(1), ranked(2, 1, precision="float16"), "nDCG@1", resamples=100)
     assert "Computed: mine in float16." in table(found)
 
 
@@ -103,13 +91,6 @@ def test_documents_below_the_cutoff_may_come_above_it() -> None:
     between = [1 - 2.0**-30 * number for number in range(1, 4)]
     assert noise_of(ranked(1.0, 1 - 2.0**-28, *between, precision="float32")) == [("float32", pytest.approx(400))]
     assert noise_of(ranked(1.0, 0.5, *between, precision="float32")) == [("float32", 0)]
-
-
-def test_draws_are_seeded_and_both_pairs_see_the_same() -> None:
-    run = ranked(1.0, 1 - UNIT, -0.5, precision="float32")
-    first, again = (audit(twins(), run, "nDCG@1", resamples=100).noise for _ in range(2))
-    turned = audit(twins(), run, "nDCG@1", resamples=100, pairs=[("llm", "human")]).noise
-    assert first == again == tuple(replace(one, a=one.b, b=one.a) for one in turned)
 
 
 def test_a_verdict_that_hangs_on_it_is_named() -> None:

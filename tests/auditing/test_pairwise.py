@@ -16,15 +16,14 @@ import pytest
 
 from ranktilt import Collection, PairwiseAudit, ranker, table
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.pairwise.choices import Counts, outcome, pairwise, ranking_verdicts
-from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions, ask_pairs, read_decisions
+from ranktilt.auditing.pairwise.choices import Counts, outcome, pairwise
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions, read_decisions
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
-from ranktilt.auditing.pairwise.result import PairOutcome, RankingVerdict, Share
+from ranktilt.auditing.pairwise.result import PairOutcome, Share
 from ranktilt.errors import DataError, UserError
 from ranktilt.run import Run
 from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads
-from tests.auditing.arrays import audit_of
 from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge, worth
 from tests.refusals import refused
@@ -137,12 +136,6 @@ def test_a_server_that_answers_prose_decides_nothing(asked) -> None:
         asked(Judge(prose=1), pairs=1, text="pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5)")
 
 
-def test_a_fair_judge_favours_nobody(asked) -> None:
-    found = asked(Judge(prose=PROSE), pairs=3)
-    assert not any(found.favours(one) for one in found.outcomes)
-    assert all(one.preference.low <= 0.5 <= one.preference.high for one in found.outcomes)
-
-
 def test_both_orders_are_asked_about_at_once_and_nothing_twice(asked) -> None:
     judge = Judge()
     asked(judge, people(queries=4), pairs=3)
@@ -207,7 +200,6 @@ def test_only_the_queries_asked_for_count(asked) -> None:
     [
         ([], "expected ids of queries, got none"),
         (["q0", "q9", "q8"], "2 queries are not in the collection: 'q9'"),
-        (["q0", "q1", "q0"], "query 'q0' is given twice"),
         (["q1"], "no pair to count: 1 query has none"),
     ],
 )
@@ -259,18 +251,8 @@ def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest(
         two_groups(three, "gender")
     with refused("unknown gender 'y' (valid: female, male, x)"):
         two_groups(three, "gender", "y")
-    with refused("unknown column to group by 'sex' (valid: source, gender)"):
+    with refused("unknown column to group by 'sex' (valid: source, gender, length:3)"):
         two_groups(three, "sex")
-
-
-def test_a_group_of_one_is_refused() -> None:
-    collection = people(queries=2)
-    docs = collection.docs.with_columns(
-        gender=pl.when(pl.col("id") == "female-0-0").then(pl.lit("x")).otherwise(pl.lit("y"))
-    )
-    message = "x has 1 document: what is said of it would be said of that document; expected at least 2 on either side"
-    with refused(message):
-        two_groups(Collection(docs, collection.queries, collection.qrels), "gender")
 
 
 def test_candidates_of_another_collection_are_refused() -> None:
@@ -377,12 +359,6 @@ def test_a_side_that_is_never_chosen_makes_an_infinite_ratio_and_a_verdict() -> 
     assert kind_of(found) == "favours"
 
 
-def test_too_few_queries_show_nothing() -> None:
-    counts = drawn_counts(0, queries=4)._replace(unprotected=np.zeros(4))
-    found = judged(counts, resamples=200)
-    assert kind_of(replace(found, p_corrected=0.0)) == "inconclusive"
-
-
 def test_queries_of_one_text_are_one() -> None:
     collection = people(queries=8)
     same = Collection(collection.docs, collection.queries.with_columns(text=pl.lit("one text")), collection.qrels)
@@ -438,7 +414,8 @@ def test_published_shares_give_the_printed_ratios(published, tmp_path: Path) -> 
         ]  # fmt: skip
         decisions = Decisions(pl.DataFrame(rows, SCHEMA), sides, "stored")
         if not number:
-            decisions = read_decisions(decisions.save(tmp_path / "wang.jsonl"), collection, sides)
+            (tmp_path / "wang.jsonl").write_bytes(decisions.contents())
+            decisions = read_decisions(tmp_path / "wang.jsonl", collection, sides)
         (found,) = pairwise(collection, decisions, resamples=100).outcomes
         for name, measure in (("protected", "protected share"), ("unprotected", "unprotected share")):
             assert f"{getattr(found, name).value:.4f}" == f"{cells[measure][0]:.4f}"
@@ -458,7 +435,8 @@ def test_published_shares_give_the_printed_ratios(published, tmp_path: Path) -> 
 def test_choices_come_back_from_their_file(tmp_path: Path) -> None:
     collection = people(queries=6)
     decisions = stored(collection, lambda query, kind, pair: pair[0] if kind == "relevant" else None)
-    file = decisions.save(tmp_path / "choices.jsonl")
+    file = tmp_path / "choices.jsonl"
+    file.write_bytes(decisions.contents())
     again = read_decisions(file, collection, decisions.sides)
     assert again.frame.equals(decisions.frame)
     relevant, irrelevant = pairwise(collection, again, resamples=100).outcomes
@@ -507,11 +485,11 @@ GOOD = {"query": "q0", "first": "female-0-0", "second": "male-0-0", "choice": "m
         ([{**GOOD, "second": "female-0-0", "choice": ""}], ":1: expected two documents, got 'female-0-0' twice"),
         (
             [{"query": "q0", "first": "female-0-0"}],
-            ":1: expected query, first, second, and choice or answer; second is missing in query, first",
+            ":1: expected query, first, second, and choice or answer: Object missing required field `second`",
         ),
         (
             [{"query": "q0", "first": "female-0-0", "second": "male-0-0"}],
-            ":1: expected choice or answer, got query, first, second",
+            ":1: expected choice or answer, got neither",
         ),
         (
             [{**GOOD, "second": "female-0-1", "choice": ""}],
@@ -524,13 +502,6 @@ def test_a_file_of_choices_that_does_not_fit_is_refused(lines: list, message: st
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     with refused(f"{file}{message}", DataError):
         read_decisions(file, collection, two_groups(collection, "gender", "female"))
-
-
-def test_an_empty_file_of_choices_is_refused(tmp_path: Path) -> None:
-    collection, file = people(queries=2), tmp_path / "choices.csv"
-    file.write_text("\n")
-    with refused(f"{file}: the file is empty", DataError):
-        read_decisions(file, collection, two_groups(collection, "gender"))
 
 
 # The result, and rankings beside
@@ -558,41 +529,6 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
     assert saved["outcomes"][0]["ratio"] == {"value": 0.0, "low": 0.0, "high": 0.0}
 
 
-def test_rankings_stand_beside_with_a_sentence_where_they_disagree() -> None:
-    rng = np.random.default_rng(0)
-    noise = rng.random(60)
-    sides = [noise, 0.5 + 0.01 * noise, 0.5 + 0.01 * rng.random(60)]
-    audit = audit_of(np.array(sides)[None, None], groups=("female", "male"), runs=("list",), by="gender")
-    found = chosen()
-    rankings = tuple(ranking_verdicts(audit, two_groups(people(queries=2), "gender", "female")))
-    assert [(one.run, one.outcome, one.favours) for one in rankings] == [("list", "level", None)]
-    assert replace(found, rankings=rankings).disagreements == (
-        "Rankings and pairs disagree: list is level in its rankings, while stored favours male documents on relevant "
-        "pairs. A ranking of many documents can look fair where choices between two are not (Wang et al., NAACL 2024, "
-        "sec. 4.3).",
-    )
-    assert (
-        replace(found, rankings=(RankingVerdict("x", "favours", "female", ""),))
-        .disagreements[0]
-        .startswith(
-            "Rankings and pairs disagree: x favours female in its rankings, while stored favours male documents on "
-            "relevant pairs and is level on irrelevant pairs."
-        )
-    )
-    assert not replace(found, rankings=(RankingVerdict("x", "outside", None, ""),)).disagreements
-    assert not replace(chosen(tilt=False), rankings=rankings).disagreements
-
-
-def test_an_audit_of_other_groups_is_refused() -> None:
-    audit = audit_of(np.random.default_rng(0).random((1, 1, 3, 9)))
-    message = (
-        "the audit compares human and llm, not female with others by gender: ranktilt audit --by gender makes one that "
-        "does"
-    )
-    with refused(message):
-        list(ranking_verdicts(audit, two_groups(people(queries=2), "gender", "female")))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -607,15 +543,3 @@ def test_an_audit_of_other_groups_is_refused() -> None:
 def test_impossible_options_are_refused(options: dict, message: str) -> None:
     with refused(message, UserError):
         pairwise(people(queries=2), ranker(NEUTRAL), by="gender", **options)
-
-
-def test_ask_pairs_keeps_what_came(asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    collection = people(queries=3)
-    with Server(answer=Judge(value=tilted)) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        drawn = draw_pairs(collection, two_groups(collection, "gender", "female"), pairs=4)
-        decisions = ask_pairs(collection, drawn, ranker(NEUTRAL))
-    worths = dict(zip(collection.ids, map(tilted, collection.docs["text"]), strict=True))
-    for _, _, first, second, choice, reading in decisions.frame.iter_rows():
-        assert choice == max((first, second), key=worths.__getitem__)
-        assert reading == "ok"

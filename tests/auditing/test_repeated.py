@@ -1,7 +1,6 @@
 """Queries that repeat each other are one piece of evidence, wherever queries are resampled or tested."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,12 +122,6 @@ class TestOneQueryAgain:
 
 
 class TestFiles:
-    def test_they_come_back(self, tmp_path: Path) -> None:
-        four = found(4, distinct_texts(4))
-        back = Audit.load(four.save(tmp_path / "a.json"))
-        assert back == four
-        assert back.distinct("r").tolist() == np.repeat(np.arange(0, 100, 4), 4).tolist()
-
     def test_compare_and_gate_resample_them_together_too(self) -> None:
         texts = [f"text {n}" for n in range(25) for _ in range(4)]
         ones, fours = (

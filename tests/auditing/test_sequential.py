@@ -92,19 +92,14 @@ def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
         audit_until(collection(), Noisy(silent=1.0), 10, max_queries=32)
 
 
-def test_the_order_is_drawn_by_the_seed() -> None:
-    one, same, other = (audit_until(collection(), Noisy(0.3), 3, max_queries=64, seed=seed) for seed in (1, 1, 2))
-    assert one.looks == same.looks != other.looks
-
-
 @pytest.mark.parametrize(
     ("look", "until", "decision"),
     [
-        (Look(9, 90, 0.2, 0.01, 0.4, 0.1, 0.3), 0.1, "tilted"),
-        (Look(9, 90, -0.2, -0.4, -0.01, -0.3, -0.1), 0.5, "tilted"),
+        (Look(9, 90, 0.2, 0.01, 0.4, 0.0, 0.0), 0.1, "tilted"),
+        (Look(9, 90, -0.2, -0.4, -0.01, 0.0, 0.0), 0.5, "tilted"),
         (Look(9, 90, 0.0, -0.1, 0.1, 0.0, 0.0), 0.1, "level"),
         (Look(9, 90, 0.0, -0.1, 0.11, 0.0, 0.0), 0.1, "inconclusive"),
-        (Look(9, 90, 0.1, 0.0, 0.2, 0.05, 0.15), 0.1, "inconclusive"),
+        (Look(9, 90, 0.1, 0.0, 0.2, 0.0, 0.0), 0.1, "inconclusive"),
     ],
 )
 def test_what_decides(look: Look, until: float, decision: str) -> None:
@@ -146,7 +141,6 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
     assert alone >= 4
     noun = "origins" if twins else "documents"
     assert re.search(f"recurring is not decided after 192 queries and \\d+ {noun}: Share@10", text)
-    assert re.search(r"be called tilted, but \d+ \w+ are too few to show it: the last 96 queries brought \d new", text)
 
 
 def test_a_list_as_long_as_the_page_shows_nothing() -> None:

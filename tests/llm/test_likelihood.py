@@ -20,9 +20,9 @@ MODEL = "tiny"
 
 
 class Prompts(Server):
-    """Gives each word its length as −ln P; `knows` are the ways that it understands."""
+    """Gives each word its length as −ln P, unless it does not know what is asked."""
 
-    knows: tuple[str, ...] = ("echo", "prompt_logprobs")
+    knows = True
 
     def _response(self, request: Any, fault: Any) -> tuple[int, Any, Mapping[str, str]]:
         if not request.path.endswith("/completions") or request.path.endswith("chat/completions"):
@@ -31,16 +31,11 @@ class Prompts(Server):
         words = ["<s>", *_tokens(body["prompt"])]
         values = [None, *(-float(len(word.strip())) for word in words[1:])]
         choice: dict[str, Any] = {"index": 0, "text": " new", "logprobs": None}
-        if body.get("echo") and "echo" in self.knows:
+        if body.get("echo") and self.knows:
             choice["text"] = body["prompt"] + " new"
             choice["logprobs"] = {"tokens": [*words, " new"], "token_logprobs": [*values, -9.0]}
         elif body.get("logprobs"):
             choice["logprobs"] = {"tokens": [" new"], "token_logprobs": [-9.0]}
-        if "prompt_logprobs" in body and "prompt_logprobs" in self.knows:
-            choice["prompt_logprobs"] = [
-                None if value is None else {"7": {"logprob": value, "decoded_token": word}}
-                for word, value in zip(words, values, strict=True)
-            ]
         usage = {"prompt_tokens": len(words), "completion_tokens": 1, "total_tokens": len(words) + 1}
         return 200, {"model": body["model"], "choices": [choice], "usage": usage}, {}
 
@@ -49,12 +44,9 @@ def _tokens(text: str) -> list[str]:
     return re.findall(r"\s*\S+|\s+$", text)
 
 
-@pytest.mark.parametrize("way", ["echo", "prompt_logprobs"])
-def test_each_way_gives_the_mean_over_the_text_s_tokens(way: str, own_cache: Path) -> None:
+def test_the_mean_over_the_text_s_tokens_is_given(own_cache: Path) -> None:
     with Prompts(models=(MODEL,)) as server:
-        server.knows = (way,)
         model = LikelihoodServer(OpenAI(MODEL, base_url=server.url))
-        assert model.form() == way
         found = model.score(["a bbb", "", "cc", "a bbb"], label="scoring")
         assert found.tokens.tolist() == [2, 0, 1, 2]
         assert found.perplexity[[0, 2, 3]].tolist() == [2, 2, 2]
@@ -67,12 +59,12 @@ def test_each_way_gives_the_mean_over_the_text_s_tokens(way: str, own_cache: Pat
 def test_a_server_that_ignores_what_is_asked_is_refused_before_anything_is_scored(own_cache: Path) -> None:
     """As llama.cpp's does: the numbers would be those of the token that it wrote."""
     with Prompts(models=(MODEL,)) as server:
-        server.knows = ()
+        server.knows = False
         with pytest.raises(
             UserError, match=r"openai:tiny cannot score texts: .*do not match the prompt's tokens one by one"
         ):
             LikelihoodServer(OpenAI(MODEL, base_url=server.url)).score(["a b"], label="scoring")
-        assert len(server.bodies) == 2
+        assert len(server.bodies) == 1
 
 
 def test_the_probe_of_a_server(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,6 +97,4 @@ def answer(tokens: list[str], values: list[Any], text: str, count: int) -> dict[
 ])  # fmt: skip
 def test_numbers_of_other_tokens_are_refused(data: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        prompt_losses(data, "a b", "echo")
-    with pytest.raises(UserError):
-        prompt_losses(data, "a b", "prompt_logprobs")
+        prompt_losses(data, "a b")

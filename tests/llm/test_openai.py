@@ -119,11 +119,18 @@ def test_a_prompt_that_fails_each_time_is_left_out(
     assert [reply.answer is not None for reply in replies] == [True, False, True]
 
 
-@pytest.mark.parametrize("script", [["429-quota"], [Raw(500, {"error": "unknown model tiny"})]])
-def test_what_no_other_attempt_can_mend_is_not_asked_again(script: list[Raw | str]) -> None:
-    with Server(script=script) as server, pytest.raises(UserError):  # type: ignore[arg-type]
+def test_what_no_other_attempt_can_mend_is_not_asked_again() -> None:
+    with Server(script=["429-quota"]) as server, pytest.raises(UserError):
         one(server)
     assert len(server.requests) == 1
+
+
+def test_a_parameter_that_the_model_does_not_take_ends_it_in_the_servers_words() -> None:
+    refusal = Raw(400, {"error": {"message": "Unsupported parameter: 'top_p'."}})
+    with Server(script=[refusal] * 40) as server:
+        message = trouble(server, concurrency=2)
+    assert message.startswith(f"{server.url} answers nobody: not taken by the server (400): Unsupported parameter")
+    assert len(server.requests) < 14
 
 
 # Faults of one prompt
@@ -151,7 +158,7 @@ def test_a_content_filter_is_an_answer_without_text(fault: str) -> None:
 def test_a_wrong_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Server(key="another") as server:
-        assert trouble(server).endswith("OPENAI_API_KEY (401): Incorrect API key provided: [key]")
+        assert trouble(server).endswith("OPENAI_API_KEY) (401): Incorrect API key provided: [key]")
     assert len(server.requests) <= 4
 
 
@@ -189,9 +196,6 @@ def test_a_server_that_answers_nobody_is_left() -> None:
     with Server(faults=Faults(share=1.0, kinds=["500"])) as server:
         assert trouble(server, retries=1, concurrency=2).startswith(f"{server.url} answers nobody: ")
     assert len(server.requests) <= 8 * 2 + 4
-
-
-# Another model than asked
 
 
 # A mixture
@@ -391,7 +395,7 @@ def test_every_text_gets_its_vector_after_a_passing_fault_too(fault: str | None)
 def test_vectors_that_never_come_end_everything() -> None:
     with (
         Server(faults=Faults(share=1.0, kinds=["empty"])) as server,
-        pytest.raises(UserError, match=r"gave no vectors of model 'tiny': expected 2 vectors, got 0 \(2 attempts\)"),
+        pytest.raises(UserError, match=r"gave no vectors of model 'tiny': expected 2 vectors .* \(2 attempts\)"),
     ):
         gathered(model(server, retries=1), ["a", "b"])
 
@@ -407,12 +411,6 @@ def test_a_server_that_takes_fewer_texts_at_once_gets_fewer() -> None:
         found = gathered(model(server), TEXTS)
     np.testing.assert_array_equal(found, expected(TEXTS))
     assert max(len(body["input"]) for body in server.answered) <= 21
-
-
-def test_vectors_of_two_dimensions_end_everything() -> None:
-    short = Raw(200, {"model": "tiny", "data": [{"index": 0, "embedding": [1.0, 2.0]}]})
-    with Server(script=[None, short]) as server, pytest.raises(UserError, match="vectors of 16 and of 2 values"):
-        gathered(model(server, concurrency=1), [*TEXTS[:64], "b"])
 
 
 def test_texts_are_cut_into_requests_by_number_and_size() -> None:

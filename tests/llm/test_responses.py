@@ -24,7 +24,7 @@ KEY = "sk-secret-1234567890"
 
 def verdict(status: int, body: object, **changed: object) -> FailedRequest | UserError:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    given = {"key": KEY, "sent": ["temperature", "top_p", "seed", "max_tokens", "logprobs"], **changed}
+    given = {"key": KEY, **changed}
     server = Server(model="tiny", address=Address("http://h/v1", False), **given)  # type: ignore[arg-type]
     return classify_error(status, content, server)
 
@@ -45,16 +45,12 @@ def error(message: str, **fields: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("status", "body", "message"),
     [
-        (
-            401,
-            error("Incorrect.", code="invalid_api_key"),
-            "does not accept the key in .* .401.: Incorrect",
-        ),
-        (403, error("No access."), "does not let the key in OPENAI_API_KEY use model 'tiny' .403.: No access"),
+        (401, error("Incorrect."), "does not accept the key for model 'tiny' .*OPENAI_API_KEY. .401.: Incorrect"),
+        (403, error("No access."), "does not accept the key for model 'tiny' .*OPENAI_API_KEY. .403.: No access"),
         (429, error("Exceeded.", code="insufficient_quota"), "the quota of the key .* is used up at http://h/v1 .429."),
         (402, error("Insufficient Balance"), "the quota of the key .* is used up at http://h/v1 .402."),
         (404, error("The model `tiny` does not exist."), "has no model 'tiny' .404.: .*; name one that it serves"),
-        (404, {"detail": "Not Found"}, "no such service at http://h/v1 .404.*a base URL usually ends in /v1"),
+        (404, {"detail": "Not Found"}, "has no model 'tiny' .404.: Not Found.*base URL that usually ends in /v1"),
         (308, b"", "redirects elsewhere .308., where no text is sent"),
     ],
 )
@@ -65,36 +61,6 @@ def test_what_no_other_attempt_can_mend_ends_everything(status: int, body: objec
     assert "asks for a key" in str(verdict(401, body, key=None))
 
 
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (400, error("Model Not Exist")),
-        (400, {"detail": "Server is pinned to 'a'; requested 'tiny'."}),
-        (404, error('model "tiny" not found, try pulling it first', type="api_error")),
-        (500, {"detail": "tiny is not a local folder and is not a valid model identifier listed on the hub"}),
-        (500, error("unknown model tiny")),
-    ],
-)
-def test_an_unknown_model_in_the_words_of_other_servers(status: int, body: object) -> None:
-    assert str(verdict(status, body)).startswith(f"http://h/v1 has no model 'tiny' ({status})")
-
-
-@pytest.mark.parametrize(
-    ("name", "body"),
-    [
-        ("temperature", error("Unsupported value.", param="temperature", code="unsupported_value")),
-        ("top_p", error("Unsupported parameter: 'top_p' is not supported with this model.")),
-        ("seed", {"detail": "Unexpected fields in the request: {'seed'}"}),
-        ("max_tokens", error("max_tokens must be less than 100")),
-        ("temperature", {"detail": [{"loc": ["body", "temperature"], "msg": "Input should be at most 1"}]}),
-    ],
-)
-def test_a_parameter_that_is_not_taken_is_named(name: str, body: object) -> None:
-    assert f"http://h/v1 does not take the parameter {name} with model 'tiny' (422)" in str(verdict(422, body))
-    for changed in ({"sent": []}, {"answered": True}):  # it was not sent, or was taken before
-        assert kind(422, body, **changed) == "refused"
-
-
 # Another attempt may help
 
 
@@ -103,7 +69,6 @@ def test_passing_errors_are_asked_again(status: int) -> None:
     found = verdict(status, error("You exceeded your current quota"))
     assert isinstance(found, FailedRequest)
     assert (found.kind, found.message[:27]) == ("unavailable", f"error of the server ({status}): ")
-    assert kind(500, error("model tiny not found"), answered=True) == "unavailable"
     assert kind(400, error("Invalid role in messages: expected context")) == "refused"
 
 
@@ -134,7 +99,6 @@ def test_longer_than_the_context_in_the_words_of_many_servers(status: int, body:
     [
         (400, error("Filtered.", code="content_filter")),
         (400, error("The response was filtered due to the prompt triggering our content management policy.")),
-        (400, error("Bad.", innererror={"code": "ResponsibleAIPolicyViolation"})),
         (400, error("Input may be inappropriate.", code="data_inspection_failed")),
         (403, error("Flagged: content policy.", code="content_policy_violation")),
     ],
@@ -152,11 +116,11 @@ def test_a_content_filter_is_an_answer_of_its_own(status: int, body: object) -> 
         (b'{"error": {"message": "a\\n  b"}}', "a b"),
         (b'{"error": "plain"}', "plain"),
         (b'{"detail": "FastAPI"}', "FastAPI"),
-        (b'{"detail": [{"loc": ["body", "x"], "msg": "bad"}, {"loc": [], "msg": "worse"}]}', "body.x: bad; : worse"),
+        (b'{"detail": [{"loc": ["body", "x"], "msg": "bad"}]}', "[{'loc': ['body', 'x'], 'msg': 'bad'}]"),
         (b"<html><h1>502 Bad Gateway</h1><hr>nginx</html>", "502 Bad Gateway nginx"),
         (b"Internal Server Error", "Internal Server Error"),
         (b"", ""),
-        (b'{"error": {"message": null, "code": 7}}', "{'message': None, 'code': 7}"),
+        (b'{"error": {"message": null, "code": 7}}', ""),
     ],
 )
 def test_the_words_of_an_error_in_the_shapes_there_are(content: bytes, words: str) -> None:
@@ -195,6 +159,7 @@ def test_an_answer_is_read_whole_or_bare() -> None:
         ({"content": ""}, ""),
         ({"content": None, "refusal": "I cannot help with that."}, "I cannot help with that."),
         ({"content": [{"type": "text", "text": "a "}, {"type": "text", "text": "b"}]}, "a b"),
+        ({"content": "half \ud83d"}, "half ?"),
     ):
         read = read_answer({"choices": [{"message": message, "logprobs": {"content": None}}]}, "tiny")
         assert read == Answer(text, "stop", None, None, "tiny", None, None)
@@ -234,11 +199,11 @@ def test_what_must_not_be_kept_is_taken_out_of_every_field() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({}, "expected 2 vectors, got 0"),
-        (rows((0, [1.0]), (2, [1.0])), "expected the indices 0 to 1, each once"),
-        (rows((0, [1.0]), (1, [1.0, 2.0])), "not of one dimension"),
-        (rows((0, [1.0]), (None, [1.0])), "vectors without an index"),  # type: ignore[arg-type]
-        (rows((0, [1.0]), (1, [1e300])), "no finite numbers"),
+        ({}, "expected 2 vectors by their index"),
+        (rows((0, [1.0]), (2, [1.0])), "expected 2 vectors by their index"),
+        (rows((0, [1.0]), (1, [1.0]), (2, [1.0])), "expected 2 vectors of finite numbers, got 3"),
+        (rows((0, [1.0]), (1, [1.0, 2.0])), "of one dimension"),
+        (rows((0, [1.0]), (1, [1e300])), "of finite numbers"),
     ],
 )
 def test_vectors_are_one_a_text_in_the_order_of_their_index(data: dict[str, object], message: str) -> None:

@@ -130,18 +130,3 @@ def test_a_collection_is_rewritten_from_end_to_end(server: str, stories: Path, s
     assert (remade["fresh"], remade["rewritten"]) == (0, made["rewritten"])
     assert again.returncode == done.returncode
     assert [json.loads(line)["_id"] for line in (output / "left-out.jsonl").read_text().splitlines()] == lost
-
-
-@pytest.mark.usefixtures("no_key", "own_cache")
-def test_a_ranker_asks_from_end_to_end_and_the_audit_says_that_nothing_was_ranked(server: str, stories: Path) -> None:
-    from ranktilt import audit, ranker
-    from tests.toy import toy
-
-    spec = f'listwise:openai:{stories}(base_url="{server}",concurrency=2,window=3,step=1,passage_tokens=20)'
-    run = ranker(f"bm25@5>>{spec}").rank(toy())
-    answers = run.spec["llm_answers"]
-    assert answers["kinds"].get("off-format", 0) >= 0.9 * answers["requests"] > 0
-    notes = audit(toy(), run, ["nDCG@3"]).notes
-    assert any(
-        note.startswith("warning: bm25@5>>listwise:openai:") and "mostly that, not the model" in note for note in notes
-    )

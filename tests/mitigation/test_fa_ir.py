@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from ranktilt.mitigation.fair_rerank import fail_probability, m_table
-from tests.refusals import refused
 
 
 @cache
@@ -61,16 +60,3 @@ def test_a_group_of_none_or_of_all() -> None:
     assert fail_probability((0, 1), 0.0) == 1
     assert fail_probability((1, 2), 1.0) == 0
     assert fail_probability((3, 3), 0.5) == 1
-
-
-def test_what_is_out_of_range_is_refused() -> None:
-    with refused("expected k of at least 1, got 0"):
-        m_table(0, 0.5, 0.1)
-    with refused("expected p between 0 and 1, got 1.5"):
-        m_table(3, 1.5, 0.1)
-    with refused("expected p between 0 and 1, got nan"):
-        fail_probability((0, 1), float("nan"))
-    with refused("expected alpha between 0 and 1, got 1.0"):
-        m_table(3, 0.5, 1.0)
-    with refused("expected a table of counts of 0 or more that never falls, got [1, 0]"):
-        fail_probability((1, 0), 0.5)

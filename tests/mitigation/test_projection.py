@@ -112,7 +112,7 @@ def test_files_that_hold_no_direction_are_refused(tmp_path: Path) -> None:
 
 
 def test_options_that_say_nothing_are_refused() -> None:
-    with refused("dense: expected project_strength between 0 and 1, got 1.5"):
+    with refused("dense: expected project_strength of 0 to 1, got 1.5"):
         Dense("minilm", project="u.npz", project_strength=1.5)
     with refused("dense: project_strength needs a direction: project=FILE"):
         Dense("minilm", project_strength=0.5)

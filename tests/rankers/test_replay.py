@@ -155,9 +155,6 @@ def test_equal_ids_alone_make_no_own_document_unless_one_says_so(tmp_path: Path,
 def test_a_run_of_another_collection_is_an_error(tmp_path: Path, scores: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         replayed(tmp_path, scores)
-    for text, said in (("a@0", "depth"), ("a(score_order=ranks)", "unknown score_order of replay 'ranks'")):
-        with pytest.raises(UserError, match=said):
-            ranker(f"replay:{text}")
     with pytest.raises(UserError, match=r"replays a whole run and re-ranks nothing; put it first$"):
         Replay("a").rank(toy(), BM25().rank(toy()))
 

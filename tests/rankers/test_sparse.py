@@ -13,7 +13,7 @@ from ranktilt.rankers.dense.search import InMemory
 from ranktilt.rankers.sparse import Sparse
 from tests.rankers.contract import Make, RankerContract
 from tests.rankers.dense.test_retriever import collection, rows
-from tests.rankers.tiny import _tokenizer, _vocabulary, tiny_model, write_json
+from tests.rankers.tiny import _tokenizer, bert_config, tiny_model, write_json
 from tests.refusals import refused
 from tests.toy import toy
 
@@ -25,13 +25,12 @@ LENGTH = 24
 def splade(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SPLADE of one layer and random weights, most of which its bias makes zero."""
     torch = pytest.importorskip("torch")
-    from transformers import BertConfig, BertForMaskedLM
+    from transformers import BertForMaskedLM
 
     folder = tmp_path_factory.mktemp("splade")
     torch.manual_seed(0)
     _tokenizer(folder)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-    model = BertForMaskedLM(BertConfig(vocab_size=len(_vocabulary()), initializer_range=0.5, **sizes)).eval()
+    model = BertForMaskedLM(bert_config(num_hidden_layers=1, initializer_range=0.5)).eval()
     with torch.no_grad():
         model.cls.predictions.bias -= 6
     model.save_pretrained(folder)

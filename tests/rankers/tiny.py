@@ -15,20 +15,11 @@ def tiny_model(folder: Path, *, similarity: str | None = None, seed: int = 0) ->
     """Write the model's folder: BERT with a WordPiece tokenizer of letters, mean pooling, 32 dimensions."""
     torch = pytest.importorskip("torch")
     pytest.importorskip("sentence_transformers")
-    from transformers import BertConfig, BertModel
+    from transformers import BertModel
 
     torch.manual_seed(seed)
     _tokenizer(folder)
-    config = BertConfig(
-        vocab_size=len(_vocabulary()),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        initializer_range=0.5,
-    )
-    BertModel(config).eval().save_pretrained(folder)
+    BertModel(bert_config(max_position_embeddings=64, initializer_range=0.5)).eval().save_pretrained(folder)
     write_json(folder / "modules.json", _modules())
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": LENGTH, "do_lower_case": False})
     pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
@@ -36,6 +27,14 @@ def tiny_model(folder: Path, *, similarity: str | None = None, seed: int = 0) ->
     if similarity is not None:
         write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": similarity})
     return folder
+
+
+def bert_config(**options: Any) -> Any:
+    """A BERT of two small layers over letters."""
+    from transformers import BertConfig
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    return BertConfig(vocab_size=len(_vocabulary()), **{**sizes, **options})
 
 
 def write_json(path: Path, content: Any) -> None:

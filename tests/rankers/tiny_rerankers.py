@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.rankers.tiny import _tokenizer, _vocabulary, write_json
+from tests.rankers.tiny import _tokenizer, bert_config, write_json
 
 LENGTH = 64
 """Tokens of a pair that the tiny BERT reads; of a prompt that the tiny T5 reads."""
@@ -17,24 +17,14 @@ ANSWERS = ("▁true", "▁false")
 def tiny_classifier(folder: Path, *, labels: int = 1, length: int = LENGTH, seed: int = 0, **options: Any) -> Path:
     """Write a BERT for the classification of pairs, with weights that spread its scores."""
     torch = pytest.importorskip("torch")
-    from transformers import BertConfig, BertForSequenceClassification
+    from transformers import BertForSequenceClassification
     from transformers.utils.logging import disable_progress_bar
 
     torch.manual_seed(seed)
     _tokenizer(folder)
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
     change(folder / "tokenizer_config.json", model_max_length=length, model_input_names=inputs)
-    config = BertConfig(
-        vocab_size=len(_vocabulary()),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=length,
-        initializer_range=0.3,
-        num_labels=labels,
-        **options,
-    )
+    config = bert_config(max_position_embeddings=length, initializer_range=0.3, num_labels=labels, **options)
     disable_progress_bar()
     BertForSequenceClassification(config).eval().save_pretrained(folder)
     return folder

@@ -14,7 +14,7 @@ from ranktilt.auditing.calibration.result import EXPECTED, Calibration, Check, C
 from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
-from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
+from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import QueryAnswers
 from ranktilt.auditing.sequential import audit_until
 from ranktilt.auditing.significance import (
@@ -243,9 +243,8 @@ def asked() -> Audit:
 
 
 def beside() -> PairwiseAudit:
-    """Men are chosen of relevant pairs, while rankings are level."""
-    ranking = RankingVerdict("bm25", "level", None, "bm25 is level between female and male: Relative Δ +0.1 %")
-    return replace(chosen(level=5.0), rankings=(ranking,))
+    """Men are chosen of relevant pairs."""
+    return chosen(level=5.0)
 
 
 RESULTS: dict[str, Callable[[], Any]] = {

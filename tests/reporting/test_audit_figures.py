@@ -76,10 +76,8 @@ def test_marks_say_what_the_verdict_says() -> None:
     ]  # fmt: skip
 
 
-def test_words_give_each_ranker_its_value_and_what_it_means() -> None:
+def test_words_say_how_to_read_it() -> None:
     said = tilt_figure(opened().audit, PAIR).says
-    assert "people: +200.0 % on nDCG@1, favours human; the same on 1 of 2 measures." in said
-    assert "nobody: 0.0 % on nDCG@1, inconclusive; the same on 1 of 2 measures." in said
     assert "Right of 0: human; left: llm." in said
     assert "±5 points" in said
 
@@ -94,12 +92,11 @@ def test_table_below_holds_every_number() -> None:
         assert str(shown) == str([t.mean_a, t.mean_b, t.value, t.p_corrected, t.detectable, t.queries])
 
 
-def test_many_rankers_are_drawn_on_the_primary_measure_and_counted_in_words() -> None:
+def test_many_rankers_are_drawn_on_the_primary_measure() -> None:
     audit = many().audit
     figure = tilt_figure(audit, PAIR)
     assert figure.title == "Relative Δ of nDCG@1, human against llm"
     assert len(drawn(figure)) == 30
-    assert figure.says.startswith("Of 30 rankers on nDCG@1: ")
     assert len(table(figure).rows) == 60
 
 
@@ -108,7 +105,6 @@ def test_undefined_value_leaves_its_row() -> None:
     nan = replace(audit.tilts[0], value=math.nan, low=math.nan, high=math.nan, error=math.nan, p_corrected=math.nan)
     figure = tilt_figure(replace(audit, tilts=(nan, *audit.tilts[1:])), PAIR)
     assert len(points(figure.drawing)) == len(audit.tilts) - 1
-    assert "people: undefined on nDCG@1, inconclusive" in figure.says
     assert [cell.text for cell in table(figure).rows[0][5:9]] == ["–", "–", "–", "–"]
 
 
@@ -166,8 +162,6 @@ def test_without_judgments_the_twins_head_to_head_are_drawn() -> None:
     assert figure is not None
     found = [e for e in audit.estimates if e.estimand.key == "twins"]
     assert [value for value, _, _ in drawn(figure)] == pytest.approx([100 * e.value for e in found], rel=1e-5)
-    assert [row[1].value for row in table(figure).rows] == [e.value for e in found]
-    assert "people: +100.0 %" in figure.says
 
 
 def test_without_twins_who_fills_the_page_is_drawn() -> None:
@@ -218,7 +212,6 @@ def test_nothing_defined_is_undefined() -> None:
     bare = replace(audit, values=values)
     figure = effectiveness_figure(bare, PAIR, effectiveness(bare))
     assert points(figure.drawing) == []
-    assert [row[1].text for row in table(figure).rows] == ["–", "–"]
 
 
 def test_tilt_stands_above_effectiveness() -> None:
@@ -229,27 +222,6 @@ def test_tilt_stands_above_effectiveness() -> None:
     values = [tilt(audit, run, "nDCG@3").value for run in audit.runs]
     wanted = sorted(zip([100 * mean for mean in means], values, strict=True))
     assert drawn == [pytest.approx(one, rel=1e-5) for one in wanted]
-    beside = table(figure).rows
-    assert [row[1].value for row in beside] == pytest.approx(means)
-    assert [row[3].value for row in beside] == values
-
-
-def test_words_name_the_best_and_the_levellest_unless_they_share_the_place() -> None:
-    audit = small()
-    said = effectiveness_figure(audit, PAIR, effectiveness(audit)).says
-    assert said.startswith("Highest mean: first (100.0 %). Relative Δ nearest to level: first (+20.1 %).")
-    same = opened().audit
-    said = effectiveness_figure(same, PAIR, effectiveness(same)).says
-    assert said.startswith("Relative Δ nearest to level: nobody (0.0 %). The farther right")
-
-
-def test_means_that_print_alike_have_no_first() -> None:
-    audit = small()
-    values = audit.values.copy()
-    values[1] = values[0]
-    values[1, 0] -= 0.0001
-    said = effectiveness_figure(audit, PAIR, effectiveness(replace(audit, values=values))).says
-    assert "Highest mean" not in said
 
 
 def test_groups_without_twins_are_read_against_the_random_band() -> None:
@@ -269,4 +241,3 @@ def test_controls_are_drawn_below_the_raw_value() -> None:
     wanted = [one.tilts[0].value for one in audit.controls if one.tilts]
     assert [value for value, _, _ in drawn(figure)] == wanted
     assert [row["row"].strip() for row in points(figure.drawing)] == ["raw", "length", "titles"]
-    assert figure.says.startswith("longest: raw +200.0*, length")

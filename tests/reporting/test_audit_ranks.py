@@ -8,7 +8,7 @@ from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.audit_sections import ranks_section
 from tests.reporting.charts import by_name
 from tests.reporting.charts import rows as rows_of
-from tests.reporting.openings import alone, colours, many, of, opened, sources, unjudged
+from tests.reporting.openings import alone, colours, many, opened, sources, unjudged
 from tests.toy import collection_of, run_of
 
 FILLED, FOUND = "Documents of each group down to a rank, in %", "Relevant documents of each group found down to a rank"
@@ -52,23 +52,6 @@ def test_level_is_the_share_of_the_collection() -> None:
     assert rows_of(figures(ranks_section(opened()))[0].drawing, "rule") == [{"y": 50}]
 
 
-def test_words_say_the_same() -> None:
-    filled, sooner = figures(ranks_section(opened()))
-    assert filled.says == (
-        "Of the first 2 results are human: people 50.0 %, machines 50.0 %, nobody 50.0 %. Dotted: human in the whole "
-        "collection, 50.0 %."
-    )
-    assert "down to rank 2, human less llm, in points: people 0.0, machines 0.0" in sooner.says
-
-
-def test_lists_of_one_result_have_no_first_results() -> None:
-    one = opened()
-    assert one.collection is not None
-    run = run_of(one.collection, {f"q{n}": {f"{n}-human": 1.0} for n in range(40)}, ranker="short")
-    filled, _ = figures(ranks_section(of(one.collection, [run])))
-    assert filled.says.startswith("Of the results at rank 1 are human: short 100.0 %.")
-
-
 def test_without_judgments_only_who_fills_the_page_is_shown() -> None:
     section = ranks_section(unjudged())
     (figure,) = figures(section)
@@ -88,7 +71,6 @@ def test_several_groups_have_a_line_each_below_each_other() -> None:
     assert by_name(found.drawing) == {
         "human": [100, 100, 100], "gpt": [0, 0, 100], "llama": [0, 100, 100],
     }  # fmt: skip
-    assert "Of the results down to rank 3: human 33.3 %, gpt 33.3 %, llama 33.3 %." in filled.says
 
 
 def test_more_groups_than_can_be_told_apart_are_in_the_table() -> None:

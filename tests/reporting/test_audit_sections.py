@@ -137,7 +137,7 @@ def test_every_figure_has_words(found: LoadedAudit) -> None:
     for section in audit_sections(found):
         for block in section.blocks:
             if isinstance(block, Figure):
-                assert len(block.says.split()) > 8
+                assert len(block.says.split()) > 5
                 assert block.says.endswith(".")
 
 

@@ -18,8 +18,6 @@ from ranktilt.reporting.document import (
     Column,
     Document,
     Explorer,
-    Fact,
-    Facts,
     Figure,
     Pairs,
     Points,
@@ -57,7 +55,6 @@ def everything(text: str) -> Document:
     blocks = (
         cells,
         Figure(text, text, histogram({text: [1.0]}, [0, 1], x=text), cells),
-        Facts((Fact(text, 2.0, "bad", label=text, note=text),)),
         Pairs(((text, text),)),
         Points((text,)),
         Code(text, text),

@@ -90,11 +90,6 @@ def test_figure_shades_what_counts_as_level(text: str) -> None:
     assert rows(drawings(text)[0], "rect") == [{"y": -5.0, "end": 5.0}]
 
 
-def test_figure_is_said_in_words(shown: Markup) -> None:
-    said = shown.text
-    assert "bm25: +12.4 % at 0.2, +6.1 % at 0.6, +1.0 % at 1." in said
-
-
 def test_each_measure_and_series_has_its_figure() -> None:
     text = html(measured("nDCG@3", "AP@5"))
     assert len(drawings(text)) == 2
@@ -153,12 +148,3 @@ def test_sources_without_a_temperature_are_in_the_table_only() -> None:
 def test_notes_and_spec_say_how_it_was_made(shown: Markup) -> None:
     assert "temperatures are read from the names of the sources" in shown.text
     assert "resamples" in shown.text
-
-
-def test_what_is_undefined_is_said_in_a_word() -> None:
-    gone = replace(STUDY.tilts[1], value=np.nan, low=np.nan, high=np.nan, p_corrected=np.nan)
-    page = html(replace(STUDY, tilts=(STUDY.tilts[0], gone, *STUDY.tilts[2:])))
-    said = re.search(r'id="figures-1-says">(.*?)</p>', page, re.DOTALL)
-    assert said is not None
-    assert "undefined at 0.6, " in said[1]
-    assert "nan" not in said[1]

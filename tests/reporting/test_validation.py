@@ -12,7 +12,7 @@ import pytest
 from ranktilt.measures.average_precision import AP
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.probes.text_probes import CollectionStatistics, Overlap
-from ranktilt.reporting.document import Facts, Figure, Section, Table
+from ranktilt.reporting.document import Figure, Section, Table
 from ranktilt.reporting.figures.validation import OUTCOMES
 from ranktilt.reporting.views.validate import headline
 from ranktilt.reporting.views.validate_sections import validation_sections
@@ -201,21 +201,12 @@ def test_histogram_of_cosines_spans_what_there_is() -> None:
     assert (low, high) == pytest.approx((0.0, 0.925))
 
 
-def test_a_distribution_is_said_in_words() -> None:
-    one = Overlap("llm", spread(0.1, 0.2, 0.3, 0.4, 1.0), spread(np.nan))
-    left, right = figures(section("words", overlaps=(one,)))
-    assert left.says == "llm: half of 5 pairs between 0.20 and 0.40, median 0.30, mean 0.40."
-    assert right.says == "llm: nothing to measure."
-    assert rows_of(right.drawing, "bar") == []
-
-
-def test_separation_is_shown_in_large_figures(shown: Markup) -> None:
-    values = [float(a["data-value"] or "nan") for a in shown.of("span") if a.get("class") == "big"]
-    one = VALIDATION.similarities[0]
-    assert values == [one.cosine.mean, one.baseline.mean, one.separation.auc]
+def test_separation_has_a_row(shown: Markup) -> None:
+    apart = VALIDATION.similarities[0].separation
+    assert shown.grid("How far apart").numbers("value") == [apart.auc]
     unknown = replace(NEAR, separation=replace(NEAR.separation, auc=np.nan))
-    facts = next(b for b in section("meaning", similarities=(unknown,)).blocks if isinstance(b, Facts))
-    assert [fact.text for fact in facts.facts][2:] == ["undefined"]
+    found = [block for block in section("meaning", similarities=(unknown,)).blocks if isinstance(block, Table)][-1]
+    assert [row[1].text for row in found.rows] == ["–"]
 
 
 def test_figure_4_shows_every_text_of_the_map_with_its_id(text: str) -> None:

@@ -26,7 +26,6 @@ from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
     judgment_notes,
-    only_labels,
     repeated_notes,
     run_notes,
     source_notes,
@@ -119,23 +118,11 @@ def audit(
     level : float or str, optional
         Half-width of what a verdict calls level, in points of percent; where the primary question has another unit, a
         text that names it: ``"0.5 ranks"``.
-    resamples : int, optional
-        Bootstrap resamples and sign flips.
-    seed : int, optional
-        Random seed of everything that is drawn.
+    resamples, seed : int, optional
+        Bootstrap resamples and sign flips; random seed of everything that is drawn.
     keep_top : int, optional
         Ranks that the audit keeps of every list, for its reports; fewer where runs hold over half a million results
         together. 0 keeps none.
-
-    Returns
-    -------
-    Audit
-        One table and its views.
-
-    Raises
-    ------
-    UserError
-        If there is nothing to compare, or an option, measure, column or group is unknown.
     """
     if not isinstance(collection, Collection):
         raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
@@ -147,7 +134,9 @@ def audit(
     _check(asked, runs)
     collection, fitted = without_fitted(collection, runs)
     level = read_margin(level)
-    _check_numbers(resamples, depth)
+    check_resamples(resamples)
+    if depth < 1:
+        raise UserError(f"expected a depth of at least 1 rank, got {depth}")
     _refuse_ungrouped(by, asked, card=card, pairs=pairs)
     groups, chosen = grouped_pairs(collection, by, pairs)
     judgments = Judgments.of(collection, groups)
@@ -178,8 +167,9 @@ def audit(
         counts += work.pair_counts(one.run.name, lists)
         answers += work.asked.of_twins(number, one, lists)
     estimates, kept = work.card(aligned, answers, found_tilts if card else ())
-    if chosen and leading is not None:
-        _require_answered(leading, (*found_tilts, *estimates))
+    if chosen and leading is not None and not any(e.measure == repr(leading) for e in (*found_tilts, *estimates)):
+        can = dict.fromkeys((*(e.measure for e in (*found_tilts, *estimates) if not e.estimand.descriptive), SHARE))
+        raise UserError(f"{leading!r} cannot be answered: there are no twins; {join_words(list(can), 'or')} can")
     named = {} if leading is None else {"primary": repr(leading)}
     spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed, **named}
     noted = hanging(noise, work.leading(found_tilts), level if isinstance(level, float) else LEVEL)
@@ -222,13 +212,6 @@ def _estimands(
     return found
 
 
-def _require_answered(primary: Estimand, found: Sequence[Effect]) -> None:
-    """Refuse a primary question that these data cannot answer, and say which they can."""
-    if not any(e.measure == repr(primary) for e in found):
-        can = list(dict.fromkeys((*(e.measure for e in found if not e.estimand.descriptive), SHARE)))
-        raise UserError(f"{primary!r} cannot be answered: there are no twins; {join_words(can, 'or')} can")
-
-
 def _leading(
     asked: Sequence[Estimand], primary: str | Estimand | None, by: str | None, level: Margin
 ) -> Estimand | None:
@@ -247,12 +230,6 @@ def _refuse_ungrouped(by: str | None, asked: Sequence[Estimand], *, card: bool, 
         raise UserError(f"{what} a column to group by; leave --by none out")
     if by is None and not asked:
         raise UserError("no judgments, so no measure can be computed, and no groups to ask about: name them (--by)")
-
-
-def _check_numbers(resamples: int, depth: int) -> None:
-    check_resamples(resamples)
-    if depth < 1:
-        raise UserError(f"expected a depth of at least 1 rank, got {depth}")
 
 
 def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:
@@ -290,21 +267,14 @@ def _refuse_unjudged(judgments: Judgments, groups: Groups, pairs: Sequence[Pair]
     held = judgments.held(groups)
     if pairs and not any(a in held and b in held for a, b in pairs):
         missing = next(n for pair in pairs for n in pair if n not in held)
-        beyond = judgments.row[judgments.row >= len(groups.code)]
+        beyond = np.unique(judgments.row[judgments.row >= len(groups.code)])
         hint = ""
         if len(beyond):
-            first = judgments.ids[int(beyond[0])]
-            beyond = np.unique(beyond)
             noun = counted(len(beyond), "relevant document", "relevant documents")
-            whose = "labels'" if only_labels(collection) else "collection's"
-            like = collection.ids.filter(collection.ids.str.starts_with(first))
-            known = like[0] if len(like) else collection.ids[0]
             hint = (
-                f"; {noun} of the judgments {'has' if len(beyond) == 1 else 'have'} no {groups.by} (first: {first!r}; "
-                f"the {whose} ids look like {known!r})"
+                f"; of {noun} no {groups.by} is known (first: {judgments.ids[int(beyond[0])]!r}; known ids look like "
+                f"{collection.ids[0]!r}): write the judgments with these ids"
             )
-            if only_labels(collection) and not held:
-                hint += "; write the judgments with these ids, a line a version, or name the collection DIR"
         raise UserError(f"nothing to compare: no document of {groups.by} {missing!r} is judged relevant{hint}")
 
 

@@ -44,10 +44,7 @@ class RankShares:
 
 
 def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 100) -> RankShares:
-    """Count the groups at each rank of a run of an audit, and their relevant documents down to it.
-
-    Ties are averaged (MEASURES, sec. 2), or broken as trec_eval does where the audit asked for that.
-    """
+    """Count the groups at each rank of a run, and their relevant documents down to it; ties as the audit has them."""
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
     groups, aligned, spread, keep = _lists(collection, run, audit, depth)

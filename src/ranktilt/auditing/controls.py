@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -37,16 +37,21 @@ CONTROLS = {
 }
 
 
-@dataclass(frozen=True)
-class Changed:
+class Changed(NamedTuple):
     """A collection with some texts changed, and what changed."""
 
     collection: Collection
-    number: int
-    of: int
-    noun: str
+    what: str
+    """How many texts changed, or pairs went; empty for none."""
     left_out: frozenset[str] = frozenset()
     """Ids of documents that are gone."""
+
+
+class _Reader(NamedTuple):
+    """What a neural ranker reads: tokens, of which fields of a document."""
+
+    tokens: Tokens
+    text: str
 
 
 def controls(
@@ -82,11 +87,6 @@ def controls(
         `raw` with ``controls``: for each run, pair and control Relative Δ under it and by how much it moved, with a
         paired bootstrap interval. A run is ranked again only where a text that it reads changed. The p of all
         Relative Δ in the table, raw ones included, are corrected together.
-
-    Raises
-    ------
-    UserError
-        If a control is unknown, nothing was compared, or there are no texts.
     """
     names = list(dict.fromkeys(which))
     for name in names:
@@ -140,9 +140,8 @@ class _Controls:
         self.twins = self.family >= 0
 
     def control(self, name: str) -> list[Controlled]:
-        said = CONTROLS[name].format(near=self.near)
         if not self.twins.any():
-            return [self._nothing(run, name, said, "no document has a twin") for run in self.runs]
+            return [self._nothing(run, name, "no document has a twin") for run in self.runs]
         made: dict[str, Changed] = {}
         out = []
         for number, (ranker, run) in enumerate(zip(self.rankers, self.runs, strict=True)):
@@ -150,58 +149,111 @@ class _Controls:
             reader = _reader(ranker) if name == "tokens" else None
             why_not = _why_not(ranker, name, reader)
             if why_not:
-                out.append(self._nothing(run, name, said, why_not))
+                out.append(self._nothing(run, name, why_not))
                 continue
             key = repr(ranker) if name == "tokens" else name
             if key not in made:
-                made[key] = _MAKERS[name](self, reader)
+                made[key] = self._changed(name, reader)
             out += self._controlled(ranker, run, name, made[key])
         report(f"control {name}", len(self.runs), len(self.runs))
         return out
 
-    def _nothing(self, run: Run, name: str, said: str, why: str) -> Controlled:
+    def _changed(self, name: str, reader: _Reader | None) -> Changed:
+        if reader is not None:
+            return self._with_texts(self._read_alike(reader))
+        if name == "near-identical":
+            return self._without_likenesses()
+        docs = self.collection.docs
+        if name == "length":
+            return self._with_texts(self._as_short())
+        if name == "boilerplate":
+            return self._with_texts(without_opening(docs["text"]))
+        same = pl.col("title").n_unique().over(pl.Series(self.family)) == 1
+        shared = pl.when(same & pl.Series(self.twins)).then(pl.lit("")).otherwise("title")
+        return self._with_texts(docs["text"], docs.select(shared.alias("title"))["title"])
+
+    def _as_short(self) -> Iterator[str]:
+        """Every text cut to the words of its shortest twin."""
+        text = self.collection.docs["text"]
+        sizes = words(text).to_numpy()
+        for one, size, keep in zip(text, sizes, self._shortest(sizes), strict=True):
+            yield one if size <= keep else " ".join(one.split()[:keep])
+
+    def _read_alike(self, reader: _Reader) -> Iterator[str]:
+        """Every text cut to the tokens that the model reads of its shortest twin."""
+        tokens, docs = reader.tokens, self.collection.docs
+        whole = self.collection.texts(reader.text).to_list()
+        sizes = tokens.counts(whole, "counting tokens")
+        least = self._shortest(np.minimum(sizes, tokens.limit) if tokens.limit else sizes)
+        over = np.flatnonzero(self.twins & (sizes > least))
+        ends = dict(zip(over.tolist(), tokens.ends([whole[i] for i in over], least[over]), strict=True))
+        titled = reader.text == "title+text"
+        for i, (title, text) in enumerate(docs.select("title", "text").iter_rows()):
+            front = len(title.strip()) + 1 if titled and title.strip() else 0
+            yield whole[i][front : max(ends[i], front)] if i in ends else text
+
+    def _without_likenesses(self) -> Changed:
+        collection = self.collection
+        alike = [rows[twin_likeness(collection, rows, self.near) > 0] for rows in self.rows if len(rows)]
+        gone = np.unique(self.family[np.concatenate([rows.ravel() for rows in alike])])
+        out = np.isin(self.family, gone)
+        ids = frozenset(collection.ids.filter(pl.Series(out)))
+        docs = collection.docs.filter(pl.Series(~out))
+        qrels = collection.qrels.filter(~pl.col("doc_id").is_in(list(ids)))
+        pairs = counted(len(np.unique(self.family[self.twins])), "pair", "pairs")
+        what = f"{len(gone):,} of {pairs} left out" if len(gone) else ""
+        return Changed(Collection(docs, collection.queries, qrels, {}), what, ids)
+
+    def _with_texts(self, texts: Iterable[str], titles: pl.Series | None = None) -> Changed:
+        """Replace texts, and titles where given."""
+        docs = self.collection.docs
+        text = pl.Series("text", list(texts), dtype=pl.String)
+        title = docs["title"] if titles is None else titles
+        number = int(((text != docs["text"]) | (title != docs["title"])).sum())
+        changed = Collection(docs.with_columns(text, title), self.collection.queries, self.collection.qrels, {})
+        what = f"{number:,} of {counted(docs.height, 'document', 'documents')} changed" if number else ""
+        return Changed(changed, what)
+
+    def _shortest(self, sizes: Ints) -> Ints:
+        """Smallest size among each document's twins; its own where it has none."""
+        count = int(self.family.max(initial=-1)) + 1
+        least = np.full(count, np.iinfo(np.int64).max)
+        np.minimum.at(least, self.family[self.twins], sizes[self.twins])
+        return np.where(self.twins, least[np.maximum(self.family, 0)] if count else 0, sizes)
+
+    def _meaning(self, name: str) -> str:
+        return CONTROLS[name].format(near=self.near)
+
+    def _nothing(self, run: Run, name: str, why: str) -> Controlled:
         a, b = self.raw.tilted_pairs[0]
-        return Controlled(run.name, name, a, b, said, why, (), ())
+        return Controlled(run.name, name, a, b, self._meaning(name), why, (), ())
 
     def _controlled(self, ranker: Ranker, run: Run, name: str, changed: Changed) -> list[Controlled]:
-        again = self._ranked(ranker, run, changed)
-        said = CONTROLS[name].format(near=self.near)
-        what = f"{changed.number:,} of {counted(changed.of, *_NOUNS[changed.noun])} changed"
-        if changed.noun == "pair":
-            what = f"{changed.number:,} of {counted(changed.of, *_NOUNS['pair'])} left out"
+        again, what = self._ranked(ranker, run, changed), changed.what
         if again is run:
-            what = f"nothing to change; raw values stand ({what})" if changed.number else "nothing to change"
-            return [self._unmoved(run, name, said, what, pair) for pair in self.raw.tilted_pairs]
-        spec = self.raw.spec
-        options: dict[str, Any] = {k: spec[k] for k in _OPTIONS if k in spec}
+            what = f"nothing to change; raw values stand ({what})" if what else "nothing to change"
+            return [self._unmoved(run, name, what, pair) for pair in self.raw.tilted_pairs]
+        options: dict[str, Any] = {k: self.raw.spec[k] for k in _OPTIONS if k in self.raw.spec}
         try:
             result = audit(
                 changed.collection, [again], self.raw.measures, pairs=self.raw.tilted_pairs, confounds=False, **options
             )
         except UserError as error:  # what a control leaves may be nothing to compare
             judged = changed.collection.qrels.height
-            return [
-                self._nothing(run, name, said, f"{what}: {error}" if judged else f"{what}; nothing is left to compare")
-            ]
+            why = f"{what}: {error}" if judged else f"{what}; nothing is left to compare"
+            return [self._nothing(run, name, why)]
         found = []
         for a, b in result.pairs:
             tilts = tuple(replace(t, run=run.name) for t in result.tilts if (t.a, t.b) == (a, b))
-            moves = tuple(
-                _move(
-                    self._group_values(self.raw, run.name, number, (a, b)),
-                    self._group_values(result, result.runs[0], number, (a, b)),
-                    self.raw,
-                )
-                for number in range(len(self.raw.measures))
-            )
-            found.append(Controlled(run.name, name, a, b, said, what, tilts, moves))
+            moves = tuple(self._move(result, run.name, number, (a, b)) for number in range(len(self.raw.measures)))
+            found.append(Controlled(run.name, name, a, b, self._meaning(name), what, tilts, moves))
         return found
 
-    def _unmoved(self, run: Run, name: str, said: str, what: str, pair: Pair) -> Controlled:
+    def _unmoved(self, run: Run, name: str, what: str, pair: Pair) -> Controlled:
         tilts = tuple(t for t in self.raw.tilts if t.run == run.name and (t.a, t.b) == pair)
         still = [t.value - t.value for t in tilts]  # 0, or undefined
-        moves = (Move(zero, zero, zero, t.queries) for zero, t in zip(still, tilts, strict=True))
-        return Controlled(run.name, name, *pair, said, what, tilts, tuple(moves))
+        moves = tuple(Move(zero, zero, zero, t.queries) for zero, t in zip(still, tilts, strict=True))
+        return Controlled(run.name, name, *pair, self._meaning(name), what, tilts, moves)
 
     def _ranked(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
         """The run under a control: the same one where nothing that the ranker reads changed."""
@@ -214,29 +266,25 @@ class _Controls:
             changed.collection.memo(("self documents", choice), partial(self_documents, self.collection, choice))
         return ranker.rank(changed.collection)
 
-    def _group_values(self, found: Audit, run: str, measure: int, pair: tuple[str, str]) -> pl.DataFrame:
-        values = found.values[found.runs.index(run), measure]
-        one, two = (values[found.groups.index(name)] for name in pair)
-        distinct = found.distinct(run)
-        number = np.arange(len(found.queries)) if distinct is None else distinct
-        return pl.DataFrame({"query": found.queries, "a": one, "b": two, "distinct": number})
-
-    def shortest(self, sizes: Ints) -> Ints:
-        """Smallest size among each document's twins; its own where it has none."""
-        count = int(self.family.max(initial=-1)) + 1
-        least = np.full(count, np.iinfo(np.int64).max)
-        np.minimum.at(least, self.family[self.twins], sizes[self.twins])
-        return np.where(self.twins, least[np.maximum(self.family, 0)] if count else 0, sizes)
-
-    def with_texts(self, texts: Iterable[str], titles: pl.Series | None = None) -> Changed:
-        """Replace texts, and titles where given."""
-        docs = self.collection.docs
-        text = pl.Series("text", list(texts), dtype=pl.String)
-        title = docs["title"] if titles is None else titles
-        number = int(((text != docs["text"]) | (title != docs["title"])).sum())
-        new = docs.with_columns(text, title.alias("title"))
-        changed = Collection(new, self.collection.queries, self.collection.qrels, {})
-        return Changed(changed, number, docs.height, "text")
+    def _move(self, result: Audit, run: str, measure: int, pair: Pair) -> Move:
+        """By how much Relative Δ moved, over the queries that both define."""
+        raw, there = self.raw, {query: place for place, query in enumerate(result.queries)}
+        at, after = (
+            np.array([(n, there[q]) for n, q in enumerate(raw.queries) if q in there], np.int64).reshape(-1, 2).T
+        )
+        sides = [
+            values[measure, audit.groups.index(name)][places]
+            for name in pair
+            for audit, values, places in ((raw, raw.values[raw.runs.index(run)], at), (result, result.values[0], after))
+        ]
+        distinct = raw.distinct(run)
+        columns = Columns(np.array(sides), None if distinct is None else distinct[at])
+        if not columns.queries:
+            return Move(np.nan, np.nan, np.nan, 0)
+        [means] = resampled([columns], resamples=int(raw.spec["resamples"]), seed=int(raw.spec["seed"]))
+        (old, new), (olds, news) = (relative_delta(one[:2], one[2:]) for one in (columns.means, means))
+        spread = interval(news - olds)
+        return Move(float(new - old), spread.low, spread.high, columns.queries)
 
 
 def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
@@ -249,73 +297,7 @@ def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
     return family
 
 
-class _Reader(NamedTuple):
-    """What a neural ranker reads: tokens, of which fields of a document."""
-
-    tokens: Tokens
-    text: str
-
-
-def _length(work: _Controls, _: _Reader | None) -> Changed:
-    text = work.collection.docs["text"]
-    sizes = words(text).to_numpy()
-    least = work.shortest(sizes)
-    cut = (
-        one if size <= keep else " ".join(one.split()[:keep])
-        for one, size, keep in zip(text, sizes, least, strict=True)
-    )
-    return work.with_texts(cut)
-
-
-def _token_budget(work: _Controls, reader: _Reader | None) -> Changed:
-    if reader is None:
-        raise UserError("a budget of tokens needs a tokenizer")
-    tokens = reader.tokens
-    whole = work.collection.texts(reader.text).to_list()
-    sizes = tokens.counts(whole, "counting tokens")
-    least = work.shortest(np.minimum(sizes, tokens.limit) if tokens.limit else sizes)
-    over = np.flatnonzero(work.twins & (sizes > least))
-    ends = dict(zip(over.tolist(), tokens.ends([whole[i] for i in over], least[over]), strict=True))
-    docs = work.collection.docs
-    titled = reader.text == "title+text"
-    fronts = (len(t.strip()) + 1 if titled and t.strip() else 0 for t in docs["title"])
-    cut = (
-        whole[i][front : max(ends[i], front)] if i in ends else text
-        for i, (text, front) in enumerate(zip(docs["text"], fronts, strict=True))
-    )
-    return work.with_texts(cut)
-
-
-def _titles(work: _Controls, _: _Reader | None) -> Changed:
-    docs = work.collection.docs
-    shared = docs.select(
-        (pl.col("title").n_unique().over(pl.Series(work.family)) == 1) & pl.Series(work.twins) & (pl.col("title") != "")
-    ).to_series()
-    titles = docs.select(pl.when(shared).then(pl.lit("")).otherwise("title").alias("title"))["title"]
-    return work.with_texts(docs["text"], titles)
-
-
-def _near(work: _Controls, _: _Reader | None) -> Changed:
-    collection = work.collection
-    alike = [rows[twin_likeness(collection, rows, work.near) > 0] for rows in work.rows if len(rows)]
-    gone = np.unique(work.family[np.concatenate([rows.ravel() for rows in alike])])
-    out = np.isin(work.family, gone)
-    ids = frozenset(collection.ids.filter(pl.Series(out)))
-    docs = collection.docs.filter(pl.Series(~out))
-    qrels = collection.qrels.filter(~pl.col("doc_id").is_in(list(ids)))
-    families = len(np.unique(work.family[work.twins]))
-    return Changed(Collection(docs, collection.queries, qrels, {}), len(gone), families, "pair", ids)
-
-
-_MAKERS: dict[str, Callable[[_Controls, _Reader | None], Changed]] = {
-    "length": _length,
-    "tokens": _token_budget,
-    "boilerplate": lambda work, _: work.with_texts(without_opening(work.collection.docs["text"])),
-    "near-identical": _near,
-    "titles": _titles,
-}
 _OPTIONS = ("by", "level", "ties", "rounding", "test", "correction", "resamples", "seed", "missing")
-_NOUNS = {"text": ("document", "documents"), "pair": ("pair", "pairs")}
 
 
 def _reader(ranker: Ranker) -> _Reader | None:
@@ -328,10 +310,6 @@ def _reader(ranker: Ranker) -> _Reader | None:
     return None
 
 
-def _is_saved(ranker: Ranker) -> bool:
-    return any(stage.name == "replay" for stage in stages_of(ranker))
-
-
 def _why_not(ranker: Ranker, name: str, reader: _Reader | None) -> str:
     if name != "near-identical" and _is_saved(ranker):
         return "a saved run cannot be ranked again"
@@ -340,9 +318,11 @@ def _why_not(ranker: Ranker, name: str, reader: _Reader | None) -> str:
     if name == "tokens" and reader is None:
         neural = any(hasattr(stage, "tokens") for stage in stages_of(ranker))
         return "its tokens cannot be counted" if neural else "no token limit"
-    if name == "tokens" and reader is not None and reader.text == "title":
-        return "it reads titles only"
-    return ""
+    return "it reads titles only" if reader is not None and reader.text == "title" else ""
+
+
+def _is_saved(ranker: Ranker) -> bool:
+    return any(stage.name == "replay" for stage in stages_of(ranker))
 
 
 def _without(run: Run, gone: frozenset[str]) -> Run:
@@ -351,16 +331,3 @@ def _without(run: Run, gone: frozenset[str]) -> Run:
     keep = ~lost[run.docs]
     offsets = np.concatenate([[0], np.cumsum(keep)])[run.offsets]
     return Run(run.queries, offsets, run.docs[keep], run.scores[keep], run.ids, run.spec)
-
-
-def _move(raw: pl.DataFrame, controlled: pl.DataFrame, audit: Audit) -> Move:
-    """By how much Relative Δ moved, over the queries that both define."""
-    both = raw.join(controlled, on="query", suffix="_c", maintain_order="left").fill_nan(None).drop_nulls()
-    if not both.height:
-        return Move(np.nan, np.nan, np.nan, 0)
-    columns = Columns(both.select("a", "a_c", "b", "b_c").to_numpy().T, both["distinct"].to_numpy())
-    [means] = resampled([columns], resamples=int(audit.spec["resamples"]), seed=int(audit.spec["seed"]))
-    before, after = relative_delta(means[:2], means[2:])
-    spread = interval(after - before)
-    before, after = relative_delta(columns.means[:2], columns.means[2:])
-    return Move(float(after - before), spread.low, spread.high, both.height)

@@ -80,10 +80,6 @@ class Effect:
         return self.estimand.key
 
     @property
-    def extra(self) -> Mapping[str, float]:
-        return self.parts
-
-    @property
     def name(self) -> str:
         """The estimand as printed, such as ``ΔNDSR@20``."""
         return self.estimand.title
@@ -167,10 +163,7 @@ class Effect:
         return "beyond" if self.low > high or self.high < low else "across"
 
     def verdict(self, margin: Margin = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
-        """Give the one verdict of every command: the side that is shown to be favoured, however slightly.
-
-        ``level`` where none is and the whole interval lies within ±`margin` of the level value.
-        """
+        """Give the one verdict of every command: a favoured side, or ``level`` where the whole interval lies within."""
         if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"
         return self.favours or ("level" if not self.shown and self.extent(margin) == "within" else "inconclusive")
@@ -274,10 +267,7 @@ Outcome = Literal["equivalent", "different within the margin", "different", "inc
 
 @dataclass(frozen=True, kw_only=True)
 class Equivalence(Effect):
-    """Effectiveness of a ranker on each side alone: `a` is the reference, and `value` the mean difference, −1 to 1.
-
-    Positive where the reference's side is searched better; the interval and `p` (two-sided) are Student's t.
-    """
+    """Effectiveness on each side alone: `a` is the reference, positive where it is searched better; Student's t."""
 
     margin: float
     """The largest difference that would not matter."""

@@ -25,7 +25,6 @@ MOST_PAIRED = 12
 """Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
 BINS = range(2, 11)
 _SHOWN = 12
-_CONTENT = {pl.String: "text", pl.Boolean: "truth values", pl.Binary: "raw JSON"}
 _SINGLE = ("id", "text", "title", "origin")
 Pair = tuple[str, str]
 
@@ -88,29 +87,20 @@ class Groups:
 def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -> Groups:
     """Group the documents by a column, or by bins of its numbers; human first under ``source``, else by name.
 
-    A blank is no group, and under ``source`` neither is a document of an origin outside of a pool. ``COLUMN:N`` makes 2
-    to 10 bins of a column of numbers, cut at its quantiles and named by the lowest and highest value they hold; equal
-    values are never parted. ``length:N`` makes bins of the words of the texts. A string such as ``Europe|Asia`` names
-    several groups, and its document is of none of them alone. Where a column makes more than `MOST_GROUPS`, those to
-    `keep` stay apart and all others become one, which changes nothing for pairs of those kept. A union to keep
-    (``Europe|Asia``) is one group; see `ranktilt.datasets.group_names`. Where `REST` or ``non-Europe`` is to be kept
-    and no group is called so, it is all others together; a document of several groups is then of the first one kept
-    that it names.
+    A blank is no group, nor under ``source`` a document outside of a pool. ``COLUMN:N`` makes 2 to 10 bins of numbers,
+    ``length:N`` of the words of the texts; equal values are never parted. ``Europe|Asia`` names several
+    groups, and its document is of none of them alone. Of more than `MOST_GROUPS`, those to `keep` stay apart and all
+    others become one. A union to keep is one group; `REST` or ``non-Europe`` is all others together, and a document of
+    several groups is then of the first one kept that it names.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
     columns = [c for c in collection.docs.columns if c not in _SINGLE]
     if by not in columns and ":" in by:
         return _binned(collection, by, columns)
-    if by == LENGTH and by not in columns:
-        raise UserError(f"grouping by length needs a number of bins, such as {LENGTH}:3")
-    if by in _SINGLE:
-        raise UserError(f"{by!r} cannot be grouped by (valid: {', '.join(columns) or 'none'})")
-    if by not in columns:
-        raise unknown("column to group by", by, columns)
+    if by not in columns or collection.docs[by].dtype == pl.Binary:  # which holds raw JSON
+        raise unknown("column to group by", by, [*columns, f"{LENGTH}:3"])
     column = collection.docs[by]
-    if column.dtype == pl.Binary:
-        raise UserError(f"column {by!r} holds raw JSON; group by strings, numbers or truth values")
     if column.dtype == pl.String:
         blank = column.str.strip_chars() == ""
         column = column.set(blank.fill_null(False), None)
@@ -154,10 +144,7 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
 def _kept_apart(
     names: list[str], keep: Iterable[str], others: str = "", renamed: bool = False
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Names of the groups, and of those that the last one of them stands for.
-
-    Where `others` is one group, it keeps its name, unless it is to be `renamed`.
-    """
+    """Names of the groups, and of those that the last one stands for, which is `others` where that is one group."""
     keep = list(keep)
     kept = [name for name in names if name in keep]
     merged = tuple(name for name in names if name not in keep)
@@ -200,54 +187,35 @@ def _outside(collection: Collection) -> npt.NDArray[np.bool_]:
 
 
 def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
-    name, bins = _bins(collection, by, columns)
-    values = collection.docs[name] if name in columns else _words(collection)
-    if not values.dtype.is_numeric():
-        held = _CONTENT.get(type(values.dtype), "nothing")
-        raise UserError(f"{by}: bins need numbers, and column {name!r} holds {held}")
+    """Bins of ``COLUMN:N``."""
+    name, _, number = by.rpartition(":")
+    numbers = [c for c in columns if collection.docs[c].dtype.is_numeric()]
+    if name not in numbers and (name != LENGTH or LENGTH in columns):
+        raise unknown("column of numbers to group by", name, dict.fromkeys([*numbers, LENGTH]))
+    if not (number.isascii() and number.isdigit() and int(number) in BINS):
+        raise UserError(f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, got {number!r}")
+    if name in columns:
+        values = collection.docs[name]
+    else:
+        values = collection.memo("words", lambda: words(collection.docs["text"]))
+        values = values.set(values == 0, None)
     known = values.drop_nulls().to_numpy()
-    if len(np.unique(known)) < 2:
-        only = f"only {name} {known[0]}" if len(known) else f"no document has {'text' if name == LENGTH else name}"
-        raise UserError(f"{by}: nothing to compare: {only}")
-    edges = _edges(known, bins)
-    if len(edges) < bins:
-        most = max(n for n in range(1, bins) if len(_edges(known, n)) == n)
-        advice = f"; {name}:{most} is the most" if most in BINS else ""
-        raise UserError(f"{by}: cannot cut {name} into {bins} bins, since equal values stay together{advice}")
+    edges = _edges(known, int(number))
+    if len(edges) < int(number):
+        raise UserError(f"{by}: too few different values of {name} for {number} bins: {len(np.unique(known))}")
     code = np.searchsorted(edges, known)
     names = _bin_names([(known[code == i].min(), edge) for i, edge in enumerate(edges)])
     if name not in columns:
-        names = [f"{words} {'word' if words == '1' else 'words'}" for words in names]
+        names = [f"{count} {'word' if count == '1' else 'words'}" for count in names]
     placed = np.full(len(values), -1)
     placed[values.is_not_null().to_numpy()] = code
     return Groups(name, tuple(names), placed)
 
 
-def _bins(collection: Collection, by: str, columns: list[str]) -> tuple[str, int]:
-    """Column and number of bins of ``COLUMN:N``."""
-    name, _, number = by.rpartition(":")
-    if name not in columns and name != LENGTH:
-        numbers = [c for c in columns if collection.docs[c].dtype.is_numeric()]
-        raise unknown("column of numbers to group by", name, dict.fromkeys([*numbers, LENGTH]))
-    if not (number.isascii() and number.isdigit() and int(number) in BINS):
-        raise UserError(f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, got {number!r}")
-    return name, int(number)
-
-
-def _words(collection: Collection) -> pl.Series:
-    """Whitespace words of each text; null where there are none."""
-
-    def count() -> pl.Series:
-        counts = words(collection.docs["text"])
-        return counts.set(counts == 0, None)
-
-    return collection.memo("words", count)
-
-
 def _edges(values: npt.NDArray[Any], bins: int) -> npt.NDArray[Any]:
     """Highest value of each bin; fewer than asked for where equal values leave a bin empty."""
     last = np.ceil(np.arange(1, bins + 1) * len(values) / bins).astype(np.int64) - 1
-    return np.unique(np.sort(values)[last])
+    return np.unique(np.sort(values)[last]) if len(values) else values
 
 
 def _bin_names(bounds: list[tuple[Any, Any]]) -> list[str]:
@@ -330,10 +298,7 @@ def _origins(collection: Collection, groups: Groups) -> pl.DataFrame:
 
 
 def are_twins(collection: Collection, groups: Groups, pair: Pair, judged: pl.DataFrame) -> bool:
-    """Whether every relevant document of one group has exactly one twin of the same grade in the other.
-
-    `judged` holds the relevant judgments: ``query``, ``row``, ``grade``.
-    """
+    """Whether every relevant document (`judged`) of one group has exactly one twin of the same grade in the other."""
     a, b = (groups.names.index(name) for name in pair)
     known = judged.join(_origins(collection, groups), on="row", how="inner").filter(pl.col("group").is_in([a, b]))
     sides = known.group_by("query", "origin").agg(

@@ -28,10 +28,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Judgments:
-    """Relevant judgments as arrays: queries by number, documents by row.
-
-    Rows from the collection's number of documents on are judged documents that it does not hold.
-    """
+    """Relevant judgments: queries by number, documents by row; rows beyond the collection's are unknown documents."""
 
     queries: tuple[str, ...]
     known_query: npt.NDArray[np.bool_]
@@ -78,10 +75,7 @@ class Judgments:
 
     @cached_property
     def first_of_equal(self) -> Ints:
-        """Place of each judgment in the first query with the same judgments; its own for most.
-
-        Queries that repeat each other ask about the same documents, which have one label and not several.
-        """
+        """Place of each judgment in the first query with the same ones, whose documents have one label only."""
         key = _signature(self.query, self.row, self.grade, len(self.queries))
         first = np.unique(key, return_index=True, return_inverse=True)[1:]
         start = np.searchsorted(self.query, np.arange(len(self.queries)))
@@ -177,10 +171,7 @@ class Aligned:
 
     @cached_property
     def distinct(self) -> Ints | None:
-        """Number of the query that each query repeats, by its text or by its ranking and judgments; None if none does.
-
-        A query that came several times is evidence only once.
-        """
+        """Number of the query that each query repeats, by text or by ranking and judgments; None if none does."""
         ranking, judgments, every = self.ranking, self.judgments, np.arange(len(self.judgments.queries))
         docs, ranks = self.run.docs[self.entry], np.repeat(ranking.before, ranking.sizes)
         key = _signature(ranking.query, docs, ranks, len(every)) * _ODD
@@ -228,11 +219,9 @@ class Aligned:
         """How many groups there are, and how many results have no label, or several."""
         kind = self.group_lists(groups).kind
         single, last = len(groups.names), len(groups.names) + len(groups.sets)
-        found = {"groups": single, "listed": len(kind), "unlabelled": (kind == last).sum()}
-        return {
-            name: float(count)
-            for name, count in (found | {"several": ((kind >= single) & (kind < last)).sum()}).items()
-        }
+        several = (kind >= single) & (kind < last)
+        found = {"groups": single, "listed": len(kind), "unlabelled": (kind == last).sum(), "several": several.sum()}
+        return {name: float(count) for name, count in found.items()}
 
     def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
         """Grade of each kept entry in one group, 0 for all others; of every document where None."""

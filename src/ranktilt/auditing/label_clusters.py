@@ -18,10 +18,7 @@ from ranktilt.statistics.two_way import Clusters, Labels, sums
 def relevant_clusters(
     aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: Ints
 ) -> Clusters:
-    """List what each relevant document of twins adds to ``M_a − M_b``, beside its share of ``(M_a + M_b) / 2``.
-
-    Of the queries that count; the totals of a query add up to the one, the weights to the other.
-    """
+    """List what each relevant document of twins adds to ``M_a − M_b``, beside its share of ``(M_a + M_b) / 2``."""
     judgments, ranking, at = aligned.judgments, aligned.ranking, aligned.judgment
     group, grade = (np.where(at >= 0, numbers[at], -1) for numbers in (judgments.group, judgments.grade))
     judged = judgments.of_group(groups[0])

@@ -12,14 +12,11 @@ from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, join_words, shorten
+from ranktilt.errors import UserError, counted, shorten
 from ranktilt.rankers.candidates import FITTED
 from ranktilt.rankers.llm.answers import READABLE
 from ranktilt.rankers.self_exclusion import exclusion_notes
 from ranktilt.run import Run, stage_facts
-
-_FLAGS = {"0", "1", "true", "false"}
-"""Labels that say nothing by themselves."""
 
 
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
@@ -50,9 +47,6 @@ def source_notes(collection: Collection, by: str | None) -> Iterator[str]:
     """Say how labels were read, and which sources were ranked together, where there is a choice."""
     if "labels_read" in collection.spec:
         yield f"labels: {collection.spec['labels_read']}"
-    bare = _FLAGS & set(collection.sources) if by == "source" and collection.spec.get("labels") else set()
-    if bare:
-        yield f"labels are called {join_words(sorted(bare))}; --name {min(bare)}=NAME gives them names"
     left, ranked = collection.spec.get("without_sources", ()), collection.sources
     if left:
         yield f"sources ranked together: {', '.join(ranked)}; without {', '.join(left)}"
@@ -123,10 +117,7 @@ def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[str
 
 
 def twin_notes(collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments) -> Iterator[str]:
-    """Say why groups that mostly are twins of each other are not held to be so.
-
-    `uneven` are the pairs of groups that are compared and are not twins.
-    """
+    """Say why groups that mostly are twins, but not all (`uneven` pairs), are not held to be so."""
     unlabelled = groups.unlabelled or int(collection.spec.get("unlabelled", 0))
     for pair in uneven:
         twins = twin_rows(collection, groups, pair)
@@ -159,17 +150,13 @@ def card_notes(collection: Collection, groups: Groups, *, twins: bool) -> Iterat
 def sparse_notes(
     tilts: Sequence[Effect], runs: Sequence[str], groups: Groups, values: npt.NDArray[np.float64]
 ) -> Iterator[str]:
-    """Say where many queries are compared and few of them say something: the others have 0 on both sides.
-
-    `values` has the shape (runs, measures, 1 + groups, queries). Such queries add nothing to either mean, so that
-    Relative Δ and its interval rest on the others alone.
-    """
+    """Say where many queries are compared and few say something: the others have 0 on both sides, and add nothing."""
     measures = list(dict.fromkeys(t.measure for t in tilts))
     few = dict[tuple[str, str, str, int], list[str]]()
     for tilt in tilts:
         of_run = values[runs.index(tilt.run), measures.index(tilt.measure)]
-        sides = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
-        found = informative_queries(*sides)
+        one, two = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
+        found = int((~np.isnan(one) & ~np.isnan(two) & ((one > 0) | (two > 0))).sum())
         if 0 < found < FEW_QUERIES <= tilt.queries:
             few.setdefault((tilt.run, tilt.a, tilt.b, tilt.queries), []).append(f"{tilt.measure} ({found})")
     for (run, a, b, queries), counts in few.items():
@@ -179,18 +166,10 @@ def sparse_notes(
         )
 
 
-def informative_queries(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> int:
-    """Count the queries in which both sides are defined and either is above 0."""
-    return int((~np.isnan(a) & ~np.isnan(b) & ((a > 0) | (b > 0))).sum())
-
-
 def group_notes(
     groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Effect], resamples: int, *, absent: bool = False
 ) -> Iterator[str]:
-    """Say what the comparison of groups leaves out, and where it stands on little.
-
-    `absent` says that queries which a run lacks are left out too.
-    """
+    """Say what the comparison leaves out (`absent`: queries that a run lacks too), and where it stands on little."""
     if groups.unlabelled:
         without = counted(groups.unlabelled, "document", "documents")
         yield f"{without} without {groups.by}, in no group"
@@ -227,10 +206,7 @@ def group_notes(
 
 
 def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collection, list[str]]:
-    """Leave out, for all runs, the queries that a stage of one was fitted on; notes say how many.
-
-    `UserError` if none is left to test on.
-    """
+    """Leave out the queries that a stage of a run was fitted on, with a note; `UserError` if none is left."""
     learned = dict[str, set[str]]()
     for run in runs:
         for _, said in stage_facts(run.spec, FITTED):

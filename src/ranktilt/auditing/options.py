@@ -19,10 +19,7 @@ FEWEST_RESAMPLES = 100
 
 
 def usual_primary(asked: Sequence[Estimand], by: str | None = "source") -> Estimand | None:
-    """Choose the question that verdicts answer, before any data are seen: the deepest nDCG, or else the first asked.
-
-    Of groups that are no sources ExposureRatio leads where it is asked. None where nothing is asked but descriptions.
-    """
+    """Choose the question of the verdicts: of no sources ExposureRatio, else the deepest nDCG, else the first asked."""
     tested = [one for one in asked if not one.descriptive]
     exposure = [one for one in tested if one.name == "ExposureRatio" and by != "source"]
     gains = [one for one in tested if one.name == "nDCG"]

@@ -54,10 +54,7 @@ class Twins:
 
     @classmethod
     def of(cls, pair: Pair, rows: Ints, judgments: Judgments, origins: Ints | None = None) -> Twins:
-        """Find the relevant pairs: those of which either side is judged relevant.
-
-        Where each document's origin is given, by number, both labels of one are exchanged for the twins' tests.
-        """
+        """Find the relevant pairs: those of which either side is judged so; those of one origin exchange labels."""
         number = None
         if origins is not None and len(rows):
             number = np.where(np.isin(origins, origins[rows]), origins, -1)
@@ -208,10 +205,7 @@ class Card:
             yield labels
 
     def _turned(self, aligned: Aligned, code: Ints, twins: Twins, both: int) -> Iterator[Ints]:
-        """Labels of a run's entries, each pair of twins keeping or exchanging its two, the same way in all lists.
-
-        `both` is the sum of the two labels.
-        """
+        """Labels of a run's entries, twins exchanging theirs, alike in all lists; `both` is the sum of the two."""
         rng, held = np.random.default_rng([self.shuffles.seed, 4]), np.flatnonzero(code >= 0)
         labels, row = code.copy(), aligned.row[held]
         while True:

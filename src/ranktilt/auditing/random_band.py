@@ -42,10 +42,7 @@ def enough(tests: int) -> int:
 
 
 def shuffled_labels(judgments: Judgments, seed: int | np.random.Generator, shuffles: int = SHUFFLES) -> Labels:
-    """Group labels of the relevant judgments, shuffled within each query: (shuffles, n_judgments).
-
-    Queries with the same judgments have the same ones; documents without a group keep none.
-    """
+    """Group labels of the relevant judgments, shuffled within each query, alike where judgments are: (shuffles, n)."""
     rng = np.random.default_rng(seed)
     labels = np.full((shuffles, len(judgments.group)), -1, dtype=np.int8)
     labelled = np.flatnonzero(judgments.group >= 0)
@@ -80,10 +77,7 @@ class Shuffles:
 
 
 def null_deltas(tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Shuffles) -> Iterator[Floats]:
-    """Relative Δ of every measure under each shuffle, in percent: an array (n_measures, shuffles) for each task.
-
-    Tasks are worked on together as far as their results fit into the memory.
-    """
+    """Relative Δ of every measure under each shuffle, in percent: an array (n_measures, shuffles) for each task."""
     for part in shuffles.batches(len(tasks), len(measures)):
         share = (part.stop - part.start) / len(tasks)
         yield from _deltas(tasks[part], measures, shuffles, (part.start / len(tasks), share))

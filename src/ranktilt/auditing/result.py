@@ -16,7 +16,6 @@ from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import CARD_COLUMNS, TABLE_COLUMNS, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.notes import informative_queries
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
 from ranktilt.auditing.top_results import TopResults
@@ -81,58 +80,40 @@ class QueryAnswers:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command="ranktilt audit"):
-    """What `audit` found: measure × group on one mixed ranking per run; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: options, inputs with their hashes, versions.
-    runs, groups, queries : tuple of str
-        Names along the axes; the first group is ``all`` (no grouping).
-    measures : tuple of Measure
-        Relevance measures.
-    values : ndarray of float64, shape (runs, measures, groups, queries)
-        Per-query values in [0, 1]; NaN where the query has no relevant document in the group.
-    tilts : tuple of Effect
-        Relative Δ of every run, pair and measure.
-    pair_counts : polars.DataFrame
-        ``run``, ``a``, ``b``, ``query``, ``relevant`` and the counts of twins: ``wins`` (of `a`), ``losses``,
-        ``ties``, ``both`` (both sides retrieved), ``alone`` (of the wins, those with only `a` retrieved).
-    notes : tuple of str
-        What a reader should know: exclusions, small samples, unknown documents.
-    estimates : tuple of Effect
-        The estimand card of every run and pair; empty where it was not asked for.
-    confounds : tuple of Confound
-        What else differs between the sources of each pair; empty for other groups and without texts.
-    controls : tuple of Controlled
-        Relative Δ with one of these taken away; empty where it was not asked for (`ranktilt.controls`).
-    repeated : mapping
-        Of each run, the queries that repeat an earlier one, by its text or by its ranking and judgments, each with
-        the first; runs without any are left out.
-    top_results : TopResults or None
-        The first results of every run, from which reports show lists; None where they are not kept.
-    query_answers : tuple of QueryAnswers
-        What the card's answers about groups are made of, for `ranktilt.compare`.
-    noise : tuple of NumericalNoise
-        How far Relative Δ on the primary measure moves within the resolution of the scores, of each run that has one.
-    """
+    """What `audit` found: measure × group on one mixed ranking per run; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made: options, inputs with their hashes, versions."""
     runs: tuple[str, ...]
     measures: tuple[Coded[Measure], ...]
     groups: tuple[str, ...]
+    """The first is ``all`` (no grouping)."""
     queries: tuple[str, ...]
     values: npt.NDArray[np.float64]
+    """Per-query values in [0, 1] of the shape (runs, measures, groups, queries); NaN where the query has no relevant
+    document in the group."""
     tilts: tuple[Effect, ...]
+    """Relative Δ of every run, pair and measure."""
     pair_counts: pl.DataFrame
+    """``run``, ``a``, ``b``, ``query``, ``relevant`` and the counts of twins: ``wins`` (of `a`), ``losses``,
+    ``ties``, ``both`` (both sides retrieved), ``alone`` (of the wins, those with only `a` retrieved)."""
     notes: tuple[str, ...]
+    """What a reader should know: exclusions, small samples, unknown documents."""
     estimates: tuple[Effect, ...] = field(default=(), metadata={"file": "card"})
+    """The estimand card of every run and pair; empty where it was not asked for."""
     confounds: tuple[Confound, ...] = ()
+    """What else differs between the sources of each pair; empty for other groups and without texts."""
     controls: tuple[Controlled, ...] = ()
+    """Relative Δ with one of these taken away; empty where it was not asked for (`ranktilt.controls`)."""
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of each run, the queries that repeat an earlier one, by its text or by its ranking and judgments, each with the
+    first; runs without any are left out."""
     top_results: Coded[TopResults] | None = None
+    """The first results of every run, from which reports show lists; None where they are not kept."""
     query_answers: tuple[QueryAnswers, ...] = ()
+    """What the card's answers about groups are made of, for `ranktilt.compare`."""
     noise: tuple[NumericalNoise, ...] = ()
+    """How far Relative Δ on the primary measure moves within the resolution of the scores, of each run that has one."""
 
     def __post_init__(self) -> None:
         """Give the values their shape, which lists do not tell where an axis is empty."""
@@ -142,10 +123,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Pairs of groups that were compared, by Relative Δ or on the card, in order.
-
-        Where all groups are asked about at once and nothing else is, the first two.
-        """
+        """Pairs of groups that were compared, in order; of questions about all groups at once alone, the first two."""
         tilts = [(t.a, t.b) for t in self.tilts]
         found = dict.fromkeys([*tilts, *((e.a, e.b) for e in self.estimates if e.estimand.sided)])
         return tuple(found or ([(self.groups[1], self.groups[2])] if self.estimates and len(self.groups) > 2 else ()))
@@ -210,11 +188,8 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def by_group(self) -> pl.DataFrame:
         """Return the means per run, measure and group.
 
-        Returns
-        -------
-        polars.DataFrame
-            ``run``, ``measure``, ``group``, ``mean`` (NaN where nothing is defined), ``queries`` (those with a
-            relevant document in the group) and ``excluded`` (the others).
+        ``mean`` is NaN where nothing is defined; ``queries`` counts those with a relevant document in the group,
+        ``excluded`` the others.
         """
         defined = pl.col("value").is_not_nan()
         return self.table.group_by("run", "measure", "group", maintain_order=True).agg(
@@ -224,23 +199,11 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         )
 
     def relative_delta(self, a: str, b: str) -> pl.DataFrame:
-        """Return Relative Δ between two groups for every run and measure.
+        """Return Relative Δ between two groups for every run and measure; positive values favour `a`.
 
-        Parameters
-        ----------
-        a, b : str
-            Groups; positive values favour `a`. Naming them the other way round negates every value exactly.
-
-        Returns
-        -------
-        polars.DataFrame
-            One row a run and measure with the fields of `Effect` (in percent, 95 % interval), ``detectable``, and
-            ``tied_share``: of relevant twins with at least one side retrieved, the share with equal scores.
-
-        Raises
-        ------
-        UserError
-            If the audit did not compare these groups.
+        Naming the groups the other way round negates every value exactly. One row a run and measure with the fields
+        of `Effect` (in percent, 95 % interval), ``detectable``, and ``tied_share``: of relevant twins with at least
+        one side retrieved, the share with equal scores.
         """
         rows = [
             {**_columns(t.seen_from(a), TABLE_COLUMNS), "tied_share": self.tied_share(t.run, a, b)}
@@ -252,33 +215,17 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return pl.DataFrame(rows)
 
     def card(self, a: str | None = None, b: str | None = None) -> pl.DataFrame:
-        """Return the estimand card: every question side by side, for every run.
+        """Return the estimand card: a row a run and question with the fields of `Effect` and the counts behind it.
 
-        Parameters
-        ----------
-        a, b : str, optional
-            Groups, by default the first pair; positive values favour `a`. Naming them the other way round negates
-            every value exactly.
-
-        Returns
-        -------
-        polars.DataFrame
-            One row a run and question with the fields of `Effect`; the counts behind it are columns.
-
-        Raises
-        ------
-        UserError
-            If the audit has no card, or did not compare these groups.
+        Of the first pair of groups by default; positive values favour `a`, and naming the groups the other way round
+        negates every value exactly.
         """
         chosen = self.estimates_of(None, a, b)
         rows = [{**_columns(e, CARD_COLUMNS), **e.parts} for e in chosen]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
-        """Return the card's rows of one run (of all where None) and one pair of groups, as `card` does.
-
-        What is asked about all groups at once stands on the card of the first pair.
-        """
+        """Return the card's rows of one run or all, and of one pair; those about all groups are the first pair's."""
         if not self.estimates:
             raise UserError("this audit has no card; ask for it: --card (card=True)")
         if a is None or b is None:
@@ -310,19 +257,9 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return np.array([place[self.repeated[run].get(query, query)] for query in self.queries], dtype=np.int64)
 
     def verdict(self, run: str, a: str | None = None, b: str | None = None) -> Verdict:
-        """Return the verdict on one run: which side it favours, how surely, in one sentence.
+        """Return the verdict on one run and pair of groups, by default the first, in one sentence.
 
-        Parameters
-        ----------
-        run : str
-            Name of a run.
-        a, b : str, optional
-            The groups; by default the first pair.
-
-        Returns
-        -------
-        Verdict
-            On the primary question, with how many others agree.
+        It is given on the primary question, with how many others agree.
         """
         if run not in self.runs:
             raise unknown("run", run, self.runs)
@@ -338,8 +275,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         tilts = [t.seen_from(a) for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
         if not tilts:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
-        sides = (self.values[self.runs.index(run), self.place, self.groups.index(name)] for name in (a, b))
-        return judge(repr(self.primary), tilts, self.margin, noun=self.noun, informative=informative_queries(*sides))
+        return judge(repr(self.primary), tilts, self.margin, noun=self.noun)
 
     def verdicts(self) -> list[Verdict]:
         """Return every verdict: of each run in turn, on each pair of groups."""

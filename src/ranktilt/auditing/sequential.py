@@ -57,41 +57,26 @@ class SequentialAudit(
     noun="a sequential audit",
     command="ranktilt audit --stop-at-tilt",
 ):
-    """What `audit_until` found; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: ranker, seed, confidence, collection, versions.
-    run : str
-        The ranker.
-    measure : str
-        What was asked.
-    a, b : str
-        The groups; positive values favour the first.
-    stop_at_tilt : float
-        The tilt that is to be decided, in the printed unit of the measure (points).
-    asked, answered : int
-        Queries that were sent, and those that the engine answered.
-    of : int
-        Queries that there are.
-    twins : bool
-        Whether all documents are twins, whose origins are counted.
-    looks : tuple of Look
-        After each batch: the mean and its confidence sequences.
-    """
+    """What `audit_until` found; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made: ranker, seed, confidence, collection, versions."""
     run: str
     measure: str
     a: str
     b: str
+    """The groups; positive values favour the first."""
     stop_at_tilt: float
+    """The tilt that is to be decided, in the printed unit of the measure (points)."""
     asked: int
     answered: int
+    """Queries that were sent, and those that the engine answered."""
     of: int
+    """Queries that there are."""
     twins: bool
+    """Whether all documents are twins, whose origins are counted."""
     looks: tuple[Look, ...]
+    """After each batch: the mean and its confidence sequences."""
 
     @property
     def estimand(self) -> Estimand:
@@ -107,7 +92,8 @@ class SequentialAudit(
     def headline(self) -> str:
         """The decision in one sentence."""
         queries = counted(self.looks[-1].queries, "query", "queries")
-        queries += f" and {self._documents}"
+        noun = ("origin", "origins") if self.twins else ("document", "documents")
+        queries += f" and {counted(self.looks[-1].documents, *noun)}"
         favoured = self.a if self.looks[-1].value > 0 else self.b
         if self.decision == "tilted":
             return f"{self.run} favours {favoured}, shown after {queries}: {self.words(self.looks[-1])}"
@@ -117,34 +103,12 @@ class SequentialAudit(
         return f"{self.run} is not decided after {queries}: {self.words(self.looks[-1])}"
 
     @property
-    def _documents(self) -> str:
-        """How many documents were used; origins, of twins."""
-        return counted(self.looks[-1].documents, *(("origin", "origins") if self.twins else ("document", "documents")))
-
-    @property
     def sentences(self) -> tuple[str, ...]:
         """What else there is to say."""
         failed, silent = self.asked - self.answered, self.answered - self.looks[-1].queries
         said = f"; {counted(failed, 'query', 'queries')} failed" if failed else ""
         said += f"; {counted(silent, 'list says', 'lists say')} nothing of these groups" if silent else ""
-        sent = f"{self.asked:,} of {counted(self.of, 'query was', 'queries were')} asked, in a drawn order{said}"
-        alone = self._over_queries_alone if self.decision == "inconclusive" else ""
-        return (sent, alone) if alone else (sent,)
-
-    @property
-    def _over_queries_alone(self) -> str:
-        """Say what queries alone would decide, and how few documents they bring; empty where they decide nothing."""
-        last, of, half = self.looks[-1], self.estimand, self.looks[: len(self.looks) // 2]
-        ends = last.query_low, last.query_high
-        decision = decided(last._replace(low=ends[0], high=ends[1]), self.stop_at_tilt / of.scale)
-        if decision == "inconclusive":
-            return ""
-        queries, documents = (half[-1].queries, half[-1].documents) if half else (0, 0)
-        return (
-            f"Over queries alone [{of.amount(ends[0])}, {of.amount(ends[1])}] it would be called {decision}, but "
-            f"{self._documents} are too few to show it: the last {last.queries - queries:,} queries brought "
-            f"{last.documents - documents:,} new ones"
-        )
+        return (f"{self.asked:,} of {counted(self.of, 'query was', 'queries were')} asked, in a drawn order{said}",)
 
     def words(self, look: Look) -> str:
         """Print a look: ``Share@10 +3.1 points [+0.4, +5.9]``."""
@@ -188,16 +152,6 @@ def audit_until(
         Queries to ask at most; all by default.
     seed : int, optional
         Of the order of the queries.
-
-    Returns
-    -------
-    SequentialAudit
-        The decision, and every look on the way.
-
-    Raises
-    ------
-    UserError
-        If there is no query, or the measure, the groups or an option do not suit.
     """
     of = _share(measure)
     if not 0 < stop_at_tilt < math.inf:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,21 +23,13 @@ from ranktilt.statistics.two_way import Clusters, Labels, widened
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Task = TypeVar("Task", bound="OverQueries")
+Task = TypeVar("Task", "Sample", "ChangeTask")
 Found = TypeVar("Found")
 Row = TypeVar("Row", bound=Effect)
 
 
-class OverQueries(Protocol):
-    """What is computed over some queries."""
-
-    @property
-    def family(self) -> bytes:
-        """Equal for what is over the same queries, so that it shares its resamples and draws."""
-
-
 def by_family(tasks: Sequence[Task], compute: Callable[[list[Task]], Iterable[Found]]) -> list[Found]:
-    """Compute all tasks over the same queries at once; the results stand in the order of the tasks."""
+    """Compute all tasks over the same queries at once, so that they share resamples; results stand in their order."""
     families: dict[bytes, list[int]] = defaultdict(list)
     for index, task in enumerate(tasks):
         families[task.family].append(index)
@@ -127,10 +119,8 @@ class Chance(NamedTuple):
 class Sample:
     """Per-query numbers behind one effect, before any statistics.
 
-    `one` and `two` hold, for each query, the values of both groups for a contrast of two groups; total and weight for
-    all others, of which the value is ``Σ total / Σ weight``. `chance`: what random labels give, or labels exchanged
-    within origins. `clusters`: what documents of twins add. `distinct`: the query that each query repeats, its own for
-    most.
+    `one` and `two`: values of both groups for a contrast; else total and weight, of which the value is the ratio.
+    `chance`: what random or exchanged labels give. `clusters`: what documents add. `distinct`: see `Aligned.distinct`.
     """
 
     run: str
@@ -180,11 +170,7 @@ def mean_sample(run: str, of: Measure, group: str, values: Floats, distinct: Int
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """How certainty is computed.
-
-    Bootstrap resamples and sign flips, their seed, the paired test of Relative Δ for twins, the correction over all p
-    of a table, and the rounding of means before Relative Δ.
-    """
+    """Resamples and sign flips, their seed, the paired test of twins, the correction, and the rounding of means."""
 
     resamples: int
     seed: int
@@ -203,7 +189,6 @@ def effects(
     """Give every sample of one table its value, interval and corrected p; those over the same queries share resamples.
 
     Effects `beside` are computed already and stand in the same table, each before the first sample of its run and pair.
-    `primary`: see `corrected`.
     """
     made = by_family(samples, lambda members: _family(members, how))
     first = {(e.run, e.a, e.b): e for e in beside}
@@ -327,10 +312,7 @@ def contrast_task(new: Sample, old: Sample, levels: tuple[float, float] = (0.0, 
 
 
 def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
-    """Compare effectiveness in percent, both runs resampled together; sign flips test it.
-
-    Exchanging the audits negates every difference exactly.
-    """
+    """Compare effectiveness in percent, both runs resampled together; sign flips test it."""
 
     def compared(members: list[ChangeTask]) -> Iterator[Change]:
         columns = [c for task in members for c in task.columns.sums]
@@ -345,10 +327,7 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
 
 
 def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int, test: bool = True) -> list[Change]:
-    """Compare what two columns make, such as Relative Δ or a ratio of means; exchanging audits negates it exactly.
-
-    The test exchanges the two runs query by query, and p is NaN without `test`.
-    """
+    """Compare what two columns make, such as Relative Δ; the test exchanges runs query by query."""
 
     def compared(members: list[ChangeTask]) -> Iterator[Change]:
         means = resampled([task.columns for task in members], resamples=resamples, seed=seed)

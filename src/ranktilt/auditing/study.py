@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-import polars as pl
 
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.effects import TABLE_COLUMNS, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import Columns, by_family, corrected, resampled
+from ranktilt.auditing.significance import Columns, corrected, resampled
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
@@ -30,7 +28,6 @@ from ranktilt.rankers.candidates import check_reranked
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all, interval
 from ranktilt.statistics.trend import change_of_ends, rank_correlation
 
-Floats = npt.NDArray[np.float64]
 FEWEST = 3
 """Different temperatures from which a trend is asked for."""
 
@@ -79,37 +76,23 @@ class Trend:
 
 @dataclass(frozen=True, eq=False)
 class Study(Result, format="ranktilt-study", version=1, noun="a study", command="ranktilt study"):
-    """What `study` found; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: options, collection, rankers, the number of tests in the family, versions.
-    reference : str
-        The source that each of the others is held against; positive Relative Δ favours it.
-    runs : tuple of str
-        Texts of the rankers.
-    measures : tuple of str
-        Relevance measures.
-    sources : tuple of StudySource
-        The sources, by series and rising temperature; those without a temperature last in their series.
-    tilts : tuple of Effect
-        Relative Δ of every run, source and measure, in this order; `a` is the reference, `b` the source.
-        Corrected p: over all of them.
-    trends : tuple of Trend
-        Of every run, series with three temperatures or more, and measure.
-    notes : tuple of str
-        What a reader should know.
-    """
+    """What `study` found; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made: options, collection, rankers, the number of tests in the family, versions."""
     reference: str
+    """The source that each of the others is held against; positive Relative Δ favours it."""
     runs: tuple[str, ...]
     measures: tuple[str, ...]
     sources: tuple[StudySource, ...] = field(metadata={"file": "arms"})
+    """By series and rising temperature; those without a temperature last in their series."""
     tilts: tuple[Effect, ...]
+    """Relative Δ of every run, source and measure, in this order; `a` is the reference, `b` the source. Corrected p:
+    over all of them."""
     trends: tuple[Trend, ...]
+    """Of every run, series with three temperatures or more, and measure."""
     notes: tuple[str, ...]
+    """What a reader should know."""
 
     @property
     def level(self) -> float:
@@ -153,20 +136,6 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
             said.append(trend_sentence(first, agree=agree, measures=len(alike)))
         return tuple(said)
 
-    @property
-    def table(self) -> pl.DataFrame:
-        """One row a run, source and measure: the source's fields, those of `Effect`, ``detectable`` and ``verdict``."""
-        sources = {one.source: one for one in self.sources}
-        sides = {"a": f"favours {self.reference}", "level": "level", "inconclusive": "inconclusive"}
-        rows = []
-        for tilt in self.tilts:
-            one, kind = sources[tilt.b], tilt.verdict(self.level)
-            row = {"run": tilt.run, "series": one.series, "temperature": one.temperature, "source": one.source}
-            more = {"documents": one.documents, "verdict": sides.get(kind, f"favours {one.source}")}
-            found = tilt.row()
-            rows.append({**row, **{k: found[k] for k in TABLE_COLUMNS if k not in ("run", "b")}, **more})
-        return pl.DataFrame(rows, infer_schema_length=None)
-
     def derived(self) -> dict[str, Any]:
         """The verdicts and the sentences, for those who read the file."""
         verdicts = [self.verdict(run, one.source) for run in self.runs for one in self.sources]
@@ -193,7 +162,8 @@ def study(
     """Audit each source against the human side in a collection of just those two, and ask whether temperature matters.
 
     All sources are compared over the same documents, those that every one of them rewrote: judgments of other
-    documents do not count. Every document of the reference stays in, as a competitor.
+    documents do not count. Every document of the reference stays in, as a competitor. See Dai et al., KDD 2024,
+    sec. 3.5.
 
     Parameters
     ----------
@@ -201,11 +171,8 @@ def study(
         The reference and rewrites of it at several temperatures, each a source.
     rankers : sequence of Ranker
         Each ranks once for every source.
-    measures : str, Measure or iterable of them, optional
-        By default those of `audit`.
-    primary : str or Measure, optional
-        The measure on which verdicts are given, chosen before the data are seen; by default the deepest nDCG, or else
-        the first.
+    measures, primary, ties, test, level : optional
+        As in `audit`, but measures of relevance only.
     reference : str, optional
         The human side, favoured by positive values.
     sources : sequence of str, optional
@@ -213,33 +180,15 @@ def study(
     temperatures : mapping of str to float, optional
         Temperature of sources whose documents have no column ``temperature``; without either it is read from the end
         of the source's name (``-tmp0.2``, ``_0.2``), with a note.
-    ties : {"expected", "trec_eval"}, optional
-        As in `audit`.
-    test : {"permutation", "t"}, optional
-        As in `audit`.
     correction : {"holm", "bonferroni"}, optional
         Of every p on the primary measure (run × source) together, and of all others.
-    level : float, optional
-        Half-width, in percent, of what a verdict calls level.
-    resamples : int, optional
-        Bootstrap resamples and sign flips.
-    seed : int, optional
-        Of every random draw.
+    resamples, seed : int, optional
+        Bootstrap resamples and sign flips; random seed.
 
     Returns
     -------
     Study
         One table, and a trend for every series of three temperatures or more.
-
-    Raises
-    ------
-    UserError
-        If there are no rankers, sources or temperatures, nothing that all sources rewrote is judged relevant, or an
-        option is unknown.
-
-    References
-    ----------
-    Dai et al., KDD 2024, sec. 3.5.
     """
     rankers = list(rankers)
     check_choices(ties=ties, test=test, correction=correction)
@@ -269,7 +218,7 @@ def _study(audits: Sequence[Audit], found: StudySources, reference: str, how: Ma
     first = audits[0]
     every = [[t for t in one.tilts if t.run == run] for run in first.runs for one in audits]
     tilts = corrected([tilt for some in every for tilt in some], how["correction"], first.primary_measure)
-    asked = trends(list(_trend_tasks(audits, found.sources, reference)), resamples=how["resamples"], seed=how["seed"])
+    asked = tuple(_trends(audits, found.sources, reference, how))
     spec = {
         **how,
         "primary": repr(first.primary_measure),
@@ -291,11 +240,13 @@ def _by_series(sources: Sequence[StudySource]) -> dict[str, list[int]]:
     return found
 
 
-def _trend_tasks(audits: Sequence[Audit], sources: Sequence[StudySource], reference: str) -> Iterator[TrendTask]:
-    """Per-query values of every run, series with enough temperatures, and measure."""
+def _trends(
+    audits: Sequence[Audit], sources: Sequence[StudySource], reference: str, how: Mapping[str, Any]
+) -> Iterator[Trend]:
+    """A trend of every run, series with enough temperatures, and measure."""
     queries = [q for q in audits[0].queries if all(q in set(one.queries) for one in audits[1:])]
     places = [[one.queries.index(q) for q in queries] for one in audits]
-    for run in range(len(audits[0].runs)):
+    for run, ranker in enumerate(audits[0].runs):
         for series, members in _by_series(sources).items():
             temperatures = tuple(sources[m].temperature for m in members)
             if len(set(temperatures)) < FEWEST:
@@ -309,45 +260,22 @@ def _trend_tasks(audits: Sequence[Audit], sources: Sequence[StudySource], refere
                 numbers = [(audits[m].distinct(audits[m].runs[run]), places[m]) for m in members]
                 distinct = in_all([None if one is None else one[place] for one, place in numbers])
                 columns = Columns(np.array(values), distinct)
-                yield TrendTask(audits[0].runs[run], repr(of), series, reference, temperatures, columns)
+                names = {"run": ranker, "measure": repr(of), "series": series, "a": reference}
+                yield trend(columns, temperatures, resamples=how["resamples"], seed=how["seed"], **names)
 
 
-class TrendTask(NamedTuple):
-    """Per-query values of one run, measure and series, before any statistics."""
-
-    run: str
-    measure: str
-    series: str
-    a: str
-    temperatures: tuple[float, ...]
-    columns: Columns
-    """Of the reference at each temperature in turn, and then of the rewrites."""
-
-    @property
-    def family(self) -> bytes:
-        return self.columns.family
-
-
-def trends(tasks: Sequence[TrendTask], *, resamples: int, seed: int) -> tuple[Trend, ...]:
-    """Ask of each series, with at least two different temperatures, whether it moves with them."""
-
-    def tested(members: list[TrendTask]) -> Iterable[Trend]:
-        means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
-        return map(_trend, members, means)
-
-    return tuple(by_family(tasks, tested))
-
-
-def _trend(task: TrendTask, means: Floats) -> Trend:
-    """One trend from per-query values and resampled means, both of the shape (sides and temperatures, …)."""
-    at, half = task.temperatures, len(task.temperatures)
-    whole = relative_delta(task.columns.means[:half], task.columns.means[half:])[:, None]
+def trend(columns: Columns, temperatures: tuple[float, ...], *, resamples: int, seed: int, **names: str) -> Trend:
+    """Ask whether a series moves with its temperatures; `columns`: the reference at each in turn, then the rewrites."""
+    half = len(temperatures)
+    [means] = resampled([columns], resamples=resamples, seed=seed)
+    whole = relative_delta(columns.means[:half], columns.means[half:])[:, None]
     samples = relative_delta(means[:half], means[half:])
-    spread, moved = interval(rank_correlation(at, samples)), interval(change_of_ends(at, samples))
+    spread, moved = (interval(of(temperatures, samples)) for of in (rank_correlation, change_of_ends))
     return Trend(
-        task.run, task.measure, task.series, task.a, at, tuple(whole[:, 0].tolist()),
-        float(rank_correlation(at, whole)[0]), spread.low, spread.high,
-        float(change_of_ends(at, whole)[0]), moved.low, moved.high, task.columns.queries, spread.dropped,
+        **names, temperatures=temperatures, values=tuple(whole[:, 0].tolist()),
+        correlation=float(rank_correlation(temperatures, whole)[0]), low=spread.low, high=spread.high,
+        change=float(change_of_ends(temperatures, whole)[0]), change_low=moved.low, change_high=moved.high,
+        queries=columns.queries, dropped=spread.dropped,
     )  # fmt: skip
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -16,7 +17,6 @@ _HUMAN = "human"
 TEMPERATURE, MODEL, PROMPT = "temperature", "model", "prompt"
 _HIGHEST = 2.0
 _NAMED = re.compile(r"(?<=.)(?:[-_](?:tmp|temp|temperature)(\d+(?:\.\d+)?)|_(\d+\.\d+))$")
-_NUMBER = re.compile(r"(?<=.)[-_ ](?:tmp|temp|temperature|t)?[-_=]?(\d+(?:\.\d+)?)$")
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,7 @@ class StudySources:
 def study_sources(
     collection: Collection, reference: str, *, sources: Sequence[str] | None, temperatures: Mapping[str, float]
 ) -> StudySources:
-    """Find a study's sources by series and rising temperature, and the documents that all of them rewrote.
-
-    Temperatures that the user names win over the column ``temperature``, which wins over the end of a source's name.
-    """
+    """Find a study's sources by series and rising temperature, and the documents that all of them rewrote."""
     chosen = _chosen(collection, reference, sources)
     strange = next((name for name in temperatures if name not in chosen), None)
     if strange is not None:
@@ -119,20 +116,21 @@ def _temperatures(
     collection: Collection, sources: Sequence[str], named: Mapping[str, float]
 ) -> tuple[dict[str, float], list[str]]:
     """Temperature of each source, and notes on those that stand in no column."""
-    found, notes, read = {}, [], []
+    found, notes, read = dict[str, float](), [], []
+    stated = _by_source(collection, TEMPERATURE)
     for name in sources:
-        column, ending = _column(collection, name), split_temperature(name)[1]
-        if name in named:
-            found[name] = named[name]
-            if column is not None and column != named[name]:
-                notes.append(f"{name} counts as temperature {named[name]:g}, as asked; its documents say {column:g}")
-        elif column is not None:
-            found[name] = column
-        elif ending is not None:
-            found[name] = ending
+        column, ending = stated.get(name, []), split_temperature(name)[1]
+        if len(column) > 1:
+            raise UserError(
+                f"source {name!r} holds documents of {len(column)} temperatures, {min(column):g} to {max(column):g}; "
+                "give each temperature a source of its own"
+            )
+        known = named.get(name, column[0] if column else ending)
+        found[name] = math.nan if known is None else known
+        if name in named and column and column[0] != named[name]:
+            notes.append(f"{name} counts as temperature {named[name]:g}, as asked; its documents say {column[0]:g}")
+        elif name not in named and not column and ending is not None:
             read.append(f"{name} ({ending:g})")
-        else:
-            found[name] = math.nan
     if read:
         notes.append(f"temperature read from the name of the source, for want of a column: {', '.join(read)}")
     without = [name for name in sources if math.isnan(found[name])]
@@ -143,53 +141,32 @@ def _temperatures(
     return found, notes
 
 
+def _by_source(collection: Collection, column: str) -> dict[str, list[Any]]:
+    """What the documents of each source say in a column: numbers of `TEMPERATURE`, strings of the others."""
+    docs = collection.docs
+    kind = docs.schema.get(column, pl.Null())
+    if not (kind.is_numeric() if column == TEMPERATURE else kind == pl.String):
+        return {}
+    return dict(docs.group_by("source").agg(pl.col(column).drop_nulls().unique()).iter_rows())
+
+
+def _series(collection: Collection, sources: Iterable[str]) -> dict[str, str]:
+    """The line that each source belongs to: its model, and its prompt where the model was given several."""
+    models, prompts = (
+        {name: held[0] for name, held in _by_source(collection, column).items() if len(held) == 1 and held[0]}
+        for column in (MODEL, PROMPT)
+    )
+    of = {name: models.get(name, split_temperature(name)[0]) for name in sources}
+    several = {model for model in of.values() if len({prompts.get(n) for n in of if of[n] == model}) > 1}
+    told = {name: f"{model}, {prompts.get(name, 'no prompt named')}" for name, model in of.items()}
+    return {name: told[name] if model in several else model for name, model in of.items()}
+
+
 def split_temperature(source: str) -> tuple[str, float | None]:
     """Split a source's name into its model and the temperature at its end (``-tmp0.2``, ``_0.2``); None for none."""
     ending = _NAMED.search(source)
     value = float(ending[1] or ending[2]) if ending else math.inf
     return (source[: ending.start()], value) if ending and value <= _HIGHEST else (source, None)
-
-
-def _stem(source: str, temperature: float) -> str:
-    """A source's name without its temperature."""
-    model, named = split_temperature(source)
-    if named is not None:
-        return model
-    ending = _NUMBER.search(source)
-    return source[: ending.start()] if ending and float(ending[1]) == temperature else source
-
-
-def _column(collection: Collection, source: str) -> float | None:
-    """The temperature that the documents of a source say; None where they say none."""
-    docs = collection.docs
-    if TEMPERATURE not in docs.columns or not docs[TEMPERATURE].dtype.is_numeric():
-        return None
-    values = docs.filter(pl.col("source") == source)[TEMPERATURE].drop_nulls().unique().sort().to_list()
-    if len(values) > 1:
-        raise UserError(
-            f"source {source!r} holds documents of {len(values)} temperatures, {values[0]:g} to {values[-1]:g}; give "
-            "each temperature a source of its own"
-        )
-    return float(values[0]) if values else None
-
-
-def _series(collection: Collection, temperatures: Mapping[str, float]) -> dict[str, str]:
-    """The line that each source belongs to: its model, and its prompt where the model was given several."""
-    models = {name: _one(collection, name, MODEL) or _stem(name, t) for name, t in temperatures.items()}
-    prompts = {name: _one(collection, name, PROMPT) for name in temperatures}
-    found = {}
-    for name, model in models.items():
-        several = len({prompts[n] for n in models if models[n] == model}) > 1
-        found[name] = f"{model}, {prompts[name] or 'no prompt named'}" if several else model
-    return found
-
-
-def _one(collection: Collection, source: str, column: str) -> str:
-    """The only value of a column of strings among the documents of a source; empty where there is none such."""
-    if column not in collection.docs.columns or collection.docs[column].dtype != pl.String:
-        return ""
-    values = collection.docs.filter(pl.col("source") == source)[column].drop_nulls().unique()
-    return str(values[0]) if len(values) == 1 else ""
 
 
 def _common(collection: Collection, reference: str, sources: Sequence[str]) -> tuple[pl.Series, list[str]]:

@@ -26,10 +26,7 @@ _DOCS, _SCORES = "<i4", "<f8"
 
 @dataclass(frozen=True, eq=False)
 class TopResults:
-    """The first results of each of an audit's runs; a block of ties that begins within the depth is kept whole.
-
-    `whole`: whether no list was cut.
-    """
+    """The first results of each run, blocks of ties kept whole; `whole`: whether no list was cut."""
 
     depth: int
     whole: bool

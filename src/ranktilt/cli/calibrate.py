@@ -29,9 +29,6 @@ def calibrate(
     sample: Annotated[
         int, typer.Option("--sample", metavar="N", help="Most pairs of documents, at least 2; half as many queries.")
     ] = 500,
-    labellings: Annotated[
-        int, typer.Option("--labellings", metavar="N", help="Draws of random labels, at least 20, for each ranker.")
-    ] = 25,
     split: options.Split = None,
     seed: options.Seed = 0,
     neural: options.RankerOptions,
@@ -51,9 +48,6 @@ def calibrate(
         from ranktilt.datasets.load import load
 
         collection = load(folder, split=split, ignore_unknown=True)
-    result = run_calibration(
-        collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, labellings=labellings,
-        seed=seed,
-    )  # fmt: skip
+    result = run_calibration(collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, seed=seed)
     output.deliver(result)
     return 0 if result.passed else FAILED

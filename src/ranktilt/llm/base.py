@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import math
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -58,8 +58,7 @@ class Sampling:
 
     A `temperature` of 0 takes the likeliest token each time; tokens are drawn from the share `top_p` of the
     probability. `max_tokens` of an answer are left to the server where None, and a `seed` is for servers that can
-    repeat themselves. `logprobs` asks for the log-probability of each token, `schema` (JSON) has a server hold its
-    answers to a JSON schema.
+    repeat themselves. `logprobs` asks for the log-probability of each token.
     """
 
     temperature: float = 0.2
@@ -67,7 +66,6 @@ class Sampling:
     max_tokens: int | None = None
     seed: int | None = None
     logprobs: bool = False
-    schema: str | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
@@ -136,8 +134,6 @@ class LLM(ABC):
     """Of the model as asked for."""
     identity: str
     """What tells it from every other: kind, model and where it is asked. Never a key; part of a journal's key."""
-    takes_schemas: ClassVar[bool] = False
-    """Whether it may be able to hold its answers to a JSON schema."""
     neural: ClassVar[bool] = False
     """Whether it computes where it is asked, and so wants a GPU there."""
     concurrency: int = 1
@@ -155,19 +151,9 @@ class LLM(ABC):
     def check(self) -> None:  # noqa: B027 - some have nothing to check
         """Check what can be checked without asking (packages, keys, folders); `UserError` if it could not answer."""
 
-    def generate(
-        self,
-        prompts: Iterable[Prompt],
-        *,
-        temperature: float = 0.2,
-        top_p: float = 1.0,
-        max_tokens: int | None = None,
-        seed: int | None = None,
-        logprobs: bool = False,
-    ) -> Generator[Reply, None, None]:
-        """Answer prompts, in any order, each as soon as its answer is there; see `arrivals` and `Sampling`."""
-        sampling = Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed, logprobs=logprobs)
-        with closing(self.arrivals(prompts, sampling)) as arrivals:
+    def generate(self, prompts: Iterable[Prompt], **sampling: Any) -> Generator[Reply, None, None]:
+        """Answer prompts, each as soon as its answer is there; see `arrivals`, and `Sampling` for the keywords."""
+        with closing(self.arrivals(prompts, Sampling(**sampling))) as arrivals:
             for replies in arrivals:
                 yield from replies
 
@@ -214,12 +200,8 @@ def _answered(model: LLM, sampling: Sampling, prompts: Iterator[tuple[int, Promp
             yield [replace(reply, number=numbers[reply.number]) for reply in replies]
 
 
-KINDS = {
-    "openai": ("ranktilt.llm.openai", "OpenAI"),
-    "transformers": ("ranktilt.llm.transformers", "Transformers"),
-}
+KINDS = {"openai": "ranktilt.llm.openai:OpenAI", "transformers": "ranktilt.llm.transformers:Transformers"}
 """Module and class by the name before the colon."""
-_EXAMPLES = {"openai": "openai:gpt-4o-mini", "transformers": "transformers:FOLDER"}
 
 
 def llm(text: str, **options: Any) -> LLM:
@@ -231,9 +213,8 @@ def llm(text: str, **options: Any) -> LLM:
     if kind not in KINDS:
         raise unknown("language model", shorten(kind)[1:-1], (f"{one}:…" for one in KINDS))
     if not name.strip():
-        raise UserError(f"{kind}: names no model; expected something like {_EXAMPLES[kind]}")
-    module, made = KINDS[kind]
-    model = getattr(importlib.import_module(module), made)
+        raise UserError(f"{kind}: names no model; expected openai:MODEL or transformers:FOLDER")
+    model = pkgutil.resolve_name(KINDS[kind])
     given = {option: value for option, value in options.items() if value is not None}
     taken = list(inspect.signature(model).parameters)[1:]
     for option in given:

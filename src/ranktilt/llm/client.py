@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -96,7 +95,6 @@ class ServerClient(ABC):
             else:
                 message = f"connection failed: {self._cause(error)}"
             raise self._counted(FailedRequest("unavailable", message), error.request) from None
-        self.server.answered = True
         return response.extensions[_ANSWER], _calls(response.request)
 
     async def _examine(self, response: Any) -> None:
@@ -147,7 +145,6 @@ class ChatClient(ServerClient):
         super().__init__(server)
         self._body = {"model": server.model, **drawn(sampling, own=server.address.url is None)}
         self._seed = sampling.seed
-        server.sent = [*self._body, "seed"][1:]
 
     async def serve(self, number: int, item: Prompt) -> Reply:
         body = {**self._body, "messages": item.messages()}
@@ -173,9 +170,6 @@ def drawn(sampling: Sampling, *, own: bool) -> dict[str, Any]:
         given["max_completion_tokens" if own else "max_tokens"] = sampling.max_tokens
     if sampling.logprobs:
         given["logprobs"] = True
-    if sampling.schema is not None:
-        held = {"name": "answer", "strict": True, "schema": json.loads(sampling.schema)}
-        given["response_format"] = {"type": "json_schema", "json_schema": held}
     return given
 
 

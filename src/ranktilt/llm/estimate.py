@@ -100,7 +100,7 @@ class Rehearsal:
         self.answers: Sequence[str] = ()
         self.prompts = self.requests = self.journalled = self.tokens_in = self.tokens_out = 0
         self.certain, self.most, self.trials = certain, 0, 0
-        self._certain_prompts = self._certain_requests = 0
+        self._spared = 0  # prompts that are sure to be asked for and cost nothing
         self._seen = set[str]()
 
     def __call__(
@@ -114,7 +114,7 @@ class Rehearsal:
         self.journalled, self.requests = self.journalled + len(found), self.requests + len(found)
         new = {key: number for number, (key, _) in enumerate(asked) if key not in known and key not in self._seen}
         self._add([asked[number][1] for number in new.values()], [self.answers[number] for number in new.values()])
-        self._count_certain(len(asked), len(new))
+        self._count_spared(len(asked) - len(new), bool(new))
         self._seen |= {key for key, _ in asked}
         for number, (key, _) in enumerate(asked):
             answer = (
@@ -129,12 +129,10 @@ class Rehearsal:
         distinct = list(dict.fromkeys(prompts))
         self.looked_up, self.trials, self.prompts = False, trials, self.prompts + len(prompts)
         self._add(distinct, [""] * len(distinct))
-        self._count_certain(len(prompts), len(distinct))
+        self._count_spared(len(prompts) - len(distinct), bool(distinct))
 
-    def _count_certain(self, prompts: int, new: int) -> None:
-        if self.certain:
-            self._certain_prompts += prompts
-            self._certain_requests += new
+    def _count_spared(self, spared: int, new: bool) -> None:
+        self._spared += spared if self.certain else 0
         self.certain = self.certain and not new
 
     @property
@@ -145,8 +143,7 @@ class Rehearsal:
     @property
     def at_most(self) -> int:
         """How many requests would be asked at most, whatever the answers."""
-        uncertain = 0 if self.certain else max(self.most - self._certain_prompts, 0)
-        return max(self.left, self._certain_requests + uncertain) + self.trials
+        return max(self.left, 0 if self.certain else self.most - self._spared) + self.trials
 
     def totals(self) -> tuple[int, int, int]:
         """Requests, and about how many tokens in and out, at most; those of a request as in what was rehearsed."""

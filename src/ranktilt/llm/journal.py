@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import sqlite3
 from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -18,10 +19,11 @@ import orjson
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import ABOUT, cache_folder
+from ranktilt.io.files import alone
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling, spread
 from ranktilt.progress import report
 
-JOURNAL, LOCK = "journal.sqlite", "journal.lock"
+JOURNAL = "journal.sqlite"
 KEY_BYTES = 16
 _VERSION = 2
 _TABLE = """CREATE TABLE IF NOT EXISTS answers (
@@ -29,9 +31,8 @@ _TABLE = """CREATE TABLE IF NOT EXISTS answers (
     text TEXT, finish TEXT, prompt_tokens INTEGER, completion_tokens INTEGER, model TEXT, revision TEXT, logprobs TEXT
 )"""
 _WITH_KEYS = "FROM answers WHERE key IN (SELECT value FROM json_each(?))"
-_LOOK = 1_000
-"""Most requests that are looked up in one go: what is answered already waits no longer for its turn."""
-_FEWEST = 32
+_LOOK = 256
+"""Requests that are looked up in one go: one look-up each would take longer than the answers."""
 
 
 class JournalRecord(NamedTuple):
@@ -63,7 +64,7 @@ class Journal:
     def __init__(self, folder: Path, *, about: Mapping[str, Any] | None = None) -> None:
         self.folder, self.path, self._about = folder, folder / JOURNAL, about
         self._db: sqlite3.Connection | None = None
-        self._lock: sqlite3.Connection | None = None
+        self._claimed: ExitStack | None = None
 
     def __enter__(self) -> Journal:
         return self
@@ -81,97 +82,79 @@ class Journal:
 
     def read(self, keys: Collection[str]) -> dict[str, JournalRecord]:
         """Look up records: those that are known so far, by key."""
-        rows = self._rows(f"SELECT * {_WITH_KEYS}", orjson.dumps(list(keys)).decode())
-        return {row[0]: JournalRecord._make([*row[:7], _answer(row[7:])]) for row in rows}
+        found = {}
+        for *row, said in self._rows(f"SELECT * {_WITH_KEYS}", orjson.dumps(list(keys)).decode()):
+            logprobs = orjson.loads(said or "null")
+            if logprobs is not None:  # JSON holds no NaN
+                logprobs = tuple(math.nan if one is None else one for one in logprobs)
+            answer = replace(Answer(*row[7:]), logprobs=logprobs)
+            found[row[0]] = JournalRecord._make([*row[:7], answer])
+        return found
 
     def claim(self) -> bool:
         """Keep other processes from writing, until `close`; True if nothing kept them before.
 
         `UserError` where another process writes, or nothing can be written.
         """
-        if self._lock is not None:
+        if self._claimed is not None:
             return False
-        with self._errors():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            # SQLite's own lock of an empty file: it ends with the process, however that ends, on every system.
-            lock = sqlite3.connect(self.folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False)
+        with ExitStack() as stack, self._errors():
             try:
-                lock.execute("PRAGMA journal_mode = OFF")
-                lock.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError as error:
-                lock.close()
-                if error.sqlite_errorname != "SQLITE_BUSY":
-                    raise
+                stack.enter_context(alone(f"write {os.path.realpath(self.path)}"))
+            except BlockingIOError:
                 message = f"{self.path}: another process is writing answers of this model; run this again after it"
                 raise UserError(message) from None
-            self._lock, db = lock, self._opened()
-            db.execute("PRAGMA journal_mode = WAL")
-            if self._version(db) == 0:
-                db.execute(_TABLE)
-                db.execute(f"PRAGMA user_version = {_VERSION}")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._opened()
             if self._about is not None:
                 (self.folder / ABOUT).write_bytes(orjson.dumps({"what": "llm", **self._about}) + b"\n")
+            self._claimed = stack.pop_all()
         return True
 
     def append(self, records: Sequence[JournalRecord]) -> None:
         """Write records down: all of them, or none and a `UserError`; the first record of a key counts."""
         self.claim()
-        rows = [(*one[:-1], *_columns(one.answer)) for one in records]
+        rows = [(*one[:-1], *astuple(one.answer)[:-1], orjson.dumps(one.answer.logprobs).decode()) for one in records]
         with self._errors(), self._opened() as db:
             db.executemany(f"INSERT OR IGNORE INTO answers VALUES ({','.join('?' * 14)})", rows)
 
     def close(self) -> None:
         """Let others write; the journal can be used again."""
-        for db in (self._db, self._lock):
-            if db is not None:
-                db.close()
-        self._db = self._lock = None
+        for held in (self._db, self._claimed):
+            if held is not None:
+                held.close()
+        self._db = self._claimed = None
 
     def _rows(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
         """Rows of the file as it is; none where there is none, and nothing is made."""
         if self._db is not None or self.path.exists():
             with self._errors():
-                db = self._opened()
-                if self._version(db):
-                    yield from db.execute(query, values)
+                yield from self._opened().execute(query, values)
 
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
-            self._db = sqlite3.connect(self.path, check_same_thread=False)
+            db = sqlite3.connect(self.path, check_same_thread=False)
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version not in (0, _VERSION):
+                raise UserError(
+                    f"{self.path}: is of another version of RankTilt; move it away, and its answers are asked again"
+                )
+            if not version:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute(_TABLE)
+                db.execute(f"PRAGMA user_version = {_VERSION}")
+            self._db = db
         return self._db
-
-    def _version(self, db: sqlite3.Connection) -> int:
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version not in (0, _VERSION):
-            raise UserError(
-                f"{self.path}: is of another version of RankTilt; move it away, and its answers are asked again"
-            )
-        return int(version)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        where = f"{self.path}: cannot be used"
         try:
             yield
-        except OSError as error:
-            raise UserError(f"{where}: {error.strerror} (RANKTILT_CACHE names the cache's folder)") from error
-        except sqlite3.OperationalError as error:  # a full disk, a place without the right to write
-            raise UserError(f"{where}: {error} (RANKTILT_CACHE names the cache's folder)") from error
-        except sqlite3.DatabaseError as error:
-            raise UserError(f"{where}: {error}; move it away, and its answers are asked again") from error
-
-
-def _columns(answer: Answer) -> tuple[Any, ...]:
-    logprobs = None if answer.logprobs is None else orjson.dumps(answer.logprobs).decode()
-    counts = answer.prompt_tokens, answer.completion_tokens
-    return answer.text, answer.finish, *counts, answer.model, answer.revision, logprobs
-
-
-def _answer(columns: Sequence[Any]) -> Answer:
-    """Read an answer; a log-probability that JSON cannot hold is NaN."""
-    text, finish, read, written, model, revision, said = columns
-    logprobs = None if said is None else tuple(math.nan if one is None else one for one in orjson.loads(said))
-    return Answer(text, finish, read, written, model, revision, logprobs)
+        except (OSError, sqlite3.Error) as error:  # a full disk, a place without the right to write, a damaged file
+            raise UserError(
+                f"{self.path}: cannot be used: {error}; choose another place (RANKTILT_CACHE), or move a damaged file "
+                "away, and its answers are asked again"
+            ) from error
 
 
 def journal_of(llm: LLM) -> Journal:
@@ -180,8 +163,7 @@ def journal_of(llm: LLM) -> Journal:
     return Journal(cache_folder() / "llm" / name, about=llm.spec)
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """One thing to ask: `document` is the hash of the content that the prompt was made of, for the journal.
 
     Another attempt, from 1 on, is another request, with the next seed where there is one.
@@ -194,15 +176,8 @@ class Request:
 
 def parameters(sampling: Sampling, *, seed: int | None) -> dict[str, Any]:
     """Return how an answer is drawn, as it stands in the journal; `seed` is that of the prompt."""
-    schema = {} if sampling.schema is None else {"schema": sampling.schema}
-    return {
-        "temperature": float(sampling.temperature),
-        "top_p": float(sampling.top_p),
-        "max_tokens": sampling.max_tokens,
-        "seed": seed,
-        "logprobs": sampling.logprobs,
-        **schema,
-    }
+    numbers = {"temperature": float(sampling.temperature), "top_p": float(sampling.top_p)}
+    return {**vars(sampling), **numbers, "seed": seed}
 
 
 def seed_of(prompt: Prompt, sampling: Sampling, attempt: int) -> int | None:
@@ -230,10 +205,10 @@ def journalled(
 ) -> Generator[Reply, None, None]:
     """Answer requests from the journal, and ask the model for the rest; yields one reply a request, in any order.
 
-    Requests are pulled as they are needed: at most a thousand beyond those that are under way. Equal requests are asked
-    once. Nothing is asked before the journal can be written, and answers are in the journal before they are yielded. A
-    failure is asked again by the next run. `total` is the number of requests, for the progress that `label` names,
-    those `before` these included. Closing the iterator gives up what is under way.
+    Requests are pulled as they are needed, some hundred at a time. Equal requests are asked once. Nothing is asked
+    before the journal can be written, and answers are in the journal before they are yielded. A failure is asked again
+    by the next run. `total` is the number of requests, for the progress that `label` names, those `before` these
+    included. Closing the iterator gives up what is under way.
     """
     count = len(requests) if total is None and isinstance(requests, Sized) else total
     for done, reply in enumerate(_OpenRequests(llm, requests, journal, sampling).replies(), start=before + 1):
@@ -248,7 +223,6 @@ class _OpenRequests:
     def __init__(self, llm: LLM, requests: Iterable[Request], journal: Journal, sampling: Sampling) -> None:
         self._llm, self._journal, self._sampling = llm, journal, sampling
         self._source = enumerate(requests)
-        self._at_once = self._fewest = min(llm.concurrency, _FEWEST)
         self._numbers: dict[str, list[int]] = {}  # of every request that has no answer yet
         self._failed: dict[str, Failure] = {}
         self._waiting: deque[tuple[str, Request]] = deque()
@@ -267,7 +241,7 @@ class _OpenRequests:
 
     def _look(self) -> bool:
         """Look up the next requests; False where there are none."""
-        batch = list(islice(self._source, self._at_once))
+        batch = list(islice(self._source, _LOOK))
         new: dict[str, Request] = {}
         for number, request in batch:
             key = request_key(self._llm, request.prompt, self._sampling, request.attempt)
@@ -288,8 +262,6 @@ class _OpenRequests:
             answer, time = found[key].answer, found[key].time
             numbers = self._numbers.pop(key)
             self._ready.extend(Reply(number, answer, None, 0, fresh=False, time=time) for number in numbers)
-        # More at a time while all is known: one look-up each would take longer than the answers.
-        self._at_once = self._fewest if self._waiting else min(2 * self._at_once, _LOOK)
         return bool(batch)
 
     def _prompts(self) -> Iterator[Prompt]:
@@ -302,34 +274,24 @@ class _OpenRequests:
 
     def _settle(self, replies: Sequence[Reply]) -> Iterator[Reply]:
         """Write down what has arrived, and only then count it."""
-        sent = [(*self._sent.pop(reply.number), reply, _whole(reply.answer)) for reply in replies]
+        sent = [(*self._sent.pop(reply.number), reply) for reply in replies]
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        records = [self._record(now, key, request, answer) for key, request, _, answer in sent if answer is not None]
+        records = list[JournalRecord]()
+        for key, (prompt, document, attempt), reply in sent:
+            if reply.answer is not None:
+                drawn = parameters(self._sampling, seed=seed_of(prompt, self._sampling, attempt))
+                made_of = key, now, document, prompt.digest, attempt, orjson.dumps(drawn).decode()
+                records.append(JournalRecord(*made_of, self._llm.name, reply.answer))
         if records:
             self._journal.append(records)
-        for key, _, reply, answer in sent:
+        for key, _, reply in sent:
             if reply.failure is not None:
                 self._failed[key] = reply.failure
             first, *others = self._numbers.pop(key)
-            when = None if answer is None else now
-            yield Reply(first, answer, reply.failure, reply.calls, time=when)
-            for number in others:
-                yield Reply(number, answer, reply.failure, 0, fresh=False, time=when)
-
-    def _record(self, time: str, key: str, request: Request, answer: Answer) -> JournalRecord:
-        prompt, attempt = request.prompt, request.attempt
-        drawn = parameters(self._sampling, seed=seed_of(prompt, self._sampling, attempt))
-        plain = orjson.dumps(drawn).decode()
-        return JournalRecord(key, time, request.document, prompt.digest, attempt, plain, self._llm.name, answer)
+            when = None if reply.answer is None else now
+            yield replace(reply, number=first, fresh=True, time=when)
+            yield from (replace(reply, number=number, calls=0, fresh=False, time=when) for number in others)
 
     def _known(self) -> Iterator[Reply]:
         while self._ready:
             yield self._ready.popleft()
-
-
-def _whole(answer: Answer | None) -> Answer | None:
-    """The answer with a mark in place of halves of characters, which no file can hold."""
-    if answer is None:
-        return None
-    text = answer.text.encode(errors="replace").decode()
-    return answer if text == answer.text else replace(answer, text=text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +15,9 @@ from ranktilt.io.cache import VectorCache, content_keys
 from ranktilt.llm.client import ServerClient
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.responses import FailedRequest
-from ranktilt.llm.server import Server
 from ranktilt.models.likelihood import Likelihoods
 from ranktilt.progress import report
 
-Form = Literal["echo", "prompt_logprobs"]
-FORMS: Mapping[Form, Mapping[str, Any]] = {
-    "echo": {"echo": True, "logprobs": 1}, "prompt_logprobs": {"prompt_logprobs": 0},
-}  # fmt: skip
-"""Two ways to ask for them: of the protocol's completions, and vLLM's own."""
 SAMPLE = "The quick brown fox jumps over the lazy dog."
 _WRITE_EVERY = 256
 
@@ -33,49 +27,35 @@ class PromptClient(ServerClient):
 
     path = "/completions"
 
-    def __init__(self, server: Server, *, form: Form) -> None:
-        super().__init__(server)
-        self._form = form
-
     async def serve(self, number: int, item: tuple[str, str]) -> tuple[int, list[float]]:
         before, text = item
         model, prompt = self.server.model, before + text
-        body = {"model": model, "prompt": prompt, "max_tokens": 1, "temperature": 0, **FORMS[self._form]}
+        body = {"model": model, "prompt": prompt, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
         try:
             data, _ = await self.post(body, dict)
         except FailedRequest as error:
             words = counted(len(prompt.split()), "word", "words")
             where = self.server.where
             raise UserError(f"{where} does not score text {number} ({words}): {error.message}") from None
-        return number, prompt_losses(data, prompt, self._form, tail=text if before else None)
+        return number, prompt_losses(data, prompt, tail=text if before else None)
 
 
-def prompt_losses(data: Mapping[str, Any], text: str, form: Form, *, tail: str | None = None) -> list[float]:
+def prompt_losses(data: Mapping[str, Any], text: str, *, tail: str | None = None) -> list[float]:
     """Read −ln P of a prompt's tokens but the first, and refuse what are not the prompt's own tokens.
 
     A server may ignore what was asked and answer as usual; its numbers would then be those of other tokens. With
     `tail`, the end of the prompt, only its tokens count.
     """
     try:
-        choice = data["choices"][0]
-        if form == "echo":
-            tokens, values = choice["logprobs"]["tokens"], choice["logprobs"]["token_logprobs"]
-            whole = choice["text"].startswith(text)
-        else:
-            entries = choice["prompt_logprobs"]
-            chosen = [next(iter(entry.values())) if entry else None for entry in entries]
-            tokens = [one["decoded_token"] if one else "" for one in chosen]
-            values = [one["logprob"] if one else None for one in chosen]
-            whole = True
-        count = data["usage"]["prompt_tokens"]
-    except (KeyError, IndexError, TypeError, AttributeError, StopIteration):
+        choice, count = data["choices"][0], data["usage"]["prompt_tokens"]
+        tokens, values = choice["logprobs"]["tokens"], choice["logprobs"]["token_logprobs"]
+        own = choice["text"].startswith(text) and len(tokens) == len(values) >= count
+        broken = any("\ufffd" in token or token.startswith("bytes:") for token in tokens[:count])
+        own = own and (broken or "".join(tokens[:count]).endswith(text))
+    except (KeyError, IndexError, TypeError, AttributeError):
         raise UserError(_refusal("they are missing")) from None
-    if not whole or len(values) < count or len(tokens) != len(values) or (form != "echo" and len(values) != count):
+    if not own:
         raise UserError(_refusal("they do not match the prompt's tokens one by one"))
-    if form == "echo" and not any("\ufffd" in token or token.startswith("bytes:") for token in tokens[:count]):
-        joined = "".join(tokens[:count])
-        if not joined.endswith(text):
-            raise UserError(_refusal("they do not match the prompt's tokens one by one"))
     found = values[1:count]
     if not all(isinstance(value, int | float) and math.isfinite(value) and value <= 0 for value in found):
         raise UserError(_refusal("some are missing or no log-probabilities"))
@@ -102,26 +82,19 @@ def _refusal(reason: str) -> str:
 class LikelihoodServer:
     """A language model behind a server, asked for the log-probabilities of each text's own tokens.
 
-    The server is asked once before anything is scored, in two ways, and refused unless what comes back matches the
-    prompt's tokens one by one. The first token of a text is scored only where the server's tokenizer puts a start
-    token before it.
+    The server is asked once before anything is scored, and refused unless what comes back matches the prompt's tokens
+    one by one. The first token of a text is scored only where the server's tokenizer puts a start token before it.
     """
 
     def __init__(self, model: OpenAI) -> None:
         self.model = model
 
-    def form(self) -> Form:
-        """Find out how the server gives them; `UserError` where it does not."""
-        refused = ""
-        for form in FORMS:
-            try:
-                ((_, losses),) = self.model.scored([("", SAMPLE)], PromptClient, form=form)
-            except UserError as error:
-                refused = refused or str(error)
-            else:
-                if len(losses) > 1:
-                    return form
-        raise UserError(f"openai:{self.model.name} cannot score texts: {refused}")
+    def require_scores(self) -> None:
+        """Find out whether the server gives them; `UserError` where it does not."""
+        try:
+            list(self.model.scored([("", SAMPLE)], PromptClient))
+        except UserError as error:
+            raise UserError(f"openai:{self.model.name} cannot score texts: {error}") from None
 
     def score(self, texts: Sequence[str], given: Sequence[str] | None = None, *, label: str) -> Likelihoods:
         """Return the log perplexity of each text; each distinct one is asked for once, then cached.
@@ -146,10 +119,11 @@ class LikelihoodServer:
         return Likelihoods(values[:, 0], values[:, 1].astype(np.int64))
 
     def _compute(self, texts: list[tuple[str, str]], keys: Any, cache: VectorCache, label: str) -> None:
-        form, rows, places = self.form(), [], []
+        self.require_scores()
+        rows, places = [], []
         report(label, 0, len(texts))
         try:
-            for done, (place, losses) in enumerate(self.model.scored(texts, PromptClient, form=form), 1):
+            for done, (place, losses) in enumerate(self.model.scored(texts, PromptClient), 1):
                 rows.append([float(np.mean(losses)) if losses else np.nan, len(losses)])
                 places.append(place)
                 report(label, done, len(texts))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import queue
-import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, closing, suppress
-from dataclasses import replace
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractAsyncContextManager, closing
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from ranktilt.errors import DataWarning, UserError, counted
+from ranktilt.errors import DataWarning, UserError
 from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling, Vectors
 from ranktilt.llm.client import ChatClient, EmbeddingClient, ServerClient, Texts
@@ -27,11 +26,12 @@ TEXTS_A_REQUEST = 64
 TOKENS_A_REQUEST = 16_384
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
-_TURN, _GOODBYE = 0.2, 2.0
+_TURN = 0.2
 Opened = Callable[[], AbstractAsyncContextManager[Any]]
 """Gives the context in which a client is open, whose ``serve`` makes the result of one item."""
 
 
+@dataclass(eq=False)
 class OpenAI(Portable, LLM):
     """A model behind an OpenAI-compatible server, asked through the openai client.
 
@@ -42,51 +42,38 @@ class OpenAI(Portable, LLM):
     (Retry-After) or the client's own. `requests_per_minute` requests are sent in a minute at most, evenly.
     """
 
-    takes_schemas = True
+    model: str
+    _: KW_ONLY
+    base_url: str | None = None
+    concurrency: int = 8
+    timeout: float = 120.0
+    retries: int = 5
+    requests_per_minute: int | None = None
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        concurrency: int = 8,
-        timeout: float = 120.0,
-        retries: int = 5,
-        requests_per_minute: int | None = None,
-    ) -> None:
-        for name, value, least in (
-            ("concurrency", concurrency, 1),
-            ("retries", retries, 0),
-            ("requests_per_minute", requests_per_minute, 1),
-        ):
+    def __post_init__(self) -> None:
+        for option, least in (("concurrency", 1), ("retries", 0), ("requests_per_minute", 1)):
+            value = getattr(self, option)
             if value is not None and value < least:
-                raise UserError(f"{name} must be {least} or more, got {value!r}")
-        if not 0 < timeout < float("inf"):
-            raise UserError(f"timeout must be above 0 seconds, got {timeout!r}")
-        self._options: dict[str, Any] = {
-            "model": model, "base_url": base_url, "concurrency": concurrency, "timeout": timeout, "retries": retries,
-            "requests_per_minute": requests_per_minute,
-        }  # fmt: skip
-        self.name, self.concurrency, address = model.strip(), concurrency, Address.of(base_url)
+                raise UserError(f"{option} must be {least} or more, got {value!r}")
+        if not 0 < self.timeout < float("inf"):
+            raise UserError(f"timeout must be above 0 seconds, got {self.timeout!r}")
+        self.name, address = self.model.strip(), Address.of(self.base_url)
         self.identity = f"openai:{self.name}" + (f" at {address.url}" if address.url else "")
         self._server = Server(
-            model=self.name, address=address, timeout=timeout, retries=retries, requests_per_minute=requests_per_minute
-        )
-        self._monitor = ServerMonitor(self.name, address.where, concurrency)
-
-    def made_of(self) -> dict[str, Any]:
-        """Return the model and its options; a key is none of them, each machine has its own. See `Portable.made_of`."""
-        return self._options
+            model=self.name, address=address, timeout=self.timeout, retries=self.retries,
+            requests_per_minute=self.requests_per_minute,
+        )  # fmt: skip
+        self._monitor = ServerMonitor(self.name, address.where, self.concurrency)
 
     def one_of(self, workers: int) -> OpenAI:
-        limit = self._server.requests_per_minute
+        limit = self.requests_per_minute
         if workers == 1 or limit is None:
             return self
         if limit < workers:
             raise UserError(
-                f"requests_per_minute={limit} is too little to be divided among {workers} workers; leave --on out"
+                f"requests_per_minute={limit} is too little to be divided among {workers} workers; leave --executor out"
             )
-        return OpenAI(**{**self._options, "requests_per_minute": limit // workers})
+        return replace(self, requests_per_minute=limit // workers)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -94,7 +81,7 @@ class OpenAI(Portable, LLM):
 
     def check(self) -> None:
         need("openai", extra="llm", for_=f"openai:{self.name}")
-        if self._server.requests_per_minute is not None:
+        if self.requests_per_minute is not None:
             need("aiolimiter", extra="llm", for_="requests_per_minute")
         key, address = _key(), self._server.address
         if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():
@@ -113,16 +100,9 @@ class OpenAI(Portable, LLM):
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors, up to 64 a request; see `LLM.embed`. An empty text is sent as a blank."""
-        dimension = 0
         with closing(self._served(batches(texts), EmbeddingClient)) as stream:
             for positions, vectors, model in chain.from_iterable(chain.from_iterable(stream)):
                 self._monitor.model(model)
-                dimension = dimension or vectors.shape[1]
-                if vectors.shape[1] != dimension:
-                    raise UserError(
-                        f"{self._server.where} gave vectors of {dimension} and of {vectors.shape[1]} values "
-                        f"for model {self.name!r}: two models seem to answer under one name"
-                    )
                 yield positions, vectors
 
     def scored(
@@ -164,33 +144,22 @@ class ServerMonitor:
             kind = None if reply.failure is None else reply.failure.kind
             counts = kind == "unavailable" or (kind == "refused" and not self._answered)
             self._row = self._row + 1 if counts else 0
-            if reply.failure is None or not counts:
-                continue
-            if not reached:
-                hint = "is the server running, the base URL right, and the timeout long enough?"
-                raise UserError(f"cannot reach {self.where}: {reply.failure.message}; {hint}")
-            if self._row >= self._most:
-                raise self._nobody(reply.failure.message)
-
-    def _nobody(self, message: str) -> UserError:
-        if self._answered:
-            what = f"{counted(self._row, 'prompt', 'prompts')} in a row got no answer"
-            return UserError(f"{self.where} stopped answering: {what}, the last one: {message}; run this again later")
-        return UserError(
-            f"{self.where} answers nobody: {message}; does it serve a model named {self.asked!r}, and is it well?"
-        )
+            if reply.failure is not None and counts and (not reached or self._row >= self._most):
+                failed = f"cannot reach {self.where}" if not reached else f"{self.where} answers nobody"
+                raise UserError(
+                    f"{failed}: {reply.failure.message}; is the server well, the base URL right, the timeout long "
+                    f"enough, and does it serve a model named {self.asked!r}?"
+                )
 
     def model(self, returned: str) -> None:
         """Warn once a name if it is not the asked model or a dated version of it."""
-        if returned in self._known:
-            return
-        self._known.add(returned)
-        if not same_model(self.asked, returned):
+        if returned not in self._known and not same_model(self.asked, returned):
             warnings.warn(
                 f"asked {self.where} for model {self.asked!r}, and {returned!r} answered: both names are recorded",
                 DataWarning,
                 stacklevel=2,
             )
+        self._known.add(returned)
 
 
 def batches(texts: Sequence[str]) -> Iterator[Texts]:
@@ -216,81 +185,39 @@ def _key() -> str | None:
 
 
 def flow(opened: Opened, items: Iterable[Any], concurrency: int) -> Generator[list[Any], None, None]:
-    """Serve items in an asynchronous loop in a thread of its own, and yield the results that are there, one or more.
+    """Serve items in an event loop in a thread of its own, and yield the results that are there, one or more.
 
     Items are pulled in the caller's thread, at most `concurrency` and a quarter beyond the results taken; what serving
     one raises ends everything. Closing the iterator cancels what is under way.
     """
-    source, most, waiting = enumerate(items), concurrency + max(concurrency // 4, 1), 0
+    source, most = enumerate(items), concurrency + max(concurrency // 4, 1)
     given = list(islice(source, most))
     if not given:
         return
-    loop = _Loop(opened, concurrency)
-    try:
-        while given or waiting:
-            loop.send(given)
-            results = loop.receive()
-            waiting += len(given) - len(results)
-            yield results
-            given = list(islice(source, most - waiting))
-    finally:
-        loop.stop()
+    places, pending = asyncio.Semaphore(concurrency), set[Future[Any]]()
 
-
-class _Loop:
-    """The loop in a daemon thread; results are handed over in batches."""
-
-    def __init__(self, opened: Opened, concurrency: int) -> None:
-        self._opened, self._places = opened, asyncio.Semaphore(concurrency)
-        self._given: asyncio.Queue[list[tuple[int, Any]] | None] = asyncio.Queue()
-        self._out: queue.SimpleQueue[list[Any] | BaseException] = queue.SimpleQueue()
-        self._made: list[Any] = []
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, daemon=True, name="ranktilt-llm")
-        self._thread.start()
-
-    def send(self, given: list[tuple[int, Any]] | None) -> None:
-        with suppress(RuntimeError):  # ended by an error, which `receive` gives
-            self._loop.call_soon_threadsafe(self._given.put_nowait, given)
-
-    def receive(self) -> list[Any]:
-        """Wait in short turns: once polars is imported, Ctrl-C does not interrupt a wait without an end."""
-        while True:
-            with suppress(queue.Empty):
-                results = self._out.get(timeout=_TURN)
-                break
-        if isinstance(results, BaseException):
-            raise results
-        return results
-
-    def stop(self) -> None:
-        self.send(None)
-        self._thread.join(_GOODBYE)
-
-    def _run(self) -> None:
-        try:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-                runner.run(self._serve())
-        except BaseExceptionGroup as group:
-            self._out.put(group.exceptions[0])
-        except BaseException as error:
-            self._out.put(error)
-
-    async def _serve(self) -> None:
-        async with self._opened() as client, asyncio.TaskGroup() as tasks:
-            while (given := await self._given.get()) is not None:
-                for number, item in given:
-                    tasks.create_task(self._one(client, number, item))
-            raise asyncio.CancelledError  # which gives up what is under way
-
-    async def _one(self, client: Any, number: int, item: Any) -> None:
-        await self._places.acquire()
+    async def served(number: int, item: Any) -> Any:
+        await places.acquire()
         result = await client.serve(number, item)
-        self._places.release()  # not after an error, which ends everything
-        if not self._made:
-            self._loop.call_soon(self._hand_over)
-        self._made.append(result)
+        places.release()  # not after an error, which ends everything
+        return result
 
-    def _hand_over(self) -> None:
-        self._out.put(self._made)
-        self._made = []
+    portals = need("anyio.from_thread", extra="llm", for_="a server")
+    with (
+        portals.start_blocking_portal(name="ranktilt-llm") as portal,
+        portal.wrap_async_context_manager(opened()) as client,
+    ):
+        loop = portal.call(asyncio.get_running_loop)
+        try:
+            while given or pending:  # the portal's own way to begin a task would wait for the loop each time
+                pending |= {asyncio.run_coroutine_threadsafe(served(*one), loop) for one in given}
+                # In short turns: once polars is imported, Ctrl-C does not interrupt a wait without an end.
+                done, pending = wait(pending, _TURN, FIRST_COMPLETED)
+                if results := [one.result() for one in done if one.exception() is None]:
+                    yield results
+                for failed in done:
+                    failed.result()
+                given = list(islice(source, most - len(pending)))
+        finally:
+            for one in pending:
+                one.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -29,16 +29,6 @@ _FILTER = re.compile(
     r"content_filter|content_policy|ResponsibleAIPolicy|data_inspection_failed|content (management )?(policy|filter)",
     re.I,
 )
-_MODEL = re.compile(
-    r"model_not_(found|exist)|invalid_model|not a valid model identifier|(unknown|no such|invalid) model"
-    r"|\bmodels?\b.{0,120}\b(not found|(does )?not exist|not available|not served)|\bpinned to\b",
-    re.I | re.S,
-)
-_UNWANTED = re.compile(
-    r"unsupported|unknown|unrecogni[sz]ed|unexpected|not (be )?(support|allow|permit|accept)"
-    r"|invalid|extra|only|must|should|(greater|less) than",
-    re.I,
-)
 
 
 class FailedRequest(Exception):
@@ -54,9 +44,7 @@ class FailedRequest(Exception):
 
 def classify_error(status: int, content: bytes, server: Server) -> FailedRequest | UserError:
     """Return the exception that an error of a server calls for; `UserError` where everything ends."""
-    words, error = error_text(content, server.clean)
-    inner = error.get("innererror")  # of Azure
-    labels = f"{error.get('code')} {error.get('type')} {inner.get('code') if isinstance(inner, dict) else ''}"
+    words, labels = error_text(content, server.clean)
     shown = f"({status}): {words}" if words else f"({status})"
     whole = f"{labels} {words}"
     if 300 <= status < 400:
@@ -65,62 +53,41 @@ def classify_error(status: int, content: bytes, server: Server) -> FailedRequest
         )
     if status in (400, 403, 422, 451) and _FILTER.search(whole):
         return FailedRequest("filtered", shown)
-    if status in (401, 402, 403) or (status == 429 and _QUOTA.search(labels)):
-        return _of_the_key(status, shown, server)
-    if status in (400, 413, 422, 500) and _CONTEXT.search(whole):
-        return FailedRequest("too long", f"longer than the model's context {shown}")
-    if status == 404 or (status in (400, 422, 500) and not server.answered and _MODEL.search(whole)):
-        if status == 404 and "model" not in whole.casefold():
-            return UserError(f"there is no such service at {server.where} {shown}; a base URL usually ends in /v1")
-        return UserError(f"{server.where} has no model {server.model!r} {shown}; name one that it serves")
-    if status in _PASSING or status >= 500:
-        return FailedRequest("unavailable", f"error of the server {shown}")
-    if name := _parameter(error, words, () if server.answered else server.sent):
-        return UserError(
-            f"{server.where} does not take the parameter {name} with model {server.model!r} {shown}; "
-            f"leave it out or give it a value that the model takes"
-        )
-    return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
-
-
-def _of_the_key(status: int, shown: str, server: Server) -> UserError:
-    if status in (402, 429):
+    if status == 402 or (status == 429 and _QUOTA.search(labels)):
         return UserError(
             f"the quota of the key in {VARIABLE} is used up at {server.where} {shown}; raise it and run this again"
         )
-    if server.key is None:
-        return UserError(f"{server.where} asks for a key {shown}; set the environment variable {VARIABLE}")
-    if status == 401:
-        return UserError(f"{server.where} does not accept the key in the environment variable {VARIABLE} {shown}")
-    return UserError(f"{server.where} does not let the key in {VARIABLE} use model {server.model!r} {shown}")
+    if status in (401, 403):
+        what = "asks for a key" if server.key is None else f"does not accept the key for model {server.model!r}"
+        return UserError(f"{server.where} {what} (the environment variable {VARIABLE}) {shown}")
+    if status in (400, 413, 422, 500) and _CONTEXT.search(whole):
+        return FailedRequest("too long", f"longer than the model's context {shown}")
+    if status == 404:
+        return UserError(
+            f"{server.where} has no model {server.model!r} {shown}; name one that it serves, under a base URL that "
+            "usually ends in /v1"
+        )
+    if status in _PASSING or status >= 500:
+        return FailedRequest("unavailable", f"error of the server {shown}")
+    return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
 
 
-def _parameter(error: Mapping[str, Any], words: str, sent: Collection[str]) -> str | None:
-    if error.get("param") in sent:
-        return str(error["param"])
-    found = [name for name in sent if re.search(rf"\b{name}\b", words)]
-    return found[0] if found and _UNWANTED.search(words) else None
-
-
-def error_text(content: bytes, clean: Callable[[str], str] = str) -> tuple[str, dict[str, Any]]:
-    """Read the words of an error's body (one line, at most 200 characters) and the object with its fields.
+def error_text(content: bytes, clean: Callable[[str], str] = str) -> tuple[str, str]:
+    """Read the words of an error's body (one line, at most 200 characters), and its code and type.
 
     Servers write ``{"error": {"message": …}}``, ``{"error": …}``, ``{"detail": …}``, ``{"message": …}``, or anything.
     """
     try:
         data = orjson.loads(content)
     except orjson.JSONDecodeError:
-        data = re.sub(r"<[^>]*>", " ", clean(content.decode(errors="replace"))[:4000])
-    outer = data if isinstance(data, dict) else {}
+        data = re.sub(r"<[^>]*>", " ", clean(content.decode(errors="replace")))
+    outer = data if isinstance(data, dict) else {"message": data}
     inner = outer.get("error", outer)
-    error = inner if isinstance(inner, dict) else {}
-    text = data if isinstance(data, str) else error.get("message") or outer.get("detail") or inner
-    if isinstance(text, list):
-        text = "; ".join(
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" if isinstance(one, dict) else str(one) for one in text
-        )
-    folded = " ".join(clean(text if isinstance(text, str) else str(text or "")).split()).rstrip(".")
-    return (folded if len(folded) <= _WIDTH else folded[: _WIDTH - 1] + "…"), error
+    error = inner if isinstance(inner, dict) else {"message": inner}
+    text = error.get("message") or outer.get("detail") or ""
+    folded = " ".join(clean(str(text)).split()).rstrip(".")
+    short = folded if len(folded) <= _WIDTH else folded[: _WIDTH - 1] + "…"
+    return short, f"{error.get('code')} {error.get('type')}"
 
 
 def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, Any]:
@@ -152,8 +119,9 @@ def read_answer(data: dict[str, Any], asked: str, clean: Callable[[str], str] = 
         content = message.get("content")
         if isinstance(content, list):
             content = "".join(str(part.get("text") or "") for part in content)
+        text = clean(message.get("refusal") or "" if content is None else content)
         return Answer(
-            clean(message.get("refusal") or "" if content is None else content),
+            text.encode(errors="replace").decode(),  # no file can hold half a character
             clean(str(choice.get("finish_reason") or "stop")),
             usage.get("prompt_tokens"),
             usage.get("completion_tokens"),
@@ -170,19 +138,14 @@ def read_vectors(data: dict[str, Any], count: int) -> Vectors:
 
     `ValueError` where there is not exactly one finite vector a text, all of one dimension.
     """
-    rows = data.get("data") or []
-    if len(rows) != count:
-        raise ValueError(f"expected {count} vectors, got {len(rows)}")
     try:
-        ordered = sorted(rows, key=lambda row: row["index"])
+        by_index = {row["index"]: row["embedding"] for row in data.get("data") or []}
         with np.errstate(over="ignore"):
-            made = np.asarray([row["embedding"] for row in ordered], dtype=np.float32)
+            made = np.array([by_index[number] for number in range(count)], dtype=np.float32)
     except (KeyError, TypeError, ValueError):
-        raise ValueError("vectors without an index, not of numbers, or not of one dimension") from None
-    if [row["index"] for row in ordered] != list(range(count)):
-        raise ValueError(f"expected the indices 0 to {count - 1}, each once")
-    if not np.isfinite(made).all():
-        raise ValueError("vectors with values that are no finite numbers")
+        raise ValueError(f"expected {count} vectors by their index, of numbers and of one dimension") from None
+    if len(by_index) != count or not np.isfinite(made).all():
+        raise ValueError(f"expected {count} vectors of finite numbers, got {len(by_index)}")
     return made
 
 

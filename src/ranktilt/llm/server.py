@@ -5,13 +5,13 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from ranktilt.errors import UserError, shorten
+from ranktilt.errors import UserError
 
 BASE = "OPENAI_BASE_URL"
 OWN = "https://api.openai.com/v1"
@@ -36,36 +36,24 @@ class Address:
 
     @classmethod
     def of(cls, given: str | None) -> Address:
-        """Check a base URL; None or an empty one takes that of ``OPENAI_BASE_URL``, if there is one.
-
-        A user, a password, a query or a fragment could be secrets: such a URL is refused, and not repeated in the
-        message.
-        """
-        name = "base_url" if given else BASE
+        """Check a base URL; None or an empty one takes that of ``OPENAI_BASE_URL``, if there is one."""
         text = (given or os.environ.get(BASE) or "").strip()
         if not text:
             return cls(None, False)
         try:
             parts = urlsplit(text)
-            host, port = parts.hostname, parts.port
+            host, port, scheme = parts.hostname, parts.port, parts.scheme.lower()
         except ValueError:
-            raise _wrong(name, text) from None
-        if parts.username is not None or parts.password is not None or parts.query or parts.fragment or "?" in text:
+            host = None
+        if not host or scheme not in ("http", "https") or re.search(r"[\s?#@]", text):
+            # What is refused is not shown: it may hold a password.
             raise UserError(
-                f"{name} must hold no user, password or query: a key is read from OPENAI_API_KEY alone "
-                f"(expected something like http://localhost:8000/v1)"
+                f"{'base_url' if given else BASE} must be a URL such as http://localhost:8000/v1, without user, "
+                f"password or query: a key is read from {VARIABLE} alone"
             )
-        if parts.scheme.lower() not in ("http", "https") or not host or any(sign.isspace() for sign in text):
-            raise _wrong(name, text)
         place = f"[{host}]" if ":" in host else host
-        url = f"{parts.scheme.lower()}://{place}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+        url = f"{scheme}://{place}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
         return cls(None, False) if url == OWN else cls(url, _loopback(host))
-
-
-def _wrong(name: str, text: str) -> UserError:
-    # What stands before an @ may be a password.
-    shown = shorten(text) if "@" not in text else "a URL with an @"
-    return UserError(f"{name} must be a URL such as http://localhost:8000/v1, got {shown}")
 
 
 def _loopback(host: str) -> bool:
@@ -89,10 +77,7 @@ def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:
 
 @dataclass(kw_only=True)
 class Server:
-    """A model behind a server, how requests are sent there, and how it has gone so far.
-
-    `timeout` is in seconds, `sent` are the parameters that a server may not know.
-    """
+    """A model behind a server, how requests are sent there (`timeout` in seconds), and how it has gone so far."""
 
     model: str
     address: Address
@@ -100,11 +85,8 @@ class Server:
     timeout: float = 120.0
     retries: int = 5
     requests_per_minute: int | None = None
-    sent: Collection[str] = ()
     reached: bool = False
     """Whether it ever said anything, if only an error."""
-    answered: bool = False
-    """Whether it ever answered, and so has the model and takes all parameters."""
 
     @property
     def where(self) -> str:

@@ -8,7 +8,7 @@ import re
 import secrets
 import warnings
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,15 +38,13 @@ class _Job:
     limit: int
 
 
+@dataclass(eq=False)
 class Transformers(Portable, LLM):
     """A chat model in a local folder, as transformers saves it; it is loaded with the first prompt.
 
     Answers are drawn from the model's own distribution: of its generation settings only the tokens that end an
-    answer count. With a seed, an answer depends on seed, messages and sampling alone, in whatever order and company
-    the prompts come, up to the rounding of the arithmetic: padding to another length can change the last bits of a
-    probability, which now and then turns a close choice, the sooner the lower the precision. Promised bit for bit is
-    only the same list of prompts with the same batch on the same machine and versions. Log-probabilities are those
-    before temperature and top_p.
+    answer count. With a seed, the same list of prompts with the same batch gives the same answers on the same machine
+    and versions. Log-probabilities are those before temperature and top_p.
 
     What a message says is text: a control token in it, such as the end of a turn, is broken by a blank, so that no
     document can end the user's turn. No code of the model's own is run.
@@ -57,35 +55,27 @@ class Transformers(Portable, LLM):
 
     neural = True
 
-    def __init__(
-        self,
-        folder: str | Path,
-        *,
-        device: str | None = None,
-        batch: int = BATCH,
-        precision: str = "float32",
-        adapter: str | Path | None = None,
-    ) -> None:
-        if batch < 1:
-            raise UserError(f"transformers: batch must be 1 or more, got {batch!r}")
-        if precision not in PRECISIONS:
-            raise unknown("precision of transformers", precision, PRECISIONS)
-        self.folder = Path(folder).expanduser()
-        self.name = self.folder.resolve().name
-        self.concurrency = batch * WINDOW
-        self._batch, self._precision, self._asked_device = batch, precision, device
-        self.adapter = None if adapter is None else Path(adapter).expanduser()
+    folder: Path
+    _: KW_ONLY
+    device: str | None = None
+    batch: int = BATCH
+    precision: str = "float32"
+    adapter: Path | None = None
 
-    def made_of(self) -> dict[str, Any]:
-        options = {"device": self._asked_device, "batch": self._batch, "precision": self._precision}
-        return {"folder": self.folder, **options, "adapter": self.adapter}
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise UserError(f"transformers: batch must be 1 or more, got {self.batch!r}")
+        if self.precision not in PRECISIONS:
+            raise unknown("precision of transformers", self.precision, PRECISIONS)
+        self.folder = Path(self.folder).expanduser()
+        self.name = self.folder.resolve().name
+        self.concurrency = self.batch * WINDOW
+        self.adapter = None if self.adapter is None else Path(self.adapter).expanduser()
 
     @cached_property
     def identity(self) -> str:  # type: ignore[override]
         """``transformers:`` and the hash of the folder's files, wherever it lies; with a precision below float32."""
-        return ":".join(
-            ["transformers", self.revision, *([] if self._precision == PRECISIONS[0] else [self._precision])]
-        )
+        return ":".join(["transformers", self.revision, *([] if self.precision == PRECISIONS[0] else [self.precision])])
 
     @property
     def fingerprint(self) -> str:
@@ -102,7 +92,7 @@ class Transformers(Portable, LLM):
         adapted = {} if self.adapter is None else {"adapter": self.adapter.resolve().name}
         return {
             "llm": self.identity, "model": self.name, **adapted, "revision": self.revision,
-            "precision": self._precision,
+            "precision": self.precision,
         }  # fmt: skip
 
     def check(self) -> None:
@@ -138,8 +128,6 @@ class Transformers(Portable, LLM):
         has the failure ``too long``; one that the chat template does not take, such as a system message, ``refused``.
         """
         self.check()
-        if sampling.schema is not None:
-            raise UserError("transformers: a model in a folder cannot be held to a JSON schema")
         source = enumerate(prompts)
         while window := list(itertools.islice(source, self.concurrency)):
             made = [self._job(number, prompt, sampling) for number, prompt in window]
@@ -147,8 +135,8 @@ class Transformers(Portable, LLM):
             if failed:
                 yield failed
             jobs = sorted((job for job in made if isinstance(job, _Job)), key=lambda job: -len(job.tokens))
-            for start in range(0, len(jobs), self._batch):
-                yield self._answer(jobs[start : start + self._batch], sampling)
+            for start in range(0, len(jobs), self.batch):
+                yield self._answer(jobs[start : start + self.batch], sampling)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
         """Return what the model reads of a prompt, up to where its answer begins."""
@@ -192,31 +180,39 @@ class Transformers(Portable, LLM):
 
     def _answer(self, jobs: list[_Job], sampling: Sampling) -> list[Reply]:
         torch = need("torch", extra="neural", for_="transformers")
-        sampler = Sampler(seeds([job.prompt for job in jobs], sampling), sampling, self._device)
+        chance = torch.random.fork_rng(devices=[self._device] if self._device.startswith("cuda") else [])
         try:
-            written = self._generate(torch, jobs, sampler)
+            with chance, torch.inference_mode(), checkpoint.quiet(for_="transformers"):
+                torch.manual_seed(_seed([job.prompt for job in jobs], sampling))
+                written, logits = self._generate(torch, jobs, sampling)
+                steps = [
+                    step.float().log_softmax(dim=-1).gather(-1, drawn[:, None])[:, 0]
+                    for step, drawn in zip(logits or (), written.T, strict=False)
+                ]
         except torch.OutOfMemoryError as error:
             what = f"the memory of {self._device} is not enough for {len(jobs)} prompts at once"
             raise UserError(f"{self.folder}: {what}; choose a smaller batch") from error
-        logprobs = torch.stack(sampler.steps, dim=1).tolist() if sampler.steps else [None] * len(jobs)
-        return [self._reply(*row) for row in zip(jobs, written, logprobs, strict=True)]
+        logprobs = torch.stack(steps, dim=1).tolist() if steps else [None] * len(jobs)
+        return [self._reply(*row) for row in zip(jobs, written.tolist(), logprobs, strict=True)]
 
-    def _generate(self, torch: Any, jobs: list[_Job], sampler: Sampler) -> list[list[int]]:
+    def _generate(self, torch: Any, jobs: list[_Job], sampling: Sampling) -> tuple[Any, Any]:
+        """Tokens of each answer, and the logits of each step where their probabilities are asked for."""
         width = max(len(job.tokens) for job in jobs)
         pad = self._model.generation_config.pad_token_id
         rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in jobs]
         mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in jobs]
         limits = torch.tensor([width + job.limit for job in jobs], device=self._device)
-        with torch.inference_mode(), checkpoint.quiet(for_="transformers"):
-            found = self._model.generate(
-                input_ids=torch.tensor(rows, device=self._device),
-                attention_mask=torch.tensor(mask, device=self._device),
-                max_new_tokens=max(job.limit for job in jobs),
-                do_sample=False,
-                logits_processor=[sampler],
-                stopping_criteria=[lambda ids, _: limits <= ids.shape[1]],
-            )
-        return [list(row) for row in found[:, width:].tolist()]
+        drawn = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
+        found = self._model.generate(
+            input_ids=torch.tensor(rows, device=self._device),
+            attention_mask=torch.tensor(mask, device=self._device),
+            max_new_tokens=max(job.limit for job in jobs),
+            stopping_criteria=[lambda ids, _: limits <= ids.shape[1]],
+            return_dict_in_generate=True,
+            output_logits=sampling.logprobs,
+            **(drawn if sampling.temperature else {"do_sample": False}),
+        )
+        return found.sequences[:, width:], found.logits
 
     def _reply(self, job: _Job, written: list[int], logprobs: list[float] | None) -> Reply:
         tokens = written[: job.limit]
@@ -250,7 +246,7 @@ class Transformers(Portable, LLM):
         set_threads()
         with checkpoint.loading(f"{self.folder}: cannot be loaded on device {self._device!r}", for_="transformers"):
             kind = "AutoModelForCausalLM"
-            model = checkpoint.load(self.folder, kind, for_="transformers", dtype=self._precision)
+            model = checkpoint.load(self.folder, kind, for_="transformers", dtype=self.precision)
             model = model.to(self._device)
             if self.adapter is not None:
                 model = with_adapter(model, self.adapter)
@@ -280,7 +276,7 @@ class Transformers(Portable, LLM):
     @cached_property
     def _device(self) -> str:
         torch = need("torch", extra="neural", for_="transformers")
-        name = self._asked_device or ("cuda" if torch.cuda.is_available() else "cpu")
+        name = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
             torch.empty(0, device=name)
         except Exception as error:  # torch has many: an unknown name, a device that is absent or not compiled in
@@ -316,58 +312,9 @@ def _ends(model: Any, tokenizer: Any) -> set[int]:
     return found
 
 
-def seeds(prompts: list[Prompt], sampling: Sampling) -> list[int]:
-    """Make the seed of each prompt's chance, 0 to 2⁶³ − 1, of its own seed or that of the sampling, and its messages.
-
-    So two prompts with one seed meet different chance; at random where there is no seed.
-    """
-    made = []
-    for prompt in prompts:
-        seed = sampling.seed if prompt.seed is None else prompt.seed
-        whole = secrets.token_bytes(16) if seed is None else f"{seed} {prompt.digest}".encode()
-        made.append(int.from_bytes(hashlib.blake2b(whole, digest_size=8).digest(), "big") >> 1)
-    return made
-
-
-def within_top_p(probabilities: Any, top_p: float) -> Any:
-    """Say which tokens of each row top_p leaves: the likeliest that together have at least that share; at least one."""
-    torch = need("torch", extra="neural", for_="a local model")
-    if top_p >= 1:
-        return torch.ones_like(probabilities, dtype=torch.bool)
-    ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
-    before = ordered.cumsum(dim=-1) - ordered
-    return torch.zeros_like(probabilities, dtype=torch.bool).scatter(-1, order, before < top_p)
-
-
-class Sampler:
-    """Draws the next token of each row of a batch, and writes down how likely the model held it.
-
-    A token is drawn as the one with the highest sum of log-probability and Gumbel noise, which gives each its
-    probability. The noise of a row comes from its own seed, so that what else is in the batch does not matter.
-    """
-
-    def __init__(self, seeds: list[int], sampling: Sampling, device: str) -> None:
-        self._torch = need("torch", extra="neural", for_="a local model")
-        self._sampling = sampling
-        self._chance = [self._torch.Generator(device=device).manual_seed(seed) for seed in seeds]
-        self.steps: list[Any] = []
-        """Per step a tensor of shape (rows,): natural log-probability of what was drawn, before temperature and
-        top_p; kept only where the sampling asks for it."""
-
-    def __call__(self, _: Any, logits: Any) -> Any:
-        """Draw: of logits (rows, vocabulary) leave the drawn token of each row, as transformers takes them."""
-        torch = self._torch
-        logits = logits.float()
-        drawn = logits.argmax(dim=-1) if self._sampling.temperature == 0 else self._draw(logits)
-        if self._sampling.logprobs:
-            self.steps.append(logits.log_softmax(dim=-1).gather(-1, drawn[:, None])[:, 0])
-        return torch.full_like(logits, -torch.inf).scatter(-1, drawn[:, None], 0.0)
-
-    def _draw(self, logits: Any) -> Any:
-        torch = self._torch
-        scaled = (logits / self._sampling.temperature).log_softmax(dim=-1)
-        scaled = scaled.masked_fill(~within_top_p(scaled.exp(), self._sampling.top_p), -torch.inf)
-        noise = torch.stack(
-            [torch.empty_like(row).exponential_(generator=one) for row, one in zip(logits, self._chance, strict=True)]
-        )
-        return (scaled - noise.clamp_min(torch.finfo(noise.dtype).tiny).log()).argmax(dim=-1)
+def _seed(prompts: list[Prompt], sampling: Sampling) -> int:
+    """Make the seed of a batch, of its prompts and of their seeds or that of the sampling; at random where none is."""
+    given = [(sampling.seed if prompt.seed is None else prompt.seed, prompt.digest) for prompt in prompts]
+    if all(seed is None for seed, _ in given):
+        return secrets.randbits(63)
+    return int.from_bytes(hashlib.blake2b(repr(given).encode(), digest_size=8).digest(), "big") >> 1

@@ -110,10 +110,6 @@ class Correction(Ranker):
     def rescored(self, lists: Lists) -> Scores:
         """Return a new score for each entry; the old ones where nothing is to change."""
 
-    def about(self, lists: Lists) -> dict[str, Any]:
-        """Return what else the run's spec should say."""
-        return lists.notes
-
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is None:
             raise UserError(f"{self!r} re-ranks candidates; put a ranker before it, such as bm25@100>>{self!r}")
@@ -125,7 +121,7 @@ class Correction(Ranker):
         best = [part.start + np.argsort(-scores[part], kind="stable") for _, part in lists.parts()]
         order = np.concatenate([np.empty(0, np.int64), *best])
         ordered = {"score_order": run.spec["score_order"]} if "score_order" in run.spec else {}
-        spec = {**reranked_spec(run, self), **ordered, **self.about(lists)}
+        spec = {**reranked_spec(run, self), **ordered, **lists.notes}
         found = Run(run.queries, run.offsets, run.docs[order], scores[order], run.ids, spec)
         if self.k is None or np.diff(run.offsets).max(initial=0) <= self.k:
             return found

@@ -137,10 +137,7 @@ class Causal(Correction):
 
 
 def perplexities(collection: Collection, rows: Ints, spec: Mapping[str, Any]) -> Floats:
-    """Return the log perplexity of some documents, as a fit's spec says; NaN without a word.
-
-    The trigrams are those of the whole collection, which keeps them; language models read these documents only.
-    """
+    """Return log perplexity as a fit's spec says; NaN without a word. Language models read these documents only."""
     probe, reference = PerplexityProbe(**spec["perplexity"]), spec["reference"]
     if probe.lm != NGRAM:
         distinct, place = np.unique(rows, return_inverse=True)

@@ -177,9 +177,6 @@ def fail_probability(table: npt.ArrayLike, p: float) -> float:
     the ranks at which the table rises (Zehlike et al., CIKM 2017, section 4.2).
     """
     needed = np.asarray(table, dtype=np.int64)
-    if needed.ndim != 1 or (np.diff(needed, prepend=0) < 0).any():
-        raise UserError(f"expected a table of counts of 0 or more that never falls, got {needed.tolist()}")
-    _require_probability("p", p)
     # Probability of each count, from the last minimum up, of lists that have not failed yet.
     alive, before, least, lost = np.ones(1), 0, 0, 0.0
     for rank in (np.flatnonzero(np.diff(needed, prepend=0)) + 1).tolist():
@@ -201,11 +198,6 @@ def m_table(k: int, p: float, alpha: float) -> tuple[int, ...]:
     whose `fail_probability` is nearest to `alpha`, the smaller one if two are equally near; so it may lie a little
     above `alpha`.
     """
-    if k < 1:
-        raise UserError(f"expected k of at least 1, got {k}")
-    _require_probability("p", p)
-    if not 0 < alpha < 1:
-        raise UserError(f"expected alpha between 0 and 1, got {alpha}")
     if p in (0, 1):
         return tuple(range(1, k + 1)) if p else (0,) * k
     low, high = 0.0, 1.0
@@ -238,11 +230,6 @@ def _binomial(n: int, p: float) -> Floats:
     for _ in range(n):
         found = np.convolve(found, (1 - p, p))
     return found
-
-
-def _require_probability(name: str, value: float) -> None:
-    if not (math.isfinite(value) and 0 <= value <= 1):
-        raise UserError(f"expected {name} between 0 and 1, got {value}")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -201,11 +202,12 @@ class FirstStage(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is not None:
             raise UserError(f"{self!r} searches the whole collection and re-ranks nothing; put it first")
-        excluded = self_documents(collection, self.exclude_self)
-        found = self.candidates(collection, max(map(len, excluded.values()), default=0))
-        spec = exclusion_spec(collection, excluded, self.exclude_self)
-        run = first_stage_run(self, collection, exclude(found, excluded), spec=spec)
-        return replace(run, spec={**run.spec, **self.about(collection)})
+        excluded, queries = self_documents(collection, self.exclude_self), collection.judged["id"].to_list()
+        found = exclude(self.candidates(collection, max(map(len, excluded.values()), default=0)), excluded)
+        parts = cut(_reported(found, f"{self!r}: ranking", len(queries)), collection.tie_keys(), self.depth)
+        spec = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
+        spec |= {**self.provenance(), **exclusion_spec(collection, excluded, self.exclude_self)}
+        return Run(tuple(queries), *parts, collection.ids, {**spec, **self.about(collection)})
 
 
 def require_depth(name: str, k: int | None) -> None:
@@ -239,11 +241,13 @@ def readable_texts(ranker: Ranker, collection: Collection) -> pl.Series:
     return texts
 
 
-def require_token_limit(ranker: Ranker, option: str) -> None:
-    """Refuse a limit of tokens below 1."""
-    value = getattr(ranker, option)
-    if value is not None and value < 1:
-        raise UserError(f"{ranker.name}: expected {option} of at least 1, got {value}")
+def require_range(ranker: Any, *options: str, least: float, most: float = math.inf) -> None:
+    """Refuse numbers of some options that are out of a range; None leaves one to its default."""
+    for option in options:
+        value = getattr(ranker, option)
+        if value is not None and not (least <= value <= most and value < math.inf):
+            wanted = f"at least {least:g}" if most == math.inf else f"{least:g} to {most:.16g}"
+            raise UserError(f"{ranker.name}: expected {option} of {wanted}, got {value:g}")
 
 
 def installed_versions(*packages: str) -> dict[str, str]:
@@ -269,16 +273,6 @@ def exclude(
             keep = ~np.isin(docs if table is None else table[docs], excluded[query])
             docs, scores = docs[keep], scores[keep]
         yield docs, scores
-
-
-def first_stage_run(
-    ranker: FirstStage, collection: Collection, found: Iterable[tuple[Rows, Scores]], *, spec: Mapping[str, Any]
-) -> Run:
-    """Cut each query's candidates at the ranker's depth and make the run of them; `spec` says more of how."""
-    queries = collection.judged["id"].to_list()
-    parts = cut(_reported(found, f"{ranker!r}: ranking", len(queries)), collection.tie_keys(), ranker.depth)
-    source = {"ranker": repr(ranker), "ranktilt": __version__, "collection": collection.spec.get("path")}
-    return Run(tuple(queries), *parts, collection.ids, {**source, **ranker.provenance(), **spec})
 
 
 def reranked_run(

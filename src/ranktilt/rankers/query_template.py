@@ -8,13 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.errors import UserError, join_words
+from ranktilt.errors import UserError
 from ranktilt.rankers.base import Ranker
 
 QUERY = "{query}"
 _SLOT = re.compile(r"\{(\w*)\}")
-_SLOTS = ("query", "attribute")
-_EXAMPLE = 'query_template="{attribute} {query}"'
+_EXAMPLE = 'query_template="{attribute} {query}",attribute=female'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,16 +29,11 @@ class TemplatedQueries(Ranker):
     def require_template(self) -> None:
         """Refuse a template without a place for the query, and an attribute that the template has no place for."""
         slots = set(_SLOT.findall(self.query_template))
-        strange = sorted(slots - set(_SLOTS))
-        if strange:
-            known = join_words([f"{{{name}}}" for name in _SLOTS])
-            raise UserError(f"{self.name}: query_template has the slot {{{strange[0]}}}; expected {known}")
-        if "query" not in slots:
-            raise UserError(f"{self.name}: query_template needs the slot {QUERY}, got {self.query_template!r}")
-        if self.attribute is not None and "attribute" not in slots:
-            raise UserError(f"{self.name}: attribute={self.attribute} has no slot; give it one: {_EXAMPLE}")
-        if "attribute" in slots and not (self.attribute or "").strip():
-            raise UserError(f"{self.name}: the slot {{attribute}} needs a word, such as attribute=female")
+        if "query" not in slots or slots - {"query", "attribute"}:
+            expected = f"expected {QUERY}, and {{attribute}} beside it or not, got {self.query_template!r}"
+            raise UserError(f"{self.name}: query_template: {expected}")
+        if ("attribute" in slots) != bool((self.attribute or "").strip()):
+            raise UserError(f"{self.name}: attribute goes with the slot {{attribute}}, such as {_EXAMPLE}")
 
     def read_queries(self, texts: pl.Series) -> pl.Series:
         """Return what is read in place of these queries."""

@@ -43,14 +43,14 @@ def _find(collection: Collection, exclude_self: bool | None) -> dict[int, npt.ND
 
 def _of_equal_id(collection: Collection) -> pl.DataFrame:
     """Judged queries beside the documents of their id, with or without the source behind it."""
-    return collection.memo("documents of a query's id", lambda: _join_by_id(collection))
 
+    def joined() -> pl.DataFrame:
+        queries = collection.judged.select("id", query="text").with_row_index("number")
+        docs = collection.docs.select("id", "title", "text", "origin").with_columns(collection.bare_ids().alias("bare"))
+        named = pl.concat([docs, docs.filter(pl.col("bare") != pl.col("id")).with_columns(id=pl.col("bare"))])
+        return queries.join(named, on="id", how="inner")
 
-def _join_by_id(collection: Collection) -> pl.DataFrame:
-    queries = collection.judged.select("id", query="text").with_row_index("number")
-    docs = collection.docs.select("id", "title", "text", "origin").with_columns(collection.bare_ids().alias("bare"))
-    named = pl.concat([docs, docs.filter(pl.col("bare") != pl.col("id")).with_columns(id=pl.col("bare"))])
-    return queries.join(named, on="id", how="inner")
+    return collection.memo("documents of a query's id", joined)
 
 
 def _ids_coincide(pairs: pl.DataFrame, collection: Collection) -> bool:
@@ -102,12 +102,11 @@ def exclusion_notes(spec: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _fold(text: pl.Expr | str) -> pl.Expr:
-    expression = pl.col(text) if isinstance(text, str) else text
-    return expression.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
-
-
 def _same_text() -> pl.Expr:
+    """Whether a query has words, and they are those of a document's title, text or both."""
     both = pl.concat_str("title", "text", separator=" ")
-    same = (_fold("query") == _fold("text")) | (_fold("query") == _fold("title")) | (_fold("query") == _fold(both))
-    return same & (_fold("query") != "")
+    query, *held = (
+        one.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+        for one in (pl.col("query"), pl.col("title"), pl.col("text"), both)
+    )
+    return (query != "") & pl.any_horizontal([query == one for one in held])

@@ -26,7 +26,7 @@ from ranktilt.rankers.base import (
     encoder_provenance,
     require_backend,
     require_choices,
-    require_token_limit,
+    require_range,
 )
 from ranktilt.rankers.candidates import truncated_spec
 from ranktilt.rankers.dense.retriever import TextCopies
@@ -112,8 +112,7 @@ class Sparse(TemplatedQueries, FirstStage):
         self.require_template()
         require_choices(self, precision=PRECISIONS)
         require_backend(self)
-        require_token_limit(self, "max_tokens")
-        require_token_limit(self, "max_active_dims")
+        require_range(self, "max_tokens", "max_active_dims", least=1)
 
     @cached_property
     def encoder(self) -> SparseEncoder:

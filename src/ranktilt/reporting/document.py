@@ -58,14 +58,6 @@ class Cell(TextValue):
 
 
 @dataclass(frozen=True)
-class Fact(TextValue):
-    """One large number with its name above and a note below."""
-
-    label: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Sentence:
     """A sentence, and how it is to be taken."""
 
@@ -181,14 +173,6 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """A row of large numbers."""
-
-    kind: ClassVar[str] = "facts"
-    facts: tuple[Fact, ...]
-
-
-@dataclass(frozen=True)
 class Pairs:
     """Names and values, one below the other."""
 
@@ -240,7 +224,7 @@ class Explorer:
     """The queries that contribute most, for readers without scripts and for print."""
 
 
-Block = Table | Panels | Figure | Facts | Pairs | Points | Lines | Code | Explorer
+Block = Table | Panels | Figure | Pairs | Points | Lines | Code | Explorer
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ def train_lora(
         passage_tokens=asked.passage_tokens,
     )  # fmt: skip
     ranker.check()
-    chat = Transformers(model, device="cpu")
+    chat = Transformers(Path(model), device="cpu")
     found = pair_examples(collection, ranker, by, protected, asked, model=chat)
     spec = {
         "kind": "lora", **asdict(asked), "by": by, "protected": protected, "body": chat.revision,

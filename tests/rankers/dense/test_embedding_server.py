@@ -90,21 +90,6 @@ def test_the_run_says_who_was_asked_and_holds_no_key(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("model", "option", "message"),
-    [
-        ("openai:tiny", {"precision": "bfloat16"}, "precision is for a model on this machine"),
-        ("openai:tiny", {"pooling": "cls"}, "pooling is for a model on this machine"),
-        ("minilm", {"base_url": "http://127.0.0.1/v1"}, "base_url is for a server's model"),
-        ("minilm", {"requests_per_minute": 5}, "requests_per_minute is for a server's model"),
-        ("openai:text-embedding-ada-002", {}, "OPENAI_API_KEY"),
-    ],
-)
-def test_options_of_the_other_kind_of_model_are_refused(model: str, option: dict[str, object], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        Dense(model, **option).check()  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("twenty bytes exactly", "twenty bytes exactly"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Collection, Run, UserError
+from ranktilt import Collection, Run
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.models.catalogue import MODELS, Model
 from ranktilt.rankers.dense import retriever as dense
@@ -159,15 +159,6 @@ def test_a_similarity_of_another_kind_is_refused(tmp_path: Path) -> None:
     with refused(f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or dot"):
         Dense(str(folder)).rank(toy())
     assert len(Dense(str(folder), similarity="dot").rank(toy()).docs) == 18
-
-
-@pytest.mark.parametrize(
-    "option", [{"similarity": "cosin"}, {"precision": "bfloat"}, {"store": "float"}, {"pooling": "max"},
-               {"max_tokens": 0}, {"k": 0}],
-)  # fmt: skip
-def test_impossible_options_are_refused_before_any_model_is_looked_for(option: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match="depth" if "k" in option else next(iter(option))):
-        Dense("no/such/model", **option)
 
 
 @given(copies=st.lists(st.integers(1, 3), min_size=1, max_size=8), chosen=st.sets(st.integers(0, 7)))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.rankers.engines.base import Oddities, checked, falling, sifted
+from ranktilt.rankers.engines.base import checked, falling
 from tests.refusals import refused
 
 NAN, INF = math.nan, math.inf
@@ -49,22 +49,6 @@ def test_scores_that_fall_are_left_as_they_are(scores: list[float]) -> None:
     assert falling(ordered).tolist() == ordered
 
 
-def test_oddities_are_counted_and_the_first_place_counts() -> None:
-    odd = Oddities()
-    hits = [("a", 3.0), ("b", 4.0), ("a", 2.0), ("x", 4.0), ("c", NAN), ("d", 1.0)]
-    assert [document for document, _ in sifted(hits, "q1", {"a", "b", "c", "d"}, odd)] == ["a", "b", "x", "c", "d"]
-    assert sifted([], "q2", {"a"}, odd) == []
-    assert sifted([("y", 1.0)], "q3", {"a"}, odd) == [("y", 1.0)]
-    assert +odd.counts == {"duplicates": 1, "unknown": 2, "not_finite": 1, "rising": 1, "tied": 1, "empty": 1}
-    assert (odd.results, odd.most) == (6, 5)
-    assert odd.first == {
-        "duplicates": "'a' for query 'q1'",
-        "unknown": "'x' for query 'q1'",
-        "not_finite": "'c' for query 'q1'",
-        "rising": "'b' for query 'q1'",
-    }
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -83,13 +67,14 @@ def test_pairs_of_a_string_and_any_number_are_taken(answer: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (None, "query 'q7': expected a list of (document id, score), got None"),
-        (["d1"], "query 'q7', result 1: expected a pair (document id, score), got str 'd1'"),
-        ([("d1", 1.0), ("d2",)], "query 'q7', result 2: expected a pair (document id, score), got tuple ('d2',)"),
-        ([(7, 1.0)], "query 'q7', result 1: expected the document id as a string, got int 7; str(id) makes one"),
-        ([("d1", "1.0")], "query 'q7', result 1: expected the score as a number, got str '1.0'"),
+        (None, "None"),
+        (["d1"], "'d1'"),
+        ([("d1", 1.0), ("d2",)], "('d2',)"),
+        ([(7, 1.0)], "(7, 1.0)"),
+        ([("d1", "1.0")], "('d1', '1.0')"),
+        ([("d1", True)], "('d1', True)"),
     ],
 )
 def test_another_type_is_refused(answer: Any, message: str) -> None:
-    with refused(f"engine:a:b: {message}"):
+    with refused(f"engine:a:b: query 'q7': expected a list of (document id, score), got {message}"):
         checked(answer, "q7", "engine:a:b")

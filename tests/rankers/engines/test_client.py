@@ -4,31 +4,29 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from email.message import Message
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from ranktilt import UserError
-from ranktilt.rankers.engines.client import LONGEST_PAUSE, CallLimits, EngineReply, ask_engine, error_summary
+from ranktilt.rankers.engines.client import EngineReply, ask_engine, error_summary
 
-Ask = Callable[[list[int]], Sequence[str]]
-
-
-def asked(ask: Ask, total: int, *, concurrency: int = 4, batch: int = 1, **given: float) -> list[EngineReply[str]]:
-    how = {"timeout": 30, "attempts": 3, "pause": 0, **given}
-    limits = CallLimits(how["timeout"], int(how["attempts"]), how["pause"])
-    coming = ask_engine(ask, total, limits, concurrency=concurrency, batch=batch)
-    return sorted(coming, key=lambda reply: reply.number)
+Ask = Callable[[int], str]
 
 
-def words(part: list[int]) -> list[str]:
-    return [f"answer {number}" for number in part]
+def asked(ask: Ask, total: int, *, concurrency: int = 4, **given: float) -> list[EngineReply[str]]:
+    how: dict[str, Any] = {"timeout": 30, "attempts": 3, "pause": 0, **given}
+    return sorted(ask_engine(ask, total, concurrency=concurrency, **how), key=lambda reply: reply.number)
 
 
-@pytest.mark.parametrize(("total", "batch", "concurrency"), [(20, 1, 1), (20, 3, 4), (20, 100, 50), (0, 1, 4)])
-def test_each_question_is_answered_once(total: int, batch: int, concurrency: int) -> None:
-    got = asked(words, total, batch=batch, concurrency=concurrency)
+def words(number: int) -> str:
+    return f"answer {number}"
+
+
+@pytest.mark.parametrize(("total", "concurrency"), [(20, 1), (20, 4), (20, 50), (0, 4)])
+def test_each_question_is_answered_once(total: int, concurrency: int) -> None:
+    got = asked(words, total, concurrency=concurrency)
     assert got == [EngineReply(number, f"answer {number}") for number in range(total)]
 
 
@@ -36,14 +34,14 @@ def test_as_many_calls_at_once_as_allowed_and_no_more() -> None:
     lock, now, most = threading.Lock(), [0], [0]
     full = threading.Barrier(4)  # passed only by four at once, so that fewer would hang
 
-    def ask(part: list[int]) -> list[str]:
+    def ask(number: int) -> str:
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
         full.wait(timeout=20)
         with lock:
             now[0] -= 1
-        return words(part)
+        return words(number)
 
     assert not any(reply.failure for reply in asked(ask, 16, attempts=1))
     assert most == [4]
@@ -52,11 +50,11 @@ def test_as_many_calls_at_once_as_allowed_and_no_more() -> None:
 def test_a_call_that_fails_is_repeated() -> None:
     calls = Counter[int]()
 
-    def ask(part: list[int]) -> list[str]:
-        calls.update(part)
-        if calls[part[0]] <= part[0]:
+    def ask(number: int) -> str:
+        calls[number] += 1
+        if calls[number] <= number:
             raise ConnectionError("not yet")
-        return words(part)
+        return words(number)
 
     got = asked(ask, 5)
     assert got[:3] == [EngineReply(n, f"answer {n}", repeated=n) for n in range(3)]
@@ -64,28 +62,25 @@ def test_a_call_that_fails_is_repeated() -> None:
     assert calls == {0: 1, 1: 2, 2: 3, 3: 3, 4: 3}
 
 
-def test_a_batch_that_fails_is_taken_apart() -> None:
-    parts = []
+def test_pauses_double_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept = list[float]()
+    monkeypatch.setattr("ranktilt.rankers.engines.client.time.sleep", slept.append)
 
-    def ask(part: list[int]) -> list[str]:
-        parts.append(part)
-        if 1 in part:
-            raise ValueError("one is bad")
-        return words(part)
+    def ask(number: int) -> str:
+        raise ConnectionError
 
-    got = asked(ask, 4, batch=3, concurrency=1, attempts=2)
-    assert [reply.value for reply in got] == ["answer 0", None, "answer 2", "answer 3"]
-    assert got[1].failure == "ValueError: one is bad"
-    assert parts == [[0, 1, 2], [0], [1], [1], [2], [3]]
+    asked(ask, 1, attempts=9, pause=1.0)
+    wanted = [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+    assert all(0.5 * pause <= one <= 1.5 * pause for one, pause in zip(slept, wanted, strict=True)), "give or take half"
 
 
 def test_a_call_that_hangs_is_given_up_and_holds_up_no_other() -> None:
     never = threading.Event()
 
-    def ask(part: list[int]) -> list[str]:
-        if part == [0]:
+    def ask(number: int) -> str:
+        if number == 0:
             never.wait()
-        return words(part)
+        return words(number)
 
     got = asked(ask, 3, concurrency=1, timeout=0.05, attempts=2)
     never.set()
@@ -98,32 +93,13 @@ def test_a_call_that_hangs_is_given_up_and_holds_up_no_other() -> None:
 def test_the_program_ends_though_a_call_hangs() -> None:
     code = """
 import threading
-from ranktilt.rankers.engines.client import ask_engine, CallLimits
-def ask(part): threading.Event().wait()
-print([reply.failure for reply in ask_engine(ask, 2, CallLimits(0.01, 1), concurrency=2)])
+from ranktilt.rankers.engines.client import ask_engine
+def ask(number): threading.Event().wait()
+print([reply.failure for reply in ask_engine(ask, 2, timeout=0.01, attempts=1, concurrency=2)])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "['TimeoutError: no answer within 0.01 s', 'TimeoutError: no answer within 0.01 s']\n"
-
-
-class Busy(Exception):
-    """An error as HTTP clients raise it."""
-
-    def __init__(self, seconds: str) -> None:
-        super().__init__("429 Too Many Requests")
-        self.headers = Message()
-        self.headers["Retry-After"] = seconds
-
-
-def test_pauses_double_up_to_a_limit_that_holds_for_the_server_s_wishes_too() -> None:
-    limits = CallLimits(1, 9, pause=1.0)
-    for calls, pause in ((1, 1.0), (2, 2.0), (4, 8.0), (40, LONGEST_PAUSE)):
-        for error in (ValueError(), Busy("soon"), Busy("-5"), Busy("Wed, 21 Oct 2015 07:28:00 GMT")):
-            assert 0.5 * pause <= limits.wait(calls, error) <= 1.5 * pause, "give or take half"
-    holder = ValueError()
-    holder.response = Busy("0.25")  # type: ignore[attr-defined]
-    assert [limits.wait(1, error) for error in (Busy("300"), Busy("0.25"), holder)] == [LONGEST_PAUSE, 0.25, 0.25]
 
 
 @pytest.mark.parametrize(
@@ -137,14 +113,14 @@ def test_pauses_double_up_to_a_limit_that_holds_for_the_server_s_wishes_too() ->
 def test_only_a_mistake_of_the_user_ends_everything(error: BaseException, failure: str | None) -> None:
     calls = []
 
-    def ask(part: list[int]) -> list[str]:
-        calls.append(part)
+    def ask(number: int) -> str:
+        calls.append(number)
         raise error
 
     if failure is None:
         with pytest.raises(UserError, match="that is no model"):
             asked(ask, 1000, concurrency=1)
-        assert calls == [[0]]
+        assert calls == [0]
     else:
         assert [reply.failure for reply in asked(ask, 2, attempts=1)] == [failure] * 2
 

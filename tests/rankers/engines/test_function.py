@@ -14,7 +14,6 @@ from ranktilt.rankers.engines.function import Engine
 from tests.rankers.contract import Make
 from tests.rankers.entries import ids
 from tests.rankers.live import LiveContract
-from tests.refusals import refused
 from tests.toy import toy, write, write_cocktail
 
 Module = Callable[[str], str]
@@ -90,23 +89,11 @@ def test_a_module_of_the_current_folder_is_asked(module: Module) -> None:
     assert len(run.spec["function"]["sha256"]) == 64
 
 
-def test_a_generator_is_read(module: Module) -> None:
-    code = "def search(query, k):\n    for n in (1, 2):\n        yield f'd{n}-human', -n\n"
-    assert list(ids(Engine(f"{module(code)}:search", k=2).rank(toy())).values()) == [["d1-human", "d2-human"]] * 3
-
-
-@pytest.mark.parametrize("text", ["my_engine", "my_engine:", ":search", "my_engine:a b", "my_engine:a:b"])
-def test_another_form_is_refused(text: str) -> None:
-    with refused(f"engine: expected engine:MODULE:FUNCTION, such as engine:my_engine:search, got {text!r}"):
-        Engine(text)
-
-
 @pytest.mark.parametrize(
     ("code", "message"),
     [
         ("def serch(query, k): ...", "AttributeError: module 'MODULE' has no attribute 'search'"),
         ("search = 3", "engine:MODULE:search: expected a function search(query, k), got 3"),
-        ("def search(query): ...", "engine:MODULE:search: expected search(query, k), got search(query)"),
         ("import no_such_client", "ModuleNotFoundError: No module named 'no_such_client'"),
         ("def search(query, k: return", "SyntaxError: "),
     ],

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import bm25s
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt import Collection, Ranker, UserError, ranker
+from ranktilt import Collection, Ranker, ranker
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.rankers.lexical import bm25 as lexical
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
@@ -147,22 +146,6 @@ def test_the_cut_of_many_documents_is_that_of_all(method: str, k: int) -> None:
         assert cut.docs[best].tolist() == whole.docs[every][: len(cut.docs[best])].tolist()
         assert len(cut.docs[best]) >= k
     assert cut.offsets[2] == cut.offsets[3]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"k1": -0.1}, "expected k1 of at least 0, got -0.1"),
-        ({"k1": math.nan}, "expected k1 of at least 0, got nan"),
-        ({"b": 1.1}, "expected b between 0 and 1, got 1.1"),
-        ({"delta": 0.5}, "delta goes with bm25l and bm25., not with lucene"),
-        ({"delta": math.nan, "method": "bm25+"}, "expected delta of at least 0, got nan"),
-        ({"method": "bm25"}, "unknown method of bm25 'bm25'; did you mean 'bm25l'"),
-    ],
-)
-def test_impossible_parameters_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        BM25(**options)
 
 
 def of_all_terms(ranker: BM25 | TFIDF, collection: Collection) -> list[dict[int, float]]:

@@ -178,7 +178,7 @@ class TestWhatGoesWrong:
             BM25(analyzer="paper").rank(toy())
         assert list(folder.iterdir()) == []
 
-    @pytest.mark.parametrize("file", ["rows.bin", "times.bin", "terms.txt", "about.json", "offsets.bin"])
+    @pytest.mark.parametrize("file", ["rows.npy", "times.npy", "terms.json", "about.json", "offsets.npy"])
     @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: bytes([data[0] ^ 1]) + data[1:], None])
     def test_a_damaged_index_is_warned_of_and_made_anew(
         self, folder: Path, file: str, change: Any, tokenized: list[int]
@@ -198,8 +198,7 @@ class TestWhatGoesWrong:
         assert isinstance(made.table.rows, np.memmap)
         assert tokenized == [len(TEXTS)] * 2, "it is read without tokenizing"
         assert list(folder.iterdir()) == [one]
-        names = {"about.json", "lengths.bin", "offsets.bin", "rows.bin", "terms.txt", "times.bin"}
-        assert {path.name for path in one.iterdir()} == names
+        assert {path.name for path in one.iterdir()} == {"about.json", *indexfile.FILES}
 
     def test_a_place_that_cannot_be_written_or_is_full_is_one_error(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -96,7 +96,7 @@ def test_a_kill_in_the_middle_leaves_no_index_that_could_be_read(own_cache: Path
     one.stdin.write("go\n")
     one.stdin.flush()
     until = time.monotonic() + 60
-    while not list(own_cache.glob("lexical/*.tmp/*.part")) and time.monotonic() < until:
+    while not list(own_cache.glob("lexical/*.tmp/*.npy")) and time.monotonic() < until:
         time.sleep(0.001)
     one.kill()
     one.communicate()

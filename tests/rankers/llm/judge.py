@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Callable
@@ -41,10 +40,6 @@ class Judge:
             return f"{len(items)} passages have been provided."
         values = [self.value(text) + (self.first if place == 0 else 0.0) for place, text in enumerate(items)]
         order = sorted(range(len(items)), key=lambda place: -values[place])
-        if body.get("response_format"):
-            schema = body["response_format"]["json_schema"]["schema"]  # type: ignore[index]
-            (name,) = schema["properties"]
-            return json.dumps({name: order[0] + 1 if name == "choice" else [place + 1 for place in order]})
         if "chosen passage" in prompt:
             return f"[{order[0] + 1}]"
         named = [f"[{place + 1}]" for place in order]

@@ -17,12 +17,12 @@ from tests.rankers.llm.judge import Judge
 from tests.rankers.llm.test_rankers import worths
 
 EXACT = (
-    "listwise(window=6,step=2)", "listwise(window=6,step=5)", "listwise(window=6,step=2,structured=json)",
+    "listwise(window=6,step=2)", "listwise(window=6,step=5)",
     "pairwise(method=allpairs)", "pointwise(method=yes-no)",
 )  # fmt: skip
 OPEN = (
     "listwise(window=3,step=2,shuffles=5)", "pairwise(method=heapsort,top=4)", "pairwise(method=sliding,top=4)",
-    "pairwise(method=sliding,top=20)", "setwise(top=4)", "setwise(size=3,structured=json)",
+    "pairwise(method=sliding,top=20)", "setwise(top=4)", "setwise(size=3)",
     "pointwise(method=query-likelihood)",
 )  # fmt: skip
 COUNT = 12

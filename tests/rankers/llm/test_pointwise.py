@@ -1,7 +1,6 @@
 """Pointwise rankers: probabilities of yes and no, and of the query, from real servers and a model in a folder."""
 
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +88,8 @@ def test_a_passage_has_one_line(attack: str, own_cache: Path, monkeypatch: pytes
     assert all(len(body["messages"][0]["content"].splitlines()) == 4 for body in server.bodies)
 
 
-@pytest.mark.parametrize("way", ["echo", "prompt_logprobs"])
 def test_a_servers_query_likelihood_counts_the_querys_tokens_alone(
-    way: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Fond(Prompts):
         """Finds each word of a query the likelier the more the passage before it is worth."""
@@ -103,14 +101,10 @@ def test_a_servers_query_likelihood_counts_the_querys_tokens_alone(
                 if choice["logprobs"]:
                     values = choice["logprobs"]["token_logprobs"]
                     choice["logprobs"]["token_logprobs"] = [v and v - lift for v in values]
-                for entry in choice.get("prompt_logprobs") or ():
-                    for one in (entry or {}).values():
-                        one["logprob"] -= lift
             return status, body, headers
 
     candidates = worths(6)
     with Fond(models=("tiny",)) as server:
-        server.knows = (way,)
         run = rank(server, monkeypatch, "pointwise:openai:tiny(method=query-likelihood)", candidates)
         before = len(server.requests)
         rank(server, monkeypatch, "pointwise:openai:tiny(method=query-likelihood)", candidates)
@@ -132,7 +126,7 @@ def test_tokens_of_a_query_are_told_from_those_before_it() -> None:
         with pytest.raises(UserError, match="which ones are the query's cannot be told"):
             tail_length(tokens, "what is")
     data = answer(["a", " b", " c"], [None, -1.0, -2.0], "a b c", 3)
-    assert prompt_losses(data, "a b c", "echo", tail="c") == [2.0]
+    assert prompt_losses(data, "a b c", tail="c") == [2.0]
 
 
 @pytest.mark.neural
@@ -152,17 +146,3 @@ def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage_and_prom
     assert ids(run)[0] == "ab"[int(np.argmax(expected))]
     with pytest.raises(UserError, match=r"takes up to [\d,]+ tokens, and the model reads 255 before a query; cut"):
         ranker(text).rank(*texts_of({"a": "a very long story " * 100}))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("method=logits", "unknown method of pointwise 'logits'"),
-        ("prompt=question", "prompt 'question': expected {query}, and found none"),
-        ("method=query-likelihood,prompt=yes-no", "prompt 'yes-no': {query} cannot be filled in"),
-        ("method=query-likelihood,adapter=a", "leave adapter out"),
-    ],
-)
-def test_what_does_not_fit_the_method_is_refused(options: str, message: str, own_cache: Path) -> None:
-    with pytest.raises(UserError, match=re.escape(message)):
-        ranker(f"pointwise:openai:m({options})").check()

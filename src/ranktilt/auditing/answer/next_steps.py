@@ -15,15 +15,10 @@ Audit = Any
 """A `ranktilt.auditing.result.Audit`, whose JSON lists what to do next."""
 SHOWN = 10.0
 """Points of tilt that queries should be able to show."""
-_UNFAIR = {
-    "identical": 0.05,
-    "near-identical": 0.05,
-    "cut-off endings": 0.05,
-    "boilerplate openings": 0.05,
-    "truncated": 0.05,
-}
-"""Shares of pairs that are too alike, and differences between the sides, from which texts should be checked first."""
+_SIDED = ("cut-off endings", "boilerplate openings", "truncated")
 _PAIRED = ("identical", "near-identical")
+_UNFAIR = 0.05
+"""Share of pairs that are too alike, or difference between the sides, from which texts should be checked first."""
 _MOST = 3
 
 
@@ -65,9 +60,8 @@ def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit", primar
     for name, spec in zip(audit.runs, audit.spec["runs"], strict=False):
         if run is None or name == run:
             saved = str(spec.get("ranker", name)).startswith("replay:") and "file" in spec
-            words += (
-                ["--run", str(spec["file"])] if saved and verb != "explain" else ["-r", str(spec.get("ranker", name))]
-            )
+            ranked = ["-r", str(spec.get("ranker", name))]
+            words += ["--run", str(spec["file"])] if saved and verb != "explain" else ranked
     words += LabelFile(**{**collection.get("label_file", {}), "path": str(labels)}).words if labels else []
     words += ["--qrels", str(collection["qrels"])] if collection.get("qrels") and verb != "explain" else []
     by, usual = audit.spec["by"], ("nDCG@10",) if audit.measures else ("HeadToHead", "Share@10")
@@ -92,10 +86,9 @@ def _unfair(audit: Audit) -> bool:
         return False
     if any(not e.twins for e in (*audit.tilts, *audit.estimates) if e.estimand.sided):
         return True
-    return any(
-        (one.value_a if one.name in _PAIRED else abs(one.value_a - one.value_b)) >= _UNFAIR.get(one.name, math.inf)
-        for one in audit.confounds
-    )
+    alike = (one.value_a for one in audit.confounds if one.name in _PAIRED)
+    apart = (abs(one.value_a - one.value_b) for one in audit.confounds if one.name in _SIDED)
+    return any(share >= _UNFAIR for share in (*alike, *apart))
 
 
 def _favoured(audit: Audit, run: str, *, slight: bool) -> Iterator[NextStep]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Effect
+from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.errors import counted
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import Margin, margin_words
@@ -42,13 +42,8 @@ def judge(
     margin: Margin,
     *,
     noun: str = "text",
-    informative: int | None = None,
 ) -> Verdict:
-    """Give the verdict on one run and pair: that of `Effect.verdict` on the question of notation `primary`.
-
-    `effects` are the run's answers about the pair, of which the others are secondary; `informative` counts the queries
-    in which either side is above 0 on the primary measure, where this is known.
-    """
+    """Give the verdict on one run and pair by its answer to the question of notation `primary`; others are beside."""
     tested = [e for e in effects if not e.estimand.descriptive]
     first = next(e for e in tested if e.measure == primary)
     if not first.estimand.sided:
@@ -68,7 +63,7 @@ def judge(
         text += finding(first, noun)
     else:
         word, beside = "inconclusive", _elsewhere(first, tested, kinds)
-        text = _inconclusive(first, noun, informative)
+        text = _inconclusive(first, noun)
     sentence = "; ".join(filter(None, (text, beside)))
     return Verdict(first.run, word, side, sentence, primary, margin, slight, agree, len(kinds), first.a, first.b)
 
@@ -134,19 +129,21 @@ def could_detect(e: Effect) -> str:
     return f"this query set could only detect a tilt of {size}{of.suffix} or more"
 
 
-def _inconclusive(e: Effect, noun: str, informative: int | None) -> str:
-    front = f"{e.run}: inconclusive"
+def undefined(e: Effect) -> str:
+    """Say why an answer is undefined."""
     measured = isinstance(e.estimand, RelativeDelta)
     if e.queries == 0:
-        return f"{front}: no query {'has a relevant document' if measured else 'says anything'} of both {e.a} and {e.b}"
-    if e.value != e.value:
-        return f"{front}: {e.measure} is {'0' if measured else 'undefined'} for both {e.a} and {e.b}"
+        return f"no query {'has a relevant document' if measured else 'says anything'} of both {e.a} and {e.b}"
+    return f"{e.measure} is {'0' if measured else 'undefined'} for both {e.a} and {e.b}"
+
+
+def _inconclusive(e: Effect, noun: str) -> str:
+    front = f"{e.run}: inconclusive"
+    if e.queries == 0 or e.value != e.value:
+        return f"{front}: {undefined(e)}"
     why = could_detect(e)
-    if e.error == 0 and informative is not None and informative < min(e.queries, FEW_QUERIES):
-        why = f"only {counted(informative, 'query', 'queries')} retrieved a relevant document of either side"
-    elif e.error == 0:
+    if e.error == 0:
         why = "every resample says the same"
-        why += f": too few queries ({e.queries}) to test" if e.queries < FEW_QUERIES else ""
     why = too_few(e) or across(e.p_corrected, f"level ({e.estimand.answer(e.level)})") or why
     return f"{front}: {why}; {finding(e, noun)}"
 

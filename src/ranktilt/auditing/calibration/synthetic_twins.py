@@ -1,9 +1,9 @@
-"""Collections made for calibration: a source beside its byte-identical copy, neutral ids, and random labels."""
+"""Collections made for calibration: a source beside its byte-identical copy, under neutral ids."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +15,6 @@ from ranktilt.errors import UserError
 
 COPY = "copy"
 THINNED = "every third word left out"
-LABEL = "label"
-LABELS = ("first", "second")
 _HUMAN = "human"
 _MOST_RELEVANT = 0.75
 
@@ -68,10 +66,7 @@ def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> C
 
 
 def with_synthetic_twins(collection: Collection, scheme: Scheme, *, seed: int) -> Collection:
-    """Put a byte-identical copy beside every document of the first source, judgments and all; others are left out.
-
-    The second source is called ``copy`` (``copy of copy`` where the first is).
-    """
+    """Put a byte-identical copy beside every document of the first source, judgments and all; others are left out."""
     source = first_source(collection)
     docs = collection.docs.filter(pl.col("source") == source)
     copy = f"{COPY} of {source}" if source == COPY else COPY
@@ -83,30 +78,6 @@ def with_synthetic_twins(collection: Collection, scheme: Scheme, *, seed: int) -
     judged = collection.qrels.join(old, on="doc_id", how="inner", maintain_order="left")
     qrels = pl.concat([judged.select("query_id", doc_id=side, grade="grade") for side in ("one", "two")])
     return Collection(_ordered(originals, copies, scheme.order, seed), collection.queries, qrels)
-
-
-def with_random_labels(collection: Collection, seed: int | Sequence[int]) -> Collection:
-    """Give every document one of two labels that mean nothing, in the column ``label``.
-
-    A fair coin decides on each document alone, so that of twins about half have two labels.
-    """
-    drawn = np.random.default_rng(seed).integers(0, 2, collection.docs.height)
-    names = pl.Series(LABEL, np.array(LABELS)[drawn], dtype=pl.String)
-    return Collection(collection.docs.with_columns(names), collection.queries, collection.qrels)
-
-
-def with_random_sources(collection: Collection, seed: int | Sequence[int]) -> Collection:
-    """Let a fair coin decide for each origin whether its documents of the first two sources exchange their sources.
-
-    Each source has as many documents of paired origins as before.
-    """
-    one, two = collection.sources[:2]
-    docs = collection.docs
-    turned = np.random.default_rng(seed).integers(0, 2, docs["origin"].n_unique()).astype(bool)
-    mine = pl.Series(turned[collection.origin_codes()])
-    exchanged = docs["source"].replace({one: two, two: one})
-    source = docs.select(pl.when(mine).then(exchanged).otherwise("source").alias("source"))
-    return Collection(docs.with_columns(source), collection.queries, collection.qrels)
 
 
 def first_source(collection: Collection) -> str:

@@ -59,36 +59,24 @@ class ChangeVerdict(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Result, format="ranktilt-comparison", version=1, noun="a comparison", command="ranktilt compare"):
-    """What `compare` found; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: options, the number of tests in the family, and the commands behind both audits.
-    runs : tuple of RunPair
-        New run and old run, pair by pair.
-    measures : tuple of str
-        Measures of both audits; verdicts are given on the new one's primary measure.
-    pairs : tuple of (str, str)
-        Pairs of groups; empty where the audits have no groups.
-    tilts : tuple of Change
-        Relative Δ of every run pair, pair of groups and measure.
-    means : tuple of Change
-        Effectiveness of every run pair and measure.
-    notes : tuple of str
-        What was left out, and where the comparison stands on little.
-    estimates : tuple of Change
-        Other estimands of groups, such as ExposureRatio, of every run pair, or the preferences of two pairwise audits.
-    """
+    """What `compare` found; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made: options, the number of tests in the family, and the commands behind both audits."""
     runs: tuple[RunPair, ...]
+    """New run and old run, pair by pair."""
     measures: tuple[str, ...]
+    """Measures of both audits; verdicts are given on the new one's primary measure."""
     pairs: tuple[Pair, ...]
+    """Pairs of groups; empty where the audits have no groups."""
     tilts: tuple[Change, ...]
+    """Relative Δ of every run pair, pair of groups and measure."""
     means: tuple[Change, ...] = field(metadata={"file": "effectiveness"})
+    """Effectiveness of every run pair and measure."""
     notes: tuple[str, ...]
+    """What was left out, and where the comparison stands on little."""
     estimates: tuple[Change, ...] = ()
+    """Other estimands of groups of every run pair, such as ExposureRatio, or preferences of two pairwise audits."""
 
     def verdicts(self) -> list[ChangeVerdict]:
         """Return verdicts for every run pair: on the tilt of each pair of groups, effectiveness, and estimands."""
@@ -150,10 +138,8 @@ def compare(
     baseline_run : str, optional
         In place of an old audit: the run of `new` that all its other runs are compared with, such as the one with a
         neutral prompt.
-    resamples : int, optional
-        Bootstrap resamples and exchanges of the permutation tests.
-    seed : int, optional
-        Of both.
+    resamples, seed : int, optional
+        Bootstrap resamples and exchanges of the permutation tests; their random seed.
     correction : {"holm", "bonferroni"}, optional
         Over every p of the comparison: Relative Δ, effectiveness and estimands, all runs, measures and pairs.
 
@@ -161,12 +147,6 @@ def compare(
     -------
     Comparison
         ``compare(old, new)`` negates every difference exactly.
-
-    Raises
-    ------
-    UserError
-        If queries, column, ties or the rule for missing queries differ, nothing is in common, or an option or the run
-        is unknown.
     """
     if (old is None) == (baseline_run is None):
         raise UserError(
@@ -185,18 +165,8 @@ def compare(
     rows = corrected([*tilted, *meant, *asked], correction)
     one, two = len(tilted), len(tilted) + len(meant)
     tilts, means, estimates = rows[:one], rows[one:two], rows[two:]
-    tests = sum(row.p == row.p for row in rows)
-    spec = {
-        "by": new.spec["by"],
-        "correction": correction,
-        "resamples": resamples,
-        "seed": seed,
-        "tests": tests,
-        "new": _origin(new),
-        "old": _origin(old),
-        "baseline_run": baseline_run,
-        "primary": _primary(new, found.measures),
-    }
+    spec = _spec(new, old, rows, correction=correction, resamples=resamples, seed=seed)
+    spec |= {"by": new.spec["by"], "baseline_run": baseline_run, "primary": _primary(new, found.measures)}
     notes = (*found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
     return Comparison(spec, found.runs, found.measures, found.pairs, tilts, means, notes, estimates)
 
@@ -209,21 +179,16 @@ def _compare_choices(
         raise UserError("expected two audits, or two pairwise audits: NEW.json OLD.json")
     tasks = match_choices(new, old)
     rows = corrected(choice_changes(tasks, resamples=resamples, seed=seed), correction)
-    spec = {
-        **{name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec},
-        "protected": new.protected, "unprotected": new.unprotected, "correction": correction, "resamples": resamples,
-        "seed": seed, "tests": sum(row.p == row.p for row in rows), "new": _origin(new), "old": _origin(old),
-        "baseline_run": None,
-    }  # fmt: skip
-    notes = (*choice_notes(new, old), *change_notes(rows, (), resamples))
+    spec = _spec(new, old, rows, correction=correction, resamples=resamples, seed=seed)
+    spec |= {name: new.spec[name] for name in ("path", "by", "count_rule") if name in new.spec}
+    spec |= {"protected": new.protected, "unprotected": new.unprotected, "baseline_run": None}
+    other = "the models chose between other pairs of the same queries; what the draw adds is part of the intervals"
+    notes = (*([] if new.spec.get("asked") == old.spec.get("asked") else [other]), *change_notes(rows, (), resamples))
     return Comparison(spec, (RunPair(new.model, old.model),), (), (), (), (), notes, rows)
 
 
 def match_choices(new: PairwiseAudit, old: PairwiseAudit) -> list[ChangeTask]:
-    """Put the choices of two models side by side, query by query, for each kind of pairs that both have.
-
-    `UserError` where groups, queries or the rule for counting differ, or a result holds nothing query by query.
-    """
+    """Put the choices of two models side by side, query by query, for each kind of pairs that both have."""
     sides = [f"{one.protected} and {one.unprotected} by {one.spec['by']}" for one in (new, old)]
     if sides[0] != sides[1]:
         raise UserError(f"the pairwise audits compare other groups: {sides[0]} (new), {sides[1]} (old)")
@@ -264,13 +229,6 @@ def choice_changes(tasks: list[ChangeTask], *, resamples: int, seed: int) -> lis
     return found
 
 
-def choice_notes(new: PairwiseAudit, old: PairwiseAudit) -> list[str]:
-    """Say what else differs between two pairwise audits."""
-    if new.spec.get("asked") == old.spec.get("asked"):
-        return []
-    return ["the models chose between other pairs of the same queries; what the draw adds is part of the intervals"]
-
-
 def _primary(new: Audit, measures: Sequence[str]) -> str | None:
     """The measure that verdicts speak of: the new audit's, where both hold it."""
     usual = usual_primary(list(map(estimand, measures)))
@@ -278,8 +236,9 @@ def _primary(new: Audit, measures: Sequence[str]) -> str | None:
     return own if own in measures else None if usual is None else repr(usual)
 
 
-def _origin(audit: Audit | PairwiseAudit) -> dict[str, Any]:
-    return {key: audit.spec[key] for key in ("command", "ranktilt", "collection") if key in audit.spec}
+def _spec(new: Audit | PairwiseAudit, old: Audit | PairwiseAudit, rows: Sequence[Change], **how: Any) -> dict[str, Any]:
+    made = [{k: one.spec[k] for k in ("command", "ranktilt", "collection") if k in one.spec} for one in (new, old)]
+    return {**how, "tests": sum(row.p == row.p for row in rows), "new": made[0], "old": made[1]}
 
 
 def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples: int) -> Iterator[str]:

@@ -86,31 +86,30 @@ class Match:
         return _answers(self.new), _answers(self.old)
 
 
-def match(new: Audit, old: Audit, *, alone: bool | None = None, baseline_run: str | None = None) -> Match:
+def match(new: Audit, old: Audit, *, baseline_run: str | None = None) -> Match:
     """Put two audits over the same queries side by side.
 
-    Runs are partners whatever they are called where they are `alone`, by default one on each side; otherwise runs of
-    one name are, or the old audit's run `baseline_run` is the partner of all others. Only measures, pairs of groups
-    (whichever way round) and questions about groups that both hold are kept; `UserError` where queries, column, ties
-    or the rule for missing queries differ, or nothing is in common.
+    One run on each side are partners whatever they are called; otherwise runs of one name are, or the old audit's run
+    `baseline_run` is the partner of all others. Only measures, pairs of groups (whichever way round) and questions
+    about groups that both hold are kept; `UserError` where queries, column, ties or the rule for missing queries
+    differ, or nothing is in common.
     """
-    named = {"the new audit": new, "the old audit": old} if baseline_run is None else {"the audit": new}
-    for name, audit in named.items():
-        if not (audit.measures or audit.query_answers):
-            raise UserError(f"{name} has no measure: without judgments there is no Relative Δ to compare")
+    if not all(audit.measures or audit.query_answers for audit in (new, old)):
+        raise UserError("an audit has no measure: without judgments there is no Relative Δ to compare")
     _refuse_other_settings(new, old)
     rows = same_queries(new.queries, old.queries)
-    alone = len(new.runs) == len(old.runs) == 1 if alone is None else alone
-    namesakes = [RunPair(run, run) for run in new.runs if run in old.runs]
-    runs = namesakes if baseline_run is None else _against(new, old, baseline_run)
-    if alone and baseline_run is None:
+    runs = [RunPair(run, run) for run in new.runs if run in old.runs]
+    if baseline_run is not None:
+        runs = _against(new, old, baseline_run)
+    elif len(new.runs) == len(old.runs) == 1:
         runs = [RunPair(*new.runs, *old.runs)]
     ours, theirs = ([repr(m) for m in audit.measures] for audit in (new, old))
     measures = [m for m in ours if m in theirs]
     sides, others = new.tilted_pairs, old.tilted_pairs
     pairs = [p for p in sides if p in others or p[::-1] in others]
+    asked = [dict.fromkeys((repr(q.estimand), (q.a, q.b)) for q in audit.query_answers) for audit in (new, old)]
     answered = {question for _, question in _answers(new)} & {question for _, question in _answers(old)}
-    questions = [one for one in _questions(new) if one in answered]
+    questions = [one for one in asked[0] if one in answered]
     _refuse_nothing(runs, "run", new.runs, old.runs)
     _refuse_nothing(measures or questions, "measure", ours, theirs)
     if sides or others:
@@ -120,13 +119,9 @@ def match(new: Audit, old: Audit, *, alone: bool | None = None, baseline_run: st
         *_left_out("run", "runs", new.runs, old.runs, kept=[name for p in runs for name in p]),
         *_left_out("measure", "measures", ours, theirs, kept=measures),
         *_left_out("pair of groups", "pairs of groups", map(_pair, sides), map(_pair, others), kept=every),
-        *_left_out(
-            "question", "questions", *(map(_said, _questions(one)) for one in (new, old)), kept=map(_said, answered)
-        ),
+        *_left_out("question", "questions", *(map(_said, one) for one in asked), kept=map(_said, answered)),
     )
-    renamed = [
-        f"{pair.new} is compared with {pair.old}" for pair in runs if pair.new != pair.old and baseline_run is None
-    ]
+    renamed = [f"{one.new} is compared with {one.old}" for one in runs if one.new != one.old and baseline_run is None]
     notes = (*renamed, *_other_inputs(new, old), *_rounded(new, old))
     return Match(new, old, tuple(runs), tuple(measures), tuple(pairs), rows, left_out, notes, tuple(questions))
 
@@ -144,10 +139,6 @@ def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
     if new.runs == (baseline_run,):
         raise UserError(f"nothing to compare: the audit has no other run than {baseline_run!r}")
     return [RunPair(run, baseline_run) for run in new.runs if run != baseline_run]
-
-
-def _questions(audit: Audit) -> list[Question]:
-    return list(dict.fromkeys((repr(found.estimand), (found.a, found.b)) for found in audit.query_answers))
 
 
 def _answers(audit: Audit) -> _Answers:
@@ -184,14 +175,10 @@ def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
 
 
 def _refuse_other_settings(new: Audit, old: Audit) -> None:
-    for name, what in (
-        ("by", "group by different columns"),
-        ("ties", "treat ties differently"),
-        ("missing", "treat missing queries differently"),
-    ):
+    for name in ("by", "ties", "missing"):
         one, two = (audit.spec[name] or "none" for audit in (new, old))
         if one != two:
-            raise UserError(f"the audits {what}: {one!r} (new) and {two!r} (old); make both with the same --{name}")
+            raise UserError(f"the audits differ in --{name}: {one!r} (new) and {two!r} (old); make both with the same")
 
 
 def same_queries(
@@ -222,8 +209,7 @@ def _refuse_nothing(found: Sequence[Any], noun: str, new: Iterable[str], old: It
 def _left_out(one: str, many: str, new: Iterable[str], old: Iterable[str], *, kept: Iterable[str]) -> Iterator[str]:
     known = set(kept)
     for side, given in (("new", new), ("old", old)):
-        lone = [name for name in given if name not in known]
-        if lone:
+        if lone := [name for name in given if name not in known]:
             yield f"left out: {counted(len(lone), one, many)} only in the {side} audit ({names(lone)})"
 
 
@@ -249,10 +235,8 @@ def _inputs(audit: Audit) -> dict[str, str]:
 
 def _rounded(new: Audit, old: Audit) -> list[str]:
     sides = [side for side, audit in (("new", new), ("old", old)) if audit.spec["rounding"] != "none"]
-    if not sides:
-        return []
-    which = "both audits round" if len(sides) == 2 else f"the {sides[0]} audit rounds"
-    return [f"{which} means before Relative Δ; here it is computed from unrounded means"]
+    which = "both audits round" if len(sides) == 2 else f"the {''.join(sides)} audit rounds"
+    return [f"{which} means before Relative Δ; here it is computed from unrounded means"] if sides else []
 
 
 def change_tasks(match: Match, pairs: Iterable[Pair]) -> list[ChangeTask]:

@@ -46,30 +46,18 @@ class LogRuns:
 
 
 def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: int = 0) -> LogRuns:
-    """Read the stored calls of an LLM ranker, and rank with them again.
+    """Read the stored calls of an LLM ranker, and rank with them again: every query that has a call, if all match.
 
     Parameters
     ----------
     log : str or Path
-        Calls as `ranktilt.rankers.llm.log.read_log` reads them.
+        Calls of one run, as `ranktilt.rankers.llm.log.read_log` reads them.
     candidates : Run
         The first stage's lists that were ranked.
     collection : Collection
         With the texts of queries and documents, by which prompts are matched; a log of ids needs none.
     seed : int, optional
         Of what is shuffled where no answer decides.
-
-    Returns
-    -------
-    LogRuns
-        Runs over the queries that have a call, and none that cannot be matched.
-
-    Raises
-    ------
-    DataError
-        If the log is none, or no query has calls that all match the candidates.
-    UserError
-        If it holds several runs.
     """
     calls = read_log(Path(log))
     lists = _candidates(candidates, collection)
@@ -112,24 +100,10 @@ def replay_log(
         With judgments, and groups where they are compared; without judgments only answers are counted.
     measures : iterable of str or Estimand, optional
         Measures and group estimands; by default nDCG@10, and with groups ExposureRatio.
-    by : str, optional
-        Document column to group by.
-    pairs : iterable of (str, str), optional
-        Groups to compare; all pairs by default.
+    by, pairs, correction, resamples, seed : optional
+        As in `ranktilt.audit`; no groups by default.
     max_failures : float, optional
         Most calls without a ranking or that cannot be matched, as a share of all; `ReplayedLog.passed` tells.
-    correction, resamples, seed : optional
-        As for `ranktilt.audit`.
-
-    Returns
-    -------
-    ReplayedLog
-        Counts, parts with intervals, and notes.
-
-    Raises
-    ------
-    UserError
-        If an option or measure is unknown, or does not fit the collection.
     """
     if max_failures is not None and not 0 <= max_failures <= 1:
         raise UserError(f"expected a share of 0 to 1 as max_failures, got {max_failures:g}")

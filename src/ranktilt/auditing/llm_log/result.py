@@ -31,40 +31,26 @@ class AnswerExample(NamedTuple):
 class ReplayedLog(
     Result, format="ranktilt-replayed-log", version=1, noun="a replayed log", command="ranktilt replay-log"
 ):
-    """What `replay_log` found; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: log, candidates, options.
-    answers : tuple of ReadAnswer
-        Every answer that was read, in the log's order.
-    unmatched : tuple of UnmatchedCall
-        Calls that cannot be matched, and why.
-    examples : tuple of AnswerExample
-        The answers that came most often, of each kind.
-    queries : int
-        Queries with a call, without those that an unmatched call can be about.
-    measures : tuple of str
-        What was split; the first is the primary one.
-    pairs : tuple of (str, str)
-        Groups that were compared.
-    changes : tuple of Change
-        Each measure's part of the model (`model` − `input order`), of the parser (`published` − `model`), both
-        together, and `strict` − `input order`.
-    notes : tuple of str
-        What a reader should know.
-    """
+    """What `replay_log` found; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made: log, candidates, options."""
     answers: tuple[ReadAnswer, ...]
+    """Every answer that was read, in the log's order."""
     unmatched: tuple[UnmatchedCall, ...]
+    """Calls that cannot be matched, and why."""
     examples: tuple[AnswerExample, ...]
+    """The answers that came most often, of each kind."""
     queries: int
+    """Queries with a call, without those that an unmatched call can be about."""
     measures: tuple[str, ...]
+    """What was split; the first is the primary one."""
     pairs: tuple[Pair, ...]
     changes: tuple[Change, ...]
+    """Each measure's part of the model (`model` − `input order`), of the parser (`published` − `model`), both
+    together, and `strict` − `input order`."""
     notes: tuple[str, ...]
+    """What a reader should know."""
 
     @property
     def kinds(self) -> dict[str, int]:

@@ -15,18 +15,16 @@ from ranktilt._version import __version__
 from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.pairwise.decisions import Decisions, ask_pairs, only_queries
-from ranktilt.auditing.pairwise.pairs import KINDS, Kind, TwoGroups, draw_pairs, known_queries, two_groups
+from ranktilt.auditing.pairwise.pairs import KINDS, Kind, draw_pairs, known_queries, two_groups
 from ranktilt.auditing.pairwise.result import (
     COUNTS,
     PairOutcome,
     PairwiseAudit,
     QueryChoices,
-    RankingVerdict,
     Share,
 )
-from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, shorten, unknown
+from ranktilt.errors import counted, shorten, unknown
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import Run, codes
 from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
@@ -61,13 +59,14 @@ def pairwise(
     candidates: Run | None = None,
     queries: Iterable[str] | None = None,
     count_rule: str = "both-agree",
-    audit: Audit | None = None,
     level: float = 5.0,
     correction: str = "holm",
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> PairwiseAudit:
     """Ask which of a protected and an unprotected document is more relevant, in both orders, and say who is favoured.
+
+    See Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a query, are ours.
 
     Parameters
     ----------
@@ -86,24 +85,12 @@ def pairwise(
         Ids of the queries that count, such as those that an adapter did not learn from; all by default.
     count_rule : {"both-agree", "each"}, optional
         Whether a pair counts where both orders agree, or each answer by itself.
-    audit : Audit, optional
-        Of rankings of the same groups, whose verdicts are set beside.
     level : float, optional
         Half-width of what counts as level, in points around 50 %.
     correction : {"holm", "bonferroni"}, optional
         Of the p-values of both kinds of pairs.
     resamples, seed : int, optional
         Of the bootstrap and of the pairs.
-
-    Returns
-    -------
-    PairwiseAudit
-        For relevant and irrelevant pairs: shares chosen, ratio, inconsistent and unparsed shares and position bias with
-        intervals over queries and documents, and a verdict.
-
-    References
-    ----------
-    Wang et al., NAACL 2024, sec. 3.2 and table 3. That both orders must agree, and 20 pairs a query, are ours.
     """
     check_resamples(resamples)
     if count_rule not in COUNTS:
@@ -118,7 +105,6 @@ def pairwise(
     if asked is not None:
         decisions = only_queries(decisions, asked)
     sides = decisions.sides
-    rankings = () if audit is None else tuple(ranking_verdicts(audit, sides))
     tables = {kind: count_choices(decisions, collection, kind, count_rule) for kind in KINDS}
     by_query = tuple(row for kind, table in tables.items() for row in query_choices(kind, table))
     found = [
@@ -139,7 +125,7 @@ def pairwise(
         "asked": _digest(decisions), "ranktilt": __version__,
     }  # fmt: skip
     notes = (*decisions.notes, *_answer_notes(decisions), *_few_notes(outcomes))
-    return PairwiseAudit(spec, decisions.model, sides.protected, sides.unprotected, outcomes, notes, rankings, by_query)
+    return PairwiseAudit(spec, decisions.model, sides.protected, sides.unprotected, outcomes, notes, by_query)
 
 
 def _arrays(table: pl.DataFrame) -> tuple[Counts, Dyads]:
@@ -225,21 +211,6 @@ def outcome(kind: Kind, counts: Counts, pairs: Dyads, *, resamples: int = RESAMP
         share("first", "readable")[0], error, int((by_query["decided"] > 0).sum()),
         pairs.origins(weight), p,
     )  # fmt: skip
-
-
-def ranking_verdicts(audit: Audit, sides: TwoGroups) -> Iterator[RankingVerdict]:
-    """Take from an audit what it says of rankings of the same groups."""
-    pair = next((pair for pair in audit.pairs if sides.protected in pair), None)
-    if audit.spec.get("by") != sides.by or pair is None:
-        raise UserError(
-            f"the audit compares {' and '.join(audit.pairs[0]) if audit.pairs else 'no groups'}, not {sides.protected} "
-            f"with others by {sides.by}: ranktilt audit --by {sides.by} makes one that does"
-        )
-    other = next(name for name in pair if name != sides.protected)
-    for run in audit.runs:
-        found = audit.verdict(run, sides.protected, other)
-        favours = found.side and (sides.protected if found.side == sides.protected else sides.unprotected)
-        yield RankingVerdict(run, found.kind, favours, found.sentence)
 
 
 def _answer_notes(decisions: Decisions) -> Iterator[str]:

@@ -7,20 +7,20 @@ import io
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import orjson
 import polars as pl
 
 from ranktilt.auditing.pairwise.pairs import DrawnPairs, TwoGroups, relevant_pairs
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, shorten
-from ranktilt.io.files import read_text, write_bytes
+from ranktilt.io.files import read_text
 from ranktilt.llm.journal import journalled
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import Reading, read_choice
-from ranktilt.rankers.llm.base import Task
-from ranktilt.rankers.llm.dialogue import Asker, Shown
+from ranktilt.rankers.llm.base import Asker, Shown, Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import codes
 
@@ -28,8 +28,7 @@ SCHEMA = {
     "query": pl.String, "kind": pl.String, "first": pl.String, "second": pl.String, "choice": pl.String,
     "reading": pl.String,
 }  # fmt: skip
-_NEEDED = ("query", "first", "second")
-_IMPORTED = "imported"
+_Id = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +50,9 @@ class Decisions:
         """Return them as JSON lines, which `read_decisions` reads."""
         return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in self.frame.iter_rows(named=True))
 
-    def save(self, path: str | Path) -> Path:
-        write_bytes(Path(path), self.contents())
-        return Path(path)
-
 
 def ask_pairs(collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, asker: Asker = journalled) -> Decisions:
-    """Ask a language model about each pair in both orders, all prompts at once; `ranker` says how, not its method.
-
-    A `Rehearsal` as `asker` counts what would be asked.
-    """
+    """Ask a language model about each pair in both orders, all prompts at once; `ranker` says how, not its method."""
     texts = readable_texts(ranker, collection)
     shown = [
         [ranker.shown(text) for text in texts.gather(codes(drawn.frame[side], collection.ids))]
@@ -95,12 +87,45 @@ def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
     return replace(decisions, frame=frame, notes=(*decisions.notes, *([note] if lacking else [])))
 
 
-def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:
-    """Read stored choices: JSON lines, or CSV where the name says so; plain or .gz.
+class _Choice(msgspec.Struct):
+    """A row of a file of choices."""
 
-    A row names ``query``, ``first`` and ``second`` (ids), and ``choice`` (one of both ids, empty for none) or
-    ``answer``, a text that is read as an answer to a prompt that shows the first document as [1]. Rows about two
-    documents of one side, or of which one is relevant and the other is not, are counted and left out.
+    query: _Id
+    first: _Id
+    second: _Id
+    choice: str | msgspec.UnsetType | None = msgspec.UNSET
+    """One of both ids, empty for none."""
+    answer: str | None = None
+    """Or a text that is read as an answer to a prompt that shows the first document as [1]."""
+    reading: str | None = None
+
+    def fault(self, queries: set[str], documents: Mapping[str, int]) -> str:
+        """What does not fit a collection; empty where all does."""
+        strange = next((name for name in (self.first, self.second) if name not in documents), None)
+        if self.query not in queries:
+            return f"query {self.query!r} is not in the collection"
+        if strange is not None:
+            return f"document {strange!r} is not in the collection"
+        if self.first == self.second:
+            return f"expected two documents, got {self.first!r} twice"
+        if self.choice is msgspec.UNSET and self.answer is None:
+            return "expected choice or answer, got neither"
+        if self.choice and self.choice not in (self.first, self.second):
+            return f"choice {shorten(self.choice)} is none of {self.first!r} and {self.second!r}"
+        return ""
+
+    def read(self) -> tuple[str | None, str]:
+        """The document chosen, if any, and how that is known."""
+        if self.choice or self.answer is None:
+            return self.choice or None, self.reading or "imported"
+        found = read_choice(self.answer, 2)
+        return ((self.first, self.second)[found.order[0]] if found.order else None), found.kind
+
+
+def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:
+    """Read stored choices: JSON lines, or CSV where the name says so; plain or .gz; a row as `_Choice`.
+
+    Rows about two documents of one side, or of which one is relevant and the other is not, are counted and left out.
     """
     path = Path(path)
     relevant = set(relevant_pairs(collection).iter_rows())
@@ -108,24 +133,21 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
     seen: dict[tuple[str, str, str], int] = {}
     rows, unlike, mixed = [], 0, 0
     for line, found in _rows(path):
-        query, first, second = key = _names(path, line, found)
+        key = found.query, found.first, found.second
+        fault = found.fault(queries, row_of)
         if key in seen:
-            raise DataError(path, f"the same query and documents in this order came in line {seen[key]}", line=line)
+            fault = f"the same query and documents in this order came in line {seen[key]}"
+        if fault:
+            raise DataError(path, fault, line=line)
         seen[key] = line
-        if query not in queries:
-            raise DataError(path, f"query {query!r} is not in the collection", line=line)
-        strange = next((name for name in (first, second) if name not in row_of), None)
-        if strange is not None:
-            raise DataError(path, f"document {strange!r} is not in the collection", line=line)
-        choice, reading = _choice(path, line, found, (first, second))
-        codes_of, grades = (
-            {int(sides.code[row_of[name]]) for name in (first, second)},
-            {(query, row_of[name]) in relevant for name in (first, second)},
-        )
-        unlike += codes_of != {0, 1}
-        mixed += codes_of == {0, 1} and len(grades) > 1
-        if codes_of == {0, 1} and len(grades) == 1:
-            rows.append((query, "relevant" if grades == {True} else "irrelevant", first, second, choice, reading))
+        pair = [row_of[name] for name in key[1:]]
+        grades = {(found.query, row) in relevant for row in pair}
+        if {int(sides.code[row]) for row in pair} != {0, 1}:
+            unlike += 1
+        elif len(grades) > 1:
+            mixed += 1
+        else:
+            rows.append((found.query, "relevant" if grades == {True} else "irrelevant", *key[1:], *found.read()))
     left = {f"not of {sides.protected} and {sides.unprotected}": unlike, "of a relevant and an irrelevant one": mixed}
     notes = [f"{path.name}: {counted(n, 'choice', 'choices')} {what}, left out" for what, n in left.items() if n]
     if not rows:
@@ -134,48 +156,18 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
     return Decisions(frame, sides, path.name, {"decisions": str(path)}, (*sides.notes, *notes))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    text = read_text(path)
-    if not text.strip():
-        raise DataError(path, "the file is empty")
-    if path.name.lower().removesuffix(".gz").endswith(".csv"):
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        try:
-            yield from ((reader.line_num, row) for row in reader)
-        except csv.Error as error:
-            raise DataError(path, f"cannot be read as CSV: {error}", line=reader.line_num) from error
-        return
-    for line, written in enumerate(text.splitlines(), start=1):
-        if written.strip():
-            try:
-                row = orjson.loads(written)
-            except orjson.JSONDecodeError as error:
-                raise DataError(path, f"expected one JSON object, got {shorten(written)}", line=line) from error
-            if not isinstance(row, dict):
-                raise DataError(path, f"expected one JSON object, got {shorten(written)}", line=line)
-            yield line, row
-
-
-def _names(path: Path, line: int, row: Mapping[str, Any]) -> tuple[str, str, str]:
-    for name in _NEEDED:
-        if not isinstance(row.get(name), str) or not row[name]:
-            came = ", ".join(str(key) for key in row if key)
-            raise DataError(path, f"expected {', '.join(_NEEDED)}, and choice or answer; {name} is missing in {came}",
-                            line=line)  # fmt: skip
-    query, first, second = (str(row[name]) for name in _NEEDED)
-    if first == second:
-        raise DataError(path, f"expected two documents, got {first!r} twice", line=line)
-    return query, first, second
-
-
-def _choice(path: Path, line: int, row: Mapping[str, Any], pair: tuple[str, str]) -> tuple[str | None, str]:
-    """The document chosen, if any, and how that is known."""
-    if isinstance(row.get("answer"), str) and not row.get("choice"):
-        reading = read_choice(row["answer"], 2)
-        return (pair[reading.order[0]] if reading.order else None), reading.kind
-    if "choice" not in row:
-        raise DataError(path, f"expected choice or answer, got {', '.join(map(str, row))}", line=line)
-    choice = row["choice"] or None
-    if choice is not None and choice not in pair:
-        raise DataError(path, f"choice {shorten(choice)} is none of {pair[0]!r} and {pair[1]!r}", line=line)
-    return choice, str(row.get("reading") or _IMPORTED)
+def _rows(path: Path) -> Iterator[tuple[int, _Choice]]:
+    """Each row with its line."""
+    text, line = read_text(path), 0
+    try:
+        if path.name.lower().removesuffix(".gz").endswith(".csv"):
+            reader = csv.DictReader(io.StringIO(text, newline=""), restkey="rest", strict=True)
+            for row in reader:
+                line = reader.line_num
+                yield line, msgspec.convert(row, _Choice)
+        else:
+            for line, written in enumerate(text.split("\n"), start=1):
+                if written.strip():
+                    yield line, msgspec.json.decode(written, type=_Choice)
+    except (csv.Error, msgspec.MsgspecError) as error:
+        raise DataError(path, f"expected query, first, second, and choice or answer: {error}", line=line) from error

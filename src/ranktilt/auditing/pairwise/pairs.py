@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.groups import Groups, grouping
+from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
 from ranktilt.datasets.group_names import REST
 from ranktilt.errors import DataError, UserError, counted, unknown
@@ -20,7 +20,6 @@ from ranktilt.run import Run, codes, collection_rows
 Ints = npt.NDArray[np.int64]
 Kind = Literal["relevant", "irrelevant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_FEWEST = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +32,6 @@ class TwoGroups:
     code: Ints
     """Of each document row: 1 protected, 0 unprotected, −1 neither."""
     notes: tuple[str, ...] = ()
-
-    def name(self, protected: bool) -> str:
-        return self.protected if protected else self.unprotected
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +47,7 @@ class DrawnPairs:
 
 
 def two_groups(collection: Collection, by: str, protected: str | None = None) -> TwoGroups:
-    """Part a collection's documents into a protected group and all others; of two groups the smaller is protected.
-
-    The protected one may be a union (``Europe|Asia``) or all others (``non-Europe``).
-    """
+    """Part documents into a protected group, by default the smaller of two, which may be a union, and all others."""
     groups = grouping(collection, by, [] if protected is None else [protected, REST])
     if protected is None:
         if len(groups.names) != 2:
@@ -69,23 +62,11 @@ def two_groups(collection: Collection, by: str, protected: str | None = None) ->
     protected = groups.names[number]
     others = [name for name in groups.names if name != protected]
     code = np.where(groups.code < 0, -1, groups.code == number).astype(np.int64)
-    sides = TwoGroups(by, protected, others[0] if len(others) == 1 else REST, code, tuple(_unlabelled(groups, code)))
-    for side in (True, False):
-        size = int((code == side).sum())
-        if size < _FEWEST:
-            raise UserError(
-                f"{sides.name(side)} has {counted(size, 'document', 'documents')}: what is said of it would be said of "
-                f"that document; expected at least {_FEWEST} on either side"
-            )
-    return sides
-
-
-def _unlabelled(groups: Groups, code: Ints) -> Iterator[str]:
     lost = int((code < 0).sum())
-    if lost:
-        warning = "warning: " if 2 * lost >= len(code) else ""
-        what = f"without {groups.by}{' or of several' if groups.several else ''}"
-        yield f"{warning}{lost:,} of {counted(len(code), 'document', 'documents')} {what}, in no pair"
+    warning = "warning: " if 2 * lost >= len(code) else ""
+    what = f"without {by}{' or of several' if groups.several else ''}"
+    note = f"{warning}{lost:,} of {counted(len(code), 'document', 'documents')} {what}, in no pair"
+    return TwoGroups(by, protected, others[0] if len(others) == 1 else REST, code, (note,) if lost else ())
 
 
 def relevant_pairs(collection: Collection) -> pl.DataFrame:
@@ -96,15 +77,13 @@ def relevant_pairs(collection: Collection) -> pl.DataFrame:
 
 
 def known_queries(collection: Collection, queries: Iterable[str]) -> list[str]:
-    """Return ids of queries as a list; refuses none at all, one that is not in the collection, and one given twice."""
-    asked, known = list(queries), set(collection.queries["id"])
+    """Return ids of queries, each once; refuses none at all, and one that is not in the collection."""
+    asked, known = list(dict.fromkeys(queries)), set(collection.queries["id"])
     if not asked:
         raise UserError("expected ids of queries, got none")
     strange = [name for name in asked if name not in known]
     if strange:
         raise UserError(f"{counted(len(strange), 'query is', 'queries are')} not in the collection: {strange[0]!r}")
-    if len(set(asked)) < len(asked):
-        raise UserError(f"query {next(name for name in asked if asked.count(name) > 1)!r} is given twice")
     return asked
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -113,48 +113,24 @@ class QueryChoices:
     """Of these, those that name the one shown first."""
 
 
-@dataclass(frozen=True)
-class RankingVerdict:
-    """What an audit of rankings says about the same two groups."""
-
-    run: str
-    outcome: str
-    favours: str | None
-    sentence: str
-
-
 @dataclass(frozen=True, eq=False)
 class PairwiseAudit(
     Result, format="ranktilt-pairwise", version=1, noun="a pairwise audit", command="ranktilt pairwise"
 ):
-    """What a language model chose of pairs of a protected and an unprotected document; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made.
-    model : str
-        Who chose.
-    protected, unprotected : str
-        The groups.
-    outcomes : tuple of PairOutcome
-        One for each kind of pairs that there are: relevant, irrelevant.
-    notes : tuple of str
-        What a reader should know.
-    rankings : tuple of RankingVerdict
-        What an audit says of rankings of the same groups, where one was given.
-    by_query : tuple of QueryChoices
-        What was chosen in each query, for `compare`.
-    """
+    """What a language model chose of pairs of a protected and an unprotected document; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made."""
     model: str
+    """Who chose."""
     protected: str
     unprotected: str
     outcomes: tuple[PairOutcome, ...]
+    """One for each kind of pairs that there are: relevant, irrelevant."""
     notes: tuple[str, ...] = ()
-    rankings: tuple[RankingVerdict, ...] = ()
+    """What a reader should know."""
     by_query: tuple[QueryChoices, ...] = ()
+    """What was chosen in each query, for `compare`."""
 
     @property
     def level(self) -> float:
@@ -234,33 +210,10 @@ class PairwiseAudit(
                 could = f"choices between {told} of one side and the other's are too few to test"
         return f"{self.model}: inconclusive on {where}: {could}; {numbers}"
 
-    @property
-    def disagreements(self) -> tuple[str, ...]:
-        """A sentence for each ranking whose verdict is another one than that on pairs."""
-        said = []
-        for ranking in self.rankings:
-            one_sided = ranking.outcome == "inconclusive"
-            other = [
-                one
-                for one in self.outcomes
-                if self.favours(one) != ranking.favours
-                and (self.kind(one) == "favours" if one_sided else self.kind(one) != "inconclusive")
-            ]
-            if not other or ranking.outcome not in get_args(Outcome):
-                continue
-            lists = f"favours {ranking.favours}" if ranking.favours else "shows no side" if one_sided else "is level"
-            said.append(
-                f"Rankings and pairs disagree: {ranking.run} {lists} in its rankings, while {self.model} "
-                f"{self.summary(other)}. A ranking of many documents can look fair where choices between two are not "
-                "(Wang et al., NAACL 2024, sec. 4.3)."
-            )
-        return tuple(said)
-
     def derived(self) -> dict[str, Any]:
         """The verdicts, for those who read the file."""
         return {
             "verdicts": [self.verdict(one) for one in self.outcomes],
             "next_steps": (),
             "effects": [effect_row(self.effect(one), self.level) for one in self.outcomes],
-            "disagreements": self.disagreements,
         }  # fmt: skip

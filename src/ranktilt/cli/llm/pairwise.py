@@ -131,9 +131,6 @@ def pairwise(
     count_rule: Annotated[
         Counting, typer.Option("--count-rule", help="A pair counts where both orders agree, or each answer by itself.")
     ] = Counting.both_agree,
-    audit: Annotated[
-        Path | None, typer.Option("--audit", metavar="AUDIT.json", help="Rankings of the same groups, set beside.")
-    ] = None,
     correction: options.Correction = options.Corrections.holm,
     level_margin: Annotated[
         float,
@@ -149,13 +146,11 @@ def pairwise(
 ) -> None:
     """Ask a language model which of two documents is more relevant, in both orders, and say which group it favours."""
     from ranktilt.auditing.pairwise.choices import pairwise as run_pairwise
-    from ranktilt.auditing.pairwise.choices import ranking_verdicts
     from ranktilt.auditing.pairwise.pairs import two_groups
-    from ranktilt.auditing.result import Audit
     from ranktilt.datasets.queries import read_query_ids
 
     questions.check()
-    files = (audit, questions.decisions, questions.candidates, questions.queries)
+    files = (questions.decisions, questions.candidates, questions.queries)
     read = [file for file in files if file is not None]
     check_paths(
         {**output.paths, "--save-decisions": questions.save_decisions}, stdout=("--json",),
@@ -163,17 +158,14 @@ def pairwise(
     )  # fmt: skip
     output.check(*collection_files(folder), *read)
     asker = questions.asker(neural)
-    rankings = None if audit is None else Audit.load(audit)
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, by, protected)
-    if rankings is not None:
-        list(ranking_verdicts(rankings, sides))  # what cannot stand beside need not be asked for
     asked = None if questions.queries is None else read_query_ids(questions.queries, collection)
     decided = _decided(questions, asker, collection, sides, candidates=questions.run(folder), queries=asked, seed=seed)
     if decided is None:
         return
     found = run_pairwise(
-        collection, decided, queries=asked, count_rule=count_rule, audit=rankings, level=level_margin,
+        collection, decided, queries=asked, count_rule=count_rule, level=level_margin,
         correction=correction, resamples=resamples, seed=seed,
     )  # fmt: skip
     output.deliver(found, {questions.save_decisions: decided.contents})

@@ -31,7 +31,7 @@ from ranktilt.rankers.base import (
     installed_versions,
     require_backend,
     require_choices,
-    require_token_limit,
+    require_range,
     reranked_run,
 )
 from ranktilt.rankers.candidates import FITTED, Candidates, truncated_spec
@@ -90,9 +90,8 @@ class Dense(TemplatedQueries, FirstStage):
         self.require_template()
         require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES, pooling=POOLINGS)
         require_backend(self)
-        require_token_limit(self, "max_tokens")
-        if not 0 <= self.project_strength <= 1:
-            raise UserError(f"dense: expected project_strength between 0 and 1, got {self.project_strength:g}")
+        require_range(self, "max_tokens", least=1)
+        require_range(self, "project_strength", least=0, most=1)
         if self.project is None and self.project_strength != 1:
             raise UserError("dense: project_strength needs a direction: project=FILE")
         for option in () if self.model.startswith(PREFIX) else ("base_url", "requests_per_minute"):
@@ -304,15 +303,15 @@ class EmbeddingServer(TextEncoder):
         found, stored = cache.get(keys)
         missing = np.flatnonzero(~found)
         prefix = self.query_prefix if kind == "query" else self.document_prefix
-        done = len(keys) - len(missing)
+        done, dimension = len(keys) - len(missing), stored.shape[1]
         report(label, done, len(keys))
         for positions, vectors in self.model.embed([f"{prefix}{texts[i]}" or " " for i in missing.tolist()]):
-            if stored.shape[1] not in (0, vectors.shape[1]):
+            if dimension not in (0, vectors.shape[1]):
                 raise UserError(
                     f"{PREFIX}{self.model.name} now gives vectors of {vectors.shape[1]} numbers, and {cache.folder} "
-                    f"holds those of {stored.shape[1]}: another model answers under that name; remove the folder to "
-                    "go on"
+                    f"holds those of {dimension}: another model answers under that name; remove the folder to go on"
                 )
+            dimension = vectors.shape[1]
             cache.put(keys[missing[positions]], vectors)
             done += len(positions)
             report(label, done, len(keys))

@@ -1,4 +1,4 @@
-"""The client of a live engine: parts of the queries, asked in threads, within one time limit and with retries."""
+"""The client of a live engine: queries asked in threads, each within a time limit and again where it failed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ranktilt.errors import UserError
 
@@ -19,24 +19,6 @@ LONGEST_PAUSE = 30.0
 _WIDTH = 200
 _TURN = 0.2
 """Seconds of one wait: once polars is imported, Ctrl-C does not interrupt one without an end."""
-
-
-@dataclass(frozen=True)
-class CallLimits:
-    """How long and how often an engine is asked.
-
-    `timeout` are seconds until a call is given up, `attempts` the calls that a query is worth, `pause` seconds before
-    the second one, twice as many before each further one, give or take half.
-    """
-
-    timeout: float
-    attempts: int
-    pause: float = 0.5
-
-    def wait(self, calls: int, error: Exception) -> float:
-        """Return seconds to wait after so many calls; what the server asks for comes first, but for 0 seconds."""
-        pause = min(self.pause * 2.0 ** min(calls - 1, 30), LONGEST_PAUSE) * random.uniform(0.5, 1.5)
-        return _retry_seconds(error) or pause
 
 
 @dataclass(frozen=True)
@@ -50,112 +32,76 @@ class EngineReply(Generic[T]):
 
 
 def ask_engine(
-    ask: Callable[[list[int]], Sequence[T]], total: int, limits: CallLimits, *, concurrency: int, batch: int = 1
+    ask: Callable[[int], T], total: int, *, concurrency: int, timeout: float, attempts: int, pause: float = 0.5
 ) -> Generator[EngineReply[T], None, None]:
     """Ask queries by number, from 0 on, and yield what comes of each, in any order.
 
-    `ask` takes up to `batch` numbers and returns as many answers; what it raises is a failed call, only a `UserError`
-    ends everything. A call for several that fails is taken apart, and each asked alone. It runs in daemon threads:
-    one that hangs holds up neither the others nor the end of the program, and no longer counts once its time is out.
-    Closing the iterator asks nothing more.
+    What `ask` raises is a failed call; only a `UserError` ends everything. `timeout` and `pause` are seconds: until a
+    call is given up, and before the second one; before each further call it is twice as long, give or take half. Calls
+    run in daemon threads: one that hangs holds up neither the others nor the end of the program, and no longer counts
+    once its time is out. Closing the iterator asks nothing more.
     """
-    client = _EngineClient(ask, limits)
-    todo = iter([list(range(start, min(start + batch, total))) for start in range(0, total, batch)])
-    lock, closed = threading.Lock(), threading.Event()
+    todo, closed = queue.SimpleQueue[int](), threading.Event()
     replies = queue.SimpleQueue[EngineReply[T] | Exception]()
+    for number in range(total):
+        todo.put(number)
 
     def work() -> None:
-        try:
+        with suppress(queue.Empty):
             while not closed.is_set():
-                with lock:
-                    part = next(todo, None)
-                if part is None:
-                    return
-                for reply in client.replies(part):
-                    replies.put(reply)
-        except Exception as error:
-            replies.put(error)
+                number = todo.get_nowait()
+                try:
+                    replies.put(_reply(ask, number, timeout, attempts, pause))
+                except Exception as error:
+                    return replies.put(error)
 
     for _ in range(min(concurrency, total)):
         threading.Thread(target=work, daemon=True).start()
     try:
-        for _ in range(total):
-            reply = _next(replies)
-            if isinstance(reply, Exception):
-                raise reply
-            yield reply
+        left = total
+        while left:
+            with suppress(queue.Empty):
+                reply = replies.get(timeout=_TURN)
+                if isinstance(reply, Exception):
+                    raise reply
+                yield reply
+                left -= 1
     finally:
         closed.set()
 
 
-def _next(replies: queue.SimpleQueue[T]) -> T:
-    while True:
-        with suppress(queue.Empty):
-            return replies.get(timeout=_TURN)
-
-
-class _EngineClient(Generic[T]):
-    def __init__(self, ask: Callable[[list[int]], Sequence[T]], limits: CallLimits) -> None:
-        self._ask, self._limits = ask, limits
-
-    def replies(self, part: list[int]) -> Iterator[EngineReply[T]]:
-        """Ask for some queries; where that fails, for each of them alone."""
-        if len(part) > 1:
-            try:
-                values = self._called(part)
-            except UserError:
-                raise
-            except Exception:
-                yield from (self._alone(number, repeated=1) for number in part)
-            else:
-                yield from (EngineReply(number, value) for number, value in zip(part, values, strict=True))
-        else:
-            yield self._alone(part[0])
-
-    def _alone(self, number: int, *, repeated: int = 0) -> EngineReply[T]:
-        calls, failure = 0, ""
-        while calls < self._limits.attempts:
-            calls += 1
-            try:
-                values = self._called([number])
-            except UserError:
-                raise
-            except Exception as error:
-                failure = error_summary(error)
-                if calls < self._limits.attempts:
-                    time.sleep(self._limits.wait(calls, error))
-            else:
-                [value] = values
-                return EngineReply(number, value, repeated=repeated + calls - 1)
-        return EngineReply(number, None, failure, repeated + calls - 1)
-
-    def _called(self, part: list[int]) -> Sequence[T]:
-        """Call in a thread of its own, which is left behind where its time is out."""
-        found = queue.SimpleQueue[tuple[Sequence[T], BaseException | None]]()
-
-        def run() -> None:
-            try:
-                found.put((self._ask(part), None))
-            except BaseException as error:
-                found.put(((), error))
-
-        threading.Thread(target=run, daemon=True).start()
+def _reply(ask: Callable[[int], T], number: int, timeout: float, attempts: int, pause: float) -> EngineReply[T]:
+    failure = ""
+    for call in range(attempts):
+        if call:
+            time.sleep(min(pause * 2.0 ** min(call - 1, 30), LONGEST_PAUSE) * random.uniform(0.5, 1.5))
         try:
-            values, error = found.get(timeout=self._limits.timeout)
-        except queue.Empty:
-            raise TimeoutError(f"no answer within {self._limits.timeout:g} s") from None
-        if error is None:
-            return values
-        raise error if isinstance(error, Exception) else RuntimeError(f"ended by {type(error).__name__}")
+            return EngineReply(number, _called(ask, number, timeout), repeated=call)
+        except UserError:
+            raise
+        except Exception as error:
+            failure = error_summary(error)
+    return EngineReply(number, None, failure, attempts - 1)
 
 
-def _retry_seconds(error: Exception) -> float:
-    """Seconds of the header Retry-After, where the error has headers, as those of urllib, requests and httpx do."""
-    headers: Any = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None)
+def _called(ask: Callable[[int], T], number: int, timeout: float) -> T:
+    """Call in a thread of its own, which is left behind where its time is out."""
+    found = queue.SimpleQueue[tuple[T | None, BaseException | None]]()
+
+    def run() -> None:
+        try:
+            found.put((ask(number), None))
+        except BaseException as error:
+            found.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
     try:
-        return min(max(0.0, float(headers["Retry-After"])), LONGEST_PAUSE)
-    except (TypeError, KeyError, ValueError):
-        return 0.0
+        value, error = found.get(timeout=timeout)
+    except queue.Empty:
+        raise TimeoutError(f"no answer within {timeout:g} s") from None
+    if error is not None:
+        raise error if isinstance(error, Exception) else RuntimeError(f"ended by {type(error).__name__}")
+    return value  # type: ignore[return-value]  # what `ask` returned
 
 
 def error_summary(error: BaseException) -> str:

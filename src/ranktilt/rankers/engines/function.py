@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +15,10 @@ from typing import Any, ClassVar
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, shorten
 from ranktilt.io.files import sha256
-from ranktilt.rankers.engines.base import LiveEngine, Session
+from ranktilt.rankers.engines.base import Ask, LiveEngine
 from ranktilt.rankers.engines.client import error_summary
 
-Search = Callable[[str, int], Any]
-
 FORM = "engine:MODULE:FUNCTION"
-SIGNATURE = "search(query, k)"
 
 
 @dataclass(frozen=True)
@@ -48,37 +44,23 @@ class Engine(LiveEngine):
         self._found()
 
     @contextmanager
-    def connected(self, collection: Collection, depth: int) -> Iterator[Session]:
-        search, file = self._found()
-        spec = {"function": {"file": file.name, "sha256": sha256(file)}} if file else {}
+    def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
+        search = self._found()
+        file = getattr(sys.modules[self.function.partition(":")[0]], "__file__", None)
+        path = Path(file or "")
+        yield search, {"function": {"file": path.name, "sha256": sha256(path)}} if path.is_file() else {}
 
-        def ask(texts: list[str], k: int) -> list[Any]:
-            answers = (search(text, k) for text in texts)
-            return [list(one) if isinstance(one, Iterator) else one for one in answers]  # where time is limited
-
-        yield Session(ask, spec)
-
-    def _found(self) -> tuple[Search, Path | None]:
-        """The function, and the file of its module where it has one."""
+    def _found(self) -> Ask:
         folder = os.getcwd()
         if folder not in sys.path and "" not in sys.path:
             sys.path.insert(0, folder)  # stays there, because a function may import its neighbours when it is called
         importlib.invalidate_caches()
         try:
-            search = pkgutil.resolve_name(self.function)
+            search: Ask = pkgutil.resolve_name(self.function)
         except Exception as error:
             raise UserError(
                 f"{self!r}: nothing to import in {folder} or among installed packages: {error_summary(error)}"
             ) from error
         if not callable(search):
-            raise UserError(f"{self!r}: expected a function {SIGNATURE}, got {shorten(search)}")
-        try:
-            signature = inspect.signature(search)
-            signature.bind("query", 1)
-        except ValueError:
-            pass  # functions in C need not have one
-        except TypeError as error:
-            got = f"{self.function.partition(':')[2]}{signature}"
-            raise UserError(f"{self!r}: expected {SIGNATURE}, got {got}") from error
-        file = getattr(sys.modules[self.function.partition(":")[0]], "__file__", None)
-        return search, Path(file) if file and Path(file).is_file() else None
+            raise UserError(f"{self!r}: expected a function search(query, k), got {shorten(search)}")
+        return search

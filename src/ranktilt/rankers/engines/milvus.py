@@ -4,42 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import os
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import DataWarning, UserError, counted
-from ranktilt.models.encoder import Encoder
 from ranktilt.optional import need
+from ranktilt.progress import report
 from ranktilt.rankers.base import Rows, require_choices
-from ranktilt.rankers.dense.retriever import Dense, EmbeddingServer
-from ranktilt.rankers.engines.base import Hits, LiveEngine, Session
-from ranktilt.rankers.engines.milvus_index import (
-    LONGEST,
-    IndexContents,
-    MilvusIndex,
-    Vectors,
-    build,
-    check_documents,
-    check_vectors,
-    client,
-    describe_index,
-    is_address,
-    is_whole,
-    require_place,
-)
+from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.engines.base import Ask, Hits, LiveEngine
+from ranktilt.rankers.engines.client import error_summary
 
 MODES = ("dense", "bm25", "hybrid")
-METRICS = ("auto", "cosine", "ip", "l2")
 FUSION = 60
 """The constant of reciprocal rank fusion, as its authors chose it (Cormack et al., SIGIR 2009)."""
-_BATCH = 16
+PK, TEXT, SPARSE, VECTOR = "pk", "text", "sparse", "vector"
+LONGEST = 65_535
+"""Bytes of text that a field of Milvus holds."""
+ROWS = 500
+"""Documents of one insertion: a server takes messages of up to 64 MB."""
+_BUILDING = 120.0
+"""Seconds that a call may take while an index is built."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +42,11 @@ class Milvus(LiveEngine):
     """Ranks by asking Milvus, in which the collection is indexed when it is not yet.
 
     `place` is a file that ends in ``.db`` (Milvus Lite, embedded) or the address of a server or cluster, whose token is
-    read from ``MILVUS_TOKEN``. The mode ``dense`` is exact search over a model's vectors (`model` as of `Dense`),
-    ``bm25`` Milvus's own, ``hybrid`` both with reciprocal rank fusion. The metric ``auto`` is the model's own; that of
-    the index is read back and must be it. `analyzer` is one that is built into Milvus; Milvus Lite has only
-    ``standard``.
+    read from ``MILVUS_TOKEN``. The mode ``dense`` is exact search over a model's vectors (`model` as of `Dense`) by its
+    own similarity, ``bm25`` Milvus's own, ``hybrid`` both with reciprocal rank fusion. `analyzer` is one that is built
+    into Milvus; Milvus Lite has only ``standard``.
 
-    The index is named after what it holds, so that other documents, texts, models or settings get another one, unless
-    `collection` names one that is there: it must hold the collection's documents under their ids and, where a model is
-    asked, its vectors; numbers, texts and vectors of a sample are compared.
+    The index is named after what it holds, so that other documents, texts, models or settings get another one.
     """
 
     name: ClassVar[str] = "milvus"
@@ -63,165 +55,183 @@ class Milvus(LiveEngine):
     place: str
     mode: str = field(default="dense", kw_only=True)
     model: str = field(default="minilm", kw_only=True)
-    metric: str = field(default="auto", kw_only=True)
     text: str = field(default="title+text", kw_only=True)
     analyzer: str = field(default="standard", kw_only=True)
-    collection: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_place(self.place)
-        require_choices(self, mode=MODES, metric=METRICS, text=TEXT_CHOICES)
-        if self.mode == "bm25" and self.metric != "auto":
-            raise UserError(f"milvus: metric={self.metric} is for vectors; mode=bm25 has a metric of its own")
+        require_choices(self, mode=MODES, text=TEXT_CHOICES)
+
+    @property
+    def calls_at_once(self) -> int:
+        """One for Milvus Lite, which runs in this process, where calls at once would only slow each other down."""
+        return self.concurrency if is_address(self.place) else 1
 
     @contextmanager
-    def connected(self, collection: Collection, depth: int) -> Iterator[Session]:
+    def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
         """Connect, and build the index where there is none; see `LiveEngine.connected`."""
         with client(self.place, self.timeout) as milvus:
             index = _CollectionIndex(self, milvus, collection)
-            search, spec = index.opened()
-            limit = max(min(depth, collection.docs.height), 1)
-            # Milvus Lite runs in this process, where calls at once would only slow each other down.
-            concurrency = self.concurrency if is_address(self.place) else 1
-            yield Session(lambda texts, _: search.ask(texts, limit), spec, _BATCH, concurrency)
+            yield index.ask, index.spec
 
 
-@dataclass(frozen=True)
-class _MilvusSearch:
-    """An index that is ready to be asked."""
-
-    ranker: Milvus
-    milvus: Any
-    found: MilvusIndex
-    name: Callable[[Any], str]
-    """A document's id by what the index calls it."""
-    vector: dict[str, Vectors]
-    """Of each query."""
-
-    def ask(self, texts: list[str], limit: int) -> list[Hits]:
-        """Search for several queries at once; only ids come back, which is several times as fast."""
-        mode, name, timeout = self.ranker.mode, self.found.name, self.ranker.timeout
-        options = {"limit": limit, "output_fields": [self.found.key], "timeout": timeout}
-        if mode == "hybrid":
-            library = need("pymilvus", extra="milvus", for_="milvus")
-            both = [library.AnnSearchRequest(limit=limit, **self._part(one, texts)) for one in ("bm25", "dense")]
-            answers = self.milvus.hybrid_search(name, both, library.RRFRanker(FUSION), **options)
-        else:
-            part = self._part(mode, texts)
-            answers = self.milvus.search(name, search_params=part.pop("param"), **part, **options)
-        sign = signed({"hybrid": "RRF", "bm25": "BM25"}.get(mode, self.found.metric))
-        return [
-            [(self.name(key), sign(score)) for key, score in zip(one.ids, one.distances, strict=True)]
-            for one in answers
-        ]
-
-    def _part(self, mode: str, texts: list[str]) -> dict[str, Any]:
-        if mode == "bm25":
-            return {"data": texts, "anns_field": self.found.sparse, "param": {"metric_type": "BM25"}}
-        data = [self.vector[text] for text in texts]
-        return {"data": data, "anns_field": self.found.vector, "param": {"metric_type": self.found.metric}}
+def is_address(place: str) -> bool:
+    """Whether a place is a server's address, not a file."""
+    return "://" in place
 
 
-def signed(metric: str) -> Callable[[float], float]:
-    """How a metric's distance becomes a score that is higher for better documents.
+def require_place(place: str) -> None:
+    """Refuse what is neither a file that Milvus Lite takes nor an address without a password."""
+    parts = urlsplit(place)
+    if not is_address(place):
+        if not place.endswith(".db"):
+            raise UserError(f"milvus: expected a file that ends in .db, or an address http://…, got {place!r}")
+    elif "@" in parts.netloc or parts.query or parts.fragment:
+        raise UserError("milvus: an address must hold no user, password or token; put the token into MILVUS_TOKEN")
+    elif parts.scheme.lower() not in ("http", "https", "tcp") or not parts.hostname:
+        raise UserError(f"milvus: expected an address such as http://localhost:19530, got {place!r}")
 
-    ``BM25`` comes as a score from a server and negated from Milvus Lite, but is never below 0 itself; ``L2`` is a
-    distance; ``COSINE``, ``IP`` and ``RRF`` are scores.
-    """
-    return {"BM25": abs, "L2": lambda distance: -distance}.get(metric, float)
+
+@contextmanager
+def client(place: str, timeout: float) -> Iterator[Any]:
+    """Connect to a server, or to Milvus Lite with a file; errors are told in one line."""
+    library = need("pymilvus", extra="milvus", for_="milvus")
+    token = os.environ.get("MILVUS_TOKEN", "") if is_address(place) else ""
+    for name in ("pymilvus", "milvus_lite", "grpc"):  # which log failed calls with stack traces
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        with closing(library.MilvusClient(uri=place, token=token, timeout=min(timeout, 10.0))) as milvus:
+            yield milvus
+    except Exception as error:
+        if not type(error).__module__.startswith(("pymilvus", "grpc")):
+            raise
+        said = error_summary(error)
+        raise UserError(f"milvus:{place}: {said.replace(token, '…') if token else said}") from None  # nor a cause
+
+
+def cut_bytes(text: str, most: int = LONGEST) -> str:
+    """Cut a text after at most so many bytes of UTF-8, between two characters."""
+    return text.encode()[:most].decode(errors="ignore")
 
 
 class _CollectionIndex:
-    """The index of one collection: ours, built where it is not there, or one that the user named."""
+    """The index of one collection, built where it is not there, and ready to be asked."""
 
     def __init__(self, ranker: Milvus, milvus: Any, collection: Collection) -> None:
-        self.ranker, self.milvus, self.collection = ranker, milvus, collection
+        self.ranker, self.milvus, self.library = ranker, milvus, need("pymilvus", extra="milvus", for_="milvus")
         self.dense = Dense(ranker.model, text=ranker.text) if ranker.mode != "bm25" else None
-        self.metric = ranker.metric.upper()
-        if self.dense is not None and ranker.metric == "auto":
-            self.metric = "COSINE" if self.dense.cosine else "IP"
-        self.order = insertion_order(collection)
-        self.texts = collection.texts(ranker.text)
+        self.metric = "COSINE" if self.dense is not None and self.dense.cosine else "IP"
+        order = insertion_order(collection)
+        self.ids: list[str] = collection.ids.gather(order).to_list()
+        self.texts = collection.texts(ranker.text).gather(order)
+        self.words = ranker.mode != "dense"
+        if self.words and (cut := int((self.texts.str.len_bytes() > LONGEST).sum())):
+            said = f"{counted(cut, 'document', 'documents')} cut after {LONGEST:,} bytes, the most that Milvus holds"
+            warnings.warn(f"{ranker!r}: {said}", DataWarning, stacklevel=5)
+        self.name = self._named()
+        self.spec: dict[str, Any] = {"engine": {"version": milvus.get_server_version(), "index": self.name}}
+        if not (milvus.has_collection(self.name, timeout=_BUILDING) and self._held() == len(self.ids)):
+            self._build()
+        milvus.load_collection(self.name)
+        self.vectors: dict[str, Any] = {}
+        if self.dense is not None:
+            self.spec["engine"]["metric"] = self.metric
+            self.spec |= {**self.dense.provenance(), **self.dense.about(collection)}
+            queries = ranker.read_queries(collection.judged["text"]).unique(maintain_order=True)
+            stored, row = self.dense.encoder.encode(queries, "query", f"{ranker!r}: encoding queries")
+            self.vectors = dict(zip(queries, stored.take(row), strict=True)) if len(queries) else {}
 
-    def opened(self) -> tuple[_MilvusSearch, dict[str, Any]]:
-        """The index, loaded and checked, and what the run's spec says of it."""
-        ranker, milvus = self.ranker, self.milvus
-        name = ranker.collection or self._built()
-        found = describe_index(milvus, name)
-        self._check(found)
-        milvus.load_collection(name)
-        called: Callable[[Any], str] = str
-        if ranker.collection is None:
-            called = self.collection.ids.gather(self.order).to_list().__getitem__
+    def ask(self, text: str, depth: int) -> Hits:
+        """Search for a query; only ids come back, which is several times as fast."""
+        mode, limit = self.ranker.mode, max(min(depth, len(self.ids)), 1)
+        options = {"limit": limit, "output_fields": [PK], "timeout": self.ranker.timeout}
+        if mode == "hybrid":
+            parts = [self._part(one, text) for one in ("bm25", "dense")]
+            both = [self.library.AnnSearchRequest(limit=limit, param=param, **part) for part, param in parts]
+            [answer] = self.milvus.hybrid_search(self.name, both, self.library.RRFRanker(FUSION), **options)
         else:
-            sample = check_documents(milvus, found, self.collection)
-            if self.dense is not None and len(sample):
-                expected = self._encoded(self.dense.encoder, sample, "comparing with the index")(slice(None))
-                check_vectors(milvus, found, self.collection.ids.gather(sample).to_list(), expected)
-        spec: dict[str, Any] = {"engine": {"version": milvus.get_server_version(), "index": name}}
-        if ranker.collection is None and ranker.mode != "dense" and (cut := self._cut()):
-            spec["cut"] = {"limit": LONGEST, "documents": cut}
-        if self.dense is None:
-            return _MilvusSearch(ranker, milvus, found, called, {}), spec
-        spec["engine"] |= {"metric": found.metric, "kind": found.kind}
-        queries = list(dict.fromkeys(ranker.read_queries(self.collection.judged["text"]).to_list()))
-        stored, row = self.dense.encoder.encode(queries, "query", f"{ranker!r}: encoding queries")
-        vectors = dict(zip(queries, stored.take(row), strict=True)) if queries else {}
-        spec |= {**self.dense.provenance(), **self.dense.about(self.collection)}
-        return _MilvusSearch(ranker, milvus, found, called, vectors), spec
+            part, param = self._part(mode, text)
+            [answer] = self.milvus.search(self.name, search_params=param, **part, **options)
+        # BM25 comes as a score from a server and negated from Milvus Lite, but is never below 0 itself.
+        sign = abs if mode == "bm25" else float
+        return [(self.ids[key], sign(score)) for key, score in zip(answer.ids, answer.distances, strict=True)]
 
-    def _built(self) -> str:
-        """Name of the index, which holds all documents then; the name is that of its contents and of nothing else."""
-        ranker, ids, texts = self.ranker, self.collection.ids.gather(self.order), self.texts.gather(self.order)
-        settings = {"mode": ranker.mode, "layout": 2}
-        if ranker.mode != "dense":
-            settings["analyzer"] = ranker.analyzer
+    def _part(self, mode: str, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        if mode == "bm25":
+            return {"data": [text], "anns_field": SPARSE}, {"metric_type": "BM25"}
+        return {"data": [self.vectors[text]], "anns_field": VECTOR}, {"metric_type": self.metric}
+
+    def _named(self) -> str:
+        """Name of the index: that of its contents and of nothing else."""
+        settings = {"mode": self.ranker.mode, "layout": 2}
+        if self.words:
+            settings["analyzer"] = self.ranker.analyzer
         if self.dense is not None:
             settings |= {"model": self.dense.encoder.fingerprint, "metric": self.metric}
         whole = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=12)
-        for text in chain(ids, texts):
+        for text in chain(self.ids, self.texts):
             whole.update(f"{len(text)}:{text}".encode())
-        name = f"ranktilt_{ranker.mode}_{whole.hexdigest()}"
-        if not is_whole(self.milvus, name, len(ids)):
-            contents = IndexContents(
-                None if ranker.mode == "dense" else lambda part: texts[part].to_list(),
-                None if self.dense is None else self._encoded(self.dense.encoder, self.order, "encoding documents"),
-                self.metric, ranker.analyzer, len(ids),
-            )  # fmt: skip
-            build(self.milvus, name, contents, f"{ranker!r}: indexing")
-        return name
+        return f"ranktilt_{self.ranker.mode}_{whole.hexdigest()}"
 
-    def _encoded(self, model: Encoder | EmbeddingServer, rows: Rows, label: str) -> Callable[[slice], Vectors]:
-        """Encode some documents, whose vectors lie in the cache then, and read parts of them."""
-        stored, row = model.encode(self.texts.gather(rows).to_list(), "document", f"{self.ranker!r}: {label}")
-        return lambda part: stored.take(row[part])
+    def _held(self) -> int:
+        """How many documents the index holds."""
+        self.milvus.load_collection(self.name, timeout=_BUILDING)
+        return int(
+            self.milvus.query(self.name, filter="", output_fields=["count(*)"], timeout=_BUILDING)[0]["count(*)"]
+        )
 
-    def _cut(self) -> dict[str, int]:
-        """By source how many texts are longer than a field holds; told in a warning."""
-        sources = self.collection.docs["source"].filter(self.texts.str.len_bytes() > LONGEST)
-        by_source = {name: int((sources == name).sum()) for name in self.collection.sources if len(sources)}
-        if by_source:
-            which = ", ".join(f"{n} of {name}" for name, n in by_source.items())
-            documents = counted(len(sources), "document", "documents")
-            warnings.warn(
-                f"{self.ranker!r}: {documents} cut after {LONGEST:,} bytes, the most that Milvus holds ({which})",
-                DataWarning,
-                stacklevel=6,
+    def _build(self) -> None:
+        """Insert the documents that the index does not hold yet; what an interrupted build has left is gone on with."""
+        milvus, total, vectors = self.milvus, len(self.ids), None
+        if self.dense is not None:
+            vectors, row = self.dense.encoder.encode(self.texts, "document", f"{self.ranker!r}: encoding documents")
+        begun = milvus.has_collection(self.name, timeout=_BUILDING)
+        # Milvus Lite begins a new segment whenever it is closed, and weighs terms in each by itself: other scores.
+        if begun and self.words and milvus.get_server_version().startswith("milvus_lite"):
+            milvus.drop_collection(self.name, timeout=_BUILDING)
+            begun = False
+        if not begun:
+            self._create(None if vectors is None else vectors.shape[1])
+        milvus.load_collection(self.name, timeout=_BUILDING)
+        for start in range(0, total, ROWS):
+            numbers = range(start, min(start + ROWS, total))
+            held = milvus.query(self.name, ids=list(numbers), output_fields=[PK]) if begun else []
+            missing = sorted(set(numbers) - {row[PK] for row in held})
+            if missing:
+                columns: dict[str, Any] = {PK: missing}
+                if self.words:
+                    columns[TEXT] = [cut_bytes(text) for text in self.texts.gather(missing)]
+                if vectors is not None:
+                    columns[VECTOR] = vectors.take(row[missing])
+                rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+                # The client would repeat a call that had arrived, and the index hold documents twice.
+                milvus.insert(self.name, rows, retry_times=0)
+                report(f"{self.ranker!r}: indexing", numbers.stop, total)
+        milvus.flush(self.name, timeout=_BUILDING)
+        if (count := self._held()) != total:
+            milvus.drop_collection(self.name, timeout=_BUILDING)
+            documents = counted(total, "document", "documents")
+            raise UserError(
+                f"milvus: {count:,} of {documents} arrived; does another process build {self.name!r}? Run it again"
             )
-        return by_source
 
-    def _check(self, found: MilvusIndex) -> None:
-        """Refuse an index without the field that the mode searches, or that compares otherwise than the model."""
-        who = f"{self.ranker!r}: {found.name!r}"
-        if self.ranker.mode != "dense" and not found.sparse:
-            raise UserError(f"{who} has no function for BM25; choose mode=dense, or leave collection= out")
-        if self.dense is None:
-            return
-        if not found.vector:
-            raise UserError(f"{who} has no vectors; choose mode=bm25, or leave collection= out")
-        if found.metric != self.metric:
-            raise UserError(f"{who} compares by {found.metric or 'nothing'}, expected {self.metric}; see metric=")
+    def _create(self, dimension: int | None) -> None:
+        kinds, client = self.library.DataType, self.library.MilvusClient
+        schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field(PK, kinds.INT64, is_primary=True)
+        indexes = client.prepare_index_params()
+        if self.words:
+            analyzer = {"type": self.ranker.analyzer}
+            schema.add_field(TEXT, kinds.VARCHAR, max_length=LONGEST, enable_analyzer=True, analyzer_params=analyzer)
+            schema.add_field(SPARSE, kinds.SPARSE_FLOAT_VECTOR)
+            schema.add_function(self.library.Function("bm25", self.library.FunctionType.BM25, [TEXT], [SPARSE]))
+            indexes.add_index(SPARSE, index_type="SPARSE_INVERTED_INDEX", metric_type="BM25")
+        if dimension is not None:
+            schema.add_field(VECTOR, kinds.FLOAT_VECTOR, dim=dimension)
+            indexes.add_index(VECTOR, index_type="FLAT", metric_type=self.metric)
+        strong = {"consistency_level": "Strong", "timeout": _BUILDING}
+        self.milvus.create_collection(self.name, schema=schema, index_params=indexes, **strong)
 
 
 def insertion_order(collection: Collection) -> Rows:

@@ -18,7 +18,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import memory_limit
-from ranktilt.rankers.base import FirstStage, Rows, Scores, prefilter, require_choices, reranked_run
+from ranktilt.rankers.base import FirstStage, Rows, Scores, prefilter, require_choices, require_range, reranked_run
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.lexical.index import Ints, Terms, terms
 from ranktilt.rankers.lexical.index_files import Postings, PostingTable
@@ -159,14 +159,10 @@ class BM25(Lexical):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choices(self, method=_VARIANTS)
-        if not (np.isfinite(self.k1) and self.k1 >= 0):
-            raise UserError(f"bm25: expected k1 of at least 0, got {self.k1}")
-        if not 0 <= self.b <= 1:
-            raise UserError(f"bm25: expected b between 0 and 1, got {self.b}")
+        require_range(self, "k1", "delta", least=0)
+        require_range(self, "b", least=0, most=1)
         if self.delta is not None and self.method not in _DELTA:
             raise UserError(f"bm25: delta goes with {' and '.join(_DELTA)}, not with {self.method}")
-        if self.delta is not None and not (np.isfinite(self.delta) and self.delta >= 0):
-            raise UserError(f"bm25: expected delta of at least 0, got {self.delta}")
 
     def weights(self, found: Postings, lengths: Array) -> Array:
         mean = lengths.mean() if lengths.any() else 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import uuid
@@ -11,7 +10,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files as package_files
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 import polars as pl
 
 from ranktilt.errors import DataWarning
@@ -31,8 +31,7 @@ Ints = npt.NDArray[np.int64]
 _NO_ROWS = np.empty(0, dtype=np.int32)
 PostingPart = tuple[npt.NDArray[np.int32], Array]
 
-FORMAT = 3
-_POSTINGS = ("rows.bin", "times.bin")
+FILES = ("rows.npy", "times.npy", "offsets.npy", "lengths.npy", "terms.json")
 _HASHED = 16_384
 _MADE_BY = (
     "text/analyzers.py", "rankers/lexical/index.py", "rankers/lexical/index_files.py",
@@ -105,7 +104,7 @@ class IndexFolder:
     @classmethod
     def of(cls, texts: pl.Series, how: str) -> IndexFolder:
         """Name the folder by everything that the index depends on: texts, analyzer, packages, and this code."""
-        whole = hashlib.blake2b(f"{FORMAT} {how} {pl.__version__} {version('PyStemmer')}".encode(), digest_size=16)
+        whole = hashlib.blake2b(f"{how} {pl.__version__} {version('PyStemmer')}".encode(), digest_size=16)
         with suppress(PackageNotFoundError):  # who splits the texts will say what is missing
             whole.update(version("nltk").encode() if how == "paper" else b"")
         for name in _MADE_BY:
@@ -150,11 +149,11 @@ class IndexWriter:
 
     def aside(self, array: Array) -> Array:
         """Move an array to a file and return it mapped."""
-        file = self.temporary / f"{self._aside}.part"
+        file = self.temporary / f"{self._aside}.npy"
         self._aside += 1
-        with file.open("wb") as stream:
-            stream.write(array.data)
-        return _map(file, array.dtype, len(array))
+        _save(file, array)
+        mapped: Array = np.load(file, mmap_mode="r")
+        return mapped
 
     def write(self, draft: PostingTableDraft, names: Sequence[str]) -> PostingTable:
         """Write the index whole and map it."""
@@ -172,52 +171,38 @@ def _digest(texts: pl.Series) -> bytes:
     return found.digest()
 
 
+def _save(file: Path, array: Array) -> None:
+    with file.open("wb") as stream:
+        np.save(stream, array)
+
+
 def _write(folder: Path, draft: PostingTableDraft, names: Sequence[str]) -> None:
     folder.mkdir()
-    checks = dict.fromkeys(_POSTINGS, 0)
-    with ExitStack() as stack:
-        streams = [stack.enter_context((folder / name).open("wb")) for name in _POSTINGS]
+    with (folder / "rows.npy").open("wb") as rows, (folder / "times.npy").open("wb") as times:
+        for stream, kind in ((rows, np.dtype(np.int32)), (times, draft.kind)):
+            header = {"descr": kind.str, "fortran_order": False, "shape": (int(draft.offsets[-1]),)}
+            np.lib.format.write_array_header_1_0(stream, header)
         for piece in draft.pieces():
-            for name, stream, array in zip(_POSTINGS, streams, piece, strict=True):
+            for stream, array in zip((rows, times), piece, strict=True):
                 stream.write(array.data)
-                checks[name] = zlib.crc32(array.data, checks[name])
-    small = {
-        "offsets.bin": draft.offsets.tobytes(),
-        "lengths.bin": draft.lengths.tobytes(),
-        "terms.txt": "\n".join(names).encode(),
-    }
-    for name, data in small.items():
-        (folder / name).write_bytes(data)
-    about = {
-        "documents": len(draft.lengths),
-        "terms": len(names),
-        "postings": int(draft.offsets[-1]),
-        "times": draft.kind.str,
-        "foreign": draft.foreign,
-        "checks": {**checks, **{name: zlib.crc32(data) for name, data in small.items()}},
-    }
-    (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
+    _save(folder / "offsets.npy", draft.offsets)
+    _save(folder / "lengths.npy", draft.lengths)
+    (folder / "terms.json").write_bytes(orjson.dumps(names))
+    sums = {name: _checksum(folder / name) for name in FILES}
+    about = {"documents": len(draft.lengths), "foreign": draft.foreign, "sums": sums}
+    (folder / "about.json").write_bytes(orjson.dumps(about))
 
 
 def _read(folder: Path) -> tuple[PostingTable, list[str]]:
-    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-    small = {name: (folder / name).read_bytes() for name in ("offsets.bin", "lengths.bin", "terms.txt")}
-    table = PostingTable(
-        _map(folder / "rows.bin", np.dtype(np.int32), about["postings"]),
-        _map(folder / "times.bin", np.dtype(about["times"]), about["postings"]),
-        np.frombuffer(small["offsets.bin"], dtype=np.int64),
-        np.frombuffer(small["lengths.bin"], dtype=np.int32),
-        (int(about["foreign"][0]), int(about["foreign"][1])),
-    )
-    postings: dict[str, Any] = {"rows.bin": table.rows.data, "times.bin": table.times.data}
-    for name, data in {**small, **postings}.items():
-        if zlib.crc32(data) != about["checks"][name]:
+    about = orjson.loads((folder / "about.json").read_bytes())
+    for name in FILES:
+        if _checksum(folder / name) != about["sums"][name]:
             raise ValueError(f"{name} has changed")
-    names = small["terms.txt"].decode().split("\n") if about["terms"] else []
-    return table, names
+    rows, times, offsets, lengths = (np.load(folder / name, mmap_mode="r") for name in FILES[:4])
+    count, first = about["foreign"]
+    table = PostingTable(rows, times, np.array(offsets), np.array(lengths), (count, first))
+    return table, orjson.loads((folder / "terms.json").read_bytes())
 
 
-def _map(file: Path, kind: np.dtype[Any], length: int) -> Array:
-    if file.stat().st_size != kind.itemsize * length:
-        raise ValueError(f"{file.name}: expected {kind.itemsize * length:,} bytes, got {file.stat().st_size:,}")
-    return np.memmap(file, dtype=kind, mode="r", shape=(length,)) if length else np.empty(0, dtype=kind)
+def _checksum(file: Path) -> int:
+    return zlib.crc32(np.memmap(file, mode="r").data)

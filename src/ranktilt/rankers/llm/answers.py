@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import orjson
 import polars as pl
 
 from ranktilt.errors import UserError, counted, shorten
+from ranktilt.llm.base import Reply
 from ranktilt.text.quality import refusal
 
 OK, REPAIRED, MISSING, REPEATED = "ok", "repaired", "missing", "repeated"
@@ -53,6 +55,38 @@ class Reading(NamedTuple):
     kind: str
     order: tuple[int, ...]
     score: float | None = None
+
+
+@dataclass
+class AnswerCounts:
+    """What was asked and answered over all queries: kinds of answers, tokens, and the first unreadable answer."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    requests: int = 0
+    fresh: int = 0
+    read: int = 0
+    written: int = 0
+    example: str = ""
+
+    def add(self, reply: Reply, reading: Reading) -> None:
+        """Count one more reply, and what it was read as."""
+        self.kinds[reading.kind] += 1
+        self.requests += 1
+        self.fresh += reply.fresh
+        if reply.answer is not None:
+            self.read += reply.answer.prompt_tokens or 0
+            self.written += reply.answer.completion_tokens or 0
+        if not self.example and reading.kind not in READABLE:
+            failed = reply.failure.message if reply.failure else ""
+            self.example = (failed if reply.answer is None else reply.answer.text)[:2_000]
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What a run's spec says of them."""
+        counts = {kind: self.kinds[kind] for kind in KINDS if self.kinds[kind]}
+        asked = {"requests": self.requests, "fresh": self.fresh, "tokens_read": self.read}
+        example = {"unreadable": self.example} if self.example else {}
+        return {"llm_answers": {"kinds": counts, **asked, "tokens_written": self.written, **example}}
 
 
 def read_ranking(text: str, count: int) -> Reading:

@@ -8,26 +8,39 @@ import random
 import re
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Reply, Sampling, llm
+from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Prompt, Reply, Sampling, llm
 from ranktilt.llm.estimate import Rehearsal, counting
-from ranktilt.llm.journal import journal_of, journalled
+from ranktilt.llm.journal import Request, journal_of, journalled
 from ranktilt.llm.prompts import Slots, cut_tokens, fill, find_prompt, parse_slots
-from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
+from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, require_range, reranked_run
 from ranktilt.rankers.candidates import Candidates
-from ranktilt.rankers.llm.answers import REFUSED, UNANSWERED, Reading, read_choice, read_ranking, require_answers
-from ranktilt.rankers.llm.dialogue import Asker, Found, Rounds, Shown, answer_schema
+from ranktilt.rankers.llm.answers import (
+    REFUSED,
+    UNANSWERED,
+    AnswerCounts,
+    Reading,
+    read_choice,
+    read_ranking,
+    require_answers,
+)
 from ranktilt.run import Run
 
 Scores = npt.NDArray[np.float64]
+Shown = tuple[int, ...]
+"""Candidates of a query, by their place in the first stage's ranking, in the order in which a prompt lists them."""
+Asker = Callable[..., Generator[Reply, None, None]]
+"""Answers requests: `journalled`, or a `Rehearsal`."""
+Found = TypeVar("Found")
 Sorting = Generator[list[Shown], list[Reading], Scores]
 """Asks about candidates, some prompts at a time, and ends with a score for each."""
 
@@ -35,15 +48,6 @@ RANKING_FORMAT = (
     "The output format should be [] > [], e.g., [2] > [1]. Name every passage once, the most relevant one first. Only "
     "respond with the ranking, do not say any word or explain."
 )
-STRUCTURED = ("none", "json")
-"""Whether a server holds answers to a JSON schema."""
-JSON_FORMATS = {
-    "ranking": (
-        'Respond with JSON only: {"ranking": [2, 1]} puts passage [2] before passage [1]. Name every passage once, the '
-        "most relevant one first."
-    ),
-    "choice": 'Respond with JSON only, with the identifier of the chosen passage: {"choice": 2} chooses passage [2].',
-}
 CHOICE_FORMAT = "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or explain."
 _SLOTS = ("query", "items", "count", "attribute")
 _MODEL_OPTIONS = (
@@ -77,7 +81,6 @@ class LLMRanker(Ranker):
 
     Answers are kept: what was asked before costs nothing. What an answer does not put in order is shuffled, with the
     `seed`, so that neither side gains by it. More unreadable answers than the share `max_failures` are refused.
-    ``structured=json`` has a server hold its answers to a JSON schema.
     """
 
     argument: ClassVar[str | None] = "llm"
@@ -101,7 +104,6 @@ class LLMRanker(Ranker):
     passage_tokens: int = field(default=300, kw_only=True)
     context: int | None = field(default=None, kw_only=True)
     max_failures: float = field(default=1.0, kw_only=True)
-    structured: str = field(default="none", kw_only=True)
     temperature: float = field(default=0.0, kw_only=True)
     seed: int = field(default=0, kw_only=True)
     base_url: str | None = field(default=None, kw_only=True)
@@ -116,15 +118,11 @@ class LLMRanker(Ranker):
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
-        require_choices(self, text=TEXT_CHOICES, structured=STRUCTURED)
-        if not 0 <= self.max_failures <= 1:
-            raise UserError(f"{self.name}: expected max_failures between 0 and 1, got {self.max_failures:g}")
-        if self.passage_tokens < 0:
-            raise UserError(f"{self.name}: expected passage_tokens of 0 (all) or more, got {self.passage_tokens}")
-        if not 0 <= self.seed <= LARGEST_SEED:
-            raise UserError(f"{self.name}: expected a seed from 0 to {LARGEST_SEED:,}, got {self.seed}")
-        if self.context is not None and self.context < 1:
-            raise UserError(f"{self.name}: expected a context of at least 1 token, got {self.context}")
+        require_choices(self, text=TEXT_CHOICES)
+        require_range(self, "max_failures", least=0, most=1)
+        require_range(self, "passage_tokens", least=0)
+        require_range(self, "seed", least=0, most=LARGEST_SEED)
+        require_range(self, "context", least=1)
 
     # What a ranker of this kind says of itself
 
@@ -153,9 +151,7 @@ class LLMRanker(Ranker):
 
     def check(self) -> None:
         self._template()
-        model = self.model()
-        model.check()
-        self._require_schemas(model)
+        self.model().check()
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Ask about the candidates; see `Ranker.rank`.
@@ -224,33 +220,35 @@ class LLMRanker(Ranker):
         prompts are announced.
         """
         slots, (name, digest) = self._template()
-        schema = answer_schema(chooses=self.chooses) if self.structured == "json" else None
-        model = self.model()
-        rehearsed = isinstance(asker, Rehearsal)
+        model, rehearsed, counts = self.model(), isinstance(asker, Rehearsal), AnswerCounts()
         if not rehearsed:
             model.check()
-        self._require_schemas(model)
         self.require_room(model, tasks)
         sampling = Sampling(
-            temperature=self.temperature, max_tokens=self.answer_tokens(tasks), seed=self.seed, logprobs=self.logprobs,
-            schema=schema,
-        )  # fmt: skip
-        rounds = Rounds(sortings)
+            temperature=self.temperature, max_tokens=self.answer_tokens(tasks), seed=self.seed, logprobs=self.logprobs
+        )
+        found = dict[int, Found]()
+        answered: dict[int, list[Reading] | None] = dict.fromkeys(range(len(tasks)))
         with journal_of(model) as journal:
-            counts = rounds.ask(
-                model, journal, asker, sampling=sampling, planned=planned, label=f"{self!r}: asking",
-                write=lambda number, shown: fill(slots, self.values(tasks[number], shown)),
-                read=self._read, pretend=self.pretended,
-            ).spec  # fmt: skip
+            while asked := list(_next_questions(sortings, answered, found)):
+                prompts = [Prompt(fill(slots, self.values(tasks[number], shown))) for number, shown in asked]
+                requests = [Request(prompt, prompt.digest[:32]) for prompt in prompts]
+                if isinstance(asker, Rehearsal):
+                    asker.answers = [self.pretended(shown) for _, shown in asked]
+                told = {"label": f"{self!r}: asking", "total": max(planned, counts.requests + len(asked))}
+                replies = asker(model, requests, journal, sampling=sampling, before=counts.requests, **told)
+                with closing(replies) as arriving:  # read as they come: what cannot go on ends before all is asked
+                    came = {one.number: (one, self._read(one, len(asked[one.number][1]))) for one in arriving}
+                readings = dict[int, list[Reading]]()
+                for place, (number, _) in enumerate(asked):
+                    reply, reading = came[place]
+                    counts.add(reply, reading)
+                    readings.setdefault(number, []).append(reading)
+                answered = {**readings}
         most_failed = 1.0 if rehearsed else self.max_failures
-        require_answers(repr(self), counts["llm_answers"], most_failed, f"max_failures={self.max_failures:g}")
-        form = {} if schema is None else {"structured": "json"}
-        said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest, **form}, **counts}
-        return [rounds.found[number] for number in range(len(tasks))], said
-
-    def _require_schemas(self, model: LLM) -> None:
-        if self.structured == "json" and not model.takes_schemas:
-            raise UserError(f"{self!r}: a model in a folder cannot be held to a JSON schema; leave structured=json out")
+        require_answers(repr(self), counts.spec["llm_answers"], most_failed, f"max_failures={self.max_failures:g}")
+        said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **counts.spec}
+        return [found[number] for number in range(len(tasks))], said
 
     def _read(self, reply: Reply, count: int) -> Reading:
         if reply.answer is None:
@@ -294,8 +292,6 @@ class LLMRanker(Ranker):
     @property
     def answer_format(self) -> str:
         """What stands behind every prompt: how to answer."""
-        if self.structured == "json":
-            return JSON_FORMATS["choice" if self.chooses else "ranking"]
         return CHOICE_FORMAT if self.chooses else RANKING_FORMAT
 
     def prompts_of(self, tasks: Iterable[Task]) -> list[str]:
@@ -319,7 +315,7 @@ class LLMRanker(Ranker):
         return 64 + _IDENTIFIER_TOKENS * (1 if self.chooses else most)
 
     def require_room(self, model: LLM, tasks: Sequence[Task]) -> None:
-        """Refuse, before the first request, prompts that cannot fit; says how many passages would."""
+        """Refuse, before the first request, prompts that cannot fit."""
         context = self.context or model.context
         if context is None:
             return
@@ -329,17 +325,13 @@ class LLMRanker(Ranker):
         number, *literals = count(["\n[10] ", *(literal for literal, _ in slots)])
         frame = sum(literals) + _TEMPLATE_TOKENS + self.answer_tokens(tasks)
         for task in tasks:
-            sizes = sorted((tokens[text] + number for text in task.passages), reverse=True)
-            sums = np.cumsum([0, *sizes]) + frame + tokens[task.query]
-            shown = self.at_once(len(sizes))
-            if sums[shown] > context:
-                fit = int((sums <= context).sum()) - 1
-                hint = f"{counted(fit, 'passage fits', 'passages fit')}" if fit > 1 else "not even two fit"
-                fewer = "" if shown == 1 else f"{hint}: show fewer at once, or "
+            shown = self.at_once(len(task.passages))
+            longest = sorted((tokens[text] + number for text in task.passages), reverse=True)[:shown]
+            whole = sum(longest) + frame + tokens[task.query]
+            if whole > context:
                 raise UserError(
-                    f"{self!r}: {counted(shown, 'passage', 'passages')} and the answer may take "
-                    f"{sums[shown]:,} tokens, more than the context of {context:,}; "
-                    f"{fewer}cut {'it' if shown == 1 else 'them'} (passage_tokens)"
+                    f"{self!r}: {counted(shown, 'passage', 'passages')} and the answer may take {whole:,} tokens, more "
+                    f"than the context of {context:,}; show fewer at once, or cut them (passage_tokens)"
                 )
 
 
@@ -349,6 +341,21 @@ class Task:
 
     query: str
     passages: list[str]
+
+
+def _next_questions(
+    sortings: Sequence[Generator[list[Shown], list[Reading], Found]],
+    answered: dict[int, list[Reading] | None],
+    found: dict[int, Found],
+) -> Iterator[tuple[int, Shown]]:
+    """Tell sortings what was answered (None begins one), and yield what they ask next; `found` gets their ends."""
+    for number, readings in answered.items():
+        try:
+            while not (wanted := sortings[number].send(readings)):  # type: ignore[arg-type]  # None begins it
+                readings = []
+            yield from ((number, shown) for shown in wanted)
+        except StopIteration as end:
+            found[number] = end.value
 
 
 def in_order(order: Sequence[int]) -> Scores:

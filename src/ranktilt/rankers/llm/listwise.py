@@ -10,12 +10,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import UserError
+from ranktilt.rankers.base import require_range
 from ranktilt.rankers.llm.answers import READABLE, Reading
-from ranktilt.rankers.llm.base import LLMRanker, Sorting, in_order
-from ranktilt.rankers.llm.dialogue import Shown
-
-_MOST_SHUFFLES = 100
+from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
 
 
 @dataclass(frozen=True)
@@ -40,15 +37,9 @@ class Listwise(LLMRanker):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.window < 2:
-            raise UserError(f"listwise: expected a window of at least 2 passages, got {self.window}")
-        if not 1 <= self.step < self.window:
-            raise UserError(
-                f"listwise: expected a step from 1 to {self.window - 1}, below the window of {self.window}, so that "
-                f"passages can move on, got {self.step}"
-            )
-        if not 0 <= self.shuffles <= _MOST_SHUFFLES:
-            raise UserError(f"listwise: expected 0 to {_MOST_SHUFFLES} shuffles, got {self.shuffles}")
+        require_range(self, "window", least=2)
+        require_range(self, "step", least=1, most=self.window - 1)  # so that passages can move on
+        require_range(self, "shuffles", least=0, most=100)
 
     def at_once(self, count: int) -> int:
         return min(self.window, count)

@@ -9,11 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ranktilt.errors import UserError
-from ranktilt.rankers.base import require_choices
+from ranktilt.rankers.base import require_choices, require_range
 from ranktilt.rankers.llm.answers import Reading
-from ranktilt.rankers.llm.base import LLMRanker, Sorting, in_order
-from ranktilt.rankers.llm.dialogue import Shown
+from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
 
 METHODS = ("heapsort", "allpairs", "sliding")
 Asking = Generator[list[Shown], list[Reading], int]
@@ -45,8 +43,7 @@ class Pairwise(LLMRanker):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choices(self, method=METHODS)
-        if self.top < 1:
-            raise UserError(f"pairwise: expected a top of at least 1, got {self.top}")
+        require_range(self, "top", least=1)
 
     def at_once(self, count: int) -> int:
         return min(2, count)

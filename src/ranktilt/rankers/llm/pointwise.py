@@ -15,15 +15,14 @@ from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer
 from ranktilt.llm.estimate import Rehearsal
 from ranktilt.llm.journal import journalled
-from ranktilt.llm.likelihood import FORMS, LikelihoodServer
+from ranktilt.llm.likelihood import LikelihoodServer
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.prompts import fill
 from ranktilt.models.device import PRECISIONS
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.base import require_choices
-from ranktilt.rankers.llm.answers import OK, UNANSWERED, Reading, read_yes_no
-from ranktilt.rankers.llm.base import LLMRanker, Scores, Sorting, Task
-from ranktilt.rankers.llm.dialogue import AnswerCounts, Asker, Shown
+from ranktilt.rankers.llm.answers import OK, UNANSWERED, AnswerCounts, Reading, read_yes_no
+from ranktilt.rankers.llm.base import Asker, LLMRanker, Scores, Shown, Sorting, Task
 
 YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
 YES_NO_FORMAT = "Answer with one word, Yes or No."
@@ -54,8 +53,6 @@ class Pointwise(LLMRanker):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choices(self, method=(YES_NO, QUERY_LIKELIHOOD))
-        if self.structured != "none":
-            raise UserError("pointwise: answers are words or none at all, never JSON; leave structured out")
         if self.method == QUERY_LIKELIHOOD and self.adapter is not None:
             raise UserError("pointwise: query likelihood is that of the folder's own weights; leave adapter out")
 
@@ -132,7 +129,7 @@ class Pointwise(LLMRanker):
         queries = [self.values(task, (place,))["query"] for task, place in pairs]
         if isinstance(asker, Rehearsal):  # a cache is found by the server's way of answering, which is not known yet
             texts = [before + query for before, query in zip(given, queries, strict=True)]
-            asker.add_unanswered(texts, trials=len(FORMS) if isinstance(self.model(), OpenAI) else 0)
+            asker.add_unanswered(texts, trials=int(isinstance(self.model(), OpenAI)))
             return [np.zeros(len(task.passages)) for task in tasks], {}
         scorer = self._scorer()
         if isinstance(scorer, Likelihood) and given:

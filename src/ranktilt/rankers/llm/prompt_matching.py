@@ -6,7 +6,7 @@ import html
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -32,6 +32,10 @@ _WINDOWS = {
 }
 
 
+Passages = tuple[tuple[tuple[str, ...], ...], ...]
+"""Of each query the texts of its documents."""
+
+
 class MatchedCall(NamedTuple):
     """What a call showed: a query, and for each passage the candidates that it can be (several of equal text)."""
 
@@ -39,24 +43,28 @@ class MatchedCall(NamedTuple):
     passages: tuple[tuple[int, ...], ...]
 
 
-class TextForms(NamedTuple):
-    """A text in the two forms in which it is looked for, the first one first."""
+class TextTable:
+    """Queries and passages in one form, and what was matched before: windows overlap."""
 
-    exact: str
-    """To the sign, but for blanks."""
-    letters: str
-    """Letters a to z and digits, once broken encodings and entities are undone: what other quotes, brackets and accents
-    leave as it is."""
+    def __init__(self, form: Callable[[str], str], queries: Sequence[str], passages: Passages) -> None:
+        self.form, self.queries = form, [form(text) for text in queries]
+        self.passages = [[(place, form(text)) for place, texts in enumerate(one) for text in texts] for one in passages]
+        self.known: dict[tuple[int, str, bool], tuple[int, ...]] = {}
+        self.starts = defaultdict[str, set[int]](set)
+        """The queries that have a passage with this beginning."""
+        for query, texts in enumerate(self.passages):
+            for _, text in texts:
+                self.starts[text[:_START]].add(query)
 
-    @classmethod
-    def of(cls, text: str) -> TextForms:
-        """Find both forms of a text."""
-        plain = unicodedata.normalize("NFKC", undo_mojibake(html.unescape(text)))
-        return cls("".join(text.split()), _NO_LETTER.sub("", plain))
-
-    def holds(self, part: TextForms) -> bool:
-        """Whether another text stands in this one, in either form."""
-        return any(inner and inner in whole for whole, inner in zip(self, part, strict=True))
+    def matches(self, query: int, shown: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the candidates of a query that each passage can be."""
+        found = []
+        for place, text in enumerate(shown):
+            key = query, text, place == len(shown) - 1
+            if key not in self.known:
+                self.known[key] = longest_prefixes(text, self.passages[query], last=key[-1])
+            found.append(self.known[key])
+        return found
 
 
 @dataclass(frozen=True)
@@ -69,11 +77,14 @@ class CandidateTexts:
     queries: tuple[str, ...]
     texts: tuple[str, ...]
     docs: tuple[tuple[str, ...], ...]
-    passages: tuple[tuple[tuple[str, ...], ...], ...]
+    passages: Passages
 
     def match(self, call: LoggedCall) -> MatchedCall | str:
-        """Find out what a call showed; in words why not, where that cannot be told."""
-        return self._by_ids(call) if call.ids else self._by_text(call)
+        """Find out what a call showed, by ids, by texts to the sign, or by their letters; else in words why not."""
+        if call.ids:
+            return self._by_ids(call)
+        found = self._by_text(call, self._exact)
+        return self._by_text(call, self._letters) if isinstance(found, str) else found
 
     @cached_property
     def _number(self) -> dict[str, int]:
@@ -84,39 +95,21 @@ class CandidateTexts:
         return [{name: place for place, name in enumerate(docs)} for docs in self.docs]
 
     @cached_property
-    def _forms(self) -> list[list[tuple[int, TextForms]]]:
-        """Of each query, the place of a document in its list and a text of it."""
-        return [
-            [(place, TextForms.of(text)) for place, texts in enumerate(passages) for text in texts]
-            for passages in self.passages
-        ]
+    def _exact(self) -> TextTable:
+        return TextTable(lambda text: "".join(text.split()), self.texts, self.passages)
 
     @cached_property
-    def _query_forms(self) -> list[TextForms]:
-        return [TextForms.of(text) for text in self.texts]
-
-    @cached_property
-    def _starts(self) -> dict[str, set[int]]:
-        """The queries that have a passage with this beginning."""
-        found = defaultdict[str, set[int]](set)
-        for query, passages in enumerate(self._forms):
-            for _, forms in passages:
-                for form in forms:
-                    found[form[:_START]].add(query)
-        return found
-
-    @cached_property
-    def _known(self) -> dict[tuple[int, TextForms, bool], tuple[int, ...]]:
-        """Passages that were matched before: windows overlap."""
-        return {}
+    def _letters(self) -> TextTable:
+        return TextTable(letters_of, self.texts, self.passages)
 
     def possible_queries(self, call: LoggedCall) -> set[int]:
         """Tell which queries a call can be about that does not match; of texts within each other the longest."""
         if call.query is not None:
             return {self._number[call.query]} if call.query in self._number else set()
         head, *_, last = parts_of(call.prompt) * 2
-        for around in (TextForms.of(head), TextForms.of(last)):
-            sizes = {n: len(text.exact) for n, text in enumerate(self._query_forms) if around.holds(text)}
+        for table, part in ((table, part) for part in (head, last) for table in (self._exact, self._letters)):
+            around = table.form(part)
+            sizes = {n: len(text) for n, text in enumerate(table.queries) if text and text in around}
             if sizes:
                 return {query for query, size in sizes.items() if size == max(sizes.values())}
         return set()
@@ -132,41 +125,37 @@ class CandidateTexts:
             return "shows one document twice" if len(call.ids) > 1 else "shows fewer than two passages"
         return MatchedCall(query, tuple((self._positions[query][name],) for name in call.ids))
 
-    def _by_text(self, call: LoggedCall) -> MatchedCall | str:
+    def _by_text(self, call: LoggedCall, table: TextTable) -> MatchedCall | str:
         head, *parts = parts_of(call.prompt)
         if len(parts) < 2:
             return "shows fewer than two passages [1], [2], …"
         announced = _ANNOUNCED.search(call.prompt)
         if announced is not None and int(announced[1]) != len(parts):
             return f"announces {announced[1]} passages and shows {len(parts)}"
-        shown = [TextForms.of(part) for part in parts]
-        around = (TextForms.of(head), shown[-1])
-        queries = {query for forms in shown for form in forms for query in self._starts.get(form[:_START], ())}
+        shown, texts = [table.form(part) for part in parts], table.queries
+        queries = {query for text in shown for query in table.starts.get(text[:_START], ())}
         told = [query for query in queries if call.query in (None, self.queries[query])]
-        asked = [query for query in told if any(one.holds(self._query_forms[query]) for one in around)]
+        around = (table.form(head), shown[-1])
+        asked = [query for query in told if texts[query] and any(texts[query] in one for one in around)]
         if not asked:
             return "shows passages that are no candidates" if not queries else "asks another query than its passages'"
-        found = [(query, self._passages(query, shown)) for query in asked]
+        found = [(query, table.matches(query, shown)) for query in asked]
         whole = [MatchedCall(query, tuple(passages)) for query, passages in found if all(passages)]
         if not whole:
             query, passages = max(found, key=lambda one: sum(map(bool, one[1])))
             missing = next(place for place, one in enumerate(passages, start=1) if not one)
             return f"passage [{missing}] is no candidate of query {self.queries[query]!r}"
         # The text of a query may hold that of another one; the longest was asked, if it holds all the others.
-        whole.sort(key=lambda one: -len(self._query_forms[one.query].exact))
-        first, *others = (self._query_forms[one.query] for one in whole)
-        if any(text == first or not first.holds(text) for text in others):
+        whole.sort(key=lambda one: -len(texts[one.query]))
+        first, *others = (texts[one.query] for one in whole)
+        if any(text == first or text not in first for text in others):
             return f"fits {counted(len(whole), 'query', 'queries')} of equal passages"
         return whole[0]
 
-    def _passages(self, query: int, shown: Sequence[TextForms]) -> list[tuple[int, ...]]:
-        found = []
-        for place, forms in enumerate(shown):
-            last = place == len(shown) - 1
-            if (query, forms, last) not in self._known:
-                self._known[query, forms, last] = longest_prefixes(forms, self._forms[query], last=last)
-            found.append(self._known[query, forms, last])
-        return found
+
+def letters_of(text: str) -> str:
+    """The letters a to z and digits, once broken encodings and entities are undone: what quotes and accents leave."""
+    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", undo_mojibake(html.unescape(text))))
 
 
 def undo_mojibake(text: str) -> str:
@@ -195,18 +184,13 @@ def parts_of(prompt: str) -> list[str]:
     return [prompt[start:end] for start, end in zip(begins, bounds[1:], strict=True)]
 
 
-def longest_prefixes(shown: TextForms, passages: Sequence[tuple[int, TextForms]], *, last: bool) -> tuple[int, ...]:
+def longest_prefixes(shown: str, passages: Sequence[tuple[int, str]], *, last: bool) -> tuple[int, ...]:
     """Return the candidates whose whole text stands at the beginning of a passage; of several texts the longest.
 
-    In the exact form if there is one, or else by letters. A template may follow, after the `last` passage any text.
+    A template may follow, after the `last` passage any text.
     """
-    for form, whole in enumerate(shown):
-        least = 1 if last else len(whole) - _TEMPLATE
-        sizes = dict[int, int]()
-        for place, forms in passages:
-            size = len(forms[form])
-            if size >= max(least, 1) and size >= sizes.get(place, 0) and whole.startswith(forms[form]):
-                sizes[place] = size
-        if sizes:
-            return tuple(place for place, size in sizes.items() if size == max(sizes.values()))
-    return ()
+    least, sizes = 1 if last else max(len(shown) - _TEMPLATE, 1), dict[int, int]()
+    for place, letters in passages:
+        if len(letters) >= least and shown.startswith(letters):
+            sizes[place] = max(sizes.get(place, 0), len(letters))
+    return tuple(place for place, size in sizes.items() if size == max(sizes.values()))

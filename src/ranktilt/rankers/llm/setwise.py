@@ -6,9 +6,8 @@ import random
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ranktilt.errors import UserError
-from ranktilt.rankers.llm.base import LLMRanker, Sorting, in_order
-from ranktilt.rankers.llm.dialogue import Shown
+from ranktilt.rankers.base import require_range
+from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
 from ranktilt.rankers.llm.pairwise import Asking, heap_sifts, heapsort
 
 
@@ -28,12 +27,8 @@ class Setwise(LLMRanker):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size < 3:
-            raise UserError(
-                f"setwise: expected a size of at least 3 passages a prompt, got {self.size}; of two: pairwise"
-            )
-        if self.top < 1:
-            raise UserError(f"setwise: expected a top of at least 1, got {self.top}")
+        require_range(self, "size", least=3)  # of two: pairwise
+        require_range(self, "top", least=1)
 
     def at_once(self, count: int) -> int:
         return min(self.size, count)

@@ -20,7 +20,7 @@ from ranktilt.rankers.base import (
     readable_texts,
     require_choices,
     require_depth,
-    require_token_limit,
+    require_range,
     reranked_run,
 )
 from ranktilt.rankers.candidates import Candidates
@@ -57,8 +57,7 @@ class ReRanker(TemplatedQueries):
         require_depth(self.name, self.k)
         self.require_template()
         require_choices(self, text=TEXT_CHOICES, limits=LIMITS, precision=PRECISIONS)
-        require_token_limit(self, "max_query_tokens")
-        require_token_limit(self, "max_document_tokens")
+        require_range(self, "max_query_tokens", "max_document_tokens", least=1)
 
     @abstractmethod
     def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:

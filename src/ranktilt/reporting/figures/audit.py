@@ -18,14 +18,13 @@ from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter, tilts
 from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.numbers import p_value, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
-from ranktilt.reporting.verdicts import could_detect, mark, named, sides_named, tone_of
+from ranktilt.reporting.verdicts import could_detect, mark, named, sides_named
 from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
 
 MOST_ROWS = 42
 """Intervals that one figure can hold and still be read."""
 MOST_PAIRS = 4
 """Pairs of groups that are drawn."""
-_MOST_SAID = 8
 _MOST = 100_000
 """Resamples of an interval that is only drawn."""
 
@@ -55,7 +54,7 @@ def tilt_figure(audit: Audit, pair: Pair) -> Figure:
     twins = all(t.twins for some in found.values() for t in some)
     return Figure(
         f"Relative Δ{f' of {one}' if one else ''}, {pair[0]} against {pair[1]}",
-        f"{_said(audit, pair)} {reading(audit, pair, twins=twins)}",
+        reading(audit, pair, twins=twins),
         tilts(marks, x="Relative Δ, %", sides=pair, margin=audit.level if twins else 0.0, names=sides_named(pair)),
         _numbers(audit, pair),
     )
@@ -84,24 +83,9 @@ def card_figure(audit: Audit, pair: Pair) -> Figure | None:
     if not rows or not audit.primary or not audit.primary.sided:
         return None
     first = next(iter(rows.values()))
-    said = " ".join(
-        f"{run}: {e.estimand.answer(e.value)} {_range(e)}, {sides_named(pair)[_answer_tone(e)]}."
-        for run, e in rows.items()
-    )
-    columns = (named("ranker"), Column(first.name), Column("95 % interval"), Column("corrected p"), Column("queries"))
-    table = tuple(
-        _row(
-            Cell(run),
-            Cell(e.estimand.answer(e.value), e.value, _answer_tone(e)),
-            Cell(_range(e)),
-            Cell(p_value(e.p_corrected), e.p_corrected),
-            Cell(f"{e.queries:,}", e.queries),
-        )
-        for run, e in rows.items()
-    )
     return Figure(
         f"{first.name}, {pair[0]} against {pair[1]}",
-        f"{said} {card_reading(first)}",
+        card_reading(first),
         tilts(
             {run: [_answered(e)] for run, e in rows.items()},
             x=f"{first.name}, {first.estimand.suffix.strip() or 'points'}",
@@ -109,7 +93,6 @@ def card_figure(audit: Audit, pair: Pair) -> Figure | None:
             margin=0.0,
             names=sides_named(pair),
         ),
-        Table(f"{first.name}, {pair[0]} against {pair[1]}", columns, table),
     )
 
 
@@ -146,7 +129,7 @@ def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float,
     twins = all(t.twins for t in tilt.values())
     return Figure(
         f"{name} over all documents, and how far it tilts between {pair[0]} and {pair[1]}",
-        f"{_best(audit, found, tilt)} The farther right, the higher the mean; "
+        "The farther right, the higher the mean; "
         f"{heights(pair, twins=twins)} Lines: 95 % intervals; no test compares the rankers "
         f"here.{_undrawn(points)}".strip(),
         scatter(
@@ -156,7 +139,6 @@ def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float,
             margin=audit.level if twins else 0.0,
             names=sides_named(pair),
         ),
-        _beside(audit, pair, found, tilt),
     )
 
 
@@ -171,14 +153,10 @@ def control_figure(audit: Audit, pair: Pair) -> Figure:
         for run in audit.runs
     }
     name = repr(audit.primary_measure)
-    said = []
-    for run in audit.runs:
-        rows = [one for one in audit.controls if (one.run, one.a, one.b) == (run, *pair) and one.tilts]
-        said.append(f"{run}: " + ", ".join(f"{one.control} {_marked(one.tilts[audit.place])}" for one in rows) + ".")
     twins = all(t.twins for t in audit.tilts if (t.a, t.b) == pair)
     return Figure(
         f"Relative Δ of {name}, raw and controlled, {pair[0]} against {pair[1]}",
-        f"{' '.join(said)} {reading(audit, pair, twins=twins)}",
+        reading(audit, pair, twins=twins),
         tilts(
             {run: some for run, some in marks.items() if some},
             x=f"Relative Δ of {name}, %",
@@ -195,26 +173,6 @@ def _marked(tilt: Effect) -> str:
 
 def _tilts(audit: Audit, run: str, pair: Pair) -> list[Effect]:
     return [t for t in audit.tilts if t.run == run and (t.a, t.b) == pair]
-
-
-def _said(audit: Audit, pair: Pair) -> str:
-    """What each ranker does, in few words; of many rankers, how many do what."""
-    named_as = sides_named(pair)
-    kinds: dict[Tone, list[str]] = {tone: [] for tone in named_as}
-    said = []
-    for run in audit.runs:
-        rest = _tilts(audit, run, pair)
-        first = rest.pop(audit.place)
-        kind = first.verdict(audit.level)
-        kinds[VERDICT_TONES[kind]].append(run)
-        same = 1 + sum(t.verdict(audit.level) == kind for t in rest)
-        also = f"; the same on {same} of {len(rest) + 1} measures" if rest else ""
-        value = "undefined" if first.value != first.value else f"{signed(first.value)} %"
-        said.append(f"{run}: {value} on {first.measure}, {named_as[VERDICT_TONES[kind]]}{also}.")
-    if len(audit.runs) <= _MOST_SAID:
-        return " ".join(said)
-    counts = [f"{len(runs)} {named_as[tone].replace('favours', 'favour')}" for tone, runs in kinds.items() if runs]
-    return f"Of {len(audit.runs)} rankers on {audit.primary_measure!r}: {', '.join(counts)}."
 
 
 def _numbers(audit: Audit, pair: Pair) -> Table:
@@ -279,41 +237,6 @@ def _undrawn(points: Sequence[ScatterPoint]) -> str:
     """Name the rankers that have no place in the plane."""
     left = [point.mark.label for point in points if point.x != point.x or point.mark.value != point.mark.value]
     return f" Not drawn, because a value is undefined: {', '.join(left)}." if left else ""
-
-
-def _best(audit: Audit, found: dict[str, tuple[float, Interval]], tilt: dict[str, Effect]) -> str:
-    """Name the highest mean and the smallest tilt as printed; nothing where several rankers share the place."""
-    means = {run: found[run][0] for run in audit.runs if found[run][0] == found[run][0]}
-    sizes = {run: abs(t.value - t.level) for run, t in tilt.items() if t.value == t.value}
-    best = [run for run, mean in means.items() if percent(mean / 100) == percent(max(means.values()) / 100)]
-    least = [run for run, size in sizes.items() if round(size, 1) == round(min(sizes.values()), 1)]
-    said = []
-    if len(best) == 1 < len(means):
-        said.append(f"Highest mean: {best[0]} ({means[best[0]]:.1f} %).")
-    if len(least) == 1 < len(sizes):
-        said.append(f"Relative Δ nearest to level: {least[0]} ({signed(tilt[least[0]].value)} %).")
-    return " ".join(said)
-
-
-def _beside(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]], tilt: dict[str, Effect]) -> Table:
-    name = repr(audit.primary_measure)
-    columns = (
-        named("ranker"), Column(f"{name}, %"), Column("its 95 % interval"), Column("Relative Δ, %"),
-        Column("95 % interval"),
-    )  # fmt: skip
-    rows = []
-    for run, (mean, spread) in found.items():
-        t = tilt[run]
-        rows.append(
-            _row(
-                Cell(run),
-                Cell(percent(mean / 100), mean / 100),
-                Cell(_plain(spread)),
-                Cell(_marked(t), t.value, tone_of(t, audit.level)),
-                Cell(interval_text(t.low, t.high)),
-            )
-        )
-    return Table(f"{name} over all documents beside Relative Δ, {pair[0]} against {pair[1]}", columns, tuple(rows))
 
 
 def reading(audit: Audit, pair: Pair, *, twins: bool) -> str:

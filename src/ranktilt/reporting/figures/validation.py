@@ -8,15 +8,13 @@ from itertools import groupby
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.equivalence import ALPHA
 from ranktilt.probes.similarity import Map
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import Figure, Table
+from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import ForestRow, clouds, forest, histogram
 from ranktilt.reporting.figures.drawing import Drawing
-from ranktilt.reporting.numbers import fixed
 from ranktilt.reporting.tones import Tone
 
 _BINS = 40
@@ -30,10 +28,9 @@ OUTCOMES: dict[Outcome, Tone] = {
 """How each outcome of the test of equivalence is to be taken, in the order in which they are named."""
 
 
-def distribution_figure(title: str, found: Mapping[str, Distribution], axis: str, table: Table | None = None) -> Figure:
-    """Draw distributions over the same bins; without a table it shares its line."""
-    said = " ".join(_spread(name, one) for name, one in found.items())
-    return Figure(title, said, _histogram(found, axis), table, half=table is None)
+def distribution_figure(title: str, found: Mapping[str, Distribution], axis: str) -> Figure:
+    """Draw distributions over the same bins."""
+    return Figure(title, "Shares of pairs; the table holds means and quartiles.", _histogram(found, axis), half=True)
 
 
 def _histogram(found: Mapping[str, Distribution], axis: str) -> Drawing:
@@ -45,16 +42,6 @@ def _histogram(found: Mapping[str, Distribution], axis: str) -> Drawing:
     first, last = (int(held[0]), int(held[-1]) + 1) if len(held) and low != 0 else (0, len(edges) - 1)
     shares = {name: 100 * count[first:last] / max(found[name].count, 1) for name, count in counts.items()}
     return histogram(shares, edges[first : last + 1], x=axis)
-
-
-def _spread(name: str, found: Distribution) -> str:
-    low, median, high = (fixed(value) for value in found.quartiles)
-    if not found.count:
-        return f"{name}: nothing to measure."
-    return (
-        f"{name}: half of {counted(found.count, 'pair', 'pairs')} between {low} and {high}, median {median}, mean "
-        f"{fixed(found.mean)}."
-    )
 
 
 def map_figure(drawn: Map, source: str, reference: str) -> Figure:

@@ -38,7 +38,6 @@ _DEPTH = 100
 _MOST_LINES = 8
 _MOST_DRAWN = 3
 _RANKS = (1, 3, 5, 10, 20, 50, 100)
-_SAID = 10
 _DEEPEST = 1000
 _BINS = 10
 
@@ -228,23 +227,19 @@ def _compared(found: Sequence[RankShares], order: Sequence[int], *, judged: bool
     first, second = (found[0].groups[g] for g in order)
     reach, level = _reach(found), 100 * float(found[0].level[a])
     filled = {one.run: 100 * _filled(one)[a][:reach] for one in found}
-    at = min(_SAID, reach)
-    said = ", ".join(f"{run} {_percent(heights[at - 1])}" for run, heights in filled.items())
-    whose = f"Of the first {at} results" if at > 1 else "Of the results at rank 1"
     yield Figure(
         f"Who fills the first ranks: {first}",
-        f"{whose} are {first}: {said}. Dotted: {first} in the whole collection, {_percent(level)}.",
+        f"Dotted: {first} in the whole collection, {_percent(level)}.",
         curves(filled, x="down to rank", y=f"{_short(first)}, % of results", levels=[level]),
         half=judged,
     )
     if not judged:
         return
     sooner = {one.run: 100 * (one.found[a] - one.found[b])[:reach] for one in found}
-    said = ", ".join(f"{run} {_points(heights[at - 1])}" for run, heights in sooner.items())
     yield Figure(
         f"Whose right answers are found sooner: {first} less {second}",
-        f"Share of the relevant documents found down to rank {at}, {first} less {second}, in points: {said}. Above 0 "
-        f"those of {first} are found sooner, below 0 those of {second}.",
+        f"Share of the relevant documents found down to a rank, {first} less {second}: above 0 those of {first} are "
+        f"found sooner, below 0 those of {second}.",
         curves(sooner, x="down to rank", y="difference, points", zeroed=True),
         half=True,
     )
@@ -253,18 +248,15 @@ def _compared(found: Sequence[RankShares], order: Sequence[int], *, judged: bool
 def _by_group(one: RankShares, drawn: Sequence[int], *, judged: bool) -> Iterator[Figure]:
     """Several groups: one ranker's lines, a group each."""
     reach = _reach([one])
-    at = min(_SAID, reach)
     for name, values, wanted in (("results", _filled(one), True), ("relevant documents found", one.found, judged)):
         if not wanted:
             continue
-        said = ", ".join(f"{one.groups[g]} {_percent(100 * values[g][at - 1])}" for g in drawn)
         more = f" Drawn for {len(drawn)} of {len(one.groups)} groups." if len(drawn) < len(one.groups) else ""
-        what = "Of its relevant documents are found"
         if name == "results":
-            what, more = "Of the results", f"{more} Dotted: the groups' shares of the collection."
+            more = f"{more} Dotted: the groups' shares of the collection."
         yield Figure(
             f"{one.run}: {name}",
-            f"{what} down to rank {at}: {said}.{more}",
+            f"Share of the {name} down to a rank.{more}",
             curves(
                 {one.groups[g]: 100 * values[g][:reach] for g in drawn},
                 x="down to rank",

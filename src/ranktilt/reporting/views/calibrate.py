@@ -15,8 +15,6 @@ _TONES: dict[Verdict, Tone] = {"ok": "", "untested": "", "failed": "bad"}
 _ADVICE: dict[Check, str] = {
     "null": "A ranker that tells copies apart breaks ties by id or order, or reads something other than the text; "
     "do not audit it before this is mended.",
-    "random labels": "Labels that mean nothing are taken for a tilt too often: trust no p of this row by other columns "
-    "than source.",
 }
 
 
@@ -76,7 +74,6 @@ def legend(calibration: Calibration) -> list[str]:
         "null": f"id schemes: {', '.join(spec.get('schemes', ()))}; depths: {listed_numbers(spec.get('depths', ()))}",
         "known tilt": f"in standard deviations of a query's scores: {listed_numbers(spec.get('tilts', ()))}; whole "
         "rankings with their ties, and cut at 10 with distinct scores",
-        "random labels": f"{spec.get('labellings')} draws",
     }
     lines = []
     for check in dict.fromkeys(row.check for row in calibration.rows):

@@ -1,4 +1,4 @@
-"""A pairwise audit: shares chosen of each kind of pairs, a verdict each, and rankings of the same groups beside."""
+"""A pairwise audit: shares chosen of each kind of pairs, and a verdict each."""
 
 from __future__ import annotations
 
@@ -105,10 +105,6 @@ def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
             f"Position bias{'' if biased else ' is not shown'}: the document shown first is named in "
             f"{join_words(said)}; 50 % is none"
         )
-    for ranking in found.rankings:
-        yield Sentence(f"Rankings: {ranking.sentence}")
-    for text in found.disagreements:
-        yield Sentence(text, "warning", "strong")
 
 
 def legend(found: PairwiseAudit) -> Iterator[str]:

@@ -164,10 +164,9 @@ def _figure(replayed: ReplayedLog) -> Figure:
         ForestRow(name, scale * change.value, scale * change.low, scale * change.high)
         for name, change in zip(names, parts, strict=True)
     ]
-    said = "; ".join(f"{name} {_difference(c)} {_interval(c)}" for name, c in zip(names, parts, strict=True))
     drawing = forest(rows, x=f"change of {_heading(start)}", margin=0)
     title = f"Who changes the input order's {_heading(start)}, {start.amount(start.old)}"
-    return Figure(title, f"Changes with their 95 % intervals: {said}.", drawing)
+    return Figure(title, "Changes with their 95 % intervals.", drawing)
 
 
 def _heading(change: Change) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study, Trend
 from ranktilt.auditing.study_sources import StudySource
@@ -151,14 +149,10 @@ def _figure(study: Study, series: str, measure: str) -> Figure:
     points = {run: study.points(run, measure, series) for run in study.runs}
     temperatures = sorted({arm.temperature for found in points.values() for arm, _ in found})
     span = temperatures[-1] - temperatures[0]
-    said = [
-        f"{run}: " + ", ".join(f"{_moved(tilt)} at {arm.temperature:g}" for arm, tilt in found) + "."
-        for run, found in points.items()
-    ]
     band = f" Shaded: ±{study.level:g} points, which count as level." if study.level else ""
     return Figure(
         f"Relative Δ of {measure}, {study.reference} against {series}",
-        f"{' '.join(said)} Bars: 95 % intervals.{band}",
+        f"Bars: 95 % intervals.{band}",
         lines(
             {run: [_point(arm, tilt) for arm, tilt in found] for run, found in points.items()},
             x="temperature of the rewrites",
@@ -167,10 +161,6 @@ def _figure(study: Study, series: str, measure: str) -> Figure:
             dodge=_DODGE * (span or 1.0),
         ),
     )
-
-
-def _moved(tilt: Effect) -> str:
-    return "undefined" if np.isnan(tilt.value) else f"{signed(tilt.value)} %"
 
 
 def _point(arm: StudySource, tilt: Effect) -> Point:

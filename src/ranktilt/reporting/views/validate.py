@@ -108,10 +108,6 @@ def _sentences(validation: Validation) -> Iterator[Sentence]:
     if check is not None:
         tone: Tone = "bad" if not check.fair else "warning" if check.of("warning") else "good"
         yield Sentence(check.sentence, tone, "strong")
-    for one in validation.similarities:
-        if one.separation.auc == one.separation.auc:
-            auc = f"{one.separation.auc:.2f}"
-            yield Sentence(f"{one.model} tells {one.source} from {validation.reference} with an AUC of {auc}.")
     for row in validation.effectiveness:
         if _primary(row, validation):
             name = f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run

@@ -10,12 +10,11 @@ import numpy as np
 
 from ranktilt.auditing.effects import Equivalence
 from ranktilt.datasets.check_result import CheckResult, percent
-from ranktilt.errors import counted
 from ranktilt.probes.distribution import ABOVE, Distribution
 from ranktilt.probes.similarity import Similarity
 from ranktilt.probes.text_probes import CollectionStatistics
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import Block, Cell, Column, Fact, Facts, Lines, Row, Section, Table
+from ranktilt.reporting.document import Block, Cell, Column, Lines, Row, Section, Table
 from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of, distribution_figure, forest_figure, map_figure
 from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, fixed, p_value
 from ranktilt.reporting.verdicts import named
@@ -99,7 +98,7 @@ def _meanings(validation: Validation) -> Iterator[Section]:
             f"{one.model} read what each document says ({one.text}) and made a vector of it. Twins should lie close "
             "together, unrelated texts should not."
         )
-        blocks: list[Block] = [_separation(one), _cosines(one), _cosine_figure(one, validation.reference)]
+        blocks: list[Block] = [_cosines(one), _separation(one), _cosine_figure(one, validation.reference)]
         blocks += [map_figure(one.map, one.source, validation.reference)] if one.map is not None else []
         yield Section(f"meaning-{number}" if many else "meaning", title, (lead,), tuple(blocks))
 
@@ -114,23 +113,14 @@ def _cosines(one: Similarity) -> Table:
     return Table(f"Cosine similarity of {one.source}, {one.model}, {one.text}", columns, tuple(rows))
 
 
-def _separation(one: Similarity) -> Facts:
+def _separation(one: Similarity) -> Table:
     apart = one.separation
-    twins, others, auc, low, high = (
-        fixed(value, undefined="undefined")
-        for value in (one.cosine.mean, one.baseline.mean, apart.auc, apart.auc_low, apart.auc_high)
-    )
-    folds = f"{low} to {high} over the folds, {counted(apart.pairs, 'pair', 'pairs')}"
-    return Facts(
-        (
-            Fact(twins, one.cosine.mean, label="mean cosine similarity of twins"),
-            Fact(others, one.baseline.mean, label="of unrelated pairs"),
-            Fact(
-                auc, apart.auc, label="how well a classifier tells the sides apart",
-                note=f"AUC: .5 not at all, 1 always; {folds}",
-            ),
-        )
+    folds = f"folds {fixed(apart.auc_low)} to {fixed(apart.auc_high)}; .5 is chance, 1 is always"
+    rows = (
+        Row((Cell("AUC of telling sides apart", note=folds), Cell(fixed(apart.auc), apart.auc), _count(apart.pairs))),
     )  # fmt: skip
+    columns = (named("by their vectors"), Column("value"), Column("pairs"))
+    return Table(f"How far apart the sides are, {one.source}", columns, rows)
 
 
 def _cosine_figure(one: Similarity, reference: str) -> Block:

@@ -285,7 +285,6 @@ def _tilt_figure(bench: Bench, method: str, level: float) -> Figure:
     """The primary question over the strength of a method, a line a pair of groups."""
     steps = bench.strengths(method)
     found = {side_name(bench, pair): [bench.tilt(one.name, pair) for one in steps] for pair in bench.pairs}
-    said = "; ".join(f"{name} {', '.join(_answers(tilts))}" for name, tilts in found.items())
     drawn = {
         name: [Point(float(x), *_drawn(t), f"{steps[x].name}: {tilt_numbers(t)}") for x, t in enumerate(tilts)]
         for name, tilts in found.items()
@@ -294,7 +293,7 @@ def _tilt_figure(bench: Bench, method: str, level: float) -> Figure:
     shaded = f"Shaded: ±{band:g} points, which count as level." if band else _NO_TWINS
     return Figure(
         f"{primary(bench)} by strength of {method}",
-        f"From {steps[0].name} to {steps[-1].name}: {said}. Bars: 95 % intervals. {shaded}",
+        f"From {steps[0].name} to {steps[-1].name}. Bars: 95 % intervals. {shaded}",
         lines(
             drawn,
             x=f"{steps[-1].dial} ({method}), in steps", y=_axis(bench), band=band,
@@ -312,17 +311,15 @@ def _level_band(tilts: Sequence[Effect], level: float) -> float:
 def _cost_figure(bench: Bench, method: str, budget: float) -> Figure:
     """Change of effectiveness over the strength of a method, a line for all documents and for those alone."""
     steps = bench.strengths(method)
-    drawn, said = dict[str, list[Point]](), list[str]()
+    drawn = dict[str, list[Point]]()
     for over in bench.over:
         changes = [change for one in steps if (change := bench.change(one.name, (over, over))) is not None]
         zero = Point(0, 0.0, 0.0, 0.0, f"{steps[0].name}: {percent(bench.mean(steps[0].name, over).value)} %")
         points = (_point(x, change, steps[x].name, " points") for x, change in enumerate(changes, start=1))
         drawn[over_name(over)] = [zero, *points]
-        before = percent(bench.mean(steps[0].name, over).value)
-        said.append(f"{over_name(over)} ({before} % before) {', '.join(signed(c.value) for c in changes)}")
     return Figure(
         f"What {method} costs: change of {bench.valued}",
-        f"From {steps[1].name} to {steps[-1].name}, in points: {'; '.join(said)}. Bars: paired 95 % intervals. Shaded: "
+        f"From {steps[1].name} to {steps[-1].name}, in points. Bars: paired 95 % intervals. Shaded: "
         f"±{100 * budget:g}, whose lower end is the budget.",
         lines(
             drawn, x=f"{steps[-1].dial} ({method}), in steps", y=f"{bench.valued} less {steps[0].name}, points",
@@ -351,10 +348,6 @@ def _drawn(tilt: Effect) -> tuple[float, float, float]:
 def _axis(bench: Bench) -> str:
     above = "% from 1" if bench.tilt(bench.baseline.name, bench.pairs[0]).estimand.level == 1 else "%"
     return f"{primary(bench)}, {above}"
-
-
-def _answers(tilts: Sequence[Effect]) -> list[str]:
-    return [tilt.estimand.answer(tilt.value) for tilt in tilts]
 
 
 def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:

@@ -120,19 +120,17 @@ def _figures(found: Spiral) -> Iterator[Figure]:
         dashed = {"type": "line", "strokeDash": [8, 4], "size": 1.5, "color": DIM}
         drawing["layer"].append(layer(rows, dashed, x=drawn["x"], y=drawn["y"]))
     beside = " Dashed: the collection." if len(held) == 1 else ""
-    said = "; ".join(f"{run} {', '.join(percent(one.share.value) for one in of)}" for run, of in every.items())
     yield Figure(
         f"Share of {found.reference} documents among the first {found.page}, by round",
-        f"In %, round 0 to {found.rounds[-1].number}: {said}. Bars: 95 % intervals. Dotted: the middle of both "
-        f"directions, where a ranker without a preference stands.{beside}",
+        "Bars: 95 % intervals. Dotted: the middle of both directions, where a ranker without a preference stands."
+        f"{beside}",
         drawing,
         half=True,
     )
     leads = {run: [_point(one, one.lead) for one in of] for run, of in every.items()}
-    said = "; ".join(f"{run} {', '.join(signed(100 * one.lead.value) for one in of)}" for run, of in every.items())
     yield Figure(
         "Page less middle, by round",
-        f"In points: {said}. Below 0 the ranker leaves less of the page to {found.reference} documents than to "
+        f"Below 0 the ranker leaves less of the page to {found.reference} documents than to "
         "rewrites that were first. Bars: 95 % intervals.",
         lines(leads, x="round", y="page less middle, points", dodge=_DODGE),
         half=True,

@@ -183,11 +183,9 @@ def _forest(study: TrainingStudy, one: Evaluation) -> Iterator[Figure]:
             if change is not None
         ]
         if rows:
-            said = ", ".join(f"{row.label} {signed(row.value)} {interval(row.low, row.high)}" for row in rows)
             yield Figure(
                 f"{_less(body, new, old)}, by domain",
-                f"{study.primary}, points: {said}. Above 0 the one that learned from another side is better. Lines: "
-                "paired 95 % intervals.",
+                "Above 0 the one that learned from another side is better. Lines: paired 95 % intervals.",
                 forest(rows, x=f"{study.primary}, points", margin=0.0, unit=" points"),
                 half=True,
             )
@@ -252,9 +250,8 @@ def _curve(study: TrainingStudy) -> Section:
         if series:
             series = {name: sorted(points, key=lambda point: point.x) for name, points in series.items()}
             of = "seeds (Student's t)" if any(len(s.values) > 1 for s in one.seeds) else "queries (bootstrap)"
-            said = "; ".join(f"{name}: {', '.join(point.label for point in points)}" for name, points in series.items())
             drawing = lines(series, x="further documents learned from", y=f"{study.primary}, %")
-            text = f"{said}. Bars: 95 % intervals over {of}."
+            text = f"Bars: 95 % intervals over {of}."
             blocks.append(Figure(f"Augmentation: {study.primary} by documents learned from", text, drawing))
     return Section("curve", "Augmentation", (), tuple(blocks))
 
