@@ -8,9 +8,8 @@ import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.errors import counted, join_words
-from ranktilt.probes.overlap import terms_sentence
-from ranktilt.probes.similarity import Similarity, vectors_sentence
-from ranktilt.probes.validation import Validation, effectiveness_sentences
+from ranktilt.probes.similarity import Similarity
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Document, Sentence
 from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of
 from ranktilt.reporting.tones import Tone
@@ -104,28 +103,15 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _sentences(validation: Validation) -> Iterator[Sentence]:
-    """The check first; then what was found of each source, with tones on the primary measure."""
-    check, reference = validation.check, validation.reference
+    """The check first; then what the primary measure shows of each ranker."""
+    check = validation.check
     if check is not None:
         tone: Tone = "bad" if not check.fair else "warning" if check.of("warning") else "good"
         yield Sentence(check.sentence, tone, "strong")
-    for terms in validation.overlaps:
-        yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation))
-    for similar in validation.similarities:
-        said = _of(similar.source, vectors_sentence(similar), validation)
-        yield Sentence(said, "good" if _near(similar) >= _NEAR else "warning")
-    for source in validation.sources:
-        rows = [row for row in validation.effectiveness if row.source == source and _primary(row, validation)]
-        for outcome, tone in OUTCOMES.items():
-            for sentence in effectiveness_sentences([row for row in rows if row.outcome == outcome]):
-                yield Sentence(_of(source, sentence, validation), tone, "strong")
-
-
-def _of(source: str, sentence: str, validation: Validation) -> str:
-    if len(validation.sources) > 1:
-        return f"{source}: {sentence}."
-    known = sentence.startswith(tuple(row.run for row in validation.effectiveness))
-    return f"{sentence if known else sentence[:1].upper() + sentence[1:]}."
+    for row in validation.effectiveness:
+        if _primary(row, validation):
+            name = f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run
+            yield Sentence(f"{name}: {row.statement}.", OUTCOMES[row.outcome], "strong")
 
 
 def legend(validation: Validation) -> list[str]:

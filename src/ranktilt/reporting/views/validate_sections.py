@@ -12,7 +12,7 @@ from ranktilt.auditing.effects import Equivalence
 from ranktilt.datasets.check_result import CheckResult, percent
 from ranktilt.probes.distribution import ABOVE, Distribution
 from ranktilt.probes.similarity import Similarity
-from ranktilt.probes.statistics import CollectionStatistics
+from ranktilt.probes.text_probes import CollectionStatistics
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Block, Cell, Column, Lines, Row, Section, Table
 from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of, distribution_figure, forest_figure, map_figure
@@ -117,12 +117,10 @@ def _separation(one: Similarity) -> Table:
     apart = one.separation
     folds = f"folds {fixed(apart.auc_low)} to {fixed(apart.auc_high)}; .5 is chance, 1 is always"
     rows = (
-        Row((Cell("nearest text is the twin", note=f"among {apart.among:,}"),
-             Cell(percent(100 * apart.nearest) or DASH, apart.nearest), _count(apart.asked))),
         Row((Cell("AUC of telling sides apart", note=folds), Cell(fixed(apart.auc), apart.auc), _count(apart.pairs))),
     )  # fmt: skip
-    columns = (named("by their vectors"), Column("value"), Column("documents or pairs"))
-    return Table(f"How near twins of {one.source} lie, and how far apart the sides", columns, rows)
+    columns = (named("by their vectors"), Column("value"), Column("pairs"))
+    return Table(f"How far apart the sides are, {one.source}", columns, rows)
 
 
 def _cosine_figure(one: Similarity, reference: str) -> Block:
