@@ -44,7 +44,7 @@ WORK = {"encode": "encoding", "score": "re-ranking"}
 def place(workers: int) -> Iterator[None]:
     """This process, or a cluster of so many workers."""
     from ranktilt.executing import ray_executor
-    from ranktilt.executing.run_on import run_on
+    from ranktilt.executing.executor import run_on
 
     ray_executor.processors = lambda: workers  # type: ignore[attr-defined]
     with run_on("ray" if workers else "local"):

@@ -196,7 +196,7 @@ def test_refusals_before_any_training(
     ):  # fmt: skip
         with refused(message):
             study(folder, tiny, work, **options)  # type: ignore[arg-type]
-    with refused(f"{folder}: expected an encoder's folder, got one without config.json"):
+    with refused(f"{folder}: no model for a cross-encoder: expected a config.json as transformers saves it"):
         study(folder, folder, work)
     with refused("a training study needs an encoder to start from (--base-model MODEL)"):
         training_study(folder, [], work)
@@ -224,8 +224,8 @@ def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Pat
     foreign = [{**row, "text": "quite other words"} if row["_id"].endswith("llm0") else row for row in rows]
     write(folder / "corpus.jsonl", jsonl(foreign))
     with refused(
-        f"{folder}, split train: BM25 finds no relevant document of source 'llm' beside others among its best 100; "
-        "there is nothing to learn"
+        f"{folder}, split train: no relevant document of source 'llm' beside others among BM25's best 100; there is "
+        "nothing to learn"
     ):
         study(folder, tiny, tmp_path / "work")
     write(folder / "corpus.jsonl", jsonl(row for row in rows if row["source"] == "human"))

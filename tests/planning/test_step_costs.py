@@ -15,14 +15,13 @@ def test_sizes_are_those_that_were_asked_for(documents: int, queries: int) -> No
     assert drawn.judged.height == queries == drawn.queries.height
 
 
-def test_twins_stay_together_and_are_judged_alike() -> None:
+def test_twins_stay_together() -> None:
     whole = rt.bundled()
     drawn = sample(whole, 100, 20, seed=3)
     versions = whole.docs.group_by("origin").len()
     kept = drawn.docs.group_by("origin").len().join(versions, on="origin", suffix="_whole")
     assert (kept["len"] == kept["len_whole"]).all()
-    judged = drawn.qrels.join(drawn.docs, left_on="doc_id", right_on="id").group_by("query_id", "origin").len()
-    assert judged.join(kept, on="origin", suffix="_kept").filter(pl.col("len") != pl.col("len_kept")).is_empty()
+    assert set(drawn.qrels["doc_id"]) <= set(drawn.ids)
 
 
 def test_about_as_many_judgments_are_kept() -> None:
@@ -43,13 +42,6 @@ def test_lengths_are_those_of_the_whole() -> None:
 def test_another_seed_draws_others() -> None:
     one, same, other = (set(sample(rt.bundled(), 60, 10, seed=seed).ids) for seed in (1, 1, 2))
     assert one == same != other
-
-
-def test_a_collection_without_judgments_has_none() -> None:
-    whole = rt.bundled()
-    drawn = sample(Collection(whole.docs, whole.queries, whole.qrels.clear()), 60, 10, seed=0)
-    assert drawn.qrels.is_empty()
-    assert drawn.judged.height == 10
 
 
 def test_documents_beyond_those_there_are_copies_with_texts_of_their_own() -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import platform
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, shorten
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -19,13 +18,12 @@ Stage = Callable[[Iterator[Item]], Iterator[Result]]
 """Turns a stream of items into a stream of results, in the items' order; what it holds travels with it."""
 
 
-class Executor(ABC):
-    """Does parts of work, somewhere."""
+class Executor:
+    """Does parts of work: this one in the process itself."""
 
-    workers: int
+    workers: int = 1
     """Parts that can be done at the same time; with one, callers need not divide their work."""
 
-    @abstractmethod
     def map(
         self,
         stage: Stage[Item, Result],
@@ -41,27 +39,10 @@ class Executor(ABC):
         hold what a part needs and nothing else. Results come in the items' order or, where that is not asked, as soon
         as their part is done. A `neural` part wants a GPU where there are some.
         """  # fmt: skip
-
-
-class LocalExecutor(Executor):
-    """The process itself."""
-
-    workers = 1
-
-    def map(
-        self,
-        stage: Stage[Item, Result],
-        items: Iterable[Item],
-        *,
-        at_once: int = 1,
-        ordered: bool = True,
-        neural: bool = False,
-    ) -> Generator[Result, None, None]:
-        """Hand all items to the stage; see `Executor.map`."""  # fmt: skip
         yield from stage(iter(items))
 
 
-_executor: ContextVar[Executor] = ContextVar("ranktilt_executor", default=LocalExecutor())  # noqa: B039 - holds nothing
+_executor: ContextVar[Executor] = ContextVar("ranktilt_executor", default=Executor())  # noqa: B039 - holds nothing
 
 
 def executor() -> Executor:
@@ -70,13 +51,38 @@ def executor() -> Executor:
 
 
 @contextmanager
-def working_on(place: Executor) -> Iterator[None]:
-    """Let work inside the ``with`` block be done there."""
-    token = _executor.set(place)
-    try:
+def run_on(where: str = "local") -> Iterator[None]:
+    """Let what is computed inside the ``with`` block be computed elsewhere, with the same results.
+
+    Parameters
+    ----------
+    where : {"local", "ray", "ray:ADDRESS"}
+        ``local``: in this process. ``ray``: on a Ray cluster of this machine alone, one worker a processor (and GPU),
+        which is started here and ended with the block. ``ray:ADDRESS``: on a cluster that is up, from one of its
+        machines; ``ray:auto`` finds it. Models are read on each machine from the folders that they are in here, and
+        what is computed comes back to this process, which alone writes it.
+
+    Raises
+    ------
+    MissingExtra
+        If it is Ray and Ray is not installed.
+    UserError
+        If there is no such place, or no cluster answers there.
+    """
+    kind, colon, address = where.partition(":")
+    if where != "local" and (kind != "ray" or (colon and not address.strip())):
+        raise UserError(
+            f"cannot run on {shorten(where)}: expected local, ray or ray:ADDRESS, such as ray:10.0.0.1:6379"
+        )
+    with ExitStack() as stack:
+        place = Executor()
+        if kind == "ray":
+            from ranktilt.executing.ray_executor import ray_executor
+
+            place = stack.enter_context(ray_executor(address.strip() or None))
+        token = _executor.set(place)
+        stack.callback(_executor.reset, token)
         yield
-    finally:
-        _executor.reset(token)
 
 
 class Portable:

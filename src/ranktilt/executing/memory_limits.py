@@ -154,20 +154,11 @@ def _installed_memory() -> int:
 
 
 def _limit_files() -> Iterator[Path]:
-    """Files with a limit (versions 1 and 2): of this process's group and of all above, up to what a container sees."""
+    """Files with a limit: of this process's control group and of all above, up to what a container sees."""
     try:
         lines = _OWN_CGROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, group = rest.partition(":")
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        root = _CGROUPS / "memory" if controllers else _CGROUPS
-        name = "memory.limit_in_bytes" if controllers else "memory.max"
-        innermost = root / group.lstrip("/")
-        for folder in (innermost, *innermost.parents):
-            yield folder / name
-            if folder == root:
-                break
+    for group in (line.removeprefix("0::") for line in lines if line.startswith("0::")):
+        innermost = _CGROUPS / group.lstrip("/")
+        yield from (folder / "memory.max" for folder in (innermost, *innermost.parents))

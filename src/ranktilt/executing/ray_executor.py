@@ -8,7 +8,7 @@ import socket
 import warnings
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -36,8 +36,8 @@ class RayExecutor(Executor):
     """The workers of a cluster: one a processor, or one a GPU where work is neural and there are some."""
 
     name: str
-    workers: int
-    gpus: int
+    workers: int = field(kw_only=True)
+    gpus: int = field(kw_only=True)
 
     def map(
         self,
@@ -121,7 +121,7 @@ def ray_executor(address: str | None) -> Iterator[RayExecutor]:
         hint = "can it start processes here?" if address is None else "is it up, and is this one of its machines?"
         raise UserError(f"{name} does not answer: {_first_line(error)}; {hint}") from error
     try:
-        yield RayExecutor(name, max(int(found.get("CPU", 1)), 1), int(found.get("GPU", 0)))
+        yield RayExecutor(name, workers=max(int(found.get("CPU", 1)), 1), gpus=int(found.get("GPU", 0)))
     finally:
         ray.shutdown()
 

@@ -51,8 +51,6 @@ class Intervention:
     """What the strength is called, such as ``α``."""
 
     def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise UserError("an intervention needs a name, such as 'α = 0.001'")
         if not math.isfinite(self.strength):
             raise UserError(f"intervention {self.name!r}: expected a number as strength, got {self.strength:g}")
         object.__setattr__(self, "strength", float(self.strength))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import accumulate, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,11 +43,14 @@ from ranktilt.rankers.replay import Replay
 DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × queries", "results"
 PLANNED = "planned rewrites"
 """The source of documents that stand in for rewrites."""
-_COPIES, _QUERIES, _NUMBERS, _CANDIDATES, _REWRITTEN = 64, 500, 1 << 26, 20_000, 4_000
-"""At most: copies of a document in a sample, queries where no model computes, numbers of pretended vectors, documents
-among which candidates of a re-ranker are found, and documents whose prompts are counted."""
-_SMALLEST, _SIZES, _REPEATS, _FEWER_QUERIES = 64, 3, 2, 4
-"""Documents of the first sample; sizes at least; passes over the largest sizes; queries that every second one lacks."""
+SIZES = 3
+"""Samples that are measured at least."""
+_COPIES, _COPIED, _QUERIES, _NUMBERS, _CANDIDATES, _REWRITTEN = 64, 20_000, 500, 1 << 26, 20_000, 4_000
+"""At most: copies of a document in a sample, and documents of a sample that has copies (which bring no new words);
+queries where no model computes, numbers of pretended vectors, documents among which candidates of a re-ranker are
+found, and documents whose prompts are counted."""
+_SMALLEST, _FEWER_QUERIES = 64, 4
+"""Documents of the first sample, and by how many times fewer queries each is measured too."""
 _GROWTH, _LEAST_GROWTH, _DEARER = 4, 1.5, 1.25
 """How much larger each sample is than the one before, at least where the time is short, and how much longer a document
 of it may take."""
@@ -101,7 +105,7 @@ REWRITE = Step("", "rewrite", (DOCUMENTS,), spreads=True, batched=True)
 
 @dataclass
 class Usage:
-    """What a step used; the block that is measured may say more of it."""
+    """What a block that is measured says of itself."""
 
     results: int = 0
     disk: float = 0.0
@@ -132,23 +136,23 @@ class Stopwatch:
         size = given.docs.height, given.judged.height, usage.results
         disk = _folder_size(cache_folder()) - before + usage.disk
         tokens = float(usage.tokens_in), float(usage.tokens_out)
-        self.measurements.append(Measurement(step, *size, wall, processor, peak[0] - self._held, disk, *tokens))
+        self.measurements.append(Measurement(step, *size, wall, processor, max(peak) - self._held, disk, *tokens))
 
 
 @contextmanager
 def _peak_memory() -> Iterator[list[float]]:
     """Follow the memory of the process that is no file's; NaN where the system does not tell."""
-    peak, over = [_anonymous_memory()], threading.Event()
+    seen, over = [_anonymous_memory()], threading.Event()
 
     def watch() -> None:
         while not over.wait(_PAUSE):
-            peak[0] = max(peak[0], _anonymous_memory())
+            seen[0] = max(seen[0], _anonymous_memory())
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
-        yield peak
-        peak[0] = max(peak[0], _anonymous_memory())
+        yield seen
+        seen.append(_anonymous_memory())
     finally:
         over.set()
         thread.join()
@@ -169,8 +173,8 @@ def _folder_size(folder: Path) -> float:
 def sample(collection: Collection, documents: int, queries: int, *, seed: int) -> Collection:
     """Draw about so many documents and queries, evenly over their lengths; where there are too few, from copies.
 
-    Documents of one origin are drawn together. A query keeps about as many judgments as it has, which are given to
-    documents of the sample by chance, all of one origin alike: what is measured is time, and not effectiveness.
+    Documents of one origin are drawn together. A query keeps as many judgments as it has, which are given to documents
+    of the sample by chance: what is measured is time, and not effectiveness.
     """
     rng, docs = np.random.default_rng([seed, documents, queries]), collection.docs
     mark = pl.col("id", "origin")
@@ -185,24 +189,21 @@ def sample(collection: Collection, documents: int, queries: int, *, seed: int) -
     docs = docs.join(chosen, on="origin", how="semi", maintain_order="left")
     asked = _drawn(collection.judged.sort(pl.col("text").str.len_bytes(), "id"), queries, rng)
     qrels = collection.qrels.join(asked, left_on="query_id", right_on="id", how="semi")
-    return Collection(docs, asked, _judged_by_chance(qrels, docs, rng), {"split": "test"})
+    qrels = qrels.with_columns(doc_id=docs["id"].gather(rng.integers(docs.height, size=qrels.height)))
+    qrels = qrels.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+    return Collection(docs, asked, qrels, {"split": "test"})
 
 
-def _drawn(rows: pl.DataFrame, count: int, rng: np.random.Generator) -> pl.DataFrame:
+def _drawn(rows: pl.DataFrame, most: int, rng: np.random.Generator) -> pl.DataFrame:
     """Rows at even distances, from a random one on; at least one."""
-    count = min(max(count, 1), rows.height)
-    return rows[((np.arange(count) + rng.random()) * rows.height / count).astype(np.int64)]
+    number = min(max(most, 1), rows.height)
+    return rows[((np.arange(number) + rng.random()) * rows.height / number).astype(np.int64)]
 
 
-def _judged_by_chance(qrels: pl.DataFrame, docs: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
-    """About as many judgments of the same queries and grades, of other documents."""
-    versions = max(round(docs.height / docs["origin"].n_unique()), 1)
-    some = qrels.sort(pl.col("grade"), descending=True, maintain_order=True)
-    some = some.filter(pl.col("doc_id").cum_count().over("query_id") % versions == 1 % versions)
-    drawn = docs["origin"].gather(rng.integers(docs.height, size=some.height))
-    judged = some.with_columns(origin=drawn).join(docs.select("origin", "id"), on="origin", maintain_order="left")
-    judged = judged.select("query_id", pl.col("id").alias("doc_id"), "grade")
-    return judged.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+def _most(collection: Collection, planned: int) -> int:
+    """Documents of the largest sample where no model computes."""
+    own = collection.docs.height
+    return min(planned, max(own, min(_COPIES * own, _COPIED)))
 
 
 def with_rewrites(collection: Collection) -> Collection:
@@ -225,14 +226,14 @@ class Experiment:
     """Of the largest sample."""
     queries: int
     slow: bool = False
-    """Whether a model computes in it."""
+    """Whether a model computes in it, so that a smaller sample has fewer queries, too."""
     documents_vary: bool = True
-    """Whether a smaller sample has fewer documents, and not only fewer queries."""
+    """Whether a smaller sample has fewer documents."""
 
-    def once(self, fraction: float, fewer: int, watch: Stopwatch, *, seed: int) -> None:
+    def once(self, share: float, fewer: int, watch: Stopwatch, *, seed: int) -> None:
         """Measure on one sample, with an empty cache."""
-        documents = self.documents * (fraction if self.documents_vary else 1)
-        queries = self.queries / fewer * (fraction if self.slow else 1)
+        documents = self.documents * (share if self.documents_vary else 1)
+        queries = self.queries / fewer * (share if self.slow else 1)
         given = sample(self.collection, max(round(documents), 1), max(round(queries), 1), seed=seed)
         with empty_cache(), listening(lambda *_: None), warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
@@ -241,33 +242,21 @@ class Experiment:
     def carry_out(self, watch: Stopwatch, *, seconds: float, seed: int) -> None:
         """Measure on larger and larger samples, each with few and with many queries, until the time is spent.
 
-        What is left of it goes to the two largest sizes once more. The first sample is measured twice: it warms up.
+        There are three at least. The first is measured twice: it warms up.
         """
-        begun, number = time.perf_counter(), 0
-        smallest = _SMALLEST / self.documents if self.documents_vary else 1 / self.queries
-        sizes = [min(smallest, 1 / _GROWTH ** (_SIZES - 1))]
-
-        def both(fraction: float) -> float:
-            nonlocal number
+        begun = time.perf_counter()
+        share = min(_SMALLEST / self.documents if self.documents_vary else 1 / self.queries, _GROWTH ** (1 - SIZES))
+        self.once(share, 1, Stopwatch(), seed=seed)
+        for number in count(1):
             start = time.perf_counter()
             for fewer in (_FEWER_QUERIES, 1):
-                number += 1
-                self.once(fraction, fewer, watch, seed=seed + number)
-            report(f"measuring {self.label}", min(int(time.perf_counter() - begun), int(seconds)), int(seconds) + 1)
-            return time.perf_counter() - start
-
-        self.once(sizes[0], 1, Stopwatch(), seed=seed)
-        took = both(sizes[0])
-        while sizes[-1] < 1:
-            room = (seconds - (time.perf_counter() - begun)) / max(_DEARER * took, 1e-9)
-            growth = _GROWTH if len(sizes) < _SIZES else min(room, _GROWTH)
-            if growth < _LEAST_GROWTH:
+                self.once(share, fewer, watch, seed=seed + number)
+            spent, took = time.perf_counter() - begun, time.perf_counter() - start
+            report(f"measuring {self.label}", min(int(spent), int(seconds)), int(seconds) + 1)
+            growth = _GROWTH if number < SIZES else min((seconds - spent) / max(_DEARER * took, 1e-9), _GROWTH)
+            if share == 1 or growth < _LEAST_GROWTH:
                 break
-            sizes.append(min(growth * sizes[-1], 1.0))
-            took = both(sizes[-1])
-        for fraction in sizes[-2:] * (_REPEATS - 1):
-            if time.perf_counter() - begun + took < seconds:
-                both(fraction)
+            share = min(growth * share, 1.0)
         report(f"measuring {self.label}", int(seconds) + 1, int(seconds) + 1)
 
 
@@ -295,8 +284,8 @@ def loading(collection: Collection, planned: int, *, large: bool) -> Experiment:
             load(folder, qrels=None if given.qrels.height else NO_QRELS)
             usage.disk = size
 
-    most, queries = min(planned, _COPIES * collection.docs.height), min(collection.judged.height, _QUERIES)
-    return Experiment("loading", measure, collection, most, queries)
+    queries = min(collection.judged.height, _QUERIES)
+    return Experiment("loading", measure, collection, _most(collection, planned), queries)
 
 
 def rewriting(collection: Collection, llm: LLM) -> tuple[Experiment, float]:
@@ -308,11 +297,10 @@ def rewriting(collection: Collection, llm: LLM) -> tuple[Experiment, float]:
     how = Rewriting(of=source, source=PLANNED)
 
     def measure(given: Collection, watch: Stopwatch) -> None:
-        if source not in given.sources:
-            return
-        with watch(REWRITE.key, given) as usage:
-            found = estimate(rewriting_plan(given, llm, how), llm)
-            _count(usage, found.tokens_in, found.tokens_out, found.seconds)
+        if source in given.sources:
+            with watch(REWRITE.key, given) as usage:
+                found = estimate(rewriting_plan(given, llm, how), llm)
+                _count(usage, found.tokens_in, found.tokens_out, found.seconds)
 
     share = rewriting_plan(collection, llm, how).chosen / collection.docs.height
     return Experiment("prompts", measure, collection, min(collection.docs.height, _REWRITTEN), 1), share
@@ -327,25 +315,29 @@ class RankerSteps:
     """What a ranker does; each of its stages computes on this machine, or can be rehearsed without asking anything."""
 
     def __init__(self, ranker: Ranker) -> None:
-        self._name, stages = repr(ranker), list[Any](stages_of(ranker))
+        stages: list[Any] = list(stages_of(ranker))
         for stage in stages:
             asks = isinstance(stage, Dense) and not isinstance(stage.encoder, Encoder)
             if isinstance(stage, LiveEngine | Replay) or asks:
-                raise UserError(
-                    f"{stage!r}: what a server or a saved run takes cannot be measured here; name a ranker that this "
-                    "machine computes, such as bm25"
-                )
+                raise UserError(f"{stage!r}: what a server or a saved run takes cannot be measured here; try bm25")
             if not isinstance(stage, LLMRanker):  # they are not asked, and need no key
                 stage.check()
         if not isinstance(stages[0], FirstStage):
             raise UserError(f"{ranker!r}: no stage searches; put one first, such as bm25@100>>{ranker!r}")
-        self._first: Any = stages[0]
-        self._later = stages[1:]
-        depths = [self._first.depth]
-        for stage in self._later:
-            depths.append(min(depths[-1], stage.k or depths[-1]))
-        self._prepared = self._preparation()
-        self._search = Step(repr(self._first), "search", (DOCUMENTS, PRODUCT, RESULTS), True, depths[0])
+        self._name, (self._first, *self._later) = repr(ranker), stages
+        first, text = self._first, repr(self._first)
+        depths = list(accumulate(self._later, lambda depth, stage: min(depth, stage.k or depth), initial=first.depth))
+        if isinstance(first, Dense):
+            name = repr(replace(first, k=None))
+            self._prepared = [
+                Step(name, f"encode {kind}", (kind,), spreads=True, batched=True) for kind in (DOCUMENTS, QUERIES)
+            ]
+        elif isinstance(first, Lexical):  # rankers share it
+            of = "" if first.text == "title+text" else f", {first.text}"
+            self._prepared = [Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS,), True)]
+        else:
+            self._prepared = [Step(text, "prepare documents", (DOCUMENTS,), True)]
+        self._search = Step(text, "search", (DOCUMENTS, PRODUCT, RESULTS), True, depths[0])
         self._reranked = [
             Step(self._name, f"re-rank: {stage!r}", (RESULTS,), True, depth, True)
             for stage, depth in zip(self._later, depths, strict=False)
@@ -354,27 +346,14 @@ class RankerSteps:
         self.steps = (*self._prepared, self._search, *self._reranked, self._audited)
         """In the order of the work."""
 
-    def _preparation(self) -> tuple[Step, ...]:
-        """What is done before a search; the same for rankers that share it."""
-        first = self._first
-        if isinstance(first, Lexical):
-            of = "" if first.text == "title+text" else f", {first.text}"
-            return (Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS,), True),)
-        if isinstance(first, Dense):
-            name = repr(replace(first, k=None))
-            documents = Step(name, "encode documents", (DOCUMENTS,), spreads=True, batched=True)
-            return documents, Step(name, "encode queries", (QUERIES,), spreads=True, batched=True)
-        return (Step(repr(first), "prepare documents", (DOCUMENTS,), True),)
-
     def experiments(self, collection: Collection, planned: int) -> Iterator[Experiment]:
         """The quick one first."""
         documents, queries = collection.docs.height, collection.judged.height
-        most = min(planned, _COPIES * documents)
+        most = _most(collection, planned)
         if isinstance(self._first, Dense):
             most = min(most, _NUMBERS // self._width)
-        yield Experiment(
-            f"{self._name}: search and audit", self._measure_search, collection, most, min(queries, _QUERIES)
-        )
+        search = f"{self._name}: search and audit"
+        yield Experiment(search, self._measure_search, collection, most, min(queries, _QUERIES))
         if isinstance(self._first, Dense):
             encode = self._measure_encoding
             yield Experiment(f"{self._first!r}: encoding", encode, collection, documents, queries, slow=True)
