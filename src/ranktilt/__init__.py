@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ranktilt.datasets.mix import mix
     from ranktilt.datasets.save import save
     from ranktilt.errors import DataError, MissingExtra, UserError
-    from ranktilt.executing.executor import run_on
+    from ranktilt.executing.run_on import run_on
     from ranktilt.experiments.level import Levelling, level
     from ranktilt.experiments.query_split import QuerySplit, split_queries
     from ranktilt.experiments.spiral import spiral
@@ -126,7 +126,7 @@ _NAMES = {
     "replay_log": "auditing.llm_log.replay",
     "report": "reporting.report",
     "rewrite": "generation.rewrite.rewrite",
-    "run_on": "executing.executor",
+    "run_on": "executing.run_on",
     "save": "datasets.save",
     "save_answered": "generation.answer.save",
     "save_rewritten": "generation.rewrite.save",

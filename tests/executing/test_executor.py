@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra
-from ranktilt.executing.executor import Executor, Portable, _rebuilt, executor, run_on
+from ranktilt.executing.executor import Executor, Portable, _rebuilt, executor
+from ranktilt.executing.run_on import run_on
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.transformers import Transformers
 from ranktilt.models.encoder import Encoder
@@ -58,7 +59,7 @@ def test_without_ray_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) 
 
 def test_work_is_done_within_the_block() -> None:
     pytest.importorskip("ray")
-    from ranktilt.executing.ray_executor import RayExecutor
+    from ranktilt.executing.run_on import RayExecutor
 
     results = RayExecutor("the Ray cluster of this machine", workers=1, gpus=0).map(doubled, [1])
     with refused("the Ray cluster of this machine: its work was asked for after the end of its block"):

@@ -16,8 +16,9 @@ import pytest
 
 from ranktilt import Collection, ranker
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.executing.executor import executor, run_on
+from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import MemoryLimits, limited, processors
+from ranktilt.executing.run_on import run_on
 from ranktilt.llm.base import Prompt, Sampling
 from ranktilt.llm.journal import Journal, Request, journalled
 from ranktilt.llm.openai import OpenAI
@@ -217,7 +218,8 @@ def test_a_cluster_that_is_not_there() -> None:
 DEAD_CLUSTER = """
 import sys, psutil
 from pathlib import Path
-from ranktilt.executing.executor import executor, run_on
+from ranktilt.executing.executor import executor
+from ranktilt.executing.run_on import run_on
 from tests.executing.stages import Squares
 with run_on("ray"):
     for number, found in enumerate(executor().map(Squares(Path(sys.argv[1]), 0.05), range(200))):

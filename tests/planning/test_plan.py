@@ -14,7 +14,7 @@ import pytest
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.io.cache import KEY_BYTES
-from ranktilt.planning.plan import CostPlan, Fit, Floats, plan
+from ranktilt.planning.plan import CostFit, CostPlan, Floats, plan
 from ranktilt.planning.step_costs import Experiment, Stopwatch
 from ranktilt.reporting.views import view
 from tests.planning.planned import PER_DOCUMENT, PER_PAIR, PER_QUERY, Clock, Clocked, whole
@@ -36,7 +36,7 @@ FAR = terms(np.array([[16_000.0, 200.0]]))[0]
 
 
 def test_costs_without_noise_are_found_exactly() -> None:
-    fit = Fit.of(terms(SIZES), terms(SIZES) @ TRUE)
+    fit = CostFit.of(terms(SIZES), terms(SIZES) @ TRUE)
     assert fit.coefficients == pytest.approx(TRUE, abs=1e-9)
     found = fit.amount(FAR, FAR)
     assert found.value == pytest.approx(0.2 + 64 + 640)
@@ -47,12 +47,12 @@ def test_costs_without_noise_are_found_exactly() -> None:
 
 
 def test_no_coefficient_is_below_0_and_what_takes_nothing_stays_at_nothing() -> None:
-    assert (Fit.of(terms(SIZES), 20 - SIZES[:, 0] / 100).coefficients >= 0).all()
-    assert Fit.of(terms(SIZES), np.zeros(len(SIZES))).amount(FAR, FAR) == (0, 0, 0)
+    assert (CostFit.of(terms(SIZES), 20 - SIZES[:, 0] / 100).coefficients >= 0).all()
+    assert CostFit.of(terms(SIZES), np.zeros(len(SIZES))).amount(FAR, FAR) == (0, 0, 0)
 
 
 def test_intervals_widen_with_the_distance_but_for_batches() -> None:
-    fit = Fit.of(terms(SIZES), terms(SIZES) @ TRUE * np.exp(np.random.default_rng(1).normal(0, 0.1, len(SIZES))))
+    fit = CostFit.of(terms(SIZES), terms(SIZES) @ TRUE * np.exp(np.random.default_rng(1).normal(0, 0.1, len(SIZES))))
     sizes = [factor * terms(SIZES)[-1] for factor in (1, 10, 100, 1000)]
     widths = [found.high / found.low for found in (fit.amount(one, one) for one in sizes)]
     assert widths == sorted(widths)
@@ -65,7 +65,7 @@ def test_intervals_hold_far_from_the_sample() -> None:
     inside = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        fit = Fit.of(terms(SIZES), terms(SIZES) @ TRUE * np.exp(rng.normal(0, 0.1, len(SIZES))))
+        fit = CostFit.of(terms(SIZES), terms(SIZES) @ TRUE * np.exp(rng.normal(0, 0.1, len(SIZES))))
         found = fit.amount(FAR, FAR)
         inside += found.low <= float(FAR @ TRUE * np.exp(rng.normal(0, 0.1))) <= found.high
     assert inside >= 54

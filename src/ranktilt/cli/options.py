@@ -139,7 +139,7 @@ class Compute(OptionGroup):
         if self.executor is None:
             yield
             return
-        from ranktilt.executing.executor import run_on
+        from ranktilt.executing.run_on import run_on
 
         with run_on(self.executor):
             yield

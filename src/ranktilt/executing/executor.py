@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ranktilt.errors import UserError, shorten
+from ranktilt.errors import UserError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -51,38 +51,13 @@ def executor() -> Executor:
 
 
 @contextmanager
-def run_on(where: str = "local") -> Iterator[None]:
-    """Let what is computed inside the ``with`` block be computed elsewhere, with the same results.
-
-    Parameters
-    ----------
-    where : {"local", "ray", "ray:ADDRESS"}
-        ``local``: in this process. ``ray``: on a Ray cluster of this machine alone, one worker a processor (and GPU),
-        which is started here and ended with the block. ``ray:ADDRESS``: on a cluster that is up, from one of its
-        machines; ``ray:auto`` finds it. Models are read on each machine from the folders that they are in here, and
-        what is computed comes back to this process, which alone writes it.
-
-    Raises
-    ------
-    MissingExtra
-        If it is Ray and Ray is not installed.
-    UserError
-        If there is no such place, or no cluster answers there.
-    """
-    kind, colon, address = where.partition(":")
-    if where != "local" and (kind != "ray" or (colon and not address.strip())):
-        raise UserError(
-            f"cannot run on {shorten(where)}: expected local, ray or ray:ADDRESS, such as ray:10.0.0.1:6379"
-        )
-    with ExitStack() as stack:
-        place = Executor()
-        if kind == "ray":
-            from ranktilt.executing.ray_executor import ray_executor
-
-            place = stack.enter_context(ray_executor(address.strip() or None))
-        token = _executor.set(place)
-        stack.callback(_executor.reset, token)
+def working_on(place: Executor) -> Iterator[None]:
+    """Let work inside the ``with`` block be done there."""
+    token = _executor.set(place)
+    try:
         yield
+    finally:
+        _executor.reset(token)
 
 
 class Portable:

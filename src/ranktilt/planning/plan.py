@@ -273,7 +273,7 @@ def _planned(step: Step, measured: Sequence[Measurement], scale: _Scale) -> Plan
         whole = np.array(_terms(names, documents, scale.queries, results))
         if quantity.startswith("tokens"):
             design[:, 0] = whole[0] = 0.0  # no text, no tokens
-        fit = Fit.of(design, values)
+        fit = CostFit.of(design, values)
         shared = whole / (scale.machines if step.spreads and quantity == "seconds" else 1)
         shared[0] = whole[0]
         # What is done batch by batch grows as the batches do, however far.
@@ -305,7 +305,7 @@ def _paced(rows: Sequence[Measurement]) -> Sequence[Measurement]:
 
 
 @dataclass(frozen=True)
-class Fit:
+class CostFit:
     """A sum of terms with coefficients of at least 0, fitted to the relative errors of measurements."""
 
     coefficients: Floats
@@ -316,7 +316,7 @@ class Fit:
     """Degrees of freedom."""
 
     @classmethod
-    def of(cls, terms: Floats, values: Floats) -> Fit:
+    def of(cls, terms: Floats, values: Floats) -> CostFit:
         """Fit measurements: a row of terms, at least 0, for each value."""
         from scipy.optimize import nnls
 

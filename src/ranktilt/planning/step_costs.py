@@ -9,7 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate, count
@@ -46,9 +46,9 @@ PLANNED = "planned rewrites"
 SIZES = 3
 """Samples that are measured at least."""
 _COPIES, _COPIED, _QUERIES, _NUMBERS, _CANDIDATES, _REWRITTEN = 64, 20_000, 500, 1 << 26, 20_000, 4_000
-"""At most: copies of a document in a sample, and documents of a sample that has copies (which bring no new words);
-queries where no model computes, numbers of pretended vectors, documents among which candidates of a re-ranker are
-found, and documents whose prompts are counted."""
+"""At most: copies of a document in a sample, and documents of one with copies, which bring no new words, of which an
+index is measured; queries where no model computes, numbers of pretended vectors, documents among which candidates of a
+re-ranker are found, and documents whose prompts are counted."""
 _SMALLEST, _FEWER_QUERIES = 64, 4
 """Documents of the first sample, and by how many times fewer queries each is measured too."""
 _GROWTH, _LEAST_GROWTH, _DEARER = 4, 1.5, 1.25
@@ -200,12 +200,6 @@ def _drawn(rows: pl.DataFrame, most: int, rng: np.random.Generator) -> pl.DataFr
     return rows[((np.arange(number) + rng.random()) * rows.height / number).astype(np.int64)]
 
 
-def _most(collection: Collection, planned: int) -> int:
-    """Documents of the largest sample where no model computes."""
-    own = collection.docs.height
-    return min(planned, max(own, min(_COPIES * own, _COPIED)))
-
-
 def with_rewrites(collection: Collection) -> Collection:
     """A collection with a twin of each document, a little shorter, as a stand-in for rewrites that are yet to come."""
     shorter = pl.col("text").str.head(-12)
@@ -284,8 +278,8 @@ def loading(collection: Collection, planned: int, *, large: bool) -> Experiment:
             load(folder, qrels=None if given.qrels.height else NO_QRELS)
             usage.disk = size
 
-    queries = min(collection.judged.height, _QUERIES)
-    return Experiment("loading", measure, collection, _most(collection, planned), queries)
+    most, queries = min(planned, _COPIES * collection.docs.height), min(collection.judged.height, _QUERIES)
+    return Experiment("loading", measure, collection, most, queries)
 
 
 def rewriting(collection: Collection, llm: LLM) -> tuple[Experiment, float]:
@@ -349,11 +343,13 @@ class RankerSteps:
     def experiments(self, collection: Collection, planned: int) -> Iterator[Experiment]:
         """The quick one first."""
         documents, queries = collection.docs.height, collection.judged.height
-        most = _most(collection, planned)
+        most = min(planned, _COPIES * documents)
         if isinstance(self._first, Dense):
             most = min(most, _NUMBERS // self._width)
-        search = f"{self._name}: search and audit"
-        yield Experiment(search, self._measure_search, collection, most, min(queries, _QUERIES))
+        yield Experiment(
+            f"{self._name}: search and audit", partial(self._measure_search, max(documents, _COPIED)), collection, most,
+            min(queries, _QUERIES),
+        )  # fmt: skip
         if isinstance(self._first, Dense):
             encode = self._measure_encoding
             yield Experiment(f"{self._first!r}: encoding", encode, collection, documents, queries, slow=True)
@@ -363,13 +359,13 @@ class RankerSteps:
                 min(documents, _CANDIDATES), queries, slow=True, documents_vary=False,
             )  # fmt: skip
 
-    def _measure_search(self, given: Collection, watch: Stopwatch) -> None:
-        """Index, search and audit; where a model encodes, over random vectors."""
+    def _measure_search(self, indexed: int, given: Collection, watch: Stopwatch) -> None:
+        """Index samples of so many documents at most, search and audit; where a model encodes, over random vectors."""
         first, depth = replace(self._first), self._audited.depth
         if isinstance(first, Dense):
             self._pretend_vectors(first, given)
         else:
-            with watch(self._prepared[0].key, given):
+            with watch(self._prepared[0].key, given) if given.docs.height <= indexed else nullcontext():
                 first.rank(given.only_queries(given.judged["id"][:1]))
         with watch(self._search.key, given) as usage:
             run = first.rank(given)

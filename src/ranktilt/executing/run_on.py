@@ -1,4 +1,4 @@
-"""A Ray cluster as the place where parts of work are done; no other module knows Ray."""
+"""The places by name where work can be done; of all modules this one alone knows Ray."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 import socket
 import warnings
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from ranktilt._version import __version__
-from ranktilt.errors import DataWarning, UserError
-from ranktilt.executing.executor import Executor, Item, Result, Stage
+from ranktilt.errors import DataWarning, UserError, shorten
+from ranktilt.executing.executor import Executor, Item, Result, Stage, working_on
 from ranktilt.executing.memory_limits import MemoryLimits, limited, memory_limit, processors, set_memory_limit
 from ranktilt.optional import need
 
@@ -102,7 +102,35 @@ def _do(held: tuple[str, int | None, Stage[Any, Any]], part: list[Any]) -> tuple
 
 
 @contextmanager
-def ray_executor(address: str | None) -> Iterator[RayExecutor]:
+def run_on(where: str = "local") -> Iterator[None]:
+    """Let what is computed inside the ``with`` block be computed elsewhere, with the same results.
+
+    Parameters
+    ----------
+    where : {"local", "ray", "ray:ADDRESS"}
+        ``local``: in this process. ``ray``: on a Ray cluster of this machine alone, one worker a processor (and GPU),
+        which is started here and ended with the block. ``ray:ADDRESS``: on a cluster that is up, from one of its
+        machines; ``ray:auto`` finds it. Models are read on each machine from the folders that they are in here, and
+        what is computed comes back to this process, which alone writes it.
+
+    Raises
+    ------
+    MissingExtra
+        If it is Ray and Ray is not installed.
+    UserError
+        If there is no such place, or no cluster answers there.
+    """
+    kind, colon, address = where.partition(":")
+    if where != "local" and (kind != "ray" or (colon and not address.strip())):
+        raise UserError(
+            f"cannot run on {shorten(where)}: expected local, ray or ray:ADDRESS, such as ray:10.0.0.1:6379"
+        )
+    with nullcontext(Executor()) if kind == "local" else _cluster(address.strip() or None) as place, working_on(place):
+        yield
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[RayExecutor]:
     """Join the cluster at an address, or start one on this machine and end it with the block."""
     os.environ.update({name: os.environ.get(name, value) for name, value in _ENVIRONMENT.items()})
     name = "the Ray cluster of this machine" if address is None else f"the Ray cluster at {address}"
