@@ -27,28 +27,16 @@ _CPU_QUOTA = _CGROUPS / "cpu.max"
 
 @dataclass(frozen=True)
 class MemoryLimits:
-    """How much is computed and held at once; None leaves the default.
-
-    Parameters
-    ----------
-    memory : int, optional
-        Bytes that exact search, the lexical index and an audit's random labels may each hold beside the collection
-        and files that are mapped.
-    texts_per_write : int, optional
-        Texts encoded between two writes to the cache.
-    texts_per_batch : int, optional
-        Texts handed to the model together.
-    index_files_from : int, optional
-        Bytes of text from which a lexical index is made in files.
-    cache : Path, optional
-        Where vectors are kept in place of the usual folder; an empty one has all of them computed anew.
-    """
+    """How much is computed and held at once; None leaves the default."""
 
     memory: int | None = None
+    """Bytes that exact search, the lexical index and random labels may each hold beside the collection."""
     texts_per_write: int | None = None
     texts_per_batch: int | None = None
     cache: Path | None = None
+    """Where vectors are kept in place of the usual folder; an empty one has all of them computed anew."""
     index_files_from: int | None = None
+    """Bytes of text from which a lexical index is made in files."""
 
 
 DEFAULT = MemoryLimits()
@@ -97,28 +85,7 @@ def vector_folder() -> Path:
 
 
 def read_size(text: str, *, option: str = "memory", least: int | None = None) -> int:
-    """Read a size as people write it.
-
-    Parameters
-    ----------
-    text : str
-        A number of bytes, or a number with a unit: ``1GB``, ``512M``, ``0.5GiB``. KB, MB, GB and TB are powers of
-        1000; KiB, MiB, GiB and TiB are powers of 1024.
-    option : str, optional
-        What it is the size of, for messages.
-    least : int, optional
-        Bytes; 64 MiB by default.
-
-    Returns
-    -------
-    int
-        Bytes.
-
-    Raises
-    ------
-    UserError
-        If it is no size, or less than `least`.
-    """
+    """Read a size, at least 64 MiB by default: bytes, ``1GB``, ``512M`` (powers of 1000) or ``0.5GiB`` (of 1024)."""
     match = _SIZE.fullmatch(text.strip())
     if match is None or len(text) > _LONGEST:
         raise UserError(f"{option}: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}")

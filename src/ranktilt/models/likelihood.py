@@ -67,29 +67,18 @@ class Likelihood(Portable):
     first half of the next, so that every token has half a window before it; a masked one reads parts of equal length.
     A causal model reads its start token first, and where it has none, the first token of a text is not scored; special
     tokens are never scored.
-
-    Parameters
-    ----------
-    folder : Path
-        The model.
-    kind : {"auto", "causal", "masked"}
-        ``auto`` goes by the class that the model's configuration names.
-    every : int
-        A masked model masks every so manieth token at once, in as many passes; 0 is exact, one token at a time.
-    precision : {"float32", "bfloat16", "float16"}
-        Of the forward pass; log-probabilities are always computed in float32.
-    device : str, optional
-        Torch's name of where to compute; a GPU where there is one, else the processor, by default.
-    model_name : str
-        The model as the user named it.
     """
 
     folder: Path
     kind: str = "auto"
+    """``causal``, ``masked``, or by the class that the model's configuration names."""
     every: int = EVERY
+    """A masked model masks every so manieth token at once, in as many passes; 0 is exact, one token at a time."""
     precision: str = "float32"
+    """Of the forward pass; log-probabilities are always computed in float32."""
     device: str | None = None
     model_name: str = ""
+    """The model as the user named it."""
 
     # What it is
 

@@ -68,14 +68,6 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
     ------
     UserError
         If the collection has no other source, nothing is judged, or an option is unknown.
-
-    Examples
-    --------
-    >>> import ranktilt as rt
-    >>> from ranktilt.training import SourceBiasEvaluator  # doctest: +SKIP
-    >>> evaluator = SourceBiasEvaluator(rt.load("DIR", split="dev"), name="dev")  # doctest: +SKIP
-    >>> evaluator(model)["dev_relative_delta_nDCG@10_llama-2-7b-chat"]  # doctest: +SKIP
-    -12.9
     """
 
     def __init__(

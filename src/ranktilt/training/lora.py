@@ -218,12 +218,6 @@ def _examples(chat: Transformers, found: PairExamples) -> list[dict[str, list[in
     for prompt, text in zip(found.prompts, found.answers, strict=True):
         read, answer = list(chat.tokens_of(Prompt(prompt))), answers[text]
         examples.append({"input_ids": read + answer, "labels": [_IGNORED] * len(read) + answer})
-    longest = max(len(one["input_ids"]) for one in examples)
-    if chat.context is not None and longest > chat.context:
-        raise UserError(
-            f"{chat.folder}: a prompt and its answer take up to {longest:,} tokens, more than the context of "
-            f"{chat.context:,}; cut the passages (passage_tokens)"
-        )
     return examples
 
 

@@ -67,14 +67,6 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
     A row without a twin has an empty text (of cross-encoders also None) in the third column; it takes part in the
     ranking loss only. Where labels say that a row's document is not relevant, leave its twin empty: the constraint is
     about relevant documents.
-
-    Examples
-    --------
-    >>> from sentence_transformers import SentenceTransformer  # doctest: +SKIP
-    >>> from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss  # doctest: +SKIP
-    >>> from ranktilt.training import DebiasedLoss  # doctest: +SKIP
-    >>> model = SentenceTransformer("all-MiniLM-L6-v2")  # doctest: +SKIP
-    >>> loss = DebiasedLoss(model, MultipleNegativesRankingLoss(model), alpha=0.1)  # doctest: +SKIP
     """
 
     def __init__(self, model: Any, loss: Any, *, alpha: float, variant: str = "paper") -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +25,8 @@ def require_encoder(name: str, query_tokens: int, document_tokens: int) -> tuple
     folder = _transformer_folder(found)
     checkpoint.require(folder, ranker="a cross-encoder")
     with checkpoint.loading(f"{found}: cannot be made a cross-encoder", for_=FOR):
-        tokenizer, check = checkpoint.load_tokenizer(folder, for_=FOR), partial(_require_weights, found)
-        kind = "AutoModelForSequenceClassification"
-        config = checkpoint.load(folder, kind, for_=FOR, check=check, num_labels=1).config
+        tokenizer = checkpoint.load_tokenizer(folder, for_=FOR)
+        config = checkpoint.load(folder, "AutoModel", for_=FOR, pooler=False).config
     if not tokenizer.is_fast or tokenizer.pad_token is None:
         raise UserError(f"{found}: expected a tokenizer.json with a padding token, so that texts are cut and batched")
     special = int(tokenizer.num_special_tokens_to_add(pair=True))
@@ -82,14 +79,3 @@ def _transformer_folder(folder: Path) -> Path:
     modules = checkpoint.read_json(folder / "modules.json", list)
     path = modules[0].get("path", "") if modules and isinstance(modules[0], dict) else ""
     return folder / path if path and (folder / path).is_dir() else folder
-
-
-def _require_weights(found: Path, folder: Path, model: Any, info: Mapping[str, Any]) -> None:
-    """Refuse weights of another architecture, which would silently be drawn at random; a head is new anyway."""
-    prefix = f"{model.base_model_prefix}."
-    missing = sorted(name for name in info["missing_keys"] if name.startswith(prefix) and "pooler" not in name)
-    if missing:
-        kind = model.config.model_type
-        raise UserError(
-            f"{found}: its weights are not a {kind!r} encoder's: {missing[0]} is missing ({len(missing)} in all)"
-        )

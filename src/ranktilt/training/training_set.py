@@ -66,13 +66,9 @@ class TrainingSet:
 def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingSet:
     """Find what a re-ranker can learn from a collection's judgments; a grade above 0 is relevant.
 
-    No negative is a version (same origin) or copy (same text) of what is relevant to its query, unless a file of
-    triples says so. Where there is a constraint, each positive comes with its version in the source of the twins, by
-    default the first that has any, and without sources the first one is learned from; `UserError` where no positive has
-    one.
-
-    Where sources are chosen, documents of the others do not exist. What is relevant in another source keeps its
-    versions from being negatives all the same.
+    No negative is a version (same origin) or copy (same text) of what is relevant to its query, in any source, unless a
+    file of triples says so. Where sources are chosen, documents of the others do not exist otherwise. Where there is a
+    constraint, each positive comes with its twin, and without sources the first one is learned from.
     """
     sources = named_sources(collection, options.sources) or (collection.sources[:1] if options.alpha else None)
     relevant, wanted, part = _relevant_documents(collection, sources)
@@ -94,13 +90,7 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
 
 
 def retriever_set(collection: Collection, options: RetrieverTraining) -> TrainingSet:
-    """Find what a retriever can learn from a collection's judgments, once for all trainings on it.
-
-    Raises
-    ------
-    UserError
-        If nothing is relevant among the sources' documents, or the constraint is asked for and none has a twin.
-    """
+    """Find what a retriever can learn from a collection's judgments, once for all trainings on it."""
     sources = named_sources(collection, options.sources) or collection.sources[:1]
 
     def find() -> TrainingSet:
