@@ -49,8 +49,9 @@ _COPIES, _COPIED, _QUERIES, _NUMBERS, _CANDIDATES, _REWRITTEN = 64, 20_000, 500,
 """At most: copies of a document in a sample, and documents of one with copies, which bring no new words, of which an
 index is measured; queries where no model computes, numbers of pretended vectors, documents among which candidates of a
 re-ranker are found, and documents whose prompts are counted."""
-_SMALLEST, _FEWER_QUERIES = 64, 4
-"""Documents of the first sample, and by how many times fewer queries each is measured too."""
+_FIRST, _FIRST_SLOW, _FEWER_QUERIES = 1_024, 64, 4
+"""Documents of the first sample (in far fewer, lists are as long as the collection), of one where a model computes, and
+by how many times fewer queries each is measured too."""
 _GROWTH, _LEAST_GROWTH, _DEARER = 4, 1.5, 1.25
 """How much larger each sample is than the one before, at least where the time is short, and how much longer a document
 of it may take."""
@@ -239,7 +240,8 @@ class Experiment:
         There are three at least. The first is measured twice: it warms up.
         """
         begun = time.perf_counter()
-        share = min(_SMALLEST / self.documents if self.documents_vary else 1 / self.queries, _GROWTH ** (1 - SIZES))
+        first = (_FIRST_SLOW if self.slow else _FIRST) / self.documents
+        share = min(first if self.documents_vary else 1 / self.queries, _GROWTH ** (1 - SIZES))
         self.once(share, 1, Stopwatch(), seed=seed)
         for number in count(1):
             start = time.perf_counter()
