@@ -67,12 +67,6 @@ def test_a_known_tilt_is_brought_to_level(
     assert abs(nearest.value - nearest.level) < abs(before.value - before.level) / 2
 
 
-def test_fa_ir_takes_a_high_target_for_chance_explains_much(tmp_path: Path) -> None:
-    found = levelled(tmp_path, "fair-rerank:fa-ir", measures=["Share@10"], target=25.0)
-    before, half, whole = (found.tilt(one.name, PAIR).value for one in found.interventions)
-    assert whole < half < before
-
-
 def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
     found = levelled(tmp_path, "offset", "interleave", level=45, budget=0.15, measures=["nDCG@10"])
     assert found.methods == ("offset", "interleave")
@@ -234,11 +228,6 @@ def test_a_method_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
 def test_documents_that_select_and_test_share_are_counted(tmp_path: Path) -> None:
     note = "select and test share documents: 30 of 30 origins that are relevant to test queries (100 %) are"
     assert any(one.startswith(note) for one in levelled(tmp_path).notes)
-
-
-def test_targets_below_the_range_are_the_least(tmp_path: Path) -> None:
-    found = levelled(tmp_path, "fair-rerank", target=-90.0, measures=["Share@10"], strengths=(0.1, 1.0))
-    assert [one.ranker.rpartition("target=")[2] for one in found.interventions[1:]] == ["-100.0)", "-90.0)"]
 
 
 def test_a_third_group_counts_among_the_others(tmp_path: Path) -> None:

@@ -154,18 +154,6 @@ def test_disjoint_leaves_no_document_of_the_other_split_nor_a_copy_of_one(folder
     assert set(apart(*same).ids) == set(test.ids) - learned - set(free)  # a copy goes, unless the test needs it
 
 
-def test_a_disjoint_training_learns_from_no_document_of_the_test(
-    folder: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(collection: Collection, *_: object, **__: object) -> None:
-        assert not set(collection.ids) & set(load(folder, split="test").qrels["doc_id"])
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(training_plan, "train_cross_encoder", stop)
-    with pytest.raises(KeyboardInterrupt):
-        study(folder, tiny, tmp_path, disjoint=True)
-
-
 def test_bodies_say_what_they_were_tuned_for(tiny: Path, made: Made, tmp_path: Path) -> None:
     assert tuned_for(str(tiny)) == "retrieval"
     assert tuned_for(str(next((made[1] / "models").iterdir()))) == "classification"
@@ -179,18 +167,14 @@ def test_refusals_before_any_training(
     monkeypatch.setattr(training_plan, "train_cross_encoder", None)
     lists, work = str(candidates / "lists.json"), tmp_path / "work"
     for options, message in (
-        ({"seeds": 0}, "training study: expected seeds of at least 1, got 0"),
         ({"queries": 0}, "training study: expected queries of at least 1, got 0"),
         ({"reference": "people"}, "unknown source 'people' (valid: human, llm)"),
         ({"curve": ((("human", 0),),)}, "the curve: a ranker needs a document to learn from; got none of any source"),
-        ({"curve": ((("bot", 1),),)}, "unknown source 'bot' (valid: human, llm)"),
         ({"curve": ((("human", 999),),)},
          f"{folder}, split train: asked to learn from 999 relevant documents of source 'human', and there are 24"),
         ({"curve": ((("human", 1),),) * 2}, f"training '{tiny.name} trained on 1 human, seed 0' is given twice"),
         ({"zero_shot": (ZeroShot(lists),)},
          f"zero-shot collection {lists}: no judgments (qrels); name them: {lists},qrels=FILE"),
-        ({"zero_shot": (ZeroShot(str(folder), "none"),)},
-         f"zero-shot collection {folder}: no judgments (qrels); name them: {folder},qrels=FILE"),
         ({"zero_shot": (ZeroShot(str(folder)),) * 2}, "collection 'qa' is given twice"),
         ({"zero_shot": (ZeroShot(str(folder / "queries.jsonl")),)}, NO_FOLDER.format(folder / "queries.jsonl")),
     ):  # fmt: skip

