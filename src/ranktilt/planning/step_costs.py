@@ -174,8 +174,8 @@ def _folder_size(folder: Path) -> float:
 def sample(collection: Collection, documents: int, queries: int, *, seed: int) -> Collection:
     """Draw about so many documents and queries, evenly over their lengths; where there are too few, from copies.
 
-    Documents of one origin are drawn together. A query keeps as many judgments as it has, which are given to documents
-    of the sample by chance: what is measured is time, and not effectiveness.
+    Documents of one origin are drawn together. A query keeps about as many judgments as it has, which are given to
+    documents of the sample by chance, all of one origin alike: what is measured is time, and not effectiveness.
     """
     rng, docs = np.random.default_rng([seed, documents, queries]), collection.docs
     mark = pl.col("id", "origin")
@@ -190,15 +190,24 @@ def sample(collection: Collection, documents: int, queries: int, *, seed: int) -
     docs = docs.join(chosen, on="origin", how="semi", maintain_order="left")
     asked = _drawn(collection.judged.sort(pl.col("text").str.len_bytes(), "id"), queries, rng)
     qrels = collection.qrels.join(asked, left_on="query_id", right_on="id", how="semi")
-    qrels = qrels.with_columns(doc_id=docs["id"].gather(rng.integers(docs.height, size=qrels.height)))
-    qrels = qrels.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
-    return Collection(docs, asked, qrels, {"split": "test"})
+    return Collection(docs, asked, _judged_by_chance(qrels, docs, rng), {"split": "test"})
 
 
 def _drawn(rows: pl.DataFrame, most: int, rng: np.random.Generator) -> pl.DataFrame:
     """Rows at even distances, from a random one on; at least one."""
     number = min(max(most, 1), rows.height)
     return rows[((np.arange(number) + rng.random()) * rows.height / number).astype(np.int64)]
+
+
+def _judged_by_chance(qrels: pl.DataFrame, docs: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+    """About as many judgments of the same queries and grades, of other documents; an audit of twins takes less time."""
+    versions = max(round(docs.height / docs["origin"].n_unique()), 1)
+    some = qrels.sort(pl.col("grade"), descending=True, maintain_order=True)
+    some = some.filter(pl.col("doc_id").cum_count().over("query_id") % versions == 1 % versions)
+    drawn = docs["origin"].gather(rng.integers(docs.height, size=some.height))
+    judged = some.with_columns(origin=drawn).join(docs.select("origin", "id"), on="origin", maintain_order="left")
+    judged = judged.select("query_id", pl.col("id").alias("doc_id"), "grade")
+    return judged.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
 
 
 def with_rewrites(collection: Collection) -> Collection:
