@@ -159,9 +159,7 @@ def test_presets_and_what_is_named_beside_them(cli: Cli, folder: Path, tiny: Pat
     spec = spec_of(tmp_path / "p")
     names = ("rate", "batch", "max_query_tokens", "max_document_tokens", "loss", "negatives", "positives")
     assert [spec[name] for name in names] == [7e-6, 32, 30, 16, "binary", "random:50", "all"]
-    code, _, err = cli(*few, "-o", tmp_path / "n", "--preset", "notebook", "--max-query-tokens", "8")
-    assert code == 0
-    assert "the learning rate is still rising when it ends: 5,000 steps of warm-up, 1 in all (--warmup-steps)" in err
+    assert cli(*few, "-o", tmp_path / "n", "--preset", "notebook", "--max-query-tokens", "8").code == 0
     assert [spec_of(tmp_path / "n")[name] for name in ("rate", "epochs", "loss", "dropout")] == [
         2e-5, 1000, "binary", True,
     ]  # fmt: skip

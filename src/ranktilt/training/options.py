@@ -39,19 +39,13 @@ class Schedule:
 
     Parameters
     ----------
-    epochs : int, optional
-        Where neither `steps` nor `minutes` are given.
-    steps : int, optional
-        Batches to learn from.
-    minutes : float, optional
-        About how long the training may take, loading included; the learning rate goes by the clock then, so that two
-        such trainings differ.
+    steps, minutes, epochs : optional
+        Batches to learn from; or about how long the training may take, loading included, with a learning rate by the
+        clock, so that two such trainings differ; else epochs.
     batch : int, optional
         How much is learned from at once; less from the first batch on that does not fit into memory.
-    rate : float, optional
-        Highest learning rate: it rises over the warm-up and falls to 0 over the rest.
-    warmup_steps : int, optional
-        Steps over which it rises; a tenth of them by default.
+    rate, warmup_steps : optional
+        Highest learning rate, and the steps over which it rises, a tenth of all by default; then it falls to 0.
     weight_decay : float, optional
         Of AdamW, on matrices; 0 makes it Adam.
     seed : int, optional
@@ -60,11 +54,6 @@ class Schedule:
         Of forward and backward pass. Weights are kept in float32.
     device : {"cpu", "cuda"}, optional
         The GPU where there is one, else the processor.
-
-    Raises
-    ------
-    UserError
-        For a value out of its range.
     """
 
     steps: int | None = None
@@ -113,10 +102,9 @@ class Training(Schedule):
         the one beside the first, where no source is called so.
     limits : tuple of (str, int), optional
         How many relevant documents of a source are learned from, drawn by the seed: ``(("human", 500), ("llm", 500))``.
-    negatives_per_positive : int, optional
-        How many negatives each positive is learned against, drawn anew in each epoch.
-    positives_per_query : int, optional
-        Most positives of one query in an epoch, drawn anew in each, so that broad queries do not rule; None for all.
+    negatives_per_positive, positives_per_query : int, optional
+        How many negatives each positive is learned against, and most positives of one query, so that broad queries do
+        not rule (None for all): in an epoch, drawn anew in each.
     text : {"title+text", "text", "title"}, optional
         What of a document is read.
     max_query_tokens, max_document_tokens : int, optional
@@ -128,11 +116,6 @@ class Training(Schedule):
     twins : str, optional
         The source whose versions the constraint holds against the relevant documents; by default the first one that
         has any. Sources that are not named are not learned from.
-
-    Raises
-    ------
-    UserError
-        For a value out of its range.
     """
 
     sources: tuple[str, ...] | None = None
@@ -185,11 +168,6 @@ class RerankerTraining(Training):
         for the binary loss, whose pairs are mixed.
     dropout : bool, optional
         Whether the encoder's own dropout is on.
-
-    Raises
-    ------
-    UserError
-        For a value out of its range.
     """
 
     negatives: str | None = None

@@ -19,9 +19,8 @@ _METHOD = (
     "indexing, search and the audit are measured on copies of the documents, too. A search by vectors is measured with "
     "random ones.",
     "A cost is a sum of terms with coefficients of at least 0, fitted to relative errors; time is the processors', at "
-    "the pace of the larger samples. Intervals: 95 % of "
-    "predictions by refits to drawn measurements (parametric bootstrap, t), whose growth may bend as far as the "
-    "measurements allow, but for models that work in batches; so they widen with the distance from the sample.",
+    "the pace of the larger samples. Intervals: 95 % prediction intervals (t) of a line through the logarithms, so "
+    "that they widen with the distance from the sample, but for models that work in batches.",
 )
 
 
