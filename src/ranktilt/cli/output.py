@@ -14,12 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TextIO, TypeVar, cast
 
-import typer
-
 from ranktilt.cli.notes import end_progress, is_quiet, silence
 from ranktilt.cli.options import Formats, OptionGroup
 from ranktilt.errors import UserError, visible
 from ranktilt.io.files import cannot_write, require_place, write_bytes
+from ranktilt.option import Option
 
 ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
 """How a file of each format ends."""
@@ -35,10 +34,8 @@ _LONGEST = 80
 class Output(OptionGroup):
     """How a result is shown and kept, the same for every verb."""
 
-    format: Annotated[Formats, typer.Option("--format", help="How the result is printed.")] = Formats.table
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the whole result; - for stdout.")
-    ] = None
+    format: Annotated[Formats, Option("How the result is printed.")] = "table"
+    json: Annotated[str | None, Option("Write the whole result; - for stdout.", "FILE")] = None
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
@@ -65,8 +62,7 @@ class PageOutput(Output):
     """The same, with a page."""
 
     page: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE.html", help="Write the result as one HTML page with figures."),
+        Path | None, Option("Write the result as one HTML page with figures.", "FILE.html", short="-o", flag="--output")
     ] = None
 
     @property

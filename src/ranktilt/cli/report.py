@@ -17,6 +17,7 @@ from ranktilt.cli.notes import note
 from ranktilt.cli.output import ENDINGS, check_ending, check_paths, file_size, print_result
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.files import require_place, write_files
+from ranktilt.option import Option
 
 TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf", "png")
 FORMATS = ("html", *TABLES, *FIGURES)
@@ -31,34 +32,21 @@ def report(
         typer.Argument(metavar="FILE…", help="Audits and other results (JSON); of a layout also cells (CSV)."),
     ],
     *,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="OUT", help="The page or table; of figures, the folder.")
-    ] = None,
+    output: Annotated[Path | None, Option("The page or table; of figures, the folder.", "OUT", short="-o")] = None,
     layout: Annotated[
-        str | None,
-        typer.Option(
-            "--layout", metavar="NAME",
-            help="A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, askari-1…",
-        ),
+        str | None, Option("A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, askari-1…", "NAME")
     ] = None,
     format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="FORMAT",
-            help="html (the default); latex, markdown or csv of a layout; svg, pdf or png figures.",
-        ),
+        str | None, Option("html (the default); latex, markdown or csv of a layout; svg, pdf or png figures.", "FORMAT")
     ] = None,
     query: Annotated[
-        list[str] | None,
-        typer.Option("--query", metavar="ID", help="Whose pairs of texts dai-10 and dai-11 show (default: by tilt)."),
+        list[str] | None, Option("Whose pairs of texts dai-10 and dai-11 show (default: by tilt).", "ID")
     ] = None,
-    no_texts: Annotated[
-        bool, typer.Option("--no-texts", help="Keep queries, ranked lists and documents out of the page.")
-    ] = False,
+    no_texts: Annotated[bool, Option("Keep queries, ranked lists and documents out of the page.")] = False,
     open_page: Annotated[
-        bool, typer.Option("--open", help="Show the page in the browser; without -o, from a temporary file.")
+        bool, Option("Show the page in the browser; without -o, from a temporary file.", flag="--open")
     ] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write results as one page that opens anywhere, as a paper's table, or as figures.
 
     Ranked lists are those that an audit keeps; its collection is read again as it names it. What is gone or has changed

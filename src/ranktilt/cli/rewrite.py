@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ranktilt.cli import options
 from ranktilt.cli.llm.generation import (
     INCOMPLETE,
@@ -23,6 +21,7 @@ from ranktilt.cli.llm.generation import (
 )
 from ranktilt.cli.notes import note
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -35,42 +34,21 @@ if TYPE_CHECKING:
 class RewriteOptions(SamplingOptions):
     """What is rewritten, and how."""
 
-    prompt: Annotated[
-        str,
-        typer.Option(
-            "--prompt", metavar="NAME|FILE", help="paper, paraphrase, summarise, polish, or a file with {text}."
-        ),
-    ] = "paper"
-    titles: Annotated[str, typer.Option("--titles", help="keep, rewrite or drop.")] = "keep"
-    source_to_rewrite: Annotated[
-        str, typer.Option("--source-to-rewrite", metavar="SOURCE", help="Rewrite the documents of this source.")
-    ] = "human"
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Shorten texts that are too long instead of leaving them out.")
-    ] = False
-    context: Annotated[
-        int | None,
-        typer.Option("--context", min=1, metavar="N", help="Tokens that prompt and answer may have together."),
-    ] = None
+    prompt: Annotated[str, Option("paper, paraphrase, summarise, polish, or a file with {text}.", "NAME|FILE")] = (
+        "paper"
+    )
+    titles: Annotated[str, Option("keep, rewrite or drop.")] = "keep"
+    source_to_rewrite: Annotated[str, Option("Rewrite the documents of this source.", "SOURCE")] = "human"
+    truncate: Annotated[bool, Option("Shorten texts that are too long instead of leaving them out.")] = False
+    context: Annotated[int | None, Option("Tokens that prompt and answer may have together.", "N", min=1)] = None
     min_length_ratio: Annotated[
-        float | None,
-        typer.Option(
-            "--min-length-ratio", metavar="X", help="Words, rewrite over text, below which an answer is flagged."
-        ),
+        float | None, Option("Words, rewrite over text, below which an answer is flagged.", "X")
     ] = None
     max_length_ratio: Annotated[
-        float | None,
-        typer.Option(
-            "--max-length-ratio", metavar="X", help="Words, rewrite over text, above which an answer is flagged."
-        ),
+        float | None, Option("Words, rewrite over text, above which an answer is flagged.", "X")
     ] = None
-    max_copied: Annotated[
-        float | None,
-        typer.Option("--max-copied", metavar="X", help="Share of the text's words in a row that flags a copy."),
-    ] = None
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N documents, for a trial.")
-    ] = None
+    max_copied: Annotated[float | None, Option("Share of the text's words in a row that flags a copy.", "X")] = None
+    limit: Annotated[int | None, Option("Only the first N documents, for a trial.", "N", min=1)] = None
 
     def rewriting(self) -> Rewriting:
         """As the function takes it; limits that are not named are the prompt's."""
@@ -92,22 +70,13 @@ def rewrite(
     folder: options.Folder,
     *,
     model: ModelOptions,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where the collection with its rewrites goes.")
-    ] = None,
+    output: Annotated[Path | None, Option("Where the collection with its rewrites goes.", "DIR", short="-o")] = None,
     rewriting: RewriteOptions,
     pool: Annotated[
         str | None,
-        typer.Option(
-            "--pool",
-            metavar="SPEC,...",
-            help="Rewrite only what is judged or found by these rankers, such as bm25,dense:minilm.",
-        ),
+        Option("Rewrite only what is judged or found by these rankers, such as bm25,dense:minilm.", "SPEC,..."),
     ] = None,
-    pool_depth: Annotated[
-        int | None,
-        typer.Option("--pool-depth", min=1, metavar="K", help="Documents per query and ranker (default: 100)."),
-    ] = None,
+    pool_depth: Annotated[int | None, Option("Documents per query and ranker (default: 100).", "K", min=1)] = None,
     split: options.Split = None,
     parts: options.Parts = None,
     dry_run: DryRun = False,

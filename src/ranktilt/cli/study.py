@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -30,47 +29,35 @@ from ranktilt.cli.train import (
     read_amounts,
 )
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.experiments.training_plan import StudyOptions, ZeroShot
-
-Subjects = StrEnum("Subjects", ["temperature", "training"])
 
 
 @dataclass(frozen=True)
 class _Trainings(options.OptionGroup):
     """What a study of training trains, and on what it is tested."""
 
-    base_model: Annotated[
-        list[str] | None,
-        typer.Option("--base-model", metavar="MODEL", help="Of training: an encoder to start from; repeatable."),
-    ] = None
+    base_model: Annotated[list[str] | None, Option("Of training: an encoder to start from; repeatable.", "MODEL")] = (
+        None
+    )
     work_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--work-dir", metavar="FOLDER", help="Where models and runs go (default: DIR's name with -training)."
-        ),
+        Path | None, Option("Where models and runs go (default: DIR's name with -training).", "FOLDER")
     ] = None
     zero_shot: Annotated[
         list[str] | None,
-        typer.Option(
-            "--zero-shot",
-            metavar="NAME[,qrels=FILE,…]",
-            help="Another collection to test on, with qrels=, candidates= (a run) or name= behind it.",
+        Option(
+            "Another collection to test on, with qrels=, candidates= (a run) or name= behind it.", "NAME[,qrels=FILE,…]"
         ),
     ] = None
-    queries: Annotated[
-        int | None, typer.Option("--queries", metavar="N", help="Test on N queries a domain, drawn by --seed.")
-    ] = None
-    depth: Annotated[int, typer.Option("--depth", metavar="K", help="Re-rank BM25's best K documents.")] = 1000
-    seeds: Annotated[int, typer.Option("--seeds", metavar="N", help="Trainings of each ranker.")] = 1
-    disjoint: Annotated[
-        bool, typer.Option("--disjoint", help="Keep documents of the training out of the test collection.")
-    ] = False
-    curve: Annotated[
-        list[str] | None,
-        typer.Option("--curve", metavar="SOURCE=N,…", help="A ranker that learns from so many documents of each."),
-    ] = None
+    queries: Annotated[int | None, Option("Test on N queries a domain, drawn by --seed.", "N")] = None
+    depth: Annotated[int, Option("Re-rank BM25's best K documents.", "K")] = 1000
+    seeds: Annotated[int, Option("Trainings of each ranker.", "N")] = 1
+    disjoint: Annotated[bool, Option("Keep documents of the training out of the test collection.")] = False
+    curve: Annotated[list[str] | None, Option("A ranker that learns from so many documents of each.", "SOURCE=N,…")] = (
+        None
+    )
     preset: Preset = None
     negatives: Negatives = None
     negatives_per_positive: NegativesPerPositive = None
@@ -82,7 +69,7 @@ class _Trainings(options.OptionGroup):
     warmup_steps: WarmupSteps = None
     max_query_tokens: QueryTokens = None
     max_document_tokens: DocumentTokens = None
-    precision: Precision = options.Precisions.float32
+    precision: Precision = "float32"
 
     def study_options(self, **more: Any) -> StudyOptions:
         """As the study takes them; `more` are those of other groups."""
@@ -106,21 +93,14 @@ def study(
     ],
     *,
     vary: Annotated[
-        Subjects, typer.Option("--vary", help="What differs: the rewrites' temperature, or the training.")
-    ] = (Subjects.temperature),
+        Literal["temperature", "training"], Option("What differs: the rewrites' temperature, or the training.")
+    ] = ("temperature"),
     ranker: options.Rankers = None,
     measure: options.Measures = None,
-    reference: Annotated[
-        str, typer.Option("--reference", metavar="SOURCE", help="The human side, held against each of the others.")
-    ] = "human",
-    source: Annotated[
-        list[str] | None, typer.Option("--source", metavar="SOURCE", help="Study only these (default: all others).")
-    ] = None,
+    reference: Annotated[str, Option("The human side, held against each of the others.", "SOURCE")] = "human",
+    source: Annotated[list[str] | None, Option("Study only these (default: all others).", "SOURCE")] = None,
     source_temperature: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source-temperature", metavar="SOURCE=T", help="A source's temperature, where no column tells it."
-        ),
+        list[str] | None, Option("A source's temperature, where no column tells it.", "SOURCE=T")
     ] = None,
     split: options.Split = None,
     ignore_unknown: options.IgnoreUnknown = False,
@@ -134,7 +114,7 @@ def study(
     With --vary training: train each encoder on the human and on the LLM's documents, re-rank BM25's with it, and
     compare effectiveness and tilt, on the test split and on other collections. It resumes what was interrupted.
     """
-    if vary == Subjects.training:
+    if vary == "training":
         asked = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
         named = [option for option, value in {**asked, "--ignore-unknown": ignore_unknown}.items() if value]
         unused = {"--test", "--correction", "--level-margin", "--primary"}.intersection(statistics.changed())
@@ -144,7 +124,7 @@ def study(
     _refuse("training", trainings.changed())
     if not ranker:
         raise UserError("nothing to study: name a ranker, such as -r bm25")
-    temperatures = read_temperatures(source_temperature or ())
+    temperatures, how = read_temperatures(source_temperature or ()), statistics.keywords
     from ranktilt.auditing.study import study as run_study
     from ranktilt.datasets.load import load
 
@@ -152,9 +132,8 @@ def study(
     rankers = search.rankers(ranker)
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
     found = run_study(
-        collection, rankers, measure or None, reference=reference, sources=source, temperatures=temperatures,
-        **statistics.keywords,
-    )  # fmt: skip
+        collection, rankers, measure or None, reference=reference, sources=source, temperatures=temperatures, **how
+    )
     output.deliver(found)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +15,7 @@ from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
 from ranktilt.errors import UserError, counted
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -29,77 +30,39 @@ def _train() -> None:
     """Train a ranker on a collection's judgments."""
 
 
-_Folder = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="FOLDER", help="Where the model goes; an interrupted training in it goes on."
-    ),
-]
-_Split = Annotated[str, typer.Option("--split", help="Learn from the judgments in qrels/<split>.tsv.")]
-Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")]
-Minutes = Annotated[
-    float | None, typer.Option("--minutes", metavar="M", help="As many batches as fit into about so many minutes.")
-]
-_Rate = Annotated[float, typer.Option("--learning-rate", metavar="X", help="Highest learning rate.")]
-Precision = Annotated[
-    options.Precisions, typer.Option("--precision", help="Precision of the arithmetic; weights stay in float32.")
-]
-QueryTokens = Annotated[
-    int | None, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there (default: 30).")
-]
-DocumentTokens = Annotated[
-    int | None, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there (default: 200).")
-]
-Preset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset", metavar="paper|notebook", help="Askari et al.'s settings; explicit options override them."
-    ),
-]
+_Folder = Annotated[Path, Option("Where the model goes; an interrupted training in it goes on.", "FOLDER", short="-o")]
+_Split = Annotated[str, Option("Learn from the judgments in qrels/<split>.tsv.")]
+Steps = Annotated[int | None, Option("Batches to learn from (default: an epoch).", "N")]
+Minutes = Annotated[float | None, Option("As many batches as fit into about so many minutes.", "M")]
+_Rate = Annotated[float, Option("Highest learning rate.", "X", flag="--learning-rate")]
+Precision = Annotated[Literal["float32", "bfloat16"], Option("Precision of the arithmetic; weights stay in float32.")]
+QueryTokens = Annotated[int | None, Option("Cut queries there (default: 30).", "N")]
+DocumentTokens = Annotated[int | None, Option("Cut documents there (default: 200).", "N")]
+Preset = Annotated[str | None, Option("Askari et al.'s settings; explicit options override them.", "paper|notebook")]
 Negatives = Annotated[
     str | None,
-    typer.Option(
-        "--negatives",
-        metavar="bm25:K|random:N",
-        help="Draw negatives from BM25's best K, or from N documents at random (default: bm25:100).",
-    ),
+    Option("Draw negatives from BM25's best K, or from N documents at random (default: bm25:100).", "bm25:K|random:N"),
 ]
-NegativesPerPositive = Annotated[
-    int | None,
-    typer.Option("--negatives-per-positive", metavar="N", help="Negatives of each positive in an epoch (default: 4)."),
-]
+NegativesPerPositive = Annotated[int | None, Option("Negatives of each positive in an epoch (default: 4).", "N")]
 Positives = Annotated[
     str | None,
-    typer.Option(
-        "--positives",
-        metavar="retrieved|all",
-        help="Learn from the relevant documents among BM25's best K, or from all (default with random negatives).",
+    Option(
+        "Learn from the relevant documents among BM25's best K, or from all (default with random negatives).",
+        "retrieved|all",
     ),
 ]
-WarmupSteps = Annotated[
-    int | None,
-    typer.Option(
-        "--warmup-steps", metavar="N", help="Steps over which the learning rate rises (default: a tenth of all)."
-    ),
-]
-PairsABatch = Annotated[
-    int | None, typer.Option("--batch", metavar="N", help="Pairs of query and document a step (default: 32).")
-]
-RerankerRate = Annotated[
-    float | None, typer.Option("--learning-rate", metavar="X", help="Highest learning rate (default: 0.0001).")
-]
-_Seed = Annotated[int, typer.Option("--seed", help="Of first weights and of every draw.")]
-_Encoder = Annotated[
-    str,
-    typer.Option("--base-model", metavar="MODEL", help="Encoder to start from: minilm, a folder or a hub name."),
-]
+WarmupSteps = Annotated[int | None, Option("Steps over which the learning rate rises (default: a tenth of all).", "N")]
+PairsABatch = Annotated[int | None, Option("Pairs of query and document a step (default: 32).", "N")]
+RerankerRate = Annotated[float | None, Option("Highest learning rate (default: 0.0001).", "X", flag="--learning-rate")]
+_Seed = Annotated[int, Option("Of first weights and of every draw.")]
+_Encoder = Annotated[str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL")]
 
 
 @dataclass(frozen=True)
 class _Reading(options.Compute):
     """What a model reads, and what it runs on."""
 
-    text: Annotated[options.Fields | None, typer.Option("--text", help="Which part of a document is read.")] = None
+    text: Annotated[options.Fields | None, Option("Which part of a document is read.")] = None
 
 
 @dataclass(frozen=True)
@@ -108,32 +71,22 @@ class _Learning(options.OptionGroup):
 
     steps: Steps = None
     minutes: Minutes = None
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", help="Without --steps or --minutes (default: 1).")
-    ] = None
+    epochs: Annotated[int | None, Option("Without --steps or --minutes (default: 1).", "N")] = None
     warmup_steps: WarmupSteps = None
-    weight_decay: Annotated[
-        float | None, typer.Option("--weight-decay", metavar="X", help="Of AdamW; 0 is Adam (default: 0.01).")
-    ] = None
+    weight_decay: Annotated[float | None, Option("Of AdamW; 0 is Adam (default: 0.01).", "X")] = None
     max_query_tokens: QueryTokens = None
     max_document_tokens: DocumentTokens = None
     documents: Annotated[
         list[str] | None,
-        typer.Option(
-            "--documents",
-            metavar="SOURCE[=N],…",
-            help="Learn from these sources, from N relevant documents of each; llm is the one beside the first.",
+        Option(
+            "Learn from these sources, from N relevant documents of each; llm is the one beside the first.",
+            "SOURCE[=N],…",
         ),
     ] = None
     twins: Annotated[
-        str | None,
-        typer.Option(
-            "--twins",
-            metavar="SOURCE",
-            help="The source that the constraint compares (default: the first with versions).",
-        ),
+        str | None, Option("The source that the constraint compares (default: the first with versions).", "SOURCE")
     ] = None
-    precision: Precision = options.Precisions.float32
+    precision: Precision = "float32"
     seed: _Seed = 0
 
     def given(self) -> dict[str, Any]:
@@ -151,46 +104,30 @@ class _RerankerLearning(_Learning):
     """The same for re-rankers."""
 
     preset: Preset = None
-    loss: Annotated[
-        str | None, typer.Option("--loss", metavar="softmax|binary", help="Choose in a group, or judge each pair.")
-    ] = None
+    loss: Annotated[str | None, Option("Choose in a group, or judge each pair.", "softmax|binary")] = None
     negatives: Negatives = None
     negatives_per_positive: NegativesPerPositive = None
     positives: Positives = None
-    triples: Annotated[
-        str | None,
-        typer.Option("--triples", metavar="FILE", help="Learn from lines of query, positive and negative (.tsv)."),
-    ] = None
+    triples: Annotated[str | None, Option("Learn from lines of query, positive and negative (.tsv).", "FILE")] = None
     batch: PairsABatch = None
     rate: RerankerRate = None
-    alpha: Annotated[
-        float, typer.Option("--debias", metavar="α", help="Weight of the debiased constraint on the logits.")
-    ] = 0.0
+    alpha: Annotated[float, Option("Weight of the debiased constraint on the logits.", "α", flag="--debias")] = 0.0
 
 
 @dataclass(frozen=True)
 class _RetrieverLearning(_Learning):
     """The same for retrievers."""
 
-    variant: Annotated[
-        str, typer.Option("--variant", metavar="paper|code", help="The constraint as written, or as released.")
-    ] = "paper"
-    loss: Annotated[
-        str, typer.Option("--loss", metavar="LOSS", help="A loss of sentence-transformers, as Name(option=value,…).")
-    ] = "MultipleNegativesRankingLoss"
-    mine: Annotated[
-        str, typer.Option("--mine", metavar="SCHEME", help="Negatives: in-batch, bm25, ann (anew each epoch) or cross.")
-    ] = "in-batch"
-    negatives_per_positive: Annotated[
-        int, typer.Option("--negatives-per-positive", metavar="N", help="Mined negatives of each positive.")
-    ] = 1
-    depth: Annotated[int, typer.Option("--depth", metavar="K", help="Negatives are among the best K documents.")] = 100
-    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Queries a step.")] = 32
+    variant: Annotated[str, Option("The constraint as written, or as released.", "paper|code")] = "paper"
+    loss: Annotated[str, Option("A loss of sentence-transformers, as Name(option=value,…).", "LOSS")] = (
+        "MultipleNegativesRankingLoss"
+    )
+    mine: Annotated[str, Option("Negatives: in-batch, bm25, ann (anew each epoch) or cross.", "SCHEME")] = "in-batch"
+    negatives_per_positive: Annotated[int, Option("Mined negatives of each positive.", "N")] = 1
+    depth: Annotated[int, Option("Negatives are among the best K documents.", "K")] = 100
+    batch: Annotated[int, Option("Queries a step.", "N")] = 32
     rate: _Rate = 2e-5
-    patience: Annotated[
-        int | None,
-        typer.Option("--patience", metavar="N", help="Stop after N epochs without a better one; needs --dev."),
-    ] = None
+    patience: Annotated[int | None, Option("Stop after N epochs without a better one; needs --dev.", "N")] = None
 
 
 @train.command("cross-encoder")
@@ -228,25 +165,13 @@ def retriever(
     base_model: _Encoder = "minilm",
     debias: Annotated[
         list[str] | None,
-        typer.Option(
-            "--debias",
-            metavar="α",
-            help="Weight of the debiased constraint on the model's own scores; several, or paper, are a sweep.",
-        ),
+        Option("Weight of the debiased constraint on the model's own scores; several, or paper, are a sweep.", "α"),
     ] = None,
     split: _Split = "train",
-    dev: Annotated[
-        str | None, typer.Option("--dev", metavar="SPLIT", help="Audit the model on this split after each epoch.")
-    ] = None,
-    test: Annotated[
-        str, typer.Option("--test", metavar="SPLIT", help="Judgments on which a sweep's models are compared.")
-    ] = "test",
-    budget: Annotated[
-        float, typer.Option("--budget", metavar="X", help="nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).")
-    ] = 0.01,
-    teacher: Annotated[
-        str | None, typer.Option("--teacher", metavar="RANKER", help="Of --mine cross: cross-encoder:MODEL.")
-    ] = None,
+    dev: Annotated[str | None, Option("Audit the model on this split after each epoch.", "SPLIT")] = None,
+    test: Annotated[str, Option("Judgments on which a sweep's models are compared.", "SPLIT")] = "test",
+    budget: Annotated[float, Option("nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).", "X")] = 0.01,
+    teacher: Annotated[str | None, Option("Of --mine cross: cross-encoder:MODEL.", "RANKER")] = None,
     learning: _RetrieverLearning,
     neural: _Reading,
     shown: Output,
@@ -347,33 +272,22 @@ def lora(
     collection: options.Folder,
     *,
     output: _Folder,
-    base_model: Annotated[
-        str, typer.Option("--base-model", metavar="MODEL", help="The chat model: a folder as transformers saves it.")
-    ],
-    by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="The column of groups.")] = "source",
+    base_model: Annotated[str, Option("The chat model: a folder as transformers saves it.", "MODEL")],
+    by: Annotated[str, Option("The column of groups.", "COLUMN")] = "source",
     protected: Annotated[
-        str | None,
-        typer.Option(
-            "--protected", metavar="GROUP", help="Protected group, A|B or non-A (default: the smaller of two)."
-        ),
+        str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP")
     ] = None,
-    prompt: Annotated[
-        str, typer.Option("--prompt", metavar="NAME|FILE", help="pairwise-neutral, pairwise-sensitive or a file.")
-    ] = "pairwise-neutral",
-    attribute: Annotated[
-        str | None, typer.Option("--attribute", metavar="X", help="What fills {attribute} in the prompt.")
-    ] = None,
-    pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="About how many pairs an epoch has.")] = 140_000,
-    rank: Annotated[int, typer.Option("--rank", metavar="R", help="Rank of the matrices that are added.")] = 1,
+    prompt: Annotated[str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE")] = "pairwise-neutral",
+    attribute: Annotated[str | None, Option("What fills {attribute} in the prompt.", "X")] = None,
+    pairs: Annotated[int, Option("About how many pairs an epoch has.", "N")] = 140_000,
+    rank: Annotated[int, Option("Rank of the matrices that are added.", "R")] = 1,
     steps: Steps = None,
     minutes: Minutes = None,
-    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Pairs a step.")] = 4,
+    batch: Annotated[int, Option("Pairs a step.", "N")] = 4,
     learning_rate: _Rate = 3e-3,
-    share: Annotated[
-        float, typer.Option("--share", metavar="X", help="Of the queries that are learned from; the rest is held out.")
-    ] = 0.8,
-    passage_tokens: Annotated[int, typer.Option("--passage-tokens", metavar="N", help="Cut documents there.")] = 300,
-    precision: Precision = options.Precisions.float32,
+    share: Annotated[float, Option("Of the queries that are learned from; the rest is held out.", "X")] = 0.8,
+    passage_tokens: Annotated[int, Option("Cut documents there.", "N")] = 300,
+    precision: Precision = "float32",
     split: options.Split = None,
     seed: _Seed = 0,
     neural: _Reading,

@@ -24,6 +24,7 @@ from ranktilt.cli.llm.generation import (
 )
 from ranktilt.cli.notes import note
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -35,14 +36,10 @@ class AnswerOptions(SamplingOptions):
     """What is written, and how."""
 
     number: Annotated[
-        int, typer.Option("--documents-per-query", "-n", min=1, metavar="N", help="Documents for each query.")
+        int, Option("Documents for each query.", "N", short="-n", flag="--documents-per-query", min=1)
     ] = 1
-    prompt: Annotated[
-        str, typer.Option("--prompt", metavar="NAME|FILE", help="passage, question, or a file with {query}.")
-    ] = "passage"
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N queries, for a trial.")
-    ] = None
+    prompt: Annotated[str, Option("passage, question, or a file with {query}.", "NAME|FILE")] = "passage"
+    limit: Annotated[int | None, Option("Only the first N queries, for a trial.", "N", min=1)] = None
 
     def answering(self) -> Answering:
         """As the function takes it."""
@@ -59,13 +56,10 @@ def answer(
     ],
     *,
     model: ModelOptions,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where the documents go, as a collection.")
-    ] = None,
+    output: Annotated[Path | None, Option("Where the documents go, as a collection.", "DIR", short="-o")] = None,
     answering: AnswerOptions,
     split: Annotated[
-        str | None,
-        typer.Option("--split", help="Queries judged in qrels/<split>.tsv; of a file, what its queries are called."),
+        str | None, Option("Queries judged in qrels/<split>.tsv; of a file, what its queries are called.")
     ] = None,
     max_failures: options.MaxFailures = None,
     dry_run: DryRun = False,

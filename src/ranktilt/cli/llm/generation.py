@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import check_paths, collection_files, print_result
 from ranktilt.errors import UserError, counted
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.generation.generated import Generated, SourceSummary
@@ -28,36 +27,23 @@ _SHOWN = 3
 _SERVER = ("base_url", "concurrency", "timeout", "retries", "requests_per_minute")
 _LOCAL = ("batch", "device")
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show documents, tokens, price and time.")]
-Summary = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write a summary; - for stdout.")]
+DryRun = Annotated[bool, Option("Ask nothing: show documents, tokens, price and time.")]
+Summary = Annotated[str | None, Option("Write a summary; - for stdout.", "FILE")]
 
 
 @dataclass(frozen=True)
 class ModelOptions(options.OptionGroup):
     """The language model, and how it is asked."""
 
-    llm: Annotated[str, typer.Option("--llm", metavar="MODEL", help="The model: openai:NAME or transformers:FOLDER.")]
+    llm: Annotated[str, Option("The model: openai:NAME or transformers:FOLDER.", "MODEL")]
     base_url: Annotated[
-        str | None,
-        typer.Option(
-            "--base-url", metavar="URL", help="Address of any compatible server, such as http://localhost:8000/v1."
-        ),
+        str | None, Option("Address of any compatible server, such as http://localhost:8000/v1.", "URL")
     ] = None
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", min=1, metavar="N", help="Requests at a time (default: 8).")
-    ] = None
-    batch: Annotated[
-        int | None, typer.Option("--batch", min=1, metavar="N", help="Prompts at a time of a transformers: model.")
-    ] = None
-    requests_per_minute: Annotated[
-        int | None, typer.Option("--requests-per-minute", min=1, metavar="N", help="Most requests per minute.")
-    ] = None
-    timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds to wait for an answer.")] = (
-        None
-    )
-    retries: Annotated[
-        int | None, typer.Option("--retries", min=0, metavar="N", help="How often a failed request is sent again.")
-    ] = None
+    concurrency: Annotated[int | None, Option("Requests at a time (default: 8).", "N", min=1)] = None
+    batch: Annotated[int | None, Option("Prompts at a time of a transformers: model.", "N", min=1)] = None
+    requests_per_minute: Annotated[int | None, Option("Most requests per minute.", "N", min=1)] = None
+    timeout: Annotated[float | None, Option("Seconds to wait for an answer.", "S")] = None
+    retries: Annotated[int | None, Option("How often a failed request is sent again.", "N", min=0)] = None
 
     def client(self, device: str | None) -> LLM:
         """The model, ready to be asked; refuses options of the other kind of model, by the names that were typed."""
@@ -77,26 +63,14 @@ class ModelOptions(options.OptionGroup):
 class SamplingOptions(options.OptionGroup):
     """How answers are drawn, and where they are counted."""
 
-    temperature: Annotated[
-        list[float] | None,
-        typer.Option("--temperature", min=0, metavar="T", help="Default: 0.2; several make one source each."),
-    ] = None
-    top_p: Annotated[float, typer.Option("--top-p", metavar="P", help="Share of the probability to draw from.")] = 1.0
-    max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", min=1, metavar="N", help="Most tokens of an answer.")
-    ] = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Random seed, for models that can repeat themselves.")
-    ] = None
-    attempts: Annotated[
-        int, typer.Option("--attempts", min=1, metavar="N", help="Answers to ask for until one is good.")
-    ] = 3
-    source_name: Annotated[
-        str | None,
-        typer.Option(
-            "--source-name", metavar="NAME", help="Source of what is written (default: the model, and -tmpT)."
-        ),
-    ] = None
+    temperature: Annotated[list[float] | None, Option("Default: 0.2; several make one source each.", "T", min=0)] = None
+    top_p: Annotated[float, Option("Share of the probability to draw from.", "P")] = 1.0
+    max_tokens: Annotated[int | None, Option("Most tokens of an answer.", "N", min=1)] = None
+    seed: Annotated[int | None, Option("Random seed, for models that can repeat themselves.", min=0)] = None
+    attempts: Annotated[int, Option("Answers to ask for until one is good.", "N", min=1)] = 3
+    source_name: Annotated[str | None, Option("Source of what is written (default: the model, and -tmpT).", "NAME")] = (
+        None
+    )
 
     @property
     def keywords(self) -> dict[str, Any]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ranktilt.cli import options
 from ranktilt.cli.builders.fair_ranking import CANDIDATES
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, check_paths, collection_files, print_result
 from ranktilt.errors import UserError, counted
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.auditing.pairwise.decisions import Decisions
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
 PROMPT = "pairwise-neutral"
 PAIRS = 20
-Counting = StrEnum("Counting", {"both_agree": "both-agree", "each": "each"})
 
 
 @dataclass(frozen=True)
@@ -34,49 +31,24 @@ class Questions(options.OptionGroup):
 
     llm: Annotated[
         str | None,
-        typer.Option(
-            "--llm",
-            metavar="MODEL",
-            help='Who is asked: openai:NAME or transformers:FOLDER, such as "openai:m(requests_per_minute=60)".',
+        Option(
+            'Who is asked: openai:NAME or transformers:FOLDER, such as "openai:m(requests_per_minute=60)".', "MODEL"
         ),
     ] = None
-    pairs: Annotated[
-        int | None, typer.Option("--pairs", min=1, metavar="N", help="Pairs for each query and kind (default: 20).")
-    ] = None
+    pairs: Annotated[int | None, Option("Pairs for each query and kind (default: 20).", "N", min=1)] = None
     prompt: Annotated[
-        str | None,
-        typer.Option(
-            "--prompt",
-            metavar="NAME|FILE",
-            help="pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).",
-        ),
+        str | None, Option("pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).", "NAME|FILE")
     ] = None
-    attribute: Annotated[
-        str | None,
-        typer.Option("--attribute", metavar="X", help="What fills {attribute} in the prompt, such as female."),
-    ] = None
+    attribute: Annotated[str | None, Option("What fills {attribute} in the prompt, such as female.", "X")] = None
     candidates: Annotated[
-        Path | None,
-        typer.Option(
-            "--candidates",
-            metavar="RUN",
-            help="Documents of each query's pairs (default: DIR/candidates.trec, or all).",
-        ),
+        Path | None, Option("Documents of each query's pairs (default: DIR/candidates.trec, or all).", "RUN")
     ] = None
-    queries: Annotated[
-        Path | None,
-        typer.Option("--queries", metavar="FILE", help="Ids of the only queries to ask, such as ADAPTER/held-out.txt."),
-    ] = None
-    decisions: Annotated[
-        Path | None,
-        typer.Option("--decisions", metavar="FILE", help="Stored choices (JSONL or CSV) instead of asking."),
-    ] = None
-    save_decisions: Annotated[
-        Path | None, typer.Option("--save-decisions", metavar="FILE", help="Keep all choices, as JSON lines.")
-    ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show requests, tokens, price and time.")] = (
-        False
+    queries: Annotated[Path | None, Option("Ids of the only queries to ask, such as ADAPTER/held-out.txt.", "FILE")] = (
+        None
     )
+    decisions: Annotated[Path | None, Option("Stored choices (JSONL or CSV) instead of asking.", "FILE")] = None
+    save_decisions: Annotated[Path | None, Option("Keep all choices, as JSON lines.", "FILE")] = None
+    dry_run: Annotated[bool, Option("Ask nothing: show requests, tokens, price and time.")] = False
     price: options.Price = None
 
     def check(self) -> None:
@@ -121,24 +93,16 @@ def pairwise(
     folder: options.Folder,
     *,
     questions: Questions,
-    by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="Column of the groups.")] = "source",
+    by: Annotated[str, Option("Column of the groups.", "COLUMN")] = "source",
     protected: Annotated[
-        str | None,
-        typer.Option(
-            "--protected", metavar="GROUP", help="Protected group, A|B or non-A (default: the smaller of two)."
-        ),
+        str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP")
     ] = None,
     count_rule: Annotated[
-        Counting, typer.Option("--count-rule", help="A pair counts where both orders agree, or each answer by itself.")
-    ] = Counting.both_agree,
-    correction: options.Correction = options.Corrections.holm,
-    level_margin: Annotated[
-        float,
-        typer.Option("--level-margin", min=0, max=50, metavar="X", help="What counts as level, in points from 50 %."),
-    ] = 5.0,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=100, help="Bootstrap resamples and sign flips.")
-    ] = 10_000,
+        Literal["both-agree", "each"], Option("A pair counts where both orders agree, or each answer by itself.")
+    ] = "both-agree",
+    correction: options.Correction = "holm",
+    level_margin: Annotated[float, Option("What counts as level, in points from 50 %.", "X", min=0, max=50)] = 5.0,
+    resamples: Annotated[int, Option("Bootstrap resamples and sign flips.", min=100)] = 10_000,
     seed: options.Seed = 0,
     split: options.Split = None,
     neural: options.RankerOptions,
