@@ -146,8 +146,8 @@ def test_the_card_and_the_manifest_say_that_judgments_are_made(cli: Cli, server:
     spec = json.loads((made / "manifest.json").read_text())["spec"]
     assert spec["qrels"] == "made: each document is relevant to the query it was written from; nobody judged it"
     assert "0 answers asked for; 3 were known" in run(cli, server, queries)[2], "its own output is replaced"
-    (made / "corpus.jsonl").write_text("mine\n")
-    assert "corpus.jsonl: was changed by hand and would be lost" in run(cli, server, queries)[2]
+    (made / "notes.txt").write_text("mine\n")
+    assert "notes.txt: is no part of answers and would be lost" in run(cli, server, queries)[2]
 
 
 def test_the_cost_is_known_beforehand(cli: Cli, queries: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_query_file_that_is_none_is_refused(cli: Cli, tmp_path: Path, content:
             "{tmp}/document.txt: {{document}} cannot be filled in, only {{query}} can; an answer that knew a document",
         ),
         (["--dry-run", "--prompt", "passsage"], "unknown prompt 'passsage'; did you mean 'passage'?"),
-        (["-o", "{tmp}/other"], "{tmp}/other: holds something else (corpus.jsonl); choose an empty folder"),
+        (["-o", "{tmp}/other"], "{tmp}/other/corpus.jsonl: is no part of answers and would be lost; move it, or"),
         (["-o", "{tmp}/queries.tsv/out"], "{tmp}/queries.tsv/out: "),
     ],
 )

@@ -491,7 +491,7 @@ def test_what_cannot_be_audited(
     [
         ("labels.tsv", "id\tsource\nd1-human\thuman\n", "{}:1: expected a column doc_id, got id, source; "),
         ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd1-human\tllm\n",
-         "{}:3: document 'd1-human' has two labels: 'human' (line 2) and 'llm'"),
+         "{}:3: document 'd1-human' has two values of 'source': 'human' (line 2) and 'llm'"),
         ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd9-llm\tllm\n",
          "nothing to compare: no document of source 'llm' is judged relevant"),
         ("labels.tsv", "doc_id\tsource\nd1-human\thuman\n", "{}: nothing to compare: only source 'human'; expected two "

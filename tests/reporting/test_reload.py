@@ -206,7 +206,7 @@ def test_a_data_set_that_the_hub_s_cache_no_longer_holds_is_left_out(
     opened = reload(audit)
     assert opened.collection is None
     assert "hub:IR-Cocktail/scifact" in opened.notes[0]
-    assert "nothing is fetched for a report, and it is not in the cache" in opened.notes[0]
+    assert "nothing is fetched for a report, and not all of it is in the cache" in opened.notes[0]
 
 
 def labels(path: Path, *columns: str, **changed: str) -> Path:

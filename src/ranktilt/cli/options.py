@@ -305,7 +305,7 @@ def load_texts(folder: Path, split: str | None) -> Collection:
 
 def without_judgments(folder: Path, split: str | None) -> bool:
     """Tell whether a folder holds no judgments and none are asked for; a name such as ``hub:…`` is no folder."""
-    from ranktilt.generation.rewrite.save import splits
+    from ranktilt.datasets.load import splits
 
     return split is None and os.path.isdir(folder) and not splits(folder)
 

@@ -40,7 +40,6 @@ class RewriteOptions(SamplingOptions):
     titles: Annotated[str, Option("keep, rewrite or drop.")] = "keep"
     source_to_rewrite: Annotated[str, Option("Rewrite the documents of this source.", "SOURCE")] = "human"
     truncate: Annotated[bool, Option("Shorten texts that are too long instead of leaving them out.")] = False
-    context: Annotated[int | None, Option("Tokens that prompt and answer may have together.", "N", min=1)] = None
     min_length_ratio: Annotated[
         float | None, Option("Words, rewrite over text, below which an answer is flagged.", "X")
     ] = None
@@ -61,7 +60,7 @@ class RewriteOptions(SamplingOptions):
         limits = replace(RewriteLimits(), **{**template(self.prompt).limits, **named}) if named else None
         return Rewriting(
             prompt=self.prompt, titles=self.titles, of=self.source_to_rewrite, truncate=self.truncate,
-            context=self.context, limits=limits, first=self.limit, **self.keywords,
+            limits=limits, first=self.limit, **self.keywords,
         )  # fmt: skip
 
 
@@ -106,8 +105,7 @@ def rewrite(
 
 def _load(folder: Path, split: str | None) -> Collection:
     """The collection under the named or usual judgments; a folder without any can be rewritten too."""
-    from ranktilt.datasets.load import NO_QRELS, load
-    from ranktilt.generation.rewrite.save import splits
+    from ranktilt.datasets.load import NO_QRELS, load, splits
 
     if options.without_judgments(folder, split):
         return load(folder, qrels=NO_QRELS)

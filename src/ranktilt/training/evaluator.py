@@ -188,7 +188,7 @@ class _EncodedTexts(FirstStage):
         """Search; see `FirstStage.candidates`."""
         documents = np.stack([self.documents[text] for text in collection.texts(self.text)])
         queries = np.stack([self.queries[text] for text in collection.judged["text"]])
-        stored = Stored([documents], np.zeros(len(documents), np.int32), np.arange(len(documents)))
+        stored = Stored(documents, np.arange(len(documents)))
         for rows, scores in search(queries, stored, self.depth + slack, cosine=self.cosine, label=""):
             yield rows, scores.astype(np.float64)
 

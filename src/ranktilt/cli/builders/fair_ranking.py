@@ -31,9 +31,7 @@ class GroupOptions(options.OptionGroup):
     several: Annotated[
         Literal["any", "drop"], Option("Documents with labels of both sides: any of them counts, or left out.")
     ] = "any"
-    unlabelled: Annotated[Literal["drop", "keep", "refuse"], Option("What to do with documents without a label.")] = (
-        "drop"
-    )
+    unlabelled: Annotated[Literal["drop", "keep"], Option("What to do with documents without a label.")] = "drop"
 
     def read(self) -> GroupRules:
         from ranktilt.generation.fair_ranking import GroupRules
@@ -54,7 +52,7 @@ class DrawingOptions(options.OptionGroup):
         ),
     ] = _NATURAL
     shortage: Annotated[
-        Literal["fill", "drop", "refuse"], Option("A block with too few: fill from the other group, or drop the query.")
+        Literal["fill", "drop"], Option("A block with too few: fill from the other group, or drop the query.")
     ] = "fill"
     min_judged: Annotated[int | None, Option("Relevant documents a query needs (default: --items).", "N", min=1)] = None
     seed: options.Seed = 0

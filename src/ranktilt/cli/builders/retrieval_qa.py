@@ -42,10 +42,6 @@ class FieldOptions(options.OptionGroup):
 class SplitOptions(options.OptionGroup):
     """How questions are split, and what the sides are called."""
 
-    sizes: Annotated[
-        list[str] | None,
-        Option("Questions of a domain for train, dev and test (default: by --shares).", "DOMAIN=N,N,N"),
-    ] = None
     shares: Annotated[str, Option("Shares of train, dev and test; the default gives the published sizes.", "X,X,X")] = (
         "69,2.5,28.5"
     )
@@ -57,27 +53,12 @@ class SplitOptions(options.OptionGroup):
     def read(self) -> QARules:
         from ranktilt.generation.retrieval_qa import QARules
 
-        sizes = dict[str, tuple[int, int, int]]()
-        for text in self.sizes or ():
-            domain, equals, numbers = text.rpartition("=")
-            a, b, c = _three(numbers, "--sizes", "DOMAIN=N,N,N, such as medicine=862,31,355", text, whole=True)
-            if not (equals and domain.strip()) or domain.strip() in sizes:
-                raise UserError(f"--sizes expects each domain once, DOMAIN=N,N,N; got {text!r}")
-            sizes[domain.strip()] = int(a), int(b), int(c)
-        shares = _three(self.shares, "--shares", "three numbers, such as 80,10,10", self.shares)
+        try:
+            train, dev, test = map(float, self.shares.split(","))
+        except ValueError as error:
+            raise UserError(f"--shares expects three numbers, such as 80,10,10; got {self.shares!r}") from error
         sources = (self.human_name, self.llm_name)
-        return QARules(sizes=sizes, shares=shares, sources=sources, seed=self.seed, drop_errors=self.drop_errors)
-
-
-def _three(text: str, option: str, expected: str, given: str, *, whole: bool = False) -> tuple[float, float, float]:
-    try:
-        numbers = [int(part) if whole else float(part) for part in text.split(",")]
-        a, b, c = numbers
-        if not all(0 <= number < 1e12 for number in numbers):
-            raise ValueError
-    except ValueError as error:
-        raise UserError(f"{option} expects {expected}; got {given!r}") from error
-    return a, b, c
+        return QARules(shares=(train, dev, test), sources=sources, seed=self.seed, drop_errors=self.drop_errors)
 
 
 @dataclass(frozen=True)

@@ -82,11 +82,7 @@ class SamplingOptions(options.OptionGroup):
 
 
 def check_request(output: Path | None, price: str | None, *, dry_run: bool) -> None:
-    """Refuse to write nowhere, and a price that nobody asked about; brings back what a kill took away."""
-    from ranktilt.io.files import recover
-
-    if output is not None:
-        recover(output)
+    """Refuse to write nowhere, and a price that nobody asked about."""
     if output is None and not dry_run:
         raise UserError("where to? Name a folder: -o DIR; or ask for the cost: --dry-run")
     if price is not None and not dry_run:
@@ -95,7 +91,7 @@ def check_request(output: Path | None, price: str | None, *, dry_run: bool) -> N
 
 def check_output(given: Path, output: Path | None, json: str | None, kind: str, *, dry_run: bool) -> None:
     """Refuse places that cannot be written before anything is read or asked."""
-    from ranktilt.generation.manifest import require_ours, require_same
+    from ranktilt.generation.manifest import require_ours
 
     if output is not None:
         target = Path(os.path.realpath(output))
@@ -109,7 +105,7 @@ def check_output(given: Path, output: Path | None, json: str | None, kind: str, 
         {"--json": json}, stdout=("--json",), inputs=[given] if os.path.isfile(given) else collection_files(given)
     )
     if output is not None and not dry_run:
-        require_same(output, require_ours(output, kind), given, kind)
+        require_ours(output, given, kind)
 
 
 def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: ModelOptions, json: str | None) -> None:
@@ -180,8 +176,6 @@ def _notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]
     fresh, answers = (sum(getattr(one, what) for one in generated.made) for what in ("fresh", "answers"))
     known = "" if fresh == answers else f"; {answers - fresh:,} were known"
     yield f"{counted(fresh, 'answer', 'answers')} asked for{known}"
-    if saved.dropped:
-        yield f"no longer part of this folder: {counted(saved.dropped, 'answer', 'answers')} of its earlier version"
 
 
 def _of_source(one: SourceSummary, verb: str) -> str:

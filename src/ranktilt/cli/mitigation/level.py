@@ -130,7 +130,7 @@ def _read(inputs: AuditInputs, seed: int) -> tuple[QuerySplit, list[Run]]:
 
 def _own_splits(inputs: AuditInputs) -> tuple[str, str] | None:
     """The collection's own splits to fit on and to select by; None where it lacks either, or others are named."""
-    from ranktilt.generation.rewrite.save import splits
+    from ranktilt.datasets.load import splits
 
     held = splits(Path(str(inputs.folder)))
     select = next((name for name in SELECT if name in held), None)
