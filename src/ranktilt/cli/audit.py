@@ -111,12 +111,10 @@ class AuditInputs(options.LabelOptions):
             raise UserError("the card needs a column to group by; leave --by none out")
         if near_identical is not None and not controls:
             raise UserError("--near-identical is about a control; ask for them: --controls")
-        if self.score_order is not None and not self.run and not any("replay:" in spec for spec in rankers):
-            raise UserError("--score-order is about a run that exists; name one: --run FILE")
-        if self.queries is not None and not self.run and not any("replay:" in spec for spec in rankers):
-            raise UserError(
-                "--queries is about a run that exists (--run FILE), or a sequential audit (--stop-at-tilt 10)"
-            )
+        replayed = self.run or any("replay:" in spec for spec in rankers)
+        if (self.score_order is not None or self.queries is not None) and not replayed:
+            name = "--queries" if self.score_order is None else "--score-order"
+            raise UserError(f"{name} is about a run that exists; name one: --run FILE")
 
     def load(self) -> tuple[Collection, list[Run]]:
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
@@ -258,9 +256,7 @@ class AuditOutput(PageOutput):
     def paths(self) -> dict[str, Path | str | None]:
         paths = {**super().paths, "--per-query": self.per_query}
         if self.save is not None:
-            # The audit is the same whoever asks for it: --json may name the one that --save writes.
-            inside = [self.save / name for name in (AUDIT, TABLE, f"{RUNS}/1-run.trec.gz")]
-            paths |= {f"--save, {path.relative_to(self.save)}": path for path in inside if path != self._json}
+            paths |= {f"--save, {name}": self.save / name for name in (AUDIT, TABLE, f"{RUNS}/1-run.trec.gz")}
         return paths
 
     @property

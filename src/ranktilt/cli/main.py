@@ -21,7 +21,6 @@ from ranktilt.cli.load import build, load, mix
 from ranktilt.cli.mitigation.level import level
 from ranktilt.cli.mitigation.spiral import spiral
 from ranktilt.cli.notes import say
-from ranktilt.cli.output import ReaderGone
 from ranktilt.cli.plan import plan
 from ranktilt.errors import UserError
 
@@ -100,7 +99,7 @@ def _run() -> int:
     """Run the command; returns its exit code, whatever happens."""
     try:
         code = app(prog_name=app.info.name, standalone_mode=False) or 0
-    except (ReaderGone, BrokenPipeError):
+    except BrokenPipeError:
         code = _READER_GONE
     except (UserError, OSError, _USAGE) as error:
         if "--debug" in sys.argv:
@@ -130,7 +129,7 @@ def _refuse(error: Any) -> None:
         error.show()  # nothing after a verb that has verbs of its own: the help page
         return
     where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
-    message = error.format_message() if isinstance(error, _USAGE) else str(error)
+    message = error.format_message().replace("Value error, ", "") if isinstance(error, _USAGE) else str(error)
     say(f"{where}: {' '.join(message.splitlines())}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import wraps
@@ -176,7 +176,8 @@ class StatisticsOptions(OptionGroup):
         from ranktilt.measures.margin import read_margin
 
         given = dict(vars(self))
-        return {**given, "level": read_margin(given.pop("level_margin"), "--level-margin")}
+        level = read_margin(given.pop("level_margin"), "--level-margin")
+        return {**given, "level": level}
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,33 @@ class LabelOptions(OptionGroup):
         return [(b, a) if b == name else (a, b) for a, b in chosen]
 
 
+@dataclass(frozen=True)
+class FieldsOf:
+    """The fields of a dataclass as options: a verb takes those that were given, by the fields' names."""
+
+    kind: type
+    without: tuple[str, ...] = ()
+
+    def parameters(self) -> list[inspect.Parameter]:
+        """Every field with an option, None where it is not given; its help names the dataclass's default."""
+        return [
+            parameter.replace(annotation=_optional(parameter), default=None)
+            for parameter in _options_of(self.kind)
+            if parameter.name not in self.without and hasattr(parameter.annotation, "__metadata__")
+        ]
+
+    def flags(self, given: Mapping[str, Any]) -> list[str]:
+        """Name the options that were given."""
+        return [one.annotation.__metadata__[0].names(one.name)[0] for one in self.parameters() if one.name in given]
+
+
+def _optional(parameter: inspect.Parameter) -> Any:
+    kind, default = parameter.annotation, parameter.default
+    (option,) = kind.__metadata__
+    told = option if default is None else replace(option, help=f"{option.help.rstrip('.')} (default: {default}).")
+    return Annotated[kind.__origin__ | None, told]
+
+
 def verb(function: Callable[..., int | None]) -> Callable[..., None]:
     """Make a verb of a function: with ``--quiet``, ``--debug`` and the fields of its option groups as options.
 
@@ -226,10 +254,14 @@ def verb(function: Callable[..., int | None]) -> Callable[..., None]:
     """
     hints = get_type_hints(function, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and issubclass(kind, OptionGroup)}
+    more = {name: _options_of(kind) for name, kind in groups.items()}
+    chosen = {name: kind.__metadata__[0] for name, kind in hints.items() if hasattr(kind, "__metadata__")}
+    fields_of = {name: one.parameters() for name, one in chosen.items() if isinstance(one, FieldsOf)}
+    more |= fields_of
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
-        group = groups.get(parameter.name)
-        parameters += [parameter.replace(annotation=hints[parameter.name])] if group is None else _options_of(group)
+        own = [parameter.replace(annotation=hints[parameter.name])]
+        parameters += more.get(parameter.name, own)
     parameters += _options_of(_Common)
     parameters = [parameter.replace(annotation=_for_typer(parameter)) for parameter in parameters]
 
@@ -237,6 +269,9 @@ def verb(function: Callable[..., int | None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         common = _Common(given.pop("quiet"), given.pop("debug"))
         made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        for name, named in fields_of.items():
+            values = {one.name: given.pop(one.name) for one in named}
+            given[name] = {key: value for key, value in values.items() if value is not None}
         with reporting(quiet=common.quiet), ExitStack() as stack:
             for group in made.values():
                 stack.enter_context(group.in_force())
@@ -256,17 +291,11 @@ class _Common(OptionGroup):
     """Read when an error ends the program."""
 
 
-def _options_of(group: type[OptionGroup]) -> list[inspect.Parameter]:
+def _options_of(group: type) -> list[inspect.Parameter]:
     hints, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
-    return [
-        inspect.Parameter(
-            f.name,
-            kind,
-            annotation=hints[f.name],
-            default=inspect.Parameter.empty if f.default is MISSING else f.default,
-        )
-        for f in fields(group)
-    ]
+    empty = inspect.Parameter.empty
+    defaults = {f.name: empty if f.default is MISSING else f.default for f in fields(group)}
+    return [inspect.Parameter(name, kind, annotation=hints[name], default=value) for name, value in defaults.items()]
 
 
 def _for_typer(parameter: inspect.Parameter) -> Any:
@@ -275,10 +304,8 @@ def _for_typer(parameter: inspect.Parameter) -> Any:
     (option,) = kind.__metadata__
     if not isinstance(option, Option):
         return kind
-    shown = typer.Option(
-        *option.names(parameter.name), help=option.help, metavar=option.metavar, min=option.min, max=option.max
-    )
-    return Annotated[kind.__origin__, shown]
+    told = {name: getattr(option, name) for name in ("help", "metavar", "min", "max")}
+    return Annotated[kind.__origin__, typer.Option(*option.names(parameter.name), **told)]
 
 
 def _can_fail(stage: Ranker) -> bool:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TextIO, TypeVar, cast
 
@@ -25,8 +24,6 @@ ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), 
 _Specified = TypeVar("_Specified")
 _COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
 _COLLECTION = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
-_BESIDE = ("README.md", "manifest.json", "loaded.json")
-_UNITS = ((1e6, "MB"), (1e3, "kB"))
 _LONGEST = 80
 
 
@@ -100,10 +97,6 @@ def with_command(result: _Specified) -> _Specified:
     return replace(result, spec=spec)  # type: ignore[type-var]
 
 
-class ReaderGone(Exception):
-    """Whoever read stdout went away, as ``| head`` does."""
-
-
 class _Terminal:
     """Standard output where it is a terminal: of what it would act on only colours are let through."""
 
@@ -124,8 +117,8 @@ def results() -> Iterator[TextIO]:
         sys.stdout.flush()
     except OSError as error:
         silence(sys.stdout)
-        if isinstance(error, BrokenPipeError):
-            raise ReaderGone from error
+        if isinstance(error, BrokenPipeError):  # whoever read went away, as `| head` does
+            raise
         raise cannot_write(Path("standard output"), error) from error
 
 
@@ -135,25 +128,15 @@ def print_result(text: str) -> None:
 
 
 def deliver(shown: str, files: Mapping[Path | str | None, Callable[[], bytes]], *more: Callable[[], object]) -> None:
-    """Write a result to stdout, and then its files: what fails does not take the others with it."""
-    contents = [(Path(path), content) for path, content in files.items() if path is not None and str(path) != "-"]
-    writers: list[Callable[[], object]] = [partial(print_result, shown)]
-    writers += [partial(_write_file, *one) for one in contents]
-    failed: list[Exception] = []
-    for write in [*writers, *more]:
-        try:
+    """Write a result to stdout and into its files, which come even where nobody reads stdout any more."""
+    try:
+        print_result(shown)
+    finally:
+        for path, content in files.items():
+            if path is not None and str(path) != "-":
+                write_bytes(Path(path), content())
+        for write in more:
             write()
-        except (UserError, ReaderGone) as error:
-            failed.append(error)
-    reported = [error for error in failed if isinstance(error, UserError)] or failed
-    if len(reported) > 1:
-        raise UserError("; ".join(map(str, reported)))
-    if reported:
-        raise reported[0]
-
-
-def _write_file(path: Path, content: Callable[[], bytes]) -> None:
-    write_bytes(path, content())
 
 
 def check_ending(path: Path, form: str, *, hint: str = "") -> None:
@@ -175,10 +158,7 @@ def check_paths(
         raise UserError(f"{barred} writes a file{others}")
     if len(streams) > 1:
         raise UserError(f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them")
-    read = list(inputs)
-    beside = [path.parent / name for path in read for name in _BESIDE if path.suffix in (".jsonl", ".gz")]
-    taken = {path.resolve(): "belongs to the collection" for path in beside if path.is_file()}
-    taken |= {path.resolve(): "is read" for path in read}
+    taken = {path.resolve(): "is read" for path in inputs}
     for option, path in given.items():
         if option not in streams:
             try:
@@ -207,11 +187,3 @@ def _check(option: str, path: Path, taken: dict[Path, str]) -> None:
 def file_name(name: str) -> str:
     """Shorten a file's name so that every file system takes it with its endings: they count bytes, not letters."""
     return name.encode()[:_LONGEST].decode(errors="ignore")
-
-
-def file_size(count: int) -> str:
-    """Say how large a file is: ``3.2 MB``."""
-    for unit, name in _UNITS:
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count} bytes"

@@ -46,15 +46,14 @@ def plan(
 
     output.check(*collection_files(folder))
     rankers = search.rankers(ranker or ["bm25"])
-    documents, queries = read_count(planned.documents, "--documents"), read_count(planned.queries, "--queries")
-    price = options.read_price(planned.llm_price, option="--llm-price")
+    how = {
+        **vars(planned),
+        "documents": read_count(planned.documents, "--documents"),
+        "queries": read_count(planned.queries, "--queries"),
+        "llm_price": options.read_price(planned.llm_price, option="--llm-price"),
+    }
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    output.deliver(
-        run_plan(
-            collection, rankers, documents=documents, queries=queries, llm=planned.llm, llm_price=price,
-            machines=planned.machines, seconds=planned.seconds, seed=planned.seed,
-        )
-    )  # fmt: skip
+    output.deliver(run_plan(collection, rankers, **how))
 
 
 def read_count(text: str | None, option: str) -> int | None:

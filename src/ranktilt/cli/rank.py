@@ -116,20 +116,11 @@ def _estimates(rankers: Sequence[Ranker], collection: Collection, price: tuple[f
 
 def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
     """A file for each run; none for stdout."""
-    several = len(rankers) > 1
-    if output == "-":
-        if several:
-            raise UserError(f"-o -: stdout holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/")
-        return []
     path = Path(output)
     if not (output.endswith(("/", os.sep)) or path.is_dir()):
-        if several:
-            raise UserError(
-                f"-o {output}: a file holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/"
-            )
-        return [path]
-    if path.exists() and not path.is_dir():
-        raise UserError(f"-o {output}: expected a folder, this is a file")
+        if len(rankers) > 1:
+            raise UserError(f"-o {output}: holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/")
+        return [] if output == "-" else [path]
     names = [file_name(re.sub(r"[^\w.=@+-]+", "_", repr(one)).strip("_.")) for one in rankers]
     before = [names[:number].count(name) for number, name in enumerate(names)]
     return [path / f"{name}{f'-{n + 1}' if n else ''}.trec" for name, n in zip(names, before, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,26 +13,16 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.cli.train import (
-    DocumentTokens,
-    Minutes,
-    Negatives,
-    NegativesPerPositive,
-    PairsABatch,
-    Positives,
-    Precision,
-    Preset,
-    QueryTokens,
-    RerankerRate,
-    Steps,
-    WarmupSteps,
-    read_amounts,
-)
+from ranktilt.cli.train import Preset, read_amounts
 from ranktilt.errors import UserError
 from ranktilt.option import Option
+from ranktilt.training.options import RerankerTraining
 
 if TYPE_CHECKING:
     from ranktilt.experiments.training_plan import StudyOptions, ZeroShot
+
+
+_LEARNING = options.FieldsOf(RerankerTraining, without=("seed", "alpha", "twins", "triples"))
 
 
 @dataclass(frozen=True)
@@ -59,26 +49,12 @@ class _Trainings(options.OptionGroup):
         None
     )
     preset: Preset = None
-    negatives: Negatives = None
-    negatives_per_positive: NegativesPerPositive = None
-    positives: Positives = None
-    steps: Steps = None
-    minutes: Minutes = None
-    batch: PairsABatch = None
-    rate: RerankerRate = None
-    warmup_steps: WarmupSteps = None
-    max_query_tokens: QueryTokens = None
-    max_document_tokens: DocumentTokens = None
-    precision: Precision = "float32"
 
-    def study_options(self, **more: Any) -> StudyOptions:
+    def study_options(self, learning: dict[str, Any], **more: Any) -> StudyOptions:
         """As the study takes them; `more` are those of other groups."""
         from ranktilt.experiments.training_plan import StudyOptions
-        from ranktilt.training.options import RerankerTraining
 
-        names = [one.name for one in fields(RerankerTraining) if hasattr(self, one.name)]
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        training = RerankerTraining.of_preset(self.preset, **given, text=more.pop("text"), device=more.pop("device"))
+        training = RerankerTraining.of_preset(self.preset, **learning)
         return StudyOptions(
             training=training, seeds=self.seeds, depth=self.depth, queries=self.queries, disjoint=self.disjoint,
             curve=tuple(tuple(read_amounts([one], "--curve").items()) for one in self.curve or ()),
@@ -105,6 +81,7 @@ def study(
     split: options.Split = None,
     ignore_unknown: options.IgnoreUnknown = False,
     trainings: _Trainings,
+    learning: Annotated[dict[str, Any], _LEARNING],
     statistics: options.StatisticsOptions,
     search: options.SearchOptions,
     output: PageOutput,
@@ -115,13 +92,16 @@ def study(
     compare effectiveness and tilt, on the test split and on other collections. It resumes what was interrupted.
     """
     if vary == "training":
-        asked = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
-        named = [option for option, value in {**asked, "--ignore-unknown": ignore_unknown}.items() if value]
+        others = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
+        named = [option for option, value in {**others, "--ignore-unknown": ignore_unknown}.items() if value]
         unused = {"--test", "--correction", "--level-margin", "--primary"}.intersection(statistics.changed())
         _refuse("temperature", [*named, *sorted(unused)])
-        _study_training(folder, trainings, statistics, search, output, reference=reference, test=split or "test")
+        how = {"text": search.text or "title+text", "device": search.device, **learning}
+        asked = trainings.study_options(how, reference=reference, test=split or "test", seed=statistics.seed)
+        tests = {"ties": statistics.ties, "resamples": statistics.resamples, "seed": statistics.seed}
+        _study_training(folder, trainings, asked, output, **tests)
         return
-    _refuse("training", trainings.changed())
+    _refuse("training", [*trainings.changed(), *_LEARNING.flags(learning)])
     if not ranker:
         raise UserError("nothing to study: name a ranker, such as -r bm25")
     temperatures, how = read_temperatures(source_temperature or ()), statistics.keywords
@@ -143,21 +123,15 @@ def _refuse(subject: str, given: Sequence[str]) -> None:
         raise UserError(f"{given[0]} is for studies of {subject} (--vary {subject})")
 
 
-def _study_training(
-    folder: Path, trainings: _Trainings, statistics: options.StatisticsOptions, search: options.SearchOptions,
-    output: PageOutput, **more: Any,
-) -> None:  # fmt: skip
+def _study_training(folder: Path, trainings: _Trainings, asked: StudyOptions, output: PageOutput, **tests: Any) -> None:
     if not trainings.base_model:
         raise UserError("nothing to train: name an encoder to start from, such as --base-model minilm")
     output.check(*collection_files(folder))
-    text, seed = search.text or "title+text", statistics.seed
-    asked = trainings.study_options(text=str(text), device=search.device, seed=seed, **more)
     from ranktilt.experiments.training_plan import training_study
 
     work = trainings.work_dir or Path(f"{folder.resolve().name}-training")
-    how = {"ties": statistics.ties, "resamples": statistics.resamples, "seed": seed}
     try:
-        found = training_study(folder, trainings.base_model, work, options=asked, **how)
+        found = training_study(folder, trainings.base_model, work, options=asked, **tests)
     except KeyboardInterrupt:
         note(f"{work}: the same command goes on from here")
         raise

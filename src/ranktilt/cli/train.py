@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,11 +16,12 @@ from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
 from ranktilt.errors import UserError, counted
 from ranktilt.option import Option
+from ranktilt.training.options import RerankerTraining, RetrieverTraining, Schedule
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.training.lora import LoraTraining
-    from ranktilt.training.options import RetrieverTraining, Trained
+    from ranktilt.training.options import Trained
 
 train = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -32,29 +33,7 @@ def _train() -> None:
 
 _Folder = Annotated[Path, Option("Where the model goes; an interrupted training in it goes on.", "FOLDER", short="-o")]
 _Split = Annotated[str, Option("Learn from the judgments in qrels/<split>.tsv.")]
-Steps = Annotated[int | None, Option("Batches to learn from (default: an epoch).", "N")]
-Minutes = Annotated[float | None, Option("As many batches as fit into about so many minutes.", "M")]
-_Rate = Annotated[float, Option("Highest learning rate.", "X", flag="--learning-rate")]
-Precision = Annotated[Literal["float32", "bfloat16"], Option("Precision of the arithmetic; weights stay in float32.")]
-QueryTokens = Annotated[int | None, Option("Cut queries there (default: 30).", "N")]
-DocumentTokens = Annotated[int | None, Option("Cut documents there (default: 200).", "N")]
 Preset = Annotated[str | None, Option("Askari et al.'s settings; explicit options override them.", "paper|notebook")]
-Negatives = Annotated[
-    str | None,
-    Option("Draw negatives from BM25's best K, or from N documents at random (default: bm25:100).", "bm25:K|random:N"),
-]
-NegativesPerPositive = Annotated[int | None, Option("Negatives of each positive in an epoch (default: 4).", "N")]
-Positives = Annotated[
-    str | None,
-    Option(
-        "Learn from the relevant documents among BM25's best K, or from all (default with random negatives).",
-        "retrieved|all",
-    ),
-]
-WarmupSteps = Annotated[int | None, Option("Steps over which the learning rate rises (default: a tenth of all).", "N")]
-PairsABatch = Annotated[int | None, Option("Pairs of query and document a step (default: 32).", "N")]
-RerankerRate = Annotated[float | None, Option("Highest learning rate (default: 0.0001).", "X", flag="--learning-rate")]
-_Seed = Annotated[int, Option("Of first weights and of every draw.")]
 _Encoder = Annotated[str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL")]
 
 
@@ -65,69 +44,19 @@ class _Reading(options.Compute):
     text: Annotated[options.Fields | None, Option("Which part of a document is read.")] = None
 
 
-@dataclass(frozen=True)
-class _Learning(options.OptionGroup):
-    """How an encoder learns; fields are those of `ranktilt.training.options.Training`."""
-
-    steps: Steps = None
-    minutes: Minutes = None
-    epochs: Annotated[int | None, Option("Without --steps or --minutes (default: 1).", "N")] = None
-    warmup_steps: WarmupSteps = None
-    weight_decay: Annotated[float | None, Option("Of AdamW; 0 is Adam (default: 0.01).", "X")] = None
-    max_query_tokens: QueryTokens = None
-    max_document_tokens: DocumentTokens = None
-    documents: Annotated[
-        list[str] | None,
-        Option(
-            "Learn from these sources, from N relevant documents of each; llm is the one beside the first.",
-            "SOURCE[=N],…",
-        ),
-    ] = None
-    twins: Annotated[
-        str | None, Option("The source that the constraint compares (default: the first with versions).", "SOURCE")
-    ] = None
-    precision: Precision = "float32"
-    seed: _Seed = 0
-
-    def given(self) -> dict[str, Any]:
-        """What was asked for, by the names of `ranktilt.training.options.Training`."""
-        found = {name: value for name, value in vars(self).items() if value is not None}
-        if self.documents:
-            amounts = read_amounts(found.pop("documents"), "--documents", whole=True)
-            found["sources"] = tuple(amounts)
-            found["limits"] = tuple((name, most) for name, most in amounts.items() if most >= 0)
-        return found
+_Documents = Annotated[
+    list[str] | None,
+    Option(
+        "Learn from these sources, from N relevant documents of each; llm is the one beside the first.", "SOURCE[=N],…"
+    ),
+]
 
 
-@dataclass(frozen=True)
-class _RerankerLearning(_Learning):
-    """The same for re-rankers."""
-
-    preset: Preset = None
-    loss: Annotated[str | None, Option("Choose in a group, or judge each pair.", "softmax|binary")] = None
-    negatives: Negatives = None
-    negatives_per_positive: NegativesPerPositive = None
-    positives: Positives = None
-    triples: Annotated[str | None, Option("Learn from lines of query, positive and negative (.tsv).", "FILE")] = None
-    batch: PairsABatch = None
-    rate: RerankerRate = None
-    alpha: Annotated[float, Option("Weight of the debiased constraint on the logits.", "α", flag="--debias")] = 0.0
-
-
-@dataclass(frozen=True)
-class _RetrieverLearning(_Learning):
-    """The same for retrievers."""
-
-    variant: Annotated[str, Option("The constraint as written, or as released.", "paper|code")] = "paper"
-    loss: Annotated[str, Option("A loss of sentence-transformers, as Name(option=value,…).", "LOSS")] = (
-        "MultipleNegativesRankingLoss"
-    )
-    mine: Annotated[str, Option("Negatives: in-batch, bm25, ann (anew each epoch) or cross.", "SCHEME")] = "in-batch"
-    negatives_per_positive: Annotated[int, Option("Mined negatives of each positive.", "N")] = 1
-    depth: Annotated[int, Option("Negatives are among the best K documents.", "K")] = 100
-    batch: Annotated[int, Option("Queries a step.", "N")] = 32
-    rate: _Rate = 2e-5
-    patience: Annotated[int | None, Option("Stop after N epochs without a better one; needs --dev.", "N")] = None
+def _amounts(documents: list[str] | None) -> dict[str, Any]:
+    """The sources that are learned from, and how much of each, as `ranktilt.training.options.Training` has them."""
+    amounts = read_amounts(documents or (), "--documents", whole=True)
+    limits = tuple((name, most) for name, most in amounts.items() if most >= 0)
+    return {"sources": tuple(amounts), "limits": limits} if amounts else {}
 
 
 @train.command("cross-encoder")
@@ -138,17 +67,17 @@ def cross_encoder(
     output: _Folder,
     base_model: _Encoder = "minilm",
     split: _Split = "train",
-    learning: _RerankerLearning,
+    documents: _Documents = None,
+    preset: Preset = None,
+    learning: Annotated[dict[str, Any], options.FieldsOf(RerankerTraining)],
     neural: _Reading,
 ) -> None:
     """Fine-tune an encoder into a re-ranker on the train split; resumes what was interrupted."""
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
-    from ranktilt.training.options import RerankerTraining
 
-    given = learning.given()
-    text, preset = neural.text or "title+text", given.pop("preset", None)
-    chosen = RerankerTraining.of_preset(preset, **given, text=text, device=neural.device)
+    given = {**learning, **_amounts(documents), "text": neural.text or "title+text", "device": neural.device}
+    chosen = RerankerTraining.of_preset(preset, **given)
     loaded = load(collection, split=split, ignore_unknown=True)
     with _interruptible(output):
         trained = train_cross_encoder(loaded, base_model, output, options=chosen)
@@ -172,7 +101,8 @@ def retriever(
     test: Annotated[str, Option("Judgments on which a sweep's models are compared.", "SPLIT")] = "test",
     budget: Annotated[float, Option("nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).", "X")] = 0.01,
     teacher: Annotated[str | None, Option("Of --mine cross: cross-encoder:MODEL.", "RANKER")] = None,
-    learning: _RetrieverLearning,
+    documents: _Documents = None,
+    learning: Annotated[dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha",))],
     neural: _Reading,
     shown: Output,
 ) -> None:
@@ -184,12 +114,12 @@ def retriever(
     from ranktilt.datasets.load import load
     from ranktilt.experiments.debias_sweep import PAPER
     from ranktilt.registry import ranker
-    from ranktilt.training.options import RetrieverTraining
     from ranktilt.training.retriever import train_retriever
 
     asked = debias or ["0"]
     shown.check(collection)
-    chosen = RetrieverTraining(**learning.given(), text=neural.text or "title+text", device=neural.device)
+    text = neural.text or "title+text"
+    chosen = RetrieverTraining(**learning, **_amounts(documents), text=text, device=neural.device)
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
     taught = None if teacher is None else ranker(teacher)
@@ -281,15 +211,12 @@ def lora(
     attribute: Annotated[str | None, Option("What fills {attribute} in the prompt.", "X")] = None,
     pairs: Annotated[int, Option("About how many pairs an epoch has.", "N")] = 140_000,
     rank: Annotated[int, Option("Rank of the matrices that are added.", "R")] = 1,
-    steps: Steps = None,
-    minutes: Minutes = None,
     batch: Annotated[int, Option("Pairs a step.", "N")] = 4,
-    learning_rate: _Rate = 3e-3,
+    learning_rate: Annotated[float, Option("Highest learning rate.", "X")] = 3e-3,
     share: Annotated[float, Option("Of the queries that are learned from; the rest is held out.", "X")] = 0.8,
-    passage_tokens: Annotated[int, Option("Cut documents there.", "N")] = 300,
-    precision: Precision = "float32",
+    passage_tokens: Annotated[int, Option("Truncate documents to this many tokens.", "N")] = 300,
     split: options.Split = None,
-    seed: _Seed = 0,
+    schedule: Annotated[dict[str, Any], options.FieldsOf(Schedule, without=("batch", "rate"))],
     neural: _Reading,
 ) -> None:
     """Fine-tune a chat model's attention on pairs of documents whose right answer is as often of either group."""
@@ -297,9 +224,8 @@ def lora(
     from ranktilt.training.lora import LoraTraining, train_lora
 
     chosen = LoraTraining(
-        pairs=pairs, rank=rank, rate=learning_rate, batch=batch, share=share, steps=steps, minutes=minutes,
-        prompt=prompt, attribute=attribute, text=neural.text or "title+text", passage_tokens=passage_tokens,
-        precision=precision, seed=seed, device=neural.device,
+        pairs=pairs, rank=rank, rate=learning_rate, batch=batch, share=share, prompt=prompt, attribute=attribute,
+        text=neural.text or "title+text", passage_tokens=passage_tokens, device=neural.device, **schedule,
     )  # fmt: skip
     loaded = options.load_texts(collection, split)
     trained = train_lora(loaded, base_model, output, by=by, protected=protected, options=chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from ranktilt.cli import options
 from ranktilt.cli.output import PageOutput, collection_files
@@ -28,14 +28,6 @@ class _Growing(options.OptionGroup):
     resamples: Annotated[int, Option("Bootstrap resamples and sign flips.", min=100)] = 10_000
     seed: options.Seed = 0
 
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """As the function takes them."""
-        return {
-            "rounds": self.rounds, "page": self.ranks, "entry_rule": self.entry_rule, "share": self.share,
-            "reference": self.reference, "source": self.source, "resamples": self.resamples, "seed": self.seed,
-        }  # fmt: skip
-
 
 @options.verb
 def spiral(
@@ -57,4 +49,5 @@ def spiral(
     output.check(*collection_files(folder))
     rankers = search.rankers(ranker)
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    output.deliver(run_spiral(collection, rankers, **growing.keywords))
+    how = dict(vars(growing))
+    output.deliver(run_spiral(collection, rankers, page=how.pop("ranks"), **how))
