@@ -550,7 +550,7 @@ def test_the_report_of_labels_and_runs_has_no_texts(cli: Cli, tmp_path: Path) ->
     ("options", "said"),
     [
         (("--save", "kept"), "kept/table.parquet: expected a file, this is a folder"),
-        (("--save", "file"), "--save file: expected a folder, this is a file"),
+        (("--save", "file"), "file/audit.json: cannot be written: Not a directory"),
         (("--save", "half"), "half/runs/1-run.trec.gz: cannot be written: Not a directory"),
         (("--json", "file/a.json"), "file/a.json: cannot be written: Not a directory"),
         (

@@ -320,11 +320,10 @@ def test_no_key_reaches_a_file(cli: Cli, folder: Path, monkeypatch: pytest.Monke
         (["--dry-run", "--titles", "keeep"], "unknown choice of titles 'keeep'; did you mean 'keep'?"),
         (["--dry-run", "--prompt", "{tmp}/q.txt"], "{tmp}/q.txt: {{query}} cannot be filled in"),
         (["--dry-run", "--source-to-rewrite", "llm"], "unknown source 'llm' (valid: human)"),
-        (["--dry-run", "--device", "cpu"], "--device is for a transformers: model (--batch, --device); leave it out"),
+        (["--dry-run", "--device", "cpu"], "unknown option of openai 'device'"),
         (
             ["--dry-run", "--llm", "transformers:none", "--base-url", "http://localhost:8000/v1"],
-            "--base-url is for a server, an openai: model (--base-url, --concurrency, --timeout, --retries, "
-            "--requests-per-minute); leave it out for transformers:none",
+            "unknown option of transformers 'base_url'",
         ),
         (["--dry-run", "--temperature", "-1"], "Invalid value for '--temperature': "),
     ],
@@ -366,15 +365,6 @@ def test_what_comes_next_works_without_judgments_too(
     # The server's rewrites are the same words in another order: nothing is left to compare.
     assert (code, "Traceback" in err) == (1, False)
     assert "Void because of near-identical pairs (12 of 12, 100.0 %" in " ".join(out.split())
-
-
-def test_a_summary_in_the_output_folder_is_refused(cli: Cli, folder: Path) -> None:
-    out = folder.parent / "out"
-    given = ["--llm", "openai:tiny", "-o", out, "--json", out / "what" / "summary.json"]
-    assert refused(cli, "rewrite", folder, *given).endswith(
-        "summary.json: lies in the folder of -o, which is replaced as a whole; choose another place"
-    )
-    assert not out.exists()
 
 
 def test_the_test_split_chooses_the_pool_if_there_are_several(cli: Cli, server: Server, folder: Path) -> None:

@@ -263,12 +263,6 @@ class AuditOutput(PageOutput):
     def _json(self) -> Path | None:
         return None if self.json in (None, "-") else Path(str(self.json))
 
-    def check(self, *inputs: Path) -> None:
-        """Refuse a folder for ``--save`` that is none, too."""
-        if self.save is not None and (self.save.is_file() or self.save in (self._json, self.page)):
-            raise UserError(f"--save {self.save}: expected a folder, this is a file")
-        super().check(*inputs)
-
     def check_several(self, sources: Sequence[str], inputs: Sequence[Path]) -> None:
         """Refuse what cannot hold one audit a source, before anything is ranked."""
         if sources and (self.json == "-" or self.format == "json"):

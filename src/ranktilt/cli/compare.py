@@ -30,7 +30,7 @@ def compare(
         Option("In place of OLD.json: compare the audit's other runs with this one, named as it prints it.", "RUN"),
     ] = None,
     correction: options.Correction = "holm",
-    resamples: Annotated[int, Option("Bootstrap resamples and exchanges.", min=100)] = 10_000,
+    resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     max_failures: options.MaxFailures = None,
     output: Output,
@@ -81,7 +81,7 @@ def gate(
     inconclusive: Annotated[
         Literal["fail", "pass"], Option("Exit code when inconclusive: fail (3) or pass (0).")
     ] = "fail",
-    resamples: Annotated[int, Option("Bootstrap resamples of the growth since the baseline.", min=100)] = 10_000,
+    resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     max_failures: options.MaxFailures = None,
     junit: Annotated[Path | None, Option("Write JUnit XML.", "FILE.xml")] = None,

@@ -105,11 +105,6 @@ build = typer.Typer(
 )
 
 
-@build.callback()
-def _build() -> None:
-    """Make a published collection from its original files."""
-
-
 @build.command("nq320k")
 @options.verb
 def nq320k(

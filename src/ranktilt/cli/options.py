@@ -57,6 +57,8 @@ MaxFailures = Annotated[
 Layout = Annotated[Literal["beir", "cocktail"], Option("How the folder is laid out.")]
 Parts = Annotated[int | None, Option("Documents in Parquet files of N each, for many of them.", "N", min=1)]
 Seed = Annotated[int, Option("Random seed.", min=0)]
+Resamples = Annotated[int, Option("Bootstrap resamples, and sign flips or exchanges.", min=100)]
+Protected = Annotated[str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP")]
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ class StatisticsOptions(OptionGroup):
     level_margin: Annotated[str, Option("Half-width of what counts as level: points, or such as '0.5 ranks'.", "X")] = (
         "5"
     )
-    resamples: Annotated[int, Option("Bootstrap resamples and sign flips.", min=100)] = 10_000
+    resamples: Resamples = 10_000
     seed: Seed = 0
 
     @property

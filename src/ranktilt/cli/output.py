@@ -127,6 +127,13 @@ def print_result(text: str) -> None:
         stream.write(text)
 
 
+def print_lines(lines: Iterable[tuple[str, str]]) -> None:
+    """Print names and what is said of them, one under the other."""
+    pairs = list(lines)
+    width = max(len(name) for name, _ in pairs)
+    print_result("".join(f"{name:<{width}}  {text}\n" for name, text in pairs))
+
+
 def deliver(shown: str, files: Mapping[Path | str | None, Callable[[], bytes]], *more: Callable[[], object]) -> None:
     """Write a result to stdout and into its files, which come even where nobody reads stdout any more."""
     try:

@@ -61,10 +61,12 @@ def rank(
 
     rankers = search.rankers(ranker)
     if dry_run:
-        _require_language_model(rankers)
         prices = options.read_price(price)
         collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
-        print_result("\n".join(_estimates(rankers, collection, prices)))
+        estimates = "\n".join(_estimates(rankers, collection, prices))
+        if not estimates:
+            raise UserError("--dry-run is about rankers that ask a language model; here is none")
+        print_result(estimates)
         return
     if output is None:
         raise UserError("where to? Name a file: -o FILE; or ask for the cost of language models: --dry-run")
@@ -87,13 +89,6 @@ def rank(
         how += ["--ignore-unknown"] if ignore_unknown else []
         runs_of = [part for file in files for part in ("--run", str(file))]
         note(f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs_of, *how])}")
-
-
-def _require_language_model(rankers: Sequence[Ranker]) -> None:
-    from ranktilt.rankers.llm.base import LLMRanker
-
-    if not any(isinstance(stage, LLMRanker) for one in rankers for stage in options.stages_of(one)):
-        raise UserError("--dry-run is about rankers that ask a language model; here is none")
 
 
 def _estimates(rankers: Sequence[Ranker], collection: Collection, price: tuple[float, float] | None) -> Iterator[str]:
@@ -128,12 +123,9 @@ def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
 
 def _read(rankers: Sequence[Ranker]) -> Iterator[Path]:
     """Files that rankers read: saved runs."""
-    from ranktilt.rankers.spec import parse_stages
+    from ranktilt.rankers.replay import Replay
 
-    for one in rankers:
-        for stage in parse_stages(repr(one)):
-            if stage.name == "replay" and stage.argument:
-                yield Path(stage.argument)
+    yield from (Path(stage.file) for one in rankers for stage in options.stages_of(one) if isinstance(stage, Replay))
 
 
 def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
@@ -205,7 +197,7 @@ def replay_log(
         Path | None, Option("Write the published and the strict runs there, in TREC format.", "DIR")
     ] = None,
     correction: options.Correction = "holm",
-    resamples: Annotated[int, Option("Bootstrap resamples, sign flips.", min=100)] = 10_000,
+    resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     labels: options.LabelOptions,
     output: PageOutput,

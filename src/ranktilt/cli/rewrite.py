@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,6 @@ from ranktilt.cli.llm.generation import (
     ModelOptions,
     SamplingOptions,
     Summary,
-    check_output,
     check_request,
     conclude,
     show_estimate,
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.generation.pooling import Pool
     from ranktilt.generation.rewrite.plan import Rewriting
-    from ranktilt.llm.base import LLM
+
+_COMMA = re.compile(r",(?![^(]*\))")
+"""Between rankers, not within their brackets."""
 
 
 @dataclass(frozen=True)
@@ -84,72 +86,40 @@ def rewrite(
     json: Summary = None,
 ) -> int:
     """Rewrite documents with a language model; resumes what was interrupted. Exit 1 if some got no answer."""
-    check_request(output, price, dry_run=dry_run)
+    check_request(folder, output, json, price, kind="rewrites", dry_run=dry_run)
     if pool_depth is not None and pool is None:
         raise UserError("--pool-depth is about a pool; name its rankers, such as --pool bm25")
-    check_output(folder, output, json, "rewrites", dry_run=dry_run)
     how = rewriting.rewriting()
     device = compute.device
     client = model.client(device if model.llm.startswith("transformers:") or pool is None else None)
     if not dry_run:
         client.check()
-    collection = _load(folder, split)
+    collection = options.load_texts(folder, split)
     chosen = None if pool is None else _pool(collection, pool, pool_depth, how, device)
     if output is None or dry_run:
         from ranktilt.generation.rewrite.plan import plan
 
         show_estimate(plan(collection, client, how, only=chosen), client, price, model, json)
         return 0
-    return _rewrite(collection, client, how, chosen, (output, json), split=split, parts=parts)
-
-
-def _load(folder: Path, split: str | None) -> Collection:
-    """The collection under the named or usual judgments; a folder without any can be rewritten too."""
-    from ranktilt.datasets.load import NO_QRELS, load, splits
-
-    if options.without_judgments(folder, split):
-        return load(folder, qrels=NO_QRELS)
-    existing = splits(folder)
-    usual = "test" if "test" in existing else existing[0] if existing else None
-    return load(folder, split=split or usual, ignore_unknown=True)
-
-
-def _pool(collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None) -> Pool:
-    from ranktilt.generation.pooling import USUAL_DEPTH, pool
-
-    rankers = options.read_rankers([text for text in _split(specs) if text], device=device)
-    found = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=how.of)
-    for sentence in found.sentences:
-        note(sentence)
-    return found
-
-
-def _split(specs: str) -> list[str]:
-    """Rankers apart at commas, but not at those within brackets."""
-    parts, depth = [""], 0
-    for letter in specs:
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
-
-
-def _rewrite(
-    collection: Collection, llm: LLM, how: Rewriting, chosen: Pool | None, paths: tuple[Path, str | None],
-    *, split: str | None, parts: int | None,
-) -> int:  # fmt: skip
     from ranktilt.generation.output_folder import one_writer
-    from ranktilt.generation.rewrite.rewrite import rewrite
+    from ranktilt.generation.rewrite.rewrite import rewrite as run_rewrite
     from ranktilt.generation.rewrite.save import save_rewritten
 
-    output, json = paths
     with one_writer(output):
-        rewritten = rewrite(collection, llm, how, only=chosen)
+        rewritten = run_rewrite(collection, client, how, only=chosen)
         saved = save_rewritten(rewritten, output, parts=parts)
     if not conclude(rewritten, saved, "rewritten", json):
         return INCOMPLETE
     named = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []
     note(f"Next: {shlex.join(['ranktilt', 'check', str(output), *named])}")
     return 0
+
+
+def _pool(collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None) -> Pool:
+    from ranktilt.generation.pooling import USUAL_DEPTH, pool
+
+    rankers = options.read_rankers([one.strip() for one in _COMMA.split(specs) if one.strip()], device=device)
+    found = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=how.of)
+    for sentence in found.sentences:
+        note(sentence)
+    return found

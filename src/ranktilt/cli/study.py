@@ -130,11 +130,7 @@ def _study_training(folder: Path, trainings: _Trainings, asked: StudyOptions, ou
     from ranktilt.experiments.training_plan import training_study
 
     work = trainings.work_dir or Path(f"{folder.resolve().name}-training")
-    try:
-        found = training_study(folder, trainings.base_model, work, options=asked, **tests)
-    except KeyboardInterrupt:
-        note(f"{work}: the same command goes on from here")
-        raise
+    found = training_study(folder, trainings.base_model, work, options=asked, **tests)
     output.deliver(found)
     note(f"{work}: the trained models and their runs")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,11 +23,6 @@ if TYPE_CHECKING:
     from ranktilt.training.options import Trained
 
 train = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
-
-
-@train.callback()
-def _train() -> None:
-    """Train a ranker on a collection's judgments."""
 
 
 _Folder = Annotated[Path, Option("Where the model goes; an interrupted training in it goes on.", "FOLDER", short="-o")]
@@ -79,8 +73,7 @@ def cross_encoder(
     given = {**learning, **_amounts(documents), "text": neural.text or "title+text", "device": neural.device}
     chosen = RerankerTraining.of_preset(preset, **given)
     loaded = load(collection, split=split, ignore_unknown=True)
-    with _interruptible(output):
-        trained = train_cross_encoder(loaded, base_model, output, options=chosen)
+    trained = train_cross_encoder(loaded, base_model, output, options=chosen)
     note(_summary(trained, collection, "bm25@100>>cross-encoder"))
     _warn_of_seen_judgments(collection, split)
 
@@ -125,21 +118,17 @@ def retriever(
     taught = None if teacher is None else ranker(teacher)
     alphas = _alphas(asked, loaded, base_model, chosen)
     if len(alphas) == 1 and PAPER not in asked:
-        with _interruptible(output):
-            trained = train_retriever(
-                loaded, base_model, output, options=replace(chosen, alpha=alphas[0]), teacher=taught, dev=judged
-            )
+        chosen = replace(chosen, alpha=alphas[0])
+        trained = train_retriever(loaded, base_model, output, options=chosen, teacher=taught, dev=judged)
         note(_summary(trained, collection, "dense"))
         _warn_of_seen_judgments(collection, split)
         return
     from ranktilt.experiments.debias_sweep import debias_sweep
 
     tested = load(collection, split=test, ignore_unknown=True)
-    with _interruptible(output):
-        found, _ = debias_sweep(
-            loaded, tested, base_model, output, alphas=alphas, options=chosen, teacher=taught, dev=judged,
-            budget=budget,
-        )  # fmt: skip
+    found, _ = debias_sweep(
+        loaded, tested, base_model, output, alphas=alphas, options=chosen, teacher=taught, dev=judged, budget=budget
+    )
     found = with_command(found)
     place = output / "bench.json"
     shown.deliver(found, {place: found.to_json})
@@ -175,19 +164,6 @@ def _alphas(asked: list[str], collection: Collection, model: str, chosen: Retrie
     return sweep_alphas(asked, scale)
 
 
-@contextmanager
-def _interruptible(folder: Path) -> Iterator[None]:
-    """Say after Ctrl-C what the same command will do."""
-    from ranktilt.training.trainer import CHECKPOINTS
-
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = any(folder.glob(f"**/{CHECKPOINTS}/*"))
-        note(f"{folder}: the same command {'goes on from the last checkpoint' if kept else 'starts anew'}")
-        raise
-
-
 def _warn_of_seen_judgments(collection: Path, split: str) -> None:
     if split == "test" or len(list((collection / "qrels").glob("*.tsv"))) == 1:
         note(
@@ -204,9 +180,7 @@ def lora(
     output: _Folder,
     base_model: Annotated[str, Option("The chat model: a folder as transformers saves it.", "MODEL")],
     by: Annotated[str, Option("The column of groups.", "COLUMN")] = "source",
-    protected: Annotated[
-        str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP")
-    ] = None,
+    protected: options.Protected = None,
     prompt: Annotated[str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE")] = "pairwise-neutral",
     attribute: Annotated[str | None, Option("What fills {attribute} in the prompt.", "X")] = None,
     pairs: Annotated[int, Option("About how many pairs an epoch has.", "N")] = 140_000,

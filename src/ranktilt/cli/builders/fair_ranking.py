@@ -11,7 +11,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import check_paths, print_result
+from ranktilt.cli.output import check_paths, print_lines
 from ranktilt.errors import UserError
 from ranktilt.option import Option
 
@@ -94,9 +94,7 @@ def fair_ranking(
     membership = groups.read()
     built = build_fair_ranking(read_labelled(source, groups.by), membership, rules)
     save(built.collection, output, beside=_beside(built))
-    lines = list(summary(built, membership.protected))
-    width = max(len(name) for name, _ in lines)
-    print_result("".join(f"{name:<{width}}  {said}\n" for name, said in lines))
+    print_lines(summary(built, membership.protected))
     note(f"{output}: {built.collection!r}")
     note(
         f"{CANDIDATES}: shuffled, for rankers to order; {INITIAL}: unprotected ones first, the paper's initial ranking"

@@ -11,7 +11,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import print_result
+from ranktilt.cli.output import print_lines
 from ranktilt.errors import UserError
 from ranktilt.option import Option
 
@@ -105,8 +105,6 @@ def retrieval_qa(
     require_new(output)
     built = build_retrieval_qa(read_answered(files, fields.read()), rules)
     save_retrieval_qa(built, output, wanted)
-    lines = list(summary(built))
-    width = max(len(name) for name, _ in lines)
-    print_result("".join(f"{name:<{width}}  {said}\n" for name, said in lines))
+    print_lines(summary(built))
     note(f"{output}: {built.collection!r}")
     note(f"Next: {shlex.join(['ranktilt', 'audit', str(output), '--by', 'source', '-r', 'bm25', '-m', 'nDCG@10'])}")

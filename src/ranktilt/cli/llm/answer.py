@@ -17,7 +17,6 @@ from ranktilt.cli.llm.generation import (
     ModelOptions,
     SamplingOptions,
     Summary,
-    check_output,
     check_request,
     conclude,
     show_estimate,
@@ -72,8 +71,7 @@ def answer(
     from ranktilt.generation.answer.save import KIND, save_answered
     from ranktilt.generation.output_folder import one_writer
 
-    check_request(output, price, dry_run=dry_run)
-    check_output(queries, output, json, KIND, dry_run=dry_run)
+    check_request(queries, output, json, price, kind=KIND, dry_run=dry_run)
     how = answering.answering()
     client = model.client(compute.device)
     collection = _load(queries, split)
@@ -95,12 +93,10 @@ def answer(
 
 def _load(queries: Path, split: str | None) -> Collection:
     """The queries of a collection, under the named or usual judgments where it has any, or those of a file."""
-    from ranktilt.datasets.load import NO_QRELS, load
     from ranktilt.datasets.queries import read_queries
 
     if os.path.isdir(queries) or str(queries).startswith(("hub:", "irds:")):
-        none = NO_QRELS if options.without_judgments(queries, split) else None
-        return load(queries, split=split, qrels=none, ignore_unknown=True)
+        return options.load_texts(queries, split)
     if split is not None and Path(split).name != split:
         raise UserError(f"--split expects a name such as train, got {split!r}")
     read = read_queries(queries)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import check_paths, collection_files, print_result
+from ranktilt.cli.output import check_paths, collection_files, print_lines, print_result
 from ranktilt.errors import UserError, counted
 from ranktilt.option import Option
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 INCOMPLETE = 1
 """How a command ends that has to be repeated, or that made nothing."""
 _SHOWN = 3
-_SERVER = ("base_url", "concurrency", "timeout", "retries", "requests_per_minute")
-_LOCAL = ("batch", "device")
 
 DryRun = Annotated[bool, Option("Ask nothing: show documents, tokens, price and time.")]
 Summary = Annotated[str | None, Option("Write a summary; - for stdout.", "FILE")]
@@ -46,17 +44,11 @@ class ModelOptions(options.OptionGroup):
     retries: Annotated[int | None, Option("How often a failed request is sent again.", "N", min=0)] = None
 
     def client(self, device: str | None) -> LLM:
-        """The model, ready to be asked; refuses options of the other kind of model, by the names that were typed."""
+        """The model, ready to be asked."""
         from ranktilt.llm.base import llm
 
-        given: dict[str, Any] = {**{name: getattr(self, name) for name in (*_SERVER, "batch")}, "device": device}
-        for kind, strange in (("openai", _LOCAL), ("transformers", _SERVER)):
-            first = next((name for name in strange if given[name] is not None), None)
-            if self.llm.strip().startswith(f"{kind}:") and first is not None:
-                whose = ", ".join(f"--{name.replace('_', '-')}" for name in strange)
-                other = "a transformers: model" if kind == "openai" else "a server, an openai: model"
-                raise UserError(f"--{first.replace('_', '-')} is for {other} ({whose}); leave it out for {self.llm}")
-        return llm(self.llm, **given)
+        given = dict(vars(self))
+        return llm(given.pop("llm"), **given, device=device)
 
 
 @dataclass(frozen=True)
@@ -81,26 +73,18 @@ class SamplingOptions(options.OptionGroup):
         }  # fmt: skip
 
 
-def check_request(output: Path | None, price: str | None, *, dry_run: bool) -> None:
-    """Refuse to write nowhere, and a price that nobody asked about."""
+def check_request(
+    given: Path, output: Path | None, json: str | None, price: str | None, *, kind: str, dry_run: bool
+) -> None:
+    """Refuse places that cannot be written, and a price that nobody asked about, before anything is read or asked."""
+    from ranktilt.generation.manifest import require_ours
+
     if output is None and not dry_run:
         raise UserError("where to? Name a folder: -o DIR; or ask for the cost: --dry-run")
     if price is not None and not dry_run:
         raise UserError("--price is about the estimate; ask for it: --dry-run")
-
-
-def check_output(given: Path, output: Path | None, json: str | None, kind: str, *, dry_run: bool) -> None:
-    """Refuse places that cannot be written before anything is read or asked."""
-    from ranktilt.generation.manifest import require_ours
-
-    if output is not None:
-        target = Path(os.path.realpath(output))
-        if target == Path(os.path.realpath(given)):
-            raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
-        if json not in (None, "-") and target in Path(os.path.realpath(str(json))).parents:
-            raise UserError(
-                f"--json {json}: lies in the folder of -o, which is replaced as a whole; choose another place"
-            )
+    if output is not None and os.path.realpath(output) == os.path.realpath(given):
+        raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
     check_paths(
         {"--json": json}, stdout=("--json",), inputs=[given] if os.path.isfile(given) else collection_files(given)
     )
@@ -115,8 +99,7 @@ def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: M
     found = estimate(planned, llm, price=options.read_price(price), requests_per_minute=model.requests_per_minute)
     _write_summary(found.to_dict(), json)
     if json != "-":
-        width = max(len(name) for name, _ in found.lines)
-        print_result("".join(f"{name:<{width}}  {text}\n" for name, text in found.lines))
+        print_lines(found.lines)
 
 
 def _summary(generated: Generated, verb: str) -> dict[str, Any]:

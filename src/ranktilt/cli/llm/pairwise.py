@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,14 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from ranktilt.cli import options
 from ranktilt.cli.builders.fair_ranking import CANDIDATES
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import PageOutput, check_paths, collection_files, print_result
+from ranktilt.cli.output import PageOutput, check_paths, collection_files, print_lines
 from ranktilt.errors import UserError, counted
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
-    from ranktilt.auditing.pairwise.decisions import Decisions
-    from ranktilt.auditing.pairwise.pairs import TwoGroups
-    from ranktilt.collection import Collection
     from ranktilt.rankers.llm.pairwise import Pairwise
     from ranktilt.run import Run
 
@@ -55,12 +51,9 @@ class Questions(options.OptionGroup):
         """Refuse options that do not go together."""
         if (self.llm is None) == (self.decisions is None):
             raise UserError("name who is asked (--llm openai:MODEL), or stored choices (--decisions FILE); one of both")
-        given = {name: getattr(self, name) for name in ("pairs", "prompt", "attribute", "candidates", "save_decisions")}
-        strange = next((name for name, value in given.items() if value is not None), None)
+        strange = next((option for option in self.changed() if option not in ("--decisions", "--queries")), None)
         if self.decisions is not None and strange is not None:
-            raise UserError(f"--{strange.replace('_', '-')} is about asking; leave it out with --decisions")
-        if self.dry_run and self.decisions is not None:
-            raise UserError("--dry-run is about asking; leave it out with --decisions")
+            raise UserError(f"{strange} is about asking; leave it out with --decisions")
         if self.price is not None and not self.dry_run:
             raise UserError("--price is about the estimate; ask for it: --dry-run")
         if self.prompt == "pairwise-sensitive" and not self.attribute:
@@ -94,15 +87,13 @@ def pairwise(
     *,
     questions: Questions,
     by: Annotated[str, Option("Column of the groups.", "COLUMN")] = "source",
-    protected: Annotated[
-        str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP")
-    ] = None,
+    protected: options.Protected = None,
     count_rule: Annotated[
         Literal["both-agree", "each"], Option("A pair counts where both orders agree, or each answer by itself.")
     ] = "both-agree",
     correction: options.Correction = "holm",
     level_margin: Annotated[float, Option("What counts as level, in points from 50 %.", "X", min=0, max=50)] = 5.0,
-    resamples: Annotated[int, Option("Bootstrap resamples and sign flips.", min=100)] = 10_000,
+    resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     split: options.Split = None,
     neural: options.RankerOptions,
@@ -110,8 +101,10 @@ def pairwise(
 ) -> None:
     """Ask a language model which of two documents is more relevant, in both orders, and say which group it favours."""
     from ranktilt.auditing.pairwise.choices import pairwise as run_pairwise
-    from ranktilt.auditing.pairwise.pairs import two_groups
+    from ranktilt.auditing.pairwise.decisions import ask_pairs, read_decisions
+    from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
     from ranktilt.datasets.queries import read_query_ids
+    from ranktilt.llm.estimate import Rehearsal
 
     questions.check()
     files = (questions.decisions, questions.candidates, questions.queries)
@@ -125,42 +118,21 @@ def pairwise(
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, by, protected)
     asked = None if questions.queries is None else read_query_ids(questions.queries, collection)
-    decided = _decided(questions, asker, collection, sides, candidates=questions.run(folder), queries=asked, seed=seed)
-    if decided is None:
-        return
+    if asker is None:
+        decided = read_decisions(str(questions.decisions), collection, sides)
+    else:
+        number, run = questions.pairs or PAIRS, questions.run(folder)
+        drawn = draw_pairs(collection, sides, pairs=number, seed=seed, candidates=run, queries=asked)
+        if questions.dry_run:
+            rehearsal = Rehearsal(asker.model())
+            ask_pairs(collection, drawn, asker, asker=rehearsal)
+            print_lines(rehearsal.lines(options.read_price(questions.price)))
+            return
+        queries = counted(drawn.frame["query"].n_unique(), "query", "queries")
+        note(f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts")
+        decided = ask_pairs(collection, drawn, asker)
     found = run_pairwise(
         collection, decided, queries=asked, count_rule=count_rule, level=level_margin,
         correction=correction, resamples=resamples, seed=seed,
     )  # fmt: skip
     output.deliver(found, {questions.save_decisions: decided.contents})
-
-
-def _decided(
-    questions: Questions,
-    asker: Pairwise | None,
-    collection: Collection,
-    sides: TwoGroups,
-    *,
-    candidates: Run | None,
-    queries: Sequence[str] | None,
-    seed: int,
-) -> Decisions | None:
-    """What was chosen: asked for now, or read; None where only the estimate is shown."""
-    from ranktilt.auditing.pairwise.decisions import ask_pairs, read_decisions
-    from ranktilt.auditing.pairwise.pairs import draw_pairs
-    from ranktilt.llm.estimate import Rehearsal
-
-    if asker is None:
-        return read_decisions(str(questions.decisions), collection, sides)
-    drawn = draw_pairs(
-        collection, sides, pairs=questions.pairs or PAIRS, seed=seed, candidates=candidates, queries=queries
-    )
-    if questions.dry_run:
-        rehearsal = Rehearsal(asker.model())
-        ask_pairs(collection, drawn, asker, asker=rehearsal)
-        lines = rehearsal.lines(options.read_price(questions.price))
-        print_result("".join(f"{name:<10}  {text}\n" for name, text in lines))
-        return None
-    queries = counted(drawn.frame["query"].n_unique(), "query", "queries")
-    note(f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts")
-    return ask_pairs(collection, drawn, asker)

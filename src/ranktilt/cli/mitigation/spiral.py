@@ -25,7 +25,7 @@ class _Growing(options.OptionGroup):
     ] = None
     reference: Annotated[str, Option("The human side, whose share is followed.", "SOURCE")] = "human"
     source: Annotated[str | None, Option("The rewrites that enter (default: all others).", "SOURCE")] = None
-    resamples: Annotated[int, Option("Bootstrap resamples and sign flips.", min=100)] = 10_000
+    resamples: options.Resamples = 10_000
     seed: options.Seed = 0
 
 
