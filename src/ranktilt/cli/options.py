@@ -107,14 +107,8 @@ class RankerOptions(Compute):
 
     def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
         """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
-        most = self.max_failures
-        found = read_rankers(specs, text=self.text, device=self.device, max_failures=most, **more)
-        if most is not None and specs and not any(_can_fail(stage) for one in found for stage in stages_of(one)):
-            raise UserError(
-                "--max-failures is about rankers that ask an engine or a language model, or about their runs; here "
-                "is none"
-            )
-        return found
+        own = {name: getattr(self, name, None) for name in ("text", "device", "max_failures", "exclude_self")}
+        return read_rankers(specs, **own, **more)
 
     def require_answers(self, runs: Sequence[Run]) -> None:
         """Refuse runs, wherever they come from, whose language models failed more often than allowed."""
@@ -143,10 +137,6 @@ class SearchOptions(RankerOptions):
             most = None if self.memory is None else read_size(self.memory)
             with limited(MemoryLimits(memory=most)):
                 yield
-
-    def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
-        """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
-        return super().rankers(specs, exclude_self=self.exclude_self, **more)
 
 
 @dataclass(frozen=True)
@@ -308,10 +298,6 @@ def _for_typer(parameter: inspect.Parameter) -> Any:
         return kind
     told = {name: getattr(option, name) for name in ("help", "metavar", "min", "max")}
     return Annotated[kind.__origin__, typer.Option(*option.names(parameter.name), **told)]
-
-
-def _can_fail(stage: Ranker) -> bool:
-    return hasattr(stage, "max_failures") or stage.name == "replay"
 
 
 def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
