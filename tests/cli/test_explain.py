@@ -48,7 +48,7 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--format", "docx"], "unknown format 'docx'"),
+        (["--format", "docx"], "'--format': 'docx' is not one of"),
         (["--probe", "similarity"], "name one: --encoder dense:minilm"),
         (["--lm", "no-such-folder"], "no-such-folder"),
         (["--probe", "overlap", "--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem"),

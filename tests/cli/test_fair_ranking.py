@@ -118,7 +118,7 @@ def test_every_verb_reads_a_union_of_groups(
         for first, second in ((one, two), (two, one))
     ]
     stored = write(tmp_path / "choices.jsonl", "".join(f"{json.dumps(one)}\n" for one in choices))
-    by = ("--by", "region", "--protected", protected, "--resamples", 100, "--audit", audited, "--json", chosen)
+    by = ("--by", "region", "--protected", protected, "--resamples", 100, "--json", chosen)
     assert cli("pairwise", place, "--decisions", stored, *by).code == 0
     found = PairwiseAudit.load(chosen)
     assert found.protected == side
@@ -142,7 +142,7 @@ def test_a_list_with_one_item_of_a_group_is_warned_of(cli: Cli, tmp_path: Path) 
         (("--by", "sex"), "{file}: unknown column of groups 'sex' (valid: gender)"),
         (("--protected", "femal"), "unknown protected gender 'femal'; did you mean 'female'? (valid: male, female)"),
         (("--items", "99"), "no query has enough documents of known groups (the most has 12 relevant documents): "),
-        (("--shortage", "wait"), "unknown shortage 'wait'; did you mean"),
+        (("--shortage", "wait"), "Invalid value for '--shortage': 'wait' is not one of 'fill', 'drop'."),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line_and_nothing_is_written(
@@ -151,7 +151,7 @@ def test_mistakes_are_one_line_and_nothing_is_written(
     file, place = people(tmp_path), tmp_path / "out"
     given = ("--protected", "female", "--items", 12, *options)
     said = refused(cli, "build", "fair-ranking", file, *given, "-o", place)
-    assert said.startswith(message.removesuffix("; did you mean").format(file=file))
+    assert said.startswith(message.format(file=file))
     assert not place.exists()
 
 

@@ -109,8 +109,8 @@ def test_a_named_collection_may_stand_where_a_folder_does(cli: Cli, cache: Path)
         ),
         (["none"], "none: no such folder"),
         (["none", "--revision", "v1"], "none: expected one revision, or none, and that of hub:OWNER/NAME alone"),
-        (["none", "--layout", "bier"], "unknown layout 'bier'; did you mean 'beir'? (valid: beir, cocktail)"),
-        (["none", "--docs", "judgd"], "unknown docs 'judgd'; did you mean 'judged'?"),
+        (["none", "--layout", "bier"], "Invalid value for '--layout': 'bier' is not one of 'beir', 'cocktail'."),
+        (["none", "--docs", "judgd"], "Invalid value for '--docs': 'judgd' is not one of 'all', 'judged'."),
         (["none", "--split", "test", "--qrels", "x"], "name a split or a file of judgments, not both"),
     ],
 )

@@ -1,6 +1,5 @@
 """ranktilt build retrieval-qa: a folder that every verb reads, and one line for what cannot be built."""
 
-import resource
 from pathlib import Path
 
 import orjson
@@ -98,17 +97,3 @@ def test_an_existing_collection_stays(cli: Cli, tmp_path: Path) -> None:
     said = refused(cli, "build", "retrieval-qa", file, "-o", place, "--seed", 1)
     assert said == f"{place}: holds files already; name a new folder"
     assert {one: one.read_bytes() for one in place.rglob("*") if one.is_file()} == before
-
-
-def test_a_disk_that_refuses_in_the_middle_leaves_nothing(process: Cli, tmp_path: Path) -> None:
-    file = questions(tmp_path / "law.jsonl")
-    limit = 20_000  # bytes of a file: enough for the collection, and for no triples
-
-    def small() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    command = ["build", "retrieval-qa", file, "-o", tmp_path / "qa", "--depth", "0", "--triples", "1000"]
-    code, out, err = process(*map(str, command), preexec_fn=small)
-    assert (code, out) == (2, "")
-    assert err == f"ranktilt: {tmp_path}/qa: cannot be written: File too large; choose another place\n"
-    assert [one.name for one in tmp_path.iterdir()] == ["law.jsonl"]

@@ -143,7 +143,7 @@ class TestRefusals:
             (("-m", "nDCG@1", "-m", "nDCG@1"), "measure 'nDCG@1' is given twice"),
             (
                 ("--format", "htm"),
-                "unknown format 'htm'; did you mean 'html'? (valid: table, markdown, csv, latex, html, json)",
+                "Invalid value for '--format': 'htm' is not one of 'table', ",
             ),
             (("--split", "dev"), "split 'dev'"),
         ],

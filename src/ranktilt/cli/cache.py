@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output
 from ranktilt.errors import UserError, counted
+from ranktilt.option import Option
 
 
 @options.verb
 def cache(
     *,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="Only what is of this model: a short name or folder.")
-    ] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove what --model or --all choose, and leftovers.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="With --prune: remove all that was not paid for.")] = False,
+    model: Annotated[str | None, Option("Only what is of this model: a short name or folder.", "NAME")] = None,
+    prune: Annotated[bool, Option("Remove what --model or --all choose, and leftovers.")] = False,
+    everything: Annotated[bool, Option("With --prune: remove all that was not paid for.", flag="--all")] = False,
     output: Output,
 ) -> None:
     """Show what the cache keeps (vectors, scores, counts, indexes, answers of language models), or prune it.
