@@ -1,34 +1,25 @@
 """The tables of an audit: every number stands in one, unrounded, in its tone; and what is said of card and controls."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, audit, table
-from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.controls import CONTROLS
-from ranktilt.auditing.result import RAW
 from ranktilt.measures.base import estimand
 from ranktilt.reporting.document import Row, Table
-from ranktilt.reporting.views.audit_legend import (
-    card_legend,
-    conflict_sentences,
-    control_legend,
-    control_sentences,
-    table_legend,
-)
 from ranktilt.reporting.views.audit_tables import (
+    card_legend,
     card_overview,
     card_table,
+    conflict_sentences,
     confound_tables,
+    control_sentences,
     control_table,
     group_table,
 )
-from tests.reporting.audits import clear, small, three, uneven
+from tests.reporting.audits import small, three, uneven
 from tests.reporting.openings import opened, sources, ungrouped, unjudged
 from tests.reporting.results import controlled, torn
 from tests.toy import run_of, toy
@@ -78,28 +69,6 @@ class TestMain:
         assert tones == {"people": ["first", ""], "machines": ["second", ""], "nobody": ["", ""]}
         assert all(not c.tone for row in found.rows for c in row.cells if not front(row).startswith("Relative"))
 
-    def test_uneven_groups_have_their_random_band(self) -> None:
-        found = uneven()
-        *_, delta, band = group_table(found).rows
-        tilt = found.tilts[0]
-        assert front(band) == "random band"
-        assert band.cells[1].interval == f"[{tilt.band_low:+.1f}, {tilt.band_high:+.1f}]".replace("-", "−")
-        assert delta.cells[1].interval == f"[{tilt.low:+.1f}, {tilt.high:+.1f}]".replace("-", "−")
-        assert group_table(found).columns[-1].title == "queries"  # no column of tied twins
-
-    def test_without_groups_there_are_means_only(self) -> None:
-        found = group_table(ungrouped().audit)
-        assert [column.title for column in found.columns][1:] == ["nDCG@1", "P@2", "queries"]
-        assert [(row.group, front(row)) for row in found.rows] == [
-            (("people",), "all"), (("machines",), "all"), (("nobody",), "all"),
-        ]  # fmt: skip
-        captions = [group_table(one).caption for one in (ungrouped().audit, opened().audit, uneven())]
-        assert captions == ["Means, in %", *["Means and Relative Δ, in %"] * 2]
-
-    def test_legend_is_that_of_the_main_table_only(self) -> None:
-        assert [line.split()[0] for line in table_legend(controlled())] == ["Means", "95"]
-        assert not any(line.startswith("Card") for line in table_legend(opened().audit))
-
 
 def test_every_row_is_as_long_as_the_header() -> None:
     tables = [group_table(one) for one in AUDITS]
@@ -142,28 +111,9 @@ class TestCard:
              "4 pairs with both sides retrieved, raw −0.25; 3 queries"),
         ]  # fmt: skip
 
-    def test_without_judgments_there_is_a_card_and_no_table_of_means(self) -> None:
-        found = carded(judged=False)
-        assert table(found, "markdown").splitlines()[2].startswith("| ranker | question | answer | 95 %")
-        assert [front(row) for row in card_table(found).rows] == [
-            "ΔNDSR@3", "head-to-head", "pair rank gap, summed per query", "score gap"
-        ]  # fmt: skip
-        text = table(found)
-        assert "Ties: averaged.\n" in text
-        assert "Means" not in text
-        assert "permutation" not in text
-        twins = card_table(found).rows[1].cells[-1].text
-        assert twins.endswith("; of 4 with both sides retrieved: human 25.0 %, llm 50.0 %")
-
     def test_a_run_without_scores_says_so(self) -> None:
         assert card_table(carded(order="rank")).rows[-1].cells[-1].text == "no pair with two scores"
         assert "over 1 test of nDCG@1, and over the other 4" in card_legend(carded(order="rank"))[0]
-
-    def test_what_is_favoured_is_named(self) -> None:
-        rows = {front(row): row.cells for row in card_table(torn()).rows}
-        assert rows["ΔNDSR@20"][4].text == "human"
-        assert [c.text for c in rows["head-to-head, relevant twins"][1::2][:2]] == ["−100.0 %", ".008"]
-        assert rows["score gap"][4].text == "–"  # it only describes
 
     def test_overview_has_a_row_a_ranker_and_a_column_a_question(self) -> None:
         found = card_overview(opened().audit)
@@ -179,12 +129,6 @@ class TestCard:
         assert "right answer higher" not in titles
         assert "twin above" in titles
 
-    def test_score_gap_is_spoken_of_only_where_it_stands(self) -> None:
-        found = opened().audit
-        plain = replace(found, estimates=tuple(one for one in found.estimates if not one.estimand.descriptive))
-        assert card_overview(found).note.endswith("the answer is not significant; the score gap only describes.")
-        assert card_overview(plain).note.endswith("the answer is not significant.")
-
     def test_a_conflict_is_said_agreement_is_not(self) -> None:
         sentence = (
             "torn: the answers conflict: ΔNDSR@20 and head-to-head, other twins point to human; Relative Δ nDCG@1 and "
@@ -195,22 +139,6 @@ class TestCard:
         printed = table(torn()).splitlines()
         assert printed[printed.index(sentence) - 1] == torn().verdict("torn").sentence
         assert conflict_sentences(carded()) == conflict_sentences(three()) == []
-
-    def test_the_legend_names_the_tests_behind_the_rows(self) -> None:
-        (text,) = card_legend(carded())
-        assert "+ favours human, − favours llm" in text
-        assert "Holm over 1 test of nDCG@1, and over the other 4, without the score gap" in text
-        assert "Other p: sign flips and the same exchange, the larger one; Holm over" in text
-        (by_t,) = card_legend(carded(resamples=200, test="t", ties="trec_eval"))
-        assert "Other p: sign flips (Relative Δ: paired t) and the same exchange, the larger one; Holm" in by_t
-        assert by_t.endswith(" Ties are averaged in all rows but Relative Δ.")
-        plain = toy().docs.with_columns(origin=pl.col("id"))
-        alone = Collection(plain, toy().queries, toy().qrels.clear())
-        found = audit(alone, run_of(alone, SCORES, ranker="hand"), card=True, depth=3, resamples=200)
-        assert card_legend(found) == [
-            "Card: + favours human, − favours llm. p: shuffled labels where groups are not twins; Holm over 1 test "
-            "of Share@10, and over the other 1."
-        ]
 
 
 class TestControls:
@@ -249,17 +177,6 @@ class TestControls:
         assert control_sentences(replace(found, controls=unsure)) == []
         assert control_sentences(replace(found, controls=same)) == []
 
-    def test_the_legend_says_what_each_applied_control_takes_away(self) -> None:
-        found = controlled()
-        (text,) = control_legend(found)
-        assert all(f"{name}: {CONTROLS[name]}" in text for name in ("length", "titles"))
-        assert "boilerplate" not in text
-        assert "tokens" not in text
-        assert "over the raw and controlled values together (Holm over " in text
-        raw = tuple(one for one in found.controls if one.control == RAW)
-        assert control_legend(replace(found, controls=raw)) == control_legend(clear()) == []
-        assert "control" not in table(clear())
-
 
 class TestConfounds:
     def test_of_sides_and_of_twins_are_apart(self) -> None:
@@ -273,10 +190,3 @@ class TestConfounds:
         shown = [row.cells[1].value for row in (*sides.rows, *alike.rows)]
         assert shown == [one.value_a for one in found.confounds]
         assert confound_tables(uneven(), ("a", "b")) == []
-
-    def test_token_limit_names_its_ranker(self) -> None:
-        cut = Confound("truncated", *PAIR, 0.5, math.nan, 80, "dense:x", 256)
-        (found,) = confound_tables(replace(opened().audit, confounds=(cut,)), PAIR)
-        (row,) = found.rows
-        texts = [cell.text for cell in row.cells]
-        assert texts == ["documents that dense:x cuts at 256 tokens", "50.0 %", "–", "80"]

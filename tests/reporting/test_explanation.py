@@ -5,12 +5,9 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.probes.explain import Explanation
-from ranktilt.reporting.document import Table
 from ranktilt.reporting.output import table
-from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
 from tests.reporting.papers.explanations import ENDS, explained, temperatures
-from tests.reporting.studies import toy_study
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +44,3 @@ def test_each_source_has_a_sentence_of_its_own(found: Explanation) -> None:
     for source in found.sources:
         assert sum(line.startswith(f"{source}: ") and line.count("; llama") == 0 for line in lines) == 3
     assert not [line for line in lines if "half of the values" in line], "the tables say it"
-
-
-def test_decimals_suit_a_whole_column(found: Explanation) -> None:
-    words, perplexity, _ = [one for one in view(found).tables if isinstance(one, Table)][1:]
-    assert [row[1].text for row in words.rows] == ["12"] * 4
-    assert {len(row[2].text.partition(".")[2]) for row in perplexity.rows} == {2}
-
-
-def test_beside_another_result_it_is_the_chapter_why(found: Explanation) -> None:
-    page = report_page([toy_study(), found])
-    assert '<h2 class="part" id="part2-differences-part">Why</h2>' in page
-    assert f"Why: {view(found).headline[:40]}" in page

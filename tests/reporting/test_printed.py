@@ -2,43 +2,30 @@
 
 import os
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from ranktilt import MissingExtra, UserError, table
+from ranktilt import UserError, table
 from ranktilt.auditing.answer.gate import gate
-from ranktilt.auditing.comparison.compare import compare
 from ranktilt.datasets.check import check
-from ranktilt.datasets.check_result import CheckLimits, CheckResult, CheckRow
 from ranktilt.reporting.output import FORMATS, notebook
-from ranktilt.reporting.views import check as check_view
-from ranktilt.reporting.views import compare as compare_view
-from ranktilt.reporting.views import study as study_view
-from ranktilt.reporting.views import validate, view
+from ranktilt.reporting.views import view
 from tests.auditing.arrays import audit_of
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
-from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear
 from tests.reporting.markup import Markup
 from tests.reporting.results import (
     RESULTS,
-    changed,
     failed,
     gone,
     pairs,
     refused,
     result,
-    temperatures,
-    turned,
-    two_models,
 )
 from tests.reporting.screen import BLUE, BOLD, CODE, ORANGE, plain, screen, style
-from tests.toy import toy
 
 PRINTED = Path(__file__).parent / "printed"
 ENDINGS = {"table": "txt", "markdown": "md", "latex": "tex"}
@@ -208,56 +195,6 @@ class TestCheck:
         made = pairs(12, lambda n: " ".join([f"Note {n}.", *["word"] * round(11 * factor - 3), "end."]))
         assert f"| 0.67–1.5 | {ending} |" in table(check(made), "markdown")
 
-    def test_of_nothing(self) -> None:
-        nothing = CheckResult(
-            (CheckRow("length ratio", "llm", "", 0, 0, float("nan"), "warning", limit="0.67–1.5"),), "human", ("llm",)
-        )
-        assert "| length ratio | 0 of 0 | – |  | 0.67–1.5 | warning |" in table(nothing, "markdown")
-
-    def test_the_legend_prints_its_thresholds(self) -> None:
-        text = " ".join(check_view.legend(check(toy(), limits=CheckLimits(notice=2.5))))
-        assert "a share over 2.5 %" in text
-        assert "the share in human itself" in text
-
-    def test_a_long_name_of_the_reference_leaves_its_column_narrow(self) -> None:
-        header = table(refused(("a-reference-with-a-long-name", "llm"))).splitlines()[2]
-        assert header.split() == ["check", "found", "share", "reference", "limit", "verdict", "examples"]
-
-
-LEGENDS = [
-    (lambda: compare_view.legend(turned()), ["+ favours human, − favours llm. Growth", "(Holm over 2 tests; permut"]),
-    (lambda: compare_view.legend(changed()), ["(and likewise for the other pairs)", "Holm over 16 tests"]),
-    (lambda: study_view.legend(temperatures(["nDCG@1"])), ["Holm over 3 tests of nDCG@1; the larger p of"]),
-    (
-        lambda: study_view.legend(
-            temperatures(["nDCG@1", "AP@1"], test="t", correction="bonferroni", ties="trec_eval")
-        ),
-        ["Verdict on nDCG@1; * ", "(Bonferroni over 3 tests of nDCG@1, and over the other 3; the larger", "by id."],
-    ),
-    (
-        lambda: validate.legend(toy_validation()),
-        ["paired t test (Holm over 4 tests)", "against ±0.02, uncorrected: below 0.05", "Inconclusive is not"],
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("made", "words"), LEGENDS)
-def test_legends_name_tests_correction_and_ties(made: Any, words: list[str]) -> None:
-    text = " ".join(made())
-    assert all(word in text for word in words)
-
-
-def test_legends_are_silent_about_what_is_not_there() -> None:
-    assert "Trend:" not in " ".join(study_view.legend(temperatures(sources=["llm-tmp0.2"])))
-    assert len(validate.legend(toy_validation(("human",)))) == 1
-    both = [audit_of(np.full((1, 1, 1, 30), 0.5), groups=())] * 2
-    assert "Relative" not in table(compare(*both, resamples=100))
-
-
-def test_several_series_stand_apart() -> None:
-    heads = [line.strip() for line in table(two_models()).splitlines()]
-    assert [head for head in heads if head in ("x", "y", "plain|one")] == ["plain|one", "x", "y"]
-
 
 def test_undefined_changes_are_dashes() -> None:
     assert " – " in table(gone(), "markdown")
@@ -272,23 +209,3 @@ class TestNotebook:
         assert not {"script", "link", "iframe"} & {tag for tag, _ in page.elements}
         assert all((one.get("src") or "").startswith("data:image/svg+xml;base64,") for one in page.of("img"))
         assert view(result(name)).headline in page.text
-
-    def test_a_table_is_a_data_frame(self) -> None:
-        pytest.importorskip("pandas")
-        frame = view(result("audit")).tables[0].to_pandas()
-        assert list(frame.columns) == [
-            "ranker",
-            "group",
-            "nDCG@1",
-            "nDCG@3",
-            "AP@3",
-            "queries",
-            "tied twins",
-        ]
-        delta = frame[(frame["ranker"] == "first") & (frame["group"] == "Relative Δ")]
-        assert delta["nDCG@1"].item() == result("audit").tilts[0].value
-
-    def test_without_pandas_the_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "pandas", None)
-        with pytest.raises(MissingExtra, match=r"ranktilt\[pandas\]"):
-            view(result("audit")).tables[0].to_pandas()

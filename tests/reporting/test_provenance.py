@@ -2,7 +2,7 @@
 
 import pytest
 
-from ranktilt.reporting.document import Code, Pairs, Points, Table
+from ranktilt.reporting.document import Code, Lines, Pairs, Sentence, Table
 from ranktilt.reporting.views.provenance import folder, provenance
 
 
@@ -26,7 +26,7 @@ def test_underscores_become_blanks() -> None:
 
 def test_command_and_notes_stand_apart() -> None:
     notes, command, pairs = provenance({"command": "ranktilt validate x", "seed": 1}, ["two were left out"]).blocks
-    assert notes == Points(("two were left out",))
+    assert notes == Lines((Sentence("two were left out"),), only="page")
     assert command == Code("The command that made it", "ranktilt validate x")
     assert pairs == Pairs((("seed", "1"),))
 

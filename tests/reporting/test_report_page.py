@@ -150,7 +150,7 @@ def test_audits_of_one_name_are_numbered() -> None:
 def test_notes_of_method_come_once() -> None:
     once, twice = (headings(report_page([STUDY] * n), "h2")[-1] for n in (1, 2))
     assert once == twice
-    note = "It describes these sources; with three temperatures it can say little."
+    note = "few temperatures show an order, not a law."
     assert Markup(report_page([STUDY, STUDY])).text.count(note) == 1
 
 

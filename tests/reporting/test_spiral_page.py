@@ -3,7 +3,6 @@
 import pytest
 
 from ranktilt.reporting.document import Figure
-from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
 from tests.experiments.growing import grown
 from tests.reporting.charts import by_name, points, rows
@@ -31,9 +30,3 @@ def test_collections_that_differ_are_not_drawn_as_one() -> None:
     assert "Dashed" not in shares.says
     assert "Dashed: the collection." in figures(alone=True)[0].says
     assert len(by_name(leads.drawing)) == 2
-
-
-def test_the_page_says_what_the_middle_is() -> None:
-    page = report_page([grown()])
-    assert "A ranker that does not care who wrote a text leaves as much of the page to whichever was first" in page
-    assert "The last round, less planted(favour=0.05)" in page

@@ -106,17 +106,6 @@ def test_latex_holds_the_audits_numbers(name: str) -> None:
     assert body == expected(audit)
 
 
-@every_audit
-def test_the_plain_table_holds_the_audits_numbers(name: str) -> None:
-    body = re.split("─\n", table(of(name)))[1].split("\n\n\n")[0]
-    for run, label, *cells in expected(of(name)):
-        assert not run or f"\n {run}\n" in f"\n{body}"
-        values, intervals = zip(*((cell + " [").split(" [")[:2] for cell in cells if cell), strict=True)
-        line = r"\s+".join(map(re.escape, filter(None, (label, *values))))
-        below = r"\s+".join(re.escape(f"[{one}") for one in intervals if one)
-        assert re.search(rf"{line}\s+{below}", body)
-
-
 def test_the_toy_with_a_pencil() -> None:
     body = [[label, *(cell.split(" [")[0] for cell in cells)] for _, label, *cells in markdown(of("small"))[2:]]
     assert body == [
@@ -129,80 +118,6 @@ def test_the_toy_with_a_pencil() -> None:
         ["llm", "50.0", "60.5", "58.3", "3", ""],
         ["Relative Δ", "−100.0", "−76.0", "−80.0", "3", "50.0 %"],
     ]
-
-
-def test_undefined_values_are_dashes() -> None:
-    audit = small()
-    nothing = audit.values.copy()
-    nothing[0, 1] = np.nan
-    empty = Audit(
-        audit.spec, audit.runs, audit.measures, audit.groups, audit.queries, nothing, audit.tilts, audit.pair_counts, ()
-    )
-    assert [row[3] for row in markdown(empty)[2:5]] == ["–", "–", "–"]
-
-
-def test_groups_that_are_no_twins_have_a_random_band() -> None:
-    audit = of("uneven")
-    bands = [row[2:4] for row in markdown(audit) if row[1] == "random band"]
-    assert bands == [[interval(t.band_low, t.band_high) for t in audit.tilts]]
-    assert all(t.band_low < 0 < t.band_high for t in audit.tilts)
-    note = "Groups are not twins: level is the median of random labels (shuffled within each query), not 0."
-    assert f"- {note}" in table(audit, "markdown")
-    assert "test against shuffled labels" in table(audit)
-    for name in ("small", "clear", "three"):
-        assert "random band" not in table(of(name))
-
-
-def test_more_than_two_groups_have_a_row_and_a_sentence_a_pair() -> None:
-    audit = of("three")
-    pairs = ["human | gpt", "human | llama", "gpt | llama"]
-    labels = [row[1] for row in markdown(audit)[2:] if row[1].startswith("Relative")]
-    assert labels == [f"Relative Δ {pair}" for pair in pairs]
-    text = table(audit)
-    for pair, side in zip(pairs, ("human", "human", "gpt"), strict=True):
-        assert f"{pair}: run favours {side} text: " in text
-    assert "+ favours human, − favours gpt (and likewise for the other pairs)." in text
-
-
-def test_without_groups_there_is_nothing_to_compare() -> None:
-    audit = small(by=None)
-    assert markdown(audit)[2:] == [
-        ["first", "all", "100.0", "100.0", "91.7", "3"],
-        ["second@5", "all", "66.7", "53.8", "50.0", "3"],
-    ]
-    text = table(audit)
-    assert "Means in %." in text
-    assert "Relative" not in text
-    assert "favours" not in text
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            {},
-            [
-                "Holm over 2 tests of nDCG@3, and over the other 4; the larger p of a paired sign-flip permutation",
-                "200 resamples",
-                "Ties: expected value",
-            ],
-        ),
-        (
-            {"test": "t"},
-            ["Holm over 2 tests of nDCG@3, and over the other 4; the larger p of a paired t test"],
-        ),
-        ({"correction": "bonferroni"}, ["(Bonferroni over 2 tests of nDCG@3, and over the other 4"]),
-        ({"ties": "trec_eval"}, ["Ties: trec_eval's, by id."]),
-        ({"rounding": "paper"}, ["Means rounded to 0.1 % as in the papers."]),
-        ({"resamples": 1000}, ["1,000 resamples"]),
-    ],
-)
-def test_the_legend_says_how_it_was_computed(options: dict[str, str], words: list[str]) -> None:
-    text = table(small(**options))
-    for word in words:
-        assert word in text
-    if "rounding" not in options:
-        assert "rounded" not in text
 
 
 NASTY = (r"a|b*c_d`e`<f>\g", "50%_of {x} & $1 #2 ~^", "Δ−–±|")

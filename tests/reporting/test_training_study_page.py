@@ -16,7 +16,6 @@ from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.figures import paper_figures
 from ranktilt.reporting.papers.results import cells_of, tables_of
 from ranktilt.reporting.papers.tables import paper_tables
-from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
 from tests.experiments.trained import HUMAN, mixture, ranked, studied, whole
 from tests.reporting.charts import by_name, points
@@ -59,7 +58,7 @@ def test_tables_say_that_a_body_was_tuned_before() -> None:
     assert f"qa, test: supervised, 40 queries, 40 documents, depth 1,000{said}\n" in table(tuned)
     tables = [block for one in view(tuned).sections for block in one.blocks if isinstance(block, Table)]
     trained = [one for one in tables if any("mini" in cell.text for row in one.rows for cell in row.cells)]
-    assert len(trained) == 7  # two collections, tilts, domains, seen queries, curve, comparisons
+    assert len(trained) == 6  # two collections, tilts, domains, seen queries, curve
     assert all(one.caption.endswith(said) for one in trained)
     assert "body already tuned" not in table(whole_once())
     for number, there in ((1, False), (2, True), (3, True), (4, False), (5, True)):
@@ -87,7 +86,6 @@ def test_seeds_give_the_curve_its_interval() -> None:
     found = studied((few, again), sets=[curve])
     (figure,) = (b for one in view(found).sections for b in one.blocks if isinstance(b, Figure))
     assert "over seeds (Student's t)" in figure.says
-    assert "Spread over seeds" in report_page([found])
 
 
 def test_several_seeds_give_a_range_of_tilts() -> None:

@@ -74,8 +74,6 @@ class Estimand:
     """What it answers, in a line."""
     heading: ClassVar[str] = ""
     """The same in so few words that it can stand above a column."""
-    method: ClassVar[str] = ""
-    """How it is computed, for the method notes; after its name and a colon."""
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     """Smallest and largest value."""
     level: ClassVar[float] = 0.0

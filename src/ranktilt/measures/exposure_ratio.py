@@ -34,12 +34,6 @@ class ExposureRatioOfGroups(GroupEstimand):
     }
     question = "who gets more attention, document for document?"
     heading = "exposure"
-    method = (
-        "a document at a rank gets 1 / log(1 + rank) of attention (exposure=softmax: the softmax of its score); the "
-        "mean over the first group's documents in a list is divided by that over the second's, and averaged over "
-        "queries (aggregate=means: both means are averaged first). Random labels: each list is shuffled, "
-        "or twins exchange theirs."
-    )
     bounds = (0.0, np.inf)
     level = 1.0
     directed = True

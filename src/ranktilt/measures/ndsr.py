@@ -25,11 +25,6 @@ class PageShare(GroupEstimand):
     name = "NDSR"
     question = "who fills the page, relevant or not?"
     heading = "fills the page"
-    method = (
-        "each rank weighs 1 / log2(1 + rank); a group's share is the weight of the ranks that it holds, "
-        "relevant or not, of all that are filled. The difference of two groups' shares, in points, is averaged over "
-        "queries."
-    )
     bounds = (-1.0, 1.0)
     scale = 100.0
     suffix = " points"

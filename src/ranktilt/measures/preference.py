@@ -26,7 +26,6 @@ class PreferenceOfPairs(Estimand):
     choices = {"pairs": ("relevant", "irrelevant")}  # noqa: RUF012
     question = "which of two documents is chosen?"
     heading = "chosen of two"
-    method = "the first group's share of the choices that were made, less 50 %."
     bounds = (-0.5, 0.5)
     scale = 100.0
     suffix = " points"

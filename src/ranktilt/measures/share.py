@@ -23,10 +23,6 @@ class ShareOfFirstRanks(GroupEstimand):
     name = "Share"
     question = "does a group hold more of the first ranks than of the candidates?"
     heading = "share of first ranks"
-    method = (
-        "the first group's share of both groups' documents on the first ranks, less its share of those in the whole "
-        "list, averaged over queries. Random labels: each list is shuffled, or twins exchange theirs."
-    )
     bounds = (-1.0, 1.0)
     scale = 100.0
     suffix = " points"

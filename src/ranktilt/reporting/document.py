@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from ranktilt.optional import need
 from ranktilt.reporting.tones import LOOKS, Tone
 
 if TYPE_CHECKING:
@@ -22,13 +21,18 @@ SIDES = ("the first group of a pair", "the second")
 
 
 @dataclass(frozen=True)
-class TextValue:
-    """A text, the number it was rounded from, and how it is to be taken."""
+class Cell:
+    """One cell of a table: a text, the number it was rounded from, and how it is to be taken."""
 
     text: str
     value: float | int | None = None
     """Unrounded."""
     tone: Tone = ""
+    note: str = ""
+    """A small second line."""
+    ends: tuple[str, str] | None = None
+    """Its interval; of a cell without a text it is the cell."""
+    emphasis: Emphasis = ""
 
     @property
     def sign(self) -> str:
@@ -39,17 +43,6 @@ class TextValue:
     def exact(self) -> str:
         """The number so that it reads back as it is; NaN is ``nan``."""
         return repr(self.value)
-
-
-@dataclass(frozen=True)
-class Cell(TextValue):
-    """One cell of a table."""
-
-    note: str = ""
-    """A small second line."""
-    ends: tuple[str, str] | None = None
-    """Its interval; of a cell without a text it is the cell."""
-    emphasis: Emphasis = ""
 
     @property
     def interval(self) -> str:
@@ -123,14 +116,37 @@ class Table:
     """Whether a reader of a page unfolds it: what another table or figure says in short."""
     only: Audience = ""
 
-    def to_pandas(self) -> Any:
-        """Return it as a data frame: numbers unrounded, everything else as it is printed."""
-        pandas = need("pandas", extra="pandas", for_="Table.to_pandas")
-        titles = [*self.groups, *(column.title for column in self.columns)]
-        records = [
-            [*row.group, *(cell.text if cell.value is None else cell.value for cell in row)] for row in self.rows
-        ]
-        return pandas.DataFrame(records, columns=titles)
+
+def named(title: str) -> Column:
+    """Make a column whose cells name their rows."""
+    return Column(title, number=False, header=True)
+
+
+def worded(title: str, spare: int = 0) -> Column:
+    """Make a column of texts."""
+    return Column(title, number=False, spare=spare)
+
+
+ColumnOf = tuple[Column | str, Callable[[Any], Cell | str]]
+"""A column, and what makes its cell of a thing."""
+
+
+def tabulated(
+    caption: str,
+    items: Iterable[Any],
+    columns: Sequence[ColumnOf],
+    *,
+    group: Callable[[Any], tuple[str, ...]] = lambda item: (),
+    rule: Callable[[Any], bool] = lambda item: False,
+    **more: Any,
+) -> Table:
+    """Lay things out, a row each."""
+    heads = tuple(Column(head) if isinstance(head, str) else head for head, _ in columns)
+    rows = []
+    for item in items:
+        cells = (make(item) for _, make in columns)
+        rows.append(Row(tuple(Cell(c) if isinstance(c, str) else c for c in cells), group(item), rule(item)))
+    return Table(caption, heads, tuple(rows), **more)
 
 
 @dataclass(frozen=True)
@@ -182,15 +198,6 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Points:
-    """A list of sentences."""
-
-    kind: ClassVar[str] = "list"
-    items: tuple[str, ...]
-    only: Audience = "page"
-
-
-@dataclass(frozen=True)
 class Lines:
     """Sentences where they stand in the text; what is quiet is a note."""
 
@@ -224,7 +231,7 @@ class Explorer:
     """The queries that contribute most, for readers without scripts and for print."""
 
 
-Block = Table | Panels | Figure | Pairs | Points | Lines | Code | Explorer
+Block = Table | Panels | Figure | Pairs | Lines | Code | Explorer
 
 
 @dataclass(frozen=True)
@@ -266,11 +273,9 @@ class Document:
     next_steps: tuple[NextStep, ...] = ()
     """What to do next, each with its command."""
     legend: tuple[str, ...] = ()
-    """How the tables are read, in text."""
+    """How the numbers were reached, and how the tables are read."""
     notes: tuple[str, ...] = ()
-    """What a reader should know, in text."""
-    method: tuple[str, ...] = ()
-    """How the numbers were reached, on a page; the definitions of the terms follow by themselves."""
+    """What a reader should know."""
     outcome: Tone = ""
     """Set where the headline is the outcome of a test: text ends, and Markdown begins, with it."""
     sides: tuple[str, ...] = ()
@@ -307,6 +312,12 @@ class Document:
         said = self.headline.removesuffix(".")
         lines = (replace(line, text=_rest(line.text, said)) for line in self.sentences)
         return [line for line in lines if line.text]
+
+    @property
+    def page_notes(self) -> list[str]:
+        """Legend and notes that do not stand below a table of the page already."""
+        below = " ".join(table.note for table in self.tables)
+        return [text for text in (*self.legend, *self.notes) if text not in below]
 
     @property
     def tables(self) -> tuple[Table, ...]:

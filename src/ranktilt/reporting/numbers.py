@@ -3,16 +3,47 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
 
 from ranktilt.auditing.answer.verdict import probability
 from ranktilt.auditing.answer.verdict import signed as with_sign
+from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.errors import counted
 from ranktilt.measures.printing import rounded
+from ranktilt.reporting.document import Cell, Emphasis
 
 DASH = "–"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _DAY = 86_400
+
+
+class Estimated(Protocol):
+    """What has a value and its interval: an effect, a difference, a mean."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+def number(value: float, show: Callable[[Any], str], **look: Any) -> Cell:
+    """Make a cell of a number as it is printed."""
+    return Cell(show(value), value, **look)
+
+
+def estimate(found: Estimated, show: Callable[[float], str], mark: str = "", **look: Any) -> Cell:
+    """Make a cell of a number and its interval, printed alike."""
+    return Cell(show(found.value) + mark, found.value, ends=(show(found.low), show(found.high)), **look)
+
+
+def moved(change: Change, none: Emphasis = "") -> Cell:
+    """Make a cell of a difference: starred where it is significant, and strong where it is shown."""
+    star = "*" if change.p_corrected < ALPHA else ""
+    return estimate(change, partial(change.amount, sign=True), star, emphasis="strong" if change.shown else none)
 
 
 def decimal(value: float, digits: int = 1) -> str:

@@ -229,14 +229,14 @@ def _joined(results: Sequence[LoadedAudit | Result], pages: Sequence[Document]) 
     how_many = Counter(Audit if isinstance(one, LoadedAudit) else type(one) for one in results)
     held = join_words([counted(how_many[kind], *nouns) for kind, nouns in RESULTS.items() if how_many[kind]])
     headline = " ".join(f"{title}: {page.headline}" for title, page in zip(titles, pages, strict=True))
-    method = (note for page in pages for note in page.method or (*page.legend, *page.notes))
+    notes = (note for page in pages for note in (*page.legend, *page.notes))
     return Document(
         title=f"Report on {held}",
         kind=f"Report on {held}",
         headline=headline if len(headline) <= _LONGEST else f"{held}{_summed(results)}.",
         sentences=tuple(verdicts),
         sections=tuple(sections),
-        method=tuple(dict.fromkeys(method)),
+        legend=tuple(dict.fromkeys(notes)),
         sides=SIDES if any(page.sides for page in pages) else (),
     )
 

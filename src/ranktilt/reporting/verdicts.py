@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.errors import counted
-from ranktilt.reporting.document import Column
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
@@ -59,8 +58,3 @@ def sides_named(pair: Pair) -> dict[Tone, str]:
         "good": "level",
         "unsure": "inconclusive",
     }
-
-
-def named(title: str) -> Column:
-    """Make a column whose cells name their rows."""
-    return Column(title, number=False, header=True)

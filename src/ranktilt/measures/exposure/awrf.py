@@ -30,10 +30,6 @@ class AttentionWeightedRankFairness(TargetedEstimand):
     question = "does every group get its share of attention?"
     heading = "share of attention"
     outside = ("farther from the target than random rankings", "nearer to the target than random rankings")
-    method = (
-        "a rank weighs 1 / log2(max(rank, 2)); 1 less the Jensen–Shannon divergence (natural logarithm) of the groups' "
-        "shares of that from their target shares; .307 to 1, averaged over queries. Random band: each list is shuffled."
-    )
     bounds = (FLOOR, 1.0)
     level = 1.0
     term = "AWRF"

@@ -30,12 +30,6 @@ class ExpectedExposureLoss(AttentionEstimand):
     question = "do the groups get the exposure that their relevant documents deserve?"
     heading = "exposure deserved"
     outside = ("nearer to the ideal than random rankings", "farther from the ideal than random rankings")
-    method = (
-        "a rank weighs 1 / log2(max(rank, 2)); each group's sum of that over its documents (year=2022: its relevant "
-        "ones), averaged over all rankings of a query, is held against the ideal's, in which the relevant documents "
-        "share the first ranks equally; the squared distance, 0 and above, is averaged over queries. Random band: each "
-        "list is shuffled."
-    )
     bounds = (0.0, np.inf)
     term = "EE-L"
     definition = (

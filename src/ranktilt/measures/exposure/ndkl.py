@@ -28,11 +28,6 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
     question = "is every beginning of the list mixed as it should be?"
     heading = "mix of beginnings"
     outside = ("nearer to the target than random rankings", "farther from the target than random rankings")
-    method = (
-        "for each beginning of a list, the Kullback–Leibler divergence (natural logarithm) of the groups' shares in it "
-        "from their target shares, weighted with 1 / log2(1 + length); 0 and above, averaged over queries. Random "
-        "band: each list is shuffled."
-    )
     bounds = (0.0, np.inf)
     term = "NDKL"
     definition = (

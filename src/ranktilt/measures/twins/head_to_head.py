@@ -49,10 +49,6 @@ class HeadToHeadTwins(TwinEstimand):
     """
 
     name = "HeadToHead"
-    method = (
-        "of pairs of twins of which at least one is retrieved, the share that the first side wins "
-        "less the share that it loses. A twin that is not retrieved stands below every one that is."
-    )
     bounds = (-1.0, 1.0)
     scale = 100.0
     suffix = " %"

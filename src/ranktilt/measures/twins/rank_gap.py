@@ -26,10 +26,6 @@ class PairRankGap(TwinEstimand):
 
     name = "RankGap"
     heading = "ranks above"
-    method = (
-        "the rank of the second twin less that of the first. Tied documents have the middle of "
-        "their ranks, and one that is not retrieved the rank below the list's end."
-    )
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("relevant", "all")}
     question = "by how many ranks is the twin above?"
     suffix = " ranks"

@@ -24,10 +24,6 @@ class PairScoreGap(TwinEstimand):
 
     name = "ScoreGap"
     heading = "scored higher"
-    method = (
-        "the difference of two twins' scores, in standard deviations of the query's scores, where both "
-        "are retrieved. It describes; no verdict rests on it."
-    )
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("all",)}
     question = "how far apart are the twins' scores?"
     descriptive = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,19 +12,21 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted
-from ranktilt.reporting.document import Cell, Column, Figure, Row, Table
+from ranktilt.reporting.document import Cell, ColumnOf, Figure, Table, named, tabulated, worded
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter, tilts
+from ranktilt.reporting.numbers import DASH, count, decimal, estimate, number, p_value, percent, signed
 from ranktilt.reporting.numbers import interval as interval_text
-from ranktilt.reporting.numbers import p_value, percent, signed
-from ranktilt.reporting.tones import VERDICT_TONES, Tone
-from ranktilt.reporting.verdicts import could_detect, mark, named, sides_named
+from ranktilt.reporting.tones import VERDICT_TONES
+from ranktilt.reporting.verdicts import could_detect, mark, sides_named
 from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
 
 MOST_ROWS = 42
 """Intervals that one figure can hold and still be read."""
 MOST_PAIRS = 4
 """Pairs of groups that are drawn."""
+_UNSEEN = "tilts too small for these queries to detect"
+_BAND = " Hatched: what random labels give; their median is level, not 0."
 _MOST = 100_000
 """Resamples of an interval that is only drawn."""
 
@@ -49,15 +51,42 @@ def tilt_figure(audit: Audit, pair: Pair) -> Figure:
     every = len(audit.runs) * (len(audit.measures) + 1) <= MOST_ROWS
     measures = [repr(one) for one in (audit.measures if every else [audit.primary_measure])]
     found = {run: [t for t in _tilts(audit, run, pair) if t.measure in measures] for run in audit.runs}
+    name = f"Relative Δ of {measures[0]}" if len(measures) == 1 else "Relative Δ"
     marks = {run: [tilt_mark(t, audit.level) for t in some] for run, some in found.items()}
-    one = measures[0] if len(measures) == 1 else ""
-    twins = all(t.twins for some in found.values() for t in some)
-    return Figure(
-        f"Relative Δ{f' of {one}' if one else ''}, {pair[0]} against {pair[1]}",
-        reading(audit, pair, twins=twins),
-        tilts(marks, x="Relative Δ, %", sides=pair, margin=audit.level if twins else 0.0, names=sides_named(pair)),
-        _numbers(audit, pair),
-    )
+    return _intervals(audit, pair, name, marks, x="Relative Δ, %", table=_numbers(audit, pair))
+
+
+def control_figure(audit: Audit, pair: Pair) -> Figure:
+    """Draw Relative Δ on the primary measure raw and under each control."""
+    marks = defaultdict[str, list[Mark]](list)
+    for one in audit.controls:
+        if (one.a, one.b) == pair and one.tilts:
+            marks[one.run].append(tilt_mark(one.tilts[audit.place], audit.level, one.control))
+    name = f"Relative Δ of {audit.primary_measure!r}"
+    return _intervals(audit, pair, f"{name}, raw and controlled", marks, x=f"{name}, %")
+
+
+def card_figure(audit: Audit, pair: Pair) -> Figure | None:
+    """Draw what verdicts rest on where nothing is judged: the twins head to head, or who fills the page."""
+    rows = [e for e in audit.estimates if (e.a, e.b) == pair and e.estimand == audit.primary]
+    if not rows or not audit.primary or not audit.primary.sided:
+        return None
+    name, unit = rows[0].name, audit.primary.suffix.strip() or "points"
+    return _intervals(audit, pair, name, {e.run: [_answer_mark(e)] for e in rows}, x=f"{name}, {unit}", level=0.0)
+
+
+def _intervals(
+    audit: Audit, pair: Pair, title: str, marks: Mapping[str, Sequence[Mark]], *, x: str, table: Table | None = None,
+    level: float | None = None,
+) -> Figure:  # fmt: skip
+    """Draw values with their intervals, and say how to read them."""
+    banded = any(mark.band != (0.0, 0.0) for some in marks.values() for mark in some)
+    margin = 0.0 if banded else audit.level if level is None else level
+    middle, rest = ("the hatched band", _BAND) if banded else ("0", "")
+    shaded = f" Dotted: ±{margin:g} points, which count as level." if margin else ""
+    says = f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: {_UNSEEN}.{shaded}{rest}"
+    drawing = tilts(marks, x=x, sides=pair, margin=margin, names=sides_named(pair))
+    return Figure(f"{title}, {pair[0]} against {pair[1]}", says, drawing, table)
 
 
 def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
@@ -77,23 +106,15 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
     )  # fmt: skip
 
 
-def card_figure(audit: Audit, pair: Pair) -> Figure | None:
-    """Draw what verdicts rest on where nothing is judged: the twins head to head, or who fills the page."""
-    rows = {e.run: e for e in audit.estimates if (e.a, e.b) == pair and e.estimand == audit.primary}
-    if not rows or not audit.primary or not audit.primary.sided:
-        return None
-    first = next(iter(rows.values()))
-    return Figure(
-        f"{first.name}, {pair[0]} against {pair[1]}",
-        card_reading(first),
-        tilts(
-            {run: [_answered(e)] for run, e in rows.items()},
-            x=f"{first.name}, {first.estimand.suffix.strip() or 'points'}",
-            sides=pair,
-            margin=0.0,
-            names=sides_named(pair),
-        ),
-    )
+def _answer_mark(e: Effect) -> Mark:
+    value, low, high, detectable, level = (100 * v for v in (e.value, e.low, e.high, e.detectable, e.level))
+    said = DASH if e.low != e.low else f"[{e.estimand.amount(e.low)}, {e.estimand.amount(e.high)}]"
+    hover = (e.run, f"{e.name} {e.estimand.answer(e.value)} {said}", f"corrected p {probability(e.p_corrected)}")
+    band = (100 * e.band_low, 100 * e.band_high) if e.banded else (0.0, 0.0)
+    return Mark(
+        e.name, value, low, high, VERDICT_TONES[e.favours or "inconclusive"], detectable=detectable, level=level,
+        band=band, hover=hover,
+    )  # fmt: skip
 
 
 def effectiveness(audit: Audit) -> dict[str, tuple[float, Interval]]:
@@ -123,14 +144,18 @@ def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float,
     points = []
     for run, (mean, spread) in found.items():
         shown = tilt_mark(tilt[run], audit.level, run)
-        lines = (run, f"{name} {percent(mean / 100)} % {_plain(spread)}", *shown.hover[1:])
+        lines = (
+            run,
+            f"{name} {decimal(mean)} % [{decimal(spread.low)}, {decimal(spread.high)}]",
+            *shown.hover[1:],
+        )
         marked = Mark(run, shown.value, shown.low, shown.high, shown.tone, hover=lines)
         points.append(ScatterPoint(marked, mean, spread.low, spread.high))
     twins = all(t.twins for t in tilt.values())
     return Figure(
         f"{name} over all documents, and how far it tilts between {pair[0]} and {pair[1]}",
         "The farther right, the higher the mean; "
-        f"{heights(pair, twins=twins)} Lines: 95 % intervals; no test compares the rankers "
+        f"{_heights(pair, twins=twins)} Lines: 95 % intervals; no test compares the rankers "
         f"here.{_undrawn(points)}".strip(),
         scatter(
             points,
@@ -142,95 +167,30 @@ def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float,
     )
 
 
-def control_figure(audit: Audit, pair: Pair) -> Figure:
-    """Draw Relative Δ on the primary measure raw and under each control."""
-    marks = {
-        run: [
-            tilt_mark(one.tilts[audit.place], audit.level, one.control)
-            for one in audit.controls
-            if one.run == run and (one.a, one.b) == pair and one.tilts
-        ]
-        for run in audit.runs
-    }
-    name = repr(audit.primary_measure)
-    twins = all(t.twins for t in audit.tilts if (t.a, t.b) == pair)
-    return Figure(
-        f"Relative Δ of {name}, raw and controlled, {pair[0]} against {pair[1]}",
-        reading(audit, pair, twins=twins),
-        tilts(
-            {run: some for run, some in marks.items() if some},
-            x=f"Relative Δ of {name}, %",
-            sides=pair,
-            margin=audit.level if twins else 0.0,
-            names=sides_named(pair),
-        ),
-    )
-
-
-def _marked(tilt: Effect) -> str:
-    return signed(tilt.value) + mark(tilt)
-
-
 def _tilts(audit: Audit, run: str, pair: Pair) -> list[Effect]:
     return [t for t in audit.tilts if t.run == run and (t.a, t.b) == pair]
 
 
 def _numbers(audit: Audit, pair: Pair) -> Table:
     found = [t for run in audit.runs for t in _tilts(audit, run, pair)]
-    twins = all(t.twins for t in found)
-    columns = (
-        named("ranker"), Column("measure", number=False), Column("verdict", number=False), Column(pair[0]),
-        Column(pair[1]), Column("Relative Δ, %"), Column("95 % interval"), Column("corrected p"),
-        Column("could detect"), *([] if twins else [Column("random labels")]), Column("queries"),
-    )  # fmt: skip
-    rows = []
-    before = None
-    for t in found:
-        tone = VERDICT_TONES[t.verdict(audit.level)]
-        rows.append(
-            _row(
-                Cell(t.run),
-                Cell(t.measure),
-                Cell(sides_named(pair)[tone], tone=tone),
-                Cell(percent(t.mean_a), t.mean_a),
-                Cell(percent(t.mean_b), t.mean_b),
-                Cell(_marked(t), t.value),
-                Cell(interval_text(t.low, t.high)),
-                Cell(p_value(t.p_corrected), t.p_corrected),
-                Cell(f"±{t.detectable:.1f}" if known_size(t.detectable) else "–", t.detectable),
-                *([] if twins else [Cell(interval_text(t.band_low, t.band_high))]),
-                Cell(f"{t.queries:,}", t.queries),
-                rule=t.run != before,
-            )
-        )
-        before = t.run
-    return Table(f"Relative Δ between {pair[0]} and {pair[1]}, every number", columns, tuple(rows), "Means in %.")
-
-
-def _row(*cells: Cell, rule: bool = False) -> Row:
-    return Row(cells, rule=rule)
-
-
-def _answered(e: Effect) -> Mark:
-    value, low, high, detectable, level = (100 * v for v in (e.value, e.low, e.high, e.detectable, e.level))
-    hover = (e.run, f"{e.name} {e.estimand.answer(e.value)} {_range(e)}", f"corrected p {probability(e.p_corrected)}")
-    band = (100 * e.band_low, 100 * e.band_high) if e.banded else (0.0, 0.0)
-    return Mark(
-        e.name, value, low, high, _answer_tone(e), detectable=detectable, level=level,
-        band=band, hover=hover,
-    )  # fmt: skip
-
-
-def _answer_tone(e: Effect) -> Tone:
-    return VERDICT_TONES[e.favours or "inconclusive"]
-
-
-def _range(e: Effect) -> str:
-    return "–" if e.low != e.low else f"[{e.estimand.amount(e.low)}, {e.estimand.amount(e.high)}]"
-
-
-def _plain(spread: Interval) -> str:
-    return "–" if spread.low != spread.low else f"[{spread.low:.1f}, {spread.high:.1f}]"
+    firsts = {id(_tilts(audit, run, pair)[0]) for run in audit.runs}
+    tones = {id(t): VERDICT_TONES[t.verdict(audit.level)] for t in found}
+    columns: list[ColumnOf] = [
+        (named("ranker"), lambda t: t.run),
+        (worded("measure"), lambda t: t.measure),
+        (worded("verdict"), lambda t: Cell(sides_named(pair)[tones[id(t)]], tone=tones[id(t)])),
+        (pair[0], lambda t: number(t.mean_a, percent)),
+        (pair[1], lambda t: number(t.mean_b, percent)),
+        ("Relative Δ, %", lambda t: estimate(t, signed, mark(t))),
+        ("corrected p", lambda t: number(t.p_corrected, p_value)),
+        ("could detect", lambda t: Cell(f"±{t.detectable:.1f}" if known_size(t.detectable) else DASH, t.detectable)),
+        ("random labels", lambda t: interval_text(t.band_low, t.band_high)),
+        ("queries", lambda t: number(t.queries, count)),
+    ]
+    if all(t.twins for t in found):
+        del columns[-2]
+    title = f"Relative Δ between {pair[0]} and {pair[1]}, every number"
+    return tabulated(title, found, columns, rule=lambda t: id(t) in firsts, note="Means in %.")
 
 
 def _undrawn(points: Sequence[ScatterPoint]) -> str:
@@ -239,29 +199,7 @@ def _undrawn(points: Sequence[ScatterPoint]) -> str:
     return f" Not drawn, because a value is undefined: {', '.join(left)}." if left else ""
 
 
-def reading(audit: Audit, pair: Pair, *, twins: bool) -> str:
-    """Say how to read a figure of Relative Δ."""
-    level = f" Dotted: ±{audit.level:g} points, which count as level." if twins and audit.level else ""
-    random = "" if twins else " Hatched: what random labels give; their median is level, not 0."
-    middle = "0" if twins else "the hatched band"
-    return (
-        f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: tilts too small for these queries "
-        f"to detect.{level}{random}"
-    )
-
-
-def card_reading(first: Effect) -> str:
-    """Say how to read the axis of a card's figure."""
-    unit = f" Points: hundredths of {first.name}." if not first.estimand.suffix else ""
-    random = " Hatched: what random labels give; their median is level, not 0." if first.banded else ""
-    middle = "the hatched band" if first.banded else "0"
-    return (
-        f"Right of {middle}: {first.a}; left: {first.b}. Line: 95 % interval. Grey: tilts too small for these queries "
-        f"to detect.{random}{unit}"
-    )
-
-
-def heights(pair: Pair, *, twins: bool) -> str:
+def _heights(pair: Pair, *, twins: bool) -> str:
     """Say how to read the height of a mark beside effectiveness."""
     if twins:
         return f"above 0 relevant {pair[0]} stands higher, below 0 {pair[1]}."

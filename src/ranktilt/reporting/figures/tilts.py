@@ -37,6 +37,8 @@ _APART = "\u2003" * 3
 _LONGEST = 24
 _LABELLED = 12
 _FARTHEST = 205.0
+_Box = tuple[float, float, float, float]
+"""A place in a plane: its middle, and half its sides."""
 _WIDE, _HIGH = 240.0, 300.0
 """Points of a plane of marks in a small window, where names find their places."""
 
@@ -187,59 +189,40 @@ def _padded_range(values: Sequence[float]) -> list[float]:
 def _beside(points: Sequence[ScatterPoint], across: Sequence[float], up: Sequence[float]) -> list[dict[str, Any]]:
     """Names beside their marks, each in that corner of its cross where it hides the least; long names choose first."""
     taken = [box for point in points for box in _crosses(point, across, up)]
+    named = {point: [_cut(row) for row in point.mark.label.replace(">>", "\n>>").split("\n")] for point in points}
     notes = []
-    for point in sorted(points, key=lambda point: -max(map(len, _rows(point)))):
-        rows, at = _rows(point), _crosses(point, across, up)[0]
-        wide, high = _LETTER * max(map(len, rows)) / 2, 10.0 * len(rows)
-        corners = [(right, above) for above in (1, -1) for right in ((1, -1) if at.x < _WIDE / 2 else (-1, 1))]
-        boxes = [_Box(at.x + right * (wide + 10), at.y + above * (high + 4), wide, high) for right, above in corners]
-        best = min(range(len(boxes)), key=lambda place: boxes[place].cost(taken))
-        taken.append(boxes[best])
-        notes.append(_note(point, rows, *corners[best]))
+    for point in sorted(points, key=lambda point: -max(map(len, named[point]))):
+        x, y, *_ = _crosses(point, across, up)[0]
+        wide, high = _LETTER * max(map(len, named[point])) / 2, 10.0 * len(named[point])
+        corners = [(right, above) for above in (1, -1) for right in ((1, -1) if x < _WIDE / 2 else (-1, 1))]
+        boxes = {(r, a): (x + r * (wide + 10), y + a * (high + 4), wide, high) for r, a in corners}
+        right, above = min(boxes, key=lambda corner: _hidden(boxes[corner], taken))
+        taken.append(boxes[right, above])
+        notes.append({
+            X: number(point.x), Y: number(point.mark.value), "text": "\n".join(map(plain, named[point])),
+            "align": "left" if right > 0 else "right", "baseline": "bottom" if above > 0 else "top",
+            "dx": 7 * right, "dy": -5 * above,
+        })  # fmt: skip
     return notes
 
 
-def _rows(point: ScatterPoint) -> list[str]:
-    """A name on a line a stage."""
-    return [_cut(row) for row in point.mark.label.replace(">>", "\n>>").split("\n")]
-
-
-def _crosses(point: ScatterPoint, across: Sequence[float], up: Sequence[float]) -> tuple[_Box, ...]:
+def _crosses(point: ScatterPoint, across: Sequence[float], up: Sequence[float]) -> list[_Box]:
     """A mark, and its intervals along both axes where they are known."""
     places = ((point.x, point.low, point.high), (point.mark.value, point.mark.low, point.mark.high))
     (x, left, right), (y, low, high) = (
         [size * (v - start) / (end - start) for v in some]
         for some, size, (start, end) in zip(places, (_WIDE, _HIGH), (across, up), strict=True)
     )
-    lines = _Box((left + right) / 2, y, (right - left) / 2, 1), _Box(x, (low + high) / 2, 1, (high - low) / 2)
-    return _Box(x, y, 8, 8), *(box for box in lines if np.isfinite([box.x, box.y]).all())
+    lines = ((left + right) / 2, y, (right - left) / 2, 1.0), (x, (low + high) / 2, 1.0, (high - low) / 2)
+    return [(x, y, 8.0, 8.0), *(box for box in lines if np.isfinite(box).all())]
 
 
-def _note(point: ScatterPoint, rows: Sequence[str], right: int, above: int) -> dict[str, Any]:
-    return {
-        X: number(point.x), Y: number(point.mark.value), "text": "\n".join(map(plain, rows)),
-        "align": "left" if right > 0 else "right", "baseline": "bottom" if above > 0 else "top",
-        "dx": 7 * right, "dy": -5 * above,
-    }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Box:
-    """A place in a drawing of `_WIDE` times `_HIGH` points: its middle, and half its sides."""
-
-    x: float
-    y: float
-    wide: float
-    high: float
-
-    def cost(self, others: Sequence[_Box]) -> float:
-        """How much it hides, and how far it sticks out."""
-        hidden = sum(
-            max(0.0, self.wide + o.wide - abs(self.x - o.x)) * max(0.0, self.high + o.high - abs(self.y - o.y))
-            for o in others
-        )
-        out = max(0.0, self.wide - self.x) + max(0.0, self.x + self.wide - _WIDE)
-        return hidden + 100 * out + 100 * (max(0.0, self.high - self.y) + max(0.0, self.y + self.high - _HIGH))
+def _hidden(box: _Box, others: Sequence[_Box]) -> float:
+    """How much of others a box hides, and how far it sticks out."""
+    x, y, wide, high = box
+    hidden = sum(max(0.0, wide + w - abs(x - a)) * max(0.0, high + h - abs(y - b)) for a, b, w, h in others)
+    out = (max(0.0, wide - x), max(0.0, x + wide - _WIDE), max(0.0, high - y), max(0.0, y + high - _HIGH))
+    return hidden + 100 * sum(out)
 
 
 def _cut(text: str, most: int = _LONGEST) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 
 import numpy as np
 
@@ -72,10 +71,9 @@ def forest_figure(rows: Sequence[Equivalence], validation: Validation) -> Figure
     ]  # fmt: skip
     reference, first = validation.reference, rows[0]
     level = f"{100 * (1 - 2 * alpha_of(validation)):g} %"
-    counts = [f"{len(list(group))} {outcome}" for outcome, group in groupby(sorted(row.outcome for row in rows))]
     return Figure(
         f"Difference in {first.measure}, {reference} − {first.source}",
-        f"{', '.join(counts)}. Shaded: the margin of ±{first.margin:g}. Thin: 95 % interval; thick: {level} interval, "
+        f"Shaded: the margin of ±{first.margin:g}. Thin: 95 % interval; thick: {level} interval, "
         f"which must lie in the shade for equivalence. Right of 0: {reference} is searched better; left: "
         f"{first.source}.",
         forest(intervals, x=f"difference in {first.measure}", margin=first.margin),

@@ -61,17 +61,7 @@ def html_document(document: Document) -> str:
 def html_fragment(document: Document, pictures: Sequence[bytes] = ()) -> str:
     """Write what a notebook shows: the answer, the tables and pictures (SVG), without scripts, styles and network."""
     drawn = [base64.b64encode(picture).decode() for picture in pictures]
-    return _environment().get_template("fragment.html").render(page=document, terms=_Words(), pictures=drawn)
-
-
-class _Words:
-    """Texts as they are: a piece of a notebook has no glossary to lead to."""
-
-    def mark(self, text: str) -> str:
-        return text
-
-    def hint(self, title: str, hint: str) -> str:
-        return title
+    return _environment().get_template("fragment.html").render(page=document, terms=Glossary(()), pictures=drawn)
 
 
 def _environment() -> Environment:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from ranktilt.errors import visible
-from ranktilt.reporting.document import Block, Document, Lines, Pairs, Panels, Points, Table, shown_lines
+from ranktilt.reporting.document import Block, Document, Lines, Pairs, Panels, Table, shown_lines
 from ranktilt.reporting.render.grid import grid
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
@@ -42,10 +42,9 @@ def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
     elif isinstance(block, Panels):
         yield from _panels(block)
     elif isinstance(block, Lines):
-        yield [f"- {escaped(line.text)}" for line in shown_lines(block.lines, notes=notes)]
-    elif isinstance(block, Points | Pairs):
-        items = block.items if isinstance(block, Points) else [f"{name}: {text}" for name, text in block.pairs]
-        yield [f"- {escaped(text)}" for text in items if text]
+        yield [f"- {escaped(line.text)}" for line in shown_lines(block.lines, notes=notes) if line.text]
+    elif isinstance(block, Pairs):
+        yield [f"- {escaped(f'{name}: {text}')}" for name, text in block.pairs if text]
 
 
 def _ruled(table: Table, escape: Callable[[str], str]) -> list[str]:

@@ -14,7 +14,7 @@ from rich.table import Table as Ruled
 from rich.text import Text
 
 from ranktilt.errors import visible
-from ranktilt.reporting.document import Block, Cell, Document, Lines, Pairs, Points, Table, shown_lines
+from ranktilt.reporting.document import Block, Cell, Document, Lines, Pairs, Table, shown_lines
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
 # Blue and orange stay apart for every common kind of colour blindness.
@@ -53,7 +53,7 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
             for block in section.shown("text"):
                 for part in _block(block, console, notes=notes):
                     wrapped = plain and not isinstance(part, Ruled)
-                    console.print(part, soft_wrap=wrapped or isinstance(block, Points | Pairs))
+                    console.print(part, soft_wrap=wrapped or isinstance(block, Pairs))
         if not document.answer_first:
             _print_sentences(document, console, notes=notes, plain=plain)
         for step in document.next_steps:
@@ -92,9 +92,7 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
 
 
 def _block(block: Block, console: Console, *, notes: bool) -> Iterator[RenderableType]:
-    if isinstance(block, Points):
-        yield from map(Text, block.items)
-    elif isinstance(block, Pairs):
+    if isinstance(block, Pairs):
         wide = max(len(name) for name, _ in block.pairs)
         yield from (Text(f"  {name:<{wide}}  {text}") for name, text in block.pairs)
     elif isinstance(block, Lines):

@@ -10,7 +10,7 @@ from ranktilt.reporting.document import Document
 
 _VIEWS = {
     "Audit": "audit",
-    "Bench": "mitigation.bench",
+    "Bench": "bench",
     "CacheInventory": "cache",
     "Calibration": "calibrate",
     "CheckResult": "check",
@@ -23,9 +23,9 @@ _VIEWS = {
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
     "SequentialAudit": "sequential",
-    "Spiral": "mitigation.spiral",
+    "Spiral": "spiral",
     "Study": "study",
-    "TrainingStudy": "training.study",
+    "TrainingStudy": "training_study",
     "Validation": "validate",
 }
 """The module of each result's view, by the result's class."""

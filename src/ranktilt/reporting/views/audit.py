@@ -15,14 +15,13 @@ from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.verdicts import VERDICT_WORDS
-from ranktilt.reporting.views.audit_legend import (
-    audit_notes,
+from ranktilt.reporting.views.audit_sections import audit_sections
+from ranktilt.reporting.views.audit_tables import (
     conflict_sentences,
     control_sentences,
     legend,
     verdict_sentences,
 )
-from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.provenance import folder
 
 _MOST_NAMED = 2
@@ -44,7 +43,6 @@ def view(result: Audit | LoadedAudit, *, texts: bool = True) -> Document:
         next_steps=next_steps(audit),
         legend=tuple(legend(audit)),
         notes=audit.notes,
-        method=audit_notes(audit),
         sides=_compared_groups(audit),
     )
 

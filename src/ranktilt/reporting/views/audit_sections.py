@@ -8,11 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.breakdown import RankShares, rank_counts, rank_shares
-from ranktilt.auditing.confounds import confound_sentence
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.measures.printing import signed
-from ranktilt.reporting.document import Block, Cell, Code, Column, Figure, Row, Section, Table
+from ranktilt.reporting.document import Block, Cell, Code, Column, Figure, Row, Section, Table, named
 from ranktilt.reporting.explorer.section import explorer
 from ranktilt.reporting.figures.audit import (
     MOST_PAIRS,
@@ -24,11 +22,18 @@ from ranktilt.reporting.figures.audit import (
     tilt_figure,
 )
 from ranktilt.reporting.figures.charts import GROUP_COLOURS, Point, curves, stairs
+from ranktilt.reporting.numbers import decimal, number, percent, signed
 from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.verdicts import named
-from ranktilt.reporting.views.audit_legend import conflict_sentences, control_sentences
-from ranktilt.reporting.views.audit_tables import card_overview, card_table, confound_tables, control_table, group_table
+from ranktilt.reporting.views.audit_tables import (
+    card_overview,
+    card_table,
+    conflict_sentences,
+    confound_tables,
+    control_sentences,
+    control_table,
+    group_table,
+)
 from ranktilt.reporting.views.provenance import provenance
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
@@ -63,30 +68,16 @@ def _tilt(audit: Audit) -> Section | None:
     title = "How far each ranker tilts"
     if audit.tilted_pairs:
         pairs = drawn_pairs(audit)
-        lead = [_how_to_read(audit, pairs[0]) if len(pairs) == 1 else "Each figure compares two groups."]
-        lead += [_left_out(audit, pairs)] if len(pairs) < len(audit.tilted_pairs) else []
-        return Section("tilt", title, tuple(lead), tuple(tilt_figure(audit, pair) for pair in pairs))
-    drawn = [card_figure(audit, pair) for pair in audit.pairs[:MOST_PAIRS]]
-    figures = tuple(figure for figure in drawn if figure is not None)
-    return (
-        Section("tilt", title, ("Nothing is judged, so the card's questions are asked instead.",), figures)
-        if figures
-        else None
-    )
-
-
-def _how_to_read(audit: Audit, pair: Pair) -> str:
-    if not audit.tilted_pairs or any((t.a, t.b) == pair and not t.twins for t in audit.tilts):
-        return (
-            f"Farther to the right, relevant documents of {pair[0]} stand higher; farther to the left, those of "
-            f"{pair[1]}. The groups hold different documents, so 0 is not level: level is where labels dealt out at "
-            "random would stand. A value inside that band does not show a tilt."
+        lead = (
+            "An interval that holds 0 does not show a tilt; only a short one close to 0 shows that there is hardly any."
+            if all(t.twins for t in audit.tilts)
+            else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
+            *([_left_out(audit, pairs)] if len(pairs) < len(audit.tilted_pairs) else []),
         )
-    a, b = (f"{name} text" if audit.spec.get("by") == "source" else f"documents of {name}" for name in pair)
-    return (
-        f"To the right of 0 a ranker puts relevant {a} higher, to the left relevant {b}. An interval that holds 0 does "
-        "not show a tilt; only a short one close to 0 shows that there is hardly any."
-    )
+        return Section("tilt", title, lead, tuple(tilt_figure(audit, pair) for pair in pairs))
+    figures = tuple(filter(None, (card_figure(audit, pair) for pair in audit.pairs[:MOST_PAIRS])))
+    lead = ("Nothing is judged, so the card's questions are asked instead.",)
+    return Section("tilt", title, lead, figures) if figures else None
 
 
 def _left_out(audit: Audit, pairs: tuple[Pair, ...]) -> str:
@@ -145,10 +136,9 @@ def _confounds(audit: Audit) -> Section | None:
     pairs = [pair for pair in audit.pairs if any((one.a, one.b) == pair for one in audit.confounds)]
     if not pairs:
         return None
-    said = (confound_sentence([one for one in audit.confounds if (one.a, one.b) == pair]) for pair in pairs)
     lead = "Who wrote a text is not all in which the sides differ. A ranker may respond to any of these."
     blocks = tuple(table for pair in pairs for table in confound_tables(audit, pair))
-    return Section("confounds", "What else differs", (lead, *filter(None, said)), blocks)
+    return Section("confounds", "What else differs", (lead,), blocks)
 
 
 def _controls(audit: Audit) -> Section | None:
@@ -229,8 +219,8 @@ def _compared(found: Sequence[RankShares], order: Sequence[int], *, judged: bool
     filled = {one.run: 100 * _filled(one)[a][:reach] for one in found}
     yield Figure(
         f"Who fills the first ranks: {first}",
-        f"Dotted: {first} in the whole collection, {_percent(level)}.",
-        curves(filled, x="down to rank", y=f"{_short(first)}, % of results", levels=[level]),
+        f"Dotted: {first} in the whole collection, {decimal(level)} %.",
+        curves(filled, x="down to rank", y=f"{first}, % of results", levels=[level]),
         half=judged,
     )
     if not judged:
@@ -247,24 +237,14 @@ def _compared(found: Sequence[RankShares], order: Sequence[int], *, judged: bool
 
 def _by_group(one: RankShares, drawn: Sequence[int], *, judged: bool) -> Iterator[Figure]:
     """Several groups: one ranker's lines, a group each."""
-    reach = _reach([one])
-    for name, values, wanted in (("results", _filled(one), True), ("relevant documents found", one.found, judged)):
-        if not wanted:
-            continue
-        more = f" Drawn for {len(drawn)} of {len(one.groups)} groups." if len(drawn) < len(one.groups) else ""
-        if name == "results":
-            more = f"{more} Dotted: the groups' shares of the collection."
-        yield Figure(
-            f"{one.run}: {name}",
-            f"Share of the {name} down to a rank.{more}",
-            curves(
-                {one.groups[g]: 100 * values[g][:reach] for g in drawn},
-                x="down to rank",
-                y="% of results" if name == "results" else "% of the group's",
-                levels=[100 * float(one.level[g]) for g in drawn] if name == "results" else (),
-                colours=GROUP_COLOURS,
-            ),
-        )
+    more = f" Drawn for {len(drawn)} of {len(one.groups)} groups." if len(drawn) < len(one.groups) else ""
+    levels = [100 * float(one.level[g]) for g in drawn]
+    of_results = ("results", _filled(one), " Dotted: the groups' shares of the collection.", "% of results", levels)
+    of_relevant = ("relevant documents found", one.found, "", "% of the group's", levels[:0])
+    for name, values, dotted, y, dots in (of_results, of_relevant)[: 1 + judged]:
+        heights = {one.groups[g]: 100 * values[g][: _reach([one])] for g in drawn}
+        drawing = curves(heights, x="down to rank", y=y, levels=dots, colours=GROUP_COLOURS)
+        yield Figure(f"{one.run}: {name}", f"Share of the {name} down to a rank.{more}{dotted}", drawing)
 
 
 def _distribution(opened: LoadedAudit, run: Run, order: Sequence[int]) -> Iterator[Figure]:
@@ -285,7 +265,7 @@ def _distribution(opened: LoadedAudit, run: Run, order: Sequence[int]) -> Iterat
     yield Figure(
         f"{run.name}: on which ranks documents stand, {first} less {second}",
         f"Share of the listed documents of {first} that stands on some ranks, less that of {second}: "
-        f"{_points(steps[0].value)} points {interval_text(steps[0].low, steps[0].high)} on ranks 1 to {edges[1]}; "
+        f"{signed(steps[0].value)} points {interval_text(steps[0].low, steps[0].high)} on ranks 1 to {edges[1]}; "
         "where the shaded 95 % band, a bootstrap over queries, holds 0, no difference is shown.",
         stairs(steps, x="rank", y="difference, points"),
     )
@@ -300,27 +280,11 @@ def _less(counts: Floats) -> Floats:
 
 
 def _rank_table(values: Sequence[Floats], found: Sequence[RankShares], caption: str) -> Table:
-    shown = [rank for rank in _RANKS if rank <= _reach(found)]
-    columns = (named("group"), *(Column(f"rank {rank}") for rank in shown))
-    rows: list[Row] = []
-    for one, shares in zip(found, values, strict=True):
-        for g, group in enumerate(one.groups):
-            cells = (_cell(float(shares[g][rank - 1])) for rank in shown)
-            rows.append(Row((Cell(group), *cells), (one.run,)))
+    ranks = [rank for rank in _RANKS if rank <= _reach(found)]
+    rows = (
+        Row((Cell(group), *(number(float(of[rank - 1]), percent) for rank in ranks)), (one.run,))
+        for one, shares in zip(found, values, strict=True)
+        for group, of in zip(one.groups, shares, strict=True)
+    )
+    columns = (named("group"), *(Column(f"rank {rank}") for rank in ranks))
     return Table(caption, columns, tuple(rows), folded=True, only="page")
-
-
-def _cell(value: float) -> Cell:
-    return Cell("–" if value != value else f"{100 * value:.1f}", value)
-
-
-def _percent(value: float) -> str:
-    return "–" if value != value else f"{value:.1f} %"
-
-
-def _points(value: float) -> str:
-    return signed(value)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 16 else f"{name[:15]}…"

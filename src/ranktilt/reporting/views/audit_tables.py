@@ -1,21 +1,21 @@
-"""The tables of an audit: the papers' table, the estimand card, controls, and what else differs."""
+"""What is said of an audit: verdicts, the tables of the papers, the card, controls and confounds, and their legend."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from ranktilt.auditing.confounds import SIDED, Confound
-from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.confounds import SIDED, Confound, confound_sentence
+from ranktilt.auditing.effects import Effect, conflicts
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.result import Audit, Controlled
-from ranktilt.errors import counted
-from ranktilt.reporting.document import Cell, Column, Emphasis, Row, Table
-from ranktilt.reporting.numbers import DASH, ends, interval, p_value, percent, signed
+from ranktilt.auditing.numerical_noise import ROUNDOFF, precision
+from ranktilt.auditing.result import RAW, Audit, Controlled
+from ranktilt.errors import counted, join_words
+from ranktilt.reporting.document import Cell, Column, ColumnOf, Emphasis, Row, Table, named, tabulated, worded
+from ranktilt.reporting.numbers import DASH, count, decimal, ends, estimate, interval, number, p_value, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
-from ranktilt.reporting.verdicts import mark, named, tone_of
-from ranktilt.reporting.views.audit_legend import card_legend, control_legend, table_legend, whole_groups
+from ranktilt.reporting.verdicts import families, mark, tone_of
 
 _TIED = "Relevant twins with one score, of those with a side retrieved."
 _MOST_OPEN = 14
@@ -54,28 +54,26 @@ def group_table(audit: Audit) -> Table:
 
 
 def _mean_row(run: str, group: str, means: list[float], queries: int, *, tied: bool) -> Row:
-    emphasis: Emphasis = "quiet" if group == ALL else ""
-    cells = (Cell(percent(mean), mean, emphasis=emphasis) for mean in means)
-    end = (Cell(str(queries), queries, emphasis=emphasis), *[Cell("")] * tied)
-    return Row((Cell(group, emphasis=emphasis), *cells, *end), (run,))
+    quiet: Emphasis = "quiet" if group == ALL else ""
+    cells = (number(mean, percent, emphasis=quiet) for mean in means)
+    end = (number(queries, str, emphasis=quiet), *[Cell("")] * tied)
+    return Row((Cell(group, emphasis=quiet), *cells, *end), (run,))
 
 
 def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Row]:
     found = [t for t in audit.tilts if t.run == run and (t.a, t.b) == pair]
     which = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
     share = audit.tied_share(run, *pair)
-    last = [Cell("" if share != share else f"{100 * share:.1f} %", share)] * tied
+    last = [Cell("" if share != share else f"{percent(share)} %", share)] * tied
     deltas = (_delta(t, audit.level) for t in found)
-    queries = Cell(str(found[0].queries), found[0].queries)
-    yield Row((Cell(f"Relative Δ{which}", emphasis="strong"), *deltas, queries, *last), (run,))
+    yield Row((Cell(f"Relative Δ{which}", emphasis="strong"), *deltas, number(found[0].queries, str), *last), (run,))
     if not found[0].twins:
         bands = (Cell("", ends=ends(t.band_low, t.band_high), emphasis="quiet") for t in found)
         yield Row((Cell("random band", emphasis="quiet"), *bands, Cell(""), *[Cell("")] * tied), (run,))
 
 
 def _delta(tilt: Effect, level: float) -> Cell:
-    text = signed(tilt.value) + mark(tilt)
-    return Cell(text, tilt.value, tone_of(tilt, level), ends=ends(tilt.low, tilt.high))
+    return estimate(tilt, signed, mark(tilt), tone=tone_of(tilt, level))
 
 
 def card_overview(audit: Audit) -> Table:
@@ -116,25 +114,22 @@ def _interval(e: Effect) -> str:
 def card_table(audit: Audit) -> Table:
     """Lay the whole card out: per ranker and pair a row a question."""
     columns = (
-        named("question"), Column("answer"), Column("95 % interval"), Column("corrected p"),
-        Column("favours", number=False, spare=2), Column("from", number=False, spare=1),
-    )  # fmt: skip
-    rows = tuple(
-        _question(audit, e, pair) for run in audit.runs for pair in audit.pairs for e in audit.estimates_of(run, *pair)
+        (named("question"), lambda of: Cell(of[0].name, note=of[0].estimand.question)),
+        ("answer", lambda of: _answer(of[0])),
+        ("95 % interval", lambda of: Cell(_interval(of[0]), emphasis="quiet")),
+        ("corrected p", lambda of: number(of[0].p_corrected, p_value)),
+        (worded("favours", spare=2), lambda of: of[0].side(of[0].favours) or DASH),
+        (worded("from", spare=1), lambda of: of[0].estimand.basis(of[0])),
     )
+    found = [(e, pair) for run in audit.runs for pair in audit.pairs for e in audit.estimates_of(run, *pair)]
     note = (
         f"{' '.join(card_legend(audit))} So a p here can differ from the one of the verdict above, which is corrected "
         "over the table's tests."
     )
-    return Table("The estimand card, every number", columns, rows, note, groups=("ranker",), folded=True)
-
-
-def _question(audit: Audit, e: Effect, pair: Pair) -> Row:
-    cells = (
-        Cell(e.name, note=e.estimand.question), _answer(e), Cell(_interval(e), emphasis="quiet"),
-        Cell(p_value(e.p_corrected), e.p_corrected), Cell(e.side(e.favours) or DASH), Cell(e.estimand.basis(e)),
+    return tabulated(
+        "The estimand card, every number", found, columns, group=lambda of: _group(audit, of[0].run, of[1]),
+        note=note, groups=("ranker",), folded=True,
     )  # fmt: skip
-    return Row(cells, _group(audit, e.run, pair))
 
 
 def _group(audit: Audit, run: str, pair: Pair) -> tuple[str]:
@@ -145,32 +140,35 @@ def _group(audit: Audit, run: str, pair: Pair) -> tuple[str]:
 def control_table(audit: Audit) -> Table:
     """Lay raw and controlled values out below each other: per ranker and pair a row raw and one a control."""
     measures = [repr(measure) for measure in audit.measures]
-    columns = (
-        named("control"), *map(Column, measures), Column(f"moved on {measures[audit.place]}"),
-        Column("changed", number=False),
-    )  # fmt: skip
-    rows = tuple(
-        _control_row(audit, one, pair)
+    columns: list[ColumnOf] = [(named("control"), lambda of: of[0].control)]
+    columns += [(name, _controlled(place, audit.level)) for place, name in enumerate(measures)]
+    columns += [
+        (f"moved on {measures[audit.place]}", lambda of: _moved(of[0], audit.place)),
+        (worded("changed"), lambda of: of[0].changed),
+    ]
+    found = [
+        (one, pair)
         for run in audit.runs
         for pair in audit.tilted_pairs
         # Controls that were not applied name only the first pair.
         for one in audit.controls
         if one.run == run and ((one.a, one.b) == pair or not one.tilts)
-    )
-    note = " ".join(control_legend(audit))
-    return Table(
-        "Relative Δ in %, raw and controlled", columns, rows, note, groups=("ranker",), folded=len(rows) > _MOST_OPEN,
+    ]
+    return tabulated(
+        "Relative Δ in %, raw and controlled", found, columns, group=lambda of: _group(audit, of[0].run, of[1]),
+        note=" ".join(control_legend(audit)), groups=("ranker",), folded=len(found) > _MOST_OPEN,
     )  # fmt: skip
 
 
-def _control_row(audit: Audit, one: Controlled, pair: Pair) -> Row:
-    cells = [_delta(t, audit.level) for t in one.tilts] or [Cell("")] * len(audit.measures)
-    moved = Cell("")
-    first = one.moves[audit.place] if one.moves else None
-    if first is not None and first.value == first.value:
-        moved = Cell(f"{signed(first.value)} {interval(first.low, first.high)}", first.value, emphasis="quiet")
-    row = (Cell(one.control), *cells, moved, Cell(one.changed))
-    return Row(row, _group(audit, one.run, pair))
+def _controlled(place: int, level: float) -> Callable[[tuple[Controlled, Pair]], Cell]:
+    return lambda of: _delta(of[0].tilts[place], level) if of[0].tilts else Cell("")
+
+
+def _moved(one: Controlled, place: int) -> Cell:
+    if not one.moves or one.moves[place].value != one.moves[place].value:
+        return Cell("")
+    move = one.moves[place]
+    return Cell(f"{signed(move.value)} {interval(move.low, move.high)}", move.value, emphasis="quiet")
 
 
 def confound_tables(audit: Audit, pair: Pair) -> list[Table]:
@@ -180,16 +178,21 @@ def confound_tables(audit: Audit, pair: Pair) -> list[Table]:
     paired = [one for one in found if one.name not in SIDED]
     tables = []
     if sided:
-        columns = (named("what differs"), Column(pair[0]), Column(pair[1]), Column("documents"))
-        rows = tuple(
-            Row((Cell(_name(one)), _amount(one, one.value_a), _amount(one, one.value_b), _of(one))) for one in sided
+        columns = (
+            (named("what differs"), _name),
+            (pair[0], lambda one: _amount(one, one.value_a)),
+            (pair[1], lambda one: _amount(one, one.value_b)),
+            ("documents", lambda one: number(one.number, count)),
         )
         note = "Documents: of both sides together; for query words the relevant ones, once for each query."
-        tables.append(Table(f"The texts of {pair[0]} and {pair[1]}", columns, rows, note, only="page"))
+        tables.append(tabulated(f"The texts of {pair[0]} and {pair[1]}", sided, columns, note=note, only="page"))
     if paired:
-        titles = (named("pairs with"), Column("share of pairs"), Column("pairs"))
-        alike = tuple(Row((Cell(_name(one)), _amount(one, one.value_a), _of(one))) for one in paired)
-        tables.append(Table(f"Twins of {pair[0]} and {pair[1]} that are alike", titles, alike, only="page"))
+        alike = (
+            (named("pairs with"), _name),
+            ("share of pairs", lambda one: _amount(one, one.value_a)),
+            ("pairs", lambda one: number(one.number, count)),
+        )
+        tables.append(tabulated(f"Twins of {pair[0]} and {pair[1]} that are alike", paired, alike, only="page"))
     return tables
 
 
@@ -201,9 +204,173 @@ def _name(one: Confound) -> str:
 
 def _amount(one: Confound, value: float) -> Cell:
     if value != value:
-        return Cell("–", value)
-    return Cell(f"{value:.1f}" if one.name == "words" else f"{100 * value:.1f} %", value)
+        return Cell(DASH, value)
+    return number(value, decimal) if one.name == "words" else Cell(f"{percent(value)} %", value)
 
 
-def _of(one: Confound) -> Cell:
-    return Cell(f"{one.number:,}", one.number)
+_HEADS_TEST = "the larger p of a sign test over queries and of labels exchanged within origins, in all queries at once."
+
+
+def verdict_sentences(audit: Audit) -> list[str]:
+    """One verdict a ranker and pair, in plain words."""
+    many = len(audit.judged_pairs) > 1
+    return [
+        (f"{a} | {b}: " if many else "") + audit.verdict(run, a, b).sentence
+        for run in audit.runs
+        for a, b in audit.judged_pairs
+    ]
+
+
+def conflict_sentences(audit: Audit) -> list[str]:
+    """One sentence for each run and pair whose answers have opposite signs."""
+    if not audit.estimates:
+        return []
+    # By trec_eval's ties Relative Δ follows ids, the other rows do not: that they differ is no conflict.
+    left_out = () if audit.spec["ties"] == "expected" else ("relevance",)
+    found = (
+        conflicts(e for e in audit.estimates_of(run, *pair) if e.estimand.kind not in left_out)
+        for run in audit.runs
+        for pair in audit.pairs
+    )
+    return [sentence for sentence in found if sentence]
+
+
+def control_sentences(audit: Audit) -> list[str]:
+    """Say for each run which control changes the verdict on the primary measure."""
+    said = []
+    place = audit.place if audit.measures else 0
+    raws = {(one.run, one.a, one.b): one.tilts[place] for one in audit.controls if one.control == RAW and one.tilts}
+    for one in audit.controls:
+        raw = raws.get((one.run, one.a, one.b))
+        if raw is None or not one.moves or not one.moves[place].shown:
+            continue
+        before, after = raw.verdict(audit.level), one.tilts[place].verdict(audit.level)
+        if before != after:
+            said.append(
+                f"{one.run}, control {one.control}: Relative Δ on {raw.measure} moves from {signed(raw.value)} to "
+                f"{signed(one.tilts[place].value)} %; the verdict from {_kind(raw, before)} to {_kind(raw, after)}"
+            )
+    return said
+
+
+def _kind(tilt: Effect, kind: str) -> str:
+    side = {"a": tilt.a, "b": tilt.b}.get(kind)
+    return f"favours {side}" if side else kind
+
+
+def legend(audit: Audit) -> list[str]:
+    """Say what the numbers are, in a few lines."""
+    beside = [confound_sentence([c for c in audit.confounds if (c.a, c.b) == pair]) for pair in audit.pairs]
+    return [*filter(None, beside), *table_legend(audit), *card_legend(audit), *control_legend(audit)]
+
+
+def table_legend(audit: Audit) -> list[str]:
+    """Say what the main table's numbers are."""
+    spec = audit.spec
+    lines = ["Means in %."] if audit.measures else []
+    if audit.tilts:
+        sides = "; ".join(f"+ favours {a}, − favours {b}" for a, b in audit.pairs[:1])
+        more = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
+        kinds = {t.twins for t in audit.tilts}
+        names = [twin_test(spec["test"])] if True in kinds else []
+        names += ["test against shuffled labels"] if False in kinds else []
+        test = f"for twins {names[0]}, for other groups {names[1]}" if len(names) == 2 else names[0]
+        over = families(str(spec["correction"]), audit.tilts, repr(audit.primary))
+        lines = [
+            f"Means and Relative Δ in %: {sides}{more}. * corrected p < .05 ({over}; {test}).",
+            f"95 % intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what "
+            "documents add. "
+            + ("Ties: expected value over all orders." if spec["ties"] == "expected" else "Ties: trec_eval's, by id.")
+            + (" Means rounded to 0.1 % as in the papers." if spec["rounding"] == "paper" else ""),
+        ]
+        if False in kinds:
+            which = "Groups that are not twins" if True in kinds else "Groups are not twins"
+            lines.append(f"{which}: level is the median of random labels (shuffled within each query), not 0.")
+    elif audit.estimates:
+        wide = ", widened by what documents add" if any(e.estimand.sided for e in audit.estimates) else ""
+        lines.append(f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples{wide}. Ties: averaged.")
+    return [*lines, *noise_legend(audit)]
+
+
+def noise_legend(audit: Audit) -> list[str]:
+    """Say what runs were computed in, and how far that leaves Relative Δ on the primary measure open."""
+    many = len(audit.tilted_pairs) > 1
+    said = [
+        f"{one.run}{f' ({one.a} | {one.b})' if many else ''} ±{one.points:.1f} points ({one.resolution})"
+        for one in audit.noise
+    ]
+    lines = [f"Numerical noise of Relative Δ {audit.primary_measure!r}: {', '.join(said)}."] if said else []
+    others = {str(spec.get("name", spec.get("ranker"))): precision(spec) for spec in audit.spec.get("runs", ())}
+    for one in audit.noise:
+        others.pop(one.run, None)
+    computed = [f"{run} in {name}" for run, name in others.items() if name in ROUNDOFF]
+    return [*lines, *([f"Computed: {', '.join(computed)}."] if computed else [])]
+
+
+def twin_test(test: str) -> str:
+    """Name the test of twins: ``permutation`` or ``t`` over queries, beside the exchange of labels."""
+    name = "paired sign-flip permutation test" if test == "permutation" else "paired t test"
+    return f"the larger p of a {name} over queries and of labels exchanged within origins"
+
+
+def card_legend(audit: Audit) -> list[str]:
+    """Say what the numbers are that the card shows."""
+    if not audit.estimates:
+        return []
+    heads = any(_by_sign_test(e) for e in audit.estimates)
+    many = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
+    said = []
+    if any(e.estimand.sided for e in audit.estimates):
+        said.append(f"Card: + favours {audit.pairs[0][0]}, − favours {audit.pairs[0][1]}{many}.")
+    said += whole_groups(audit)
+    if heads:
+        said.append(
+            "Head-to-head: pairs that the first side wins minus those it loses, in % of pairs with a side retrieved; "
+            + _HEADS_TEST
+        )
+    corrected = families(str(audit.spec["correction"]), audit.estimates, repr(audit.primary))
+    described = dict.fromkeys(e.name for e in audit.estimates if e.estimand.descriptive)
+    gap = "".join(f", without the {name}, which only describes" for name in described)
+    said.append(f"{'Other p' if heads else 'p'}: {_tests(audit)}; {corrected}{gap}.")
+    if audit.spec["ties"] != "expected" and any(e.estimand.kind == "relevance" for e in audit.estimates):
+        said.append("Ties are averaged in all rows but Relative Δ.")
+    return [" ".join(said)]
+
+
+def whole_groups(audit: Audit) -> list[str]:
+    """Name what is asked about all groups at once, where there is such a thing."""
+    names = list(dict.fromkeys(e.name for e in audit.estimates if not e.estimand.sided))
+    verbs = ("speaks", "favours") if len(names) == 1 else ("speak", "favour")
+    return [f"{join_words(names)} {verbs[0]} of all groups at once and {verbs[1]} none."] if names else []
+
+
+def _by_sign_test(e: Effect) -> bool:
+    return e.estimand.paired_test == "sign test"
+
+
+def _tests(audit: Audit) -> str:
+    """Name the tests behind every p but those of head-to-head."""
+    others = [e for e in audit.estimates if e.estimand.sided and not _by_sign_test(e)]
+    paired = any(_by_sign_test(e) for e in audit.estimates)
+    # Exchanged labels give as much on one side of 0 as on the other, to the last bit; shuffled ones do not.
+    twins = [e for e in others if paired and (not e.banded or e.band_low == -e.band_high)]
+    by_t = audit.spec["test"] == "t" and any(e.estimand.kind == "relevance" for e in twins)
+    flips = f"sign flips{' (Relative Δ: paired t)' if by_t else ''}"
+    names = [f"{flips} and the same exchange, the larger one"] if twins else []
+    names += ["shuffled labels where groups are not twins"] if len(twins) < len(others) else []
+    names += ["shuffled lists of what speaks of all groups"] if whole_groups(audit) else []
+    return ", or ".join(names)
+
+
+def control_legend(audit: Audit) -> list[str]:
+    """Say what each control takes away."""
+    meanings = dict.fromkeys((c.control, c.meaning) for c in audit.controls if c.control != RAW and c.tilts)
+    if not meanings:  # the rows say why none was applied
+        return []
+    said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)
+    tilts = {id(t): t for c in audit.controls for t in c.tilts}.values()
+    over = families(str(audit.spec["correction"]), tilts, repr(audit.primary))
+    return [
+        f"Controls (Relative Δ in %, ranked again where texts changed): {said}. * corrected p < .05 over the raw and "
+        f"controlled values together ({over}); moved: points, with 95 % paired bootstrap interval."
+    ]

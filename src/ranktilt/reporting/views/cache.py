@@ -11,8 +11,8 @@ from typing import Any
 
 from ranktilt.errors import counted
 from ranktilt.io.inventory import CacheEntry, StaleFile
-from ranktilt.reporting.document import Block, Cell, Column, Document, Points, Row, Table, printed
-from ranktilt.reporting.numbers import DASH, ago, count, size
+from ranktilt.reporting.document import Block, Document, Lines, Sentence, named, printed, tabulated, worded
+from ranktilt.reporting.numbers import DASH, ago, count, number, size
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ def view(found: CacheInventory) -> Document:
     """Return what is said of the cache."""
     total = sum(one.size for one in found.entries) + sum(one.size for one in found.leftovers)
     headline = f"{found.folder}: {size(total)}"
-    blocks: list[Block] = [Points((headline,), only="")]
+    blocks: list[Block] = [Lines((Sentence(headline),))]
     if found.entries:
-        blocks.append(_table(found.entries))
+        blocks.append(tabulated("Entries", found.entries, _COLUMNS))
     if found.leftovers:
-        blocks.append(Points((_left(found.leftovers),), only=""))
+        blocks.append(Lines((Sentence(_left(found.leftovers)),)))
     if not found.entries and not found.leftovers:
-        blocks.append(Points(("nothing is kept",), only=""))
+        blocks.append(Lines((Sentence("nothing is kept"),)))
     return Document(
         title="Cache",
         kind="What the cache keeps",
@@ -64,23 +64,14 @@ def view(found: CacheInventory) -> Document:
     )
 
 
-def _table(entries: Sequence[CacheEntry]) -> Table:
-    columns = (
-        Column("what", number=False, header=True),
-        Column("model", number=False),
-        Column("settings", number=False),
-        *map(Column, ("entries", "size", "last use")),
-    )
-    rows = tuple(
-        Row(
-            (
-                Cell(one.what), Cell(one.model or DASH), Cell(one.settings or DASH),
-                Cell(count(one.entries), one.entries), Cell(size(one.size), one.size), Cell(ago(one.used)),
-            )
-        )
-        for one in entries
-    )  # fmt: skip
-    return Table("Entries", columns, rows)
+_COLUMNS = (
+    (named("what"), lambda one: one.what),
+    (worded("model"), lambda one: one.model or DASH),
+    (worded("settings"), lambda one: one.settings or DASH),
+    ("entries", lambda one: number(one.entries, count)),
+    ("size", lambda one: number(one.size, size)),
+    ("last use", lambda one: ago(one.used)),
+)
 
 
 def _left(left: Sequence[StaleFile]) -> str:

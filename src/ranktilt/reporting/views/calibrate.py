@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ranktilt.auditing.calibration.result import EXPECTED, MEANINGS, Calibration, Check, CheckOutcome, Verdict
-from ranktilt.reporting.document import Cell, Column, Document, Emphasis, Row, Sentence, Table, printed
+from ranktilt.reporting.document import Cell, Column, Document, Emphasis, Row, Sentence, Table, named, printed
 from ranktilt.reporting.numbers import DASH, listed_numbers
 from ranktilt.reporting.tones import Tone
-from ranktilt.reporting.verdicts import named
 
 _EMPHASIS: dict[Verdict, Emphasis] = {"ok": "", "untested": "quiet", "failed": "alarm"}
 _TONES: dict[Verdict, Tone] = {"ok": "", "untested": "", "failed": "bad"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, CheckResult, CheckRow, Verdict, percent, shown
-from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
+from ranktilt.reporting.document import Cell, Column, Document, Sentence, Table, named, printed, tabulated, worded
+from ranktilt.reporting.numbers import number
 from ranktilt.reporting.tones import Tone
-from ranktilt.reporting.verdicts import named
 
 _LONGEST_NAME = 12
 TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void": "bad"}
@@ -41,27 +41,26 @@ def check_table(check: CheckResult) -> Table:
     many = len({row.source for row in check.rows if row.source}) > 1
     name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
     columns = (
-        named("check"), Column("found"), Column("share"), Column(name, spare=3), Column("limit", spare=2),
-        Column("verdict", number=False), Column("examples", number=False, spare=1),
-    )  # fmt: skip
+        (named("check"), lambda row: Cell(row.name, emphasis="" if row.verdict == "ok" else "strong")),
+        ("found", lambda row: Cell(f"{row.found:,} of {row.total:,}", row.found)),
+        ("share", lambda row: Cell(shown(row), row.value)),
+        (Column(name, spare=3), lambda row: number(row.reference, percent)),
+        (Column("limit", spare=2), lambda row: row.limit),
+        (worded("verdict"), _verdict),
+        (worded("examples", spare=1), lambda row: ", ".join(row.examples)),
+    )
     caption = f"Faults that would void a comparison with {check.reference}"
-    rows = tuple(_row(row, many=many) for row in check.rows)
-    return Table(caption, columns, rows, groups=("source",) if many else ())
+    if not many:
+        return tabulated(caption, check.rows, columns)
+    return tabulated(
+        caption, check.rows, columns, group=lambda row: (row.source or "judgments and queries",), groups=("source",)
+    )
 
 
-def _row(row: CheckRow, *, many: bool) -> Row:
+def _verdict(row: CheckRow) -> Cell:
     outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
     note = f"outside {LENGTH_NOTICE[0]:g}–{LENGTH_NOTICE[1]:g}" if outside else ""
-    cells = (
-        Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),
-        Cell(f"{row.found:,} of {row.total:,}", row.found),
-        Cell(shown(row), row.value),
-        Cell(percent(row.reference), row.reference),
-        Cell(row.limit),
-        Cell(row.verdict, None, TONES[row.verdict], note),
-        Cell(", ".join(row.examples)),
-    )
-    return Row(cells, (row.source or "judgments and queries",) if many else ())
+    return Cell(row.verdict, tone=TONES[row.verdict], note=note)
 
 
 def legend(check: CheckResult) -> list[str]:

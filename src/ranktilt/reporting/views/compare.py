@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.comparison.match import RunPair
-from ranktilt.auditing.effects import ALPHA, Change
-from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.effects import Change
+from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted
 from ranktilt.measures.preference import PreferenceOfPairs
-from ranktilt.reporting.document import Cell, Column, Document, Emphasis, Row, Sentence, Table, printed
-from ranktilt.reporting.numbers import decimal, ends, p_value, signed
-from ranktilt.reporting.verdicts import named
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    Document,
+    Emphasis,
+    Row,
+    Sentence,
+    Table,
+    named,
+    printed,
+    tabulated,
+)
+from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
 
 
 def view(comparison: Comparison) -> Document:
@@ -67,75 +77,48 @@ def _title(comparison: Comparison, runs: RunPair) -> str:
 def _estimands(comparison: Comparison) -> Table:
     new, old = _names(comparison)
     columns = (
-        named(""), Column(new), Column(old), Column("difference"),
-        Column("corrected p", spare=1), Column("queries", spare=2),
-    )  # fmt: skip
-    rows = tuple(
-        _estimand_row(change, _title(comparison, runs))
-        for runs in comparison.runs
-        for change in comparison.of_estimands(runs)
+        (named(""), lambda of: _named(of[0])),
+        (new, lambda of: number(of[0].new, of[0].amount)),
+        (old, lambda of: number(of[0].old, of[0].amount)),
+        ("difference", lambda of: moved(of[0])),
+        (Column("corrected p", spare=1), lambda of: number(of[0].p_corrected, p_value)),
+        (Column("queries", spare=2), lambda of: str(of[0].queries)),
     )
+    found = [(change, runs) for runs in comparison.runs for change in comparison.of_estimands(runs)]
     title = "Choices between two documents" if "count_rule" in comparison.spec else "Other estimands of groups"
-    return Table(title, columns, rows, groups=("runs",))
-
-
-def _estimand_row(change: Change, title: str) -> Row:
-    name = change.name if change.a == ALL else f"{change.name} {change.a} | {change.b}"
-    if isinstance(change.estimand, PreferenceOfPairs):
-        name = f"{change.estimand.pairs} pairs"
-    cells = (
-        Cell(name), Cell(change.amount(change.new), change.new), Cell(change.amount(change.old), change.old),
-        _moved(change), Cell(p_value(change.p_corrected), change.p_corrected), Cell(str(change.queries)),
+    return tabulated(
+        title, found, columns, group=lambda of: (_title(comparison, of[1]),), groups=("runs",)
     )  # fmt: skip
-    return Row(cells, (title,))
 
 
-def _run_rows(comparison: Comparison, runs: RunPair) -> list[Row]:
-    title = _title(comparison, runs)
+def _named(change: Change) -> str:
+    if isinstance(change.estimand, PreferenceOfPairs):
+        return f"{change.estimand.pairs} pairs"
+    return change.name if change.a == ALL else f"{change.name} {change.a} | {change.b}"
+
+
+def _run_rows(comparison: Comparison, runs: RunPair) -> Iterator[Row]:
+    """Old, new and difference of effectiveness, then of each pair's Relative Δ, and by how much that grew."""
     new, old = _names(comparison)
+    many = len(comparison.pairs) > 1
     means = [m for m in comparison.means if (m.run, m.old_run) == runs]
-    queries = str(means[0].queries)
-    found = [
-        _row(title, f"effectiveness: {old}", [_mean(m, m.old) for m in means], queries),
-        _row(title, new, [_mean(m, m.new) for m in means]),
-        _difference(title, means),
-    ]
-    for pair in comparison.pairs:
-        found += _tilt_rows(comparison, runs, pair, title)
-    return found
-
-
-def _mean(change: Change, value: float) -> Cell:
-    return Cell(decimal(value) if change.queries else "–", value, emphasis="quiet" if value is change.old else "")
-
-
-def _tilt_rows(comparison: Comparison, runs: RunPair, pair: Pair, title: str) -> list[Row]:
-    tilts = [t for t in comparison.tilts if (t.run, t.old_run) == runs and (t.a, t.b) == pair]
-    new, old = _names(comparison)
-    name = "Relative Δ" if len(comparison.pairs) == 1 else f"Relative Δ {pair[0]} | {pair[1]}"
-    grown = [Cell(signed(t.growth), t.growth, ends=ends(t.growth_low, t.growth_high)) for t in tilts]
-    return [
-        _row(title, f"{name}: {old}", [Cell(signed(t.old), t.old) for t in tilts], str(tilts[0].queries)),
-        _row(title, new, [Cell(signed(t.new), t.new) for t in tilts]),
-        _difference(title, tilts),
-        _row(title, "growth of the tilt", grown),
-    ]
-
-
-def _difference(title: str, changes: Sequence[Change]) -> Row:
-    return _row(title, "difference", [*map(_moved, changes)])
-
-
-def _moved(change: Change) -> Cell:
-    text = change.amount(change.value, sign=True) + ("*" if change.p_corrected < ALPHA else "")
-    emphasis: Emphasis = "strong" if change.shown else ""
-    return Cell(text, change.value, ends=change.ends, emphasis=emphasis)
-
-
-def _row(title: str, label: str, cells: Sequence[Cell], queries: str = "") -> Row:
-    emphasis: Emphasis = "strong" if label == "difference" else "quiet" if label.startswith("effectiveness") else ""
-    name = Cell(label, emphasis=emphasis)
-    return Row((name, *cells, Cell(queries, emphasis="quiet")), (title,))
+    blocks: list[tuple[str, list[Change], Callable[[float], str], Emphasis]]
+    blocks = [("effectiveness", means, decimal, "quiet")]
+    for a, b in comparison.pairs:
+        tilts = [t for t in comparison.tilts if (t.run, t.old_run) == runs and (t.a, t.b) == (a, b)]
+        blocks.append((f"Relative Δ {a} | {b}" if many else "Relative Δ", tilts, signed, ""))
+    for name, changes, show, quiet in blocks:
+        rows = [
+            (Cell(f"{name}: {old}", emphasis=quiet), [number(c.old, show, emphasis=quiet) for c in changes]),
+            (Cell(new), [number(c.new, show) for c in changes]),
+            (Cell("difference", emphasis="strong"), [*map(moved, changes)]),
+        ]
+        if name != "effectiveness":
+            grown = [Cell(signed(t.growth), t.growth, ends=ends(t.growth_low, t.growth_high)) for t in changes]
+            rows.append((Cell("growth of the tilt"), grown))
+        for place, (head, cells) in enumerate(rows):
+            queries = Cell("" if place else str(changes[0].queries), emphasis="quiet")
+            yield Row((head, *cells, queries), (_title(comparison, runs),))
 
 
 def legend(comparison: Comparison) -> list[str]:

@@ -21,9 +21,12 @@ from ranktilt.reporting.document import (
     Section,
     Sentence,
     Table,
+    named,
+    tabulated,
+    worded,
 )
 from ranktilt.reporting.figures.charts import ForestRow, curves, forest, histogram
-from ranktilt.reporting.numbers import DASH, always_signed, count, decimal
+from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, number
 
 _SMALL = 0.1
 _KEPT = 4
@@ -85,20 +88,20 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
     """Every effect size: the properties by the largest one, their sources below each other."""
     places = {what: place for place, what in reversed(list(enumerate(e.what for e in effects)))}
     ordered = sorted(effects, key=lambda e: (places[e.what], found.sources.index(e.source)))
-    titles = ["source", "property", "g", "95 % interval", "pairs", "mean", f"mean of {found.reference}"]
-    rows: list[list[tuple[str, Any]]] = [
-        [
-            (e.source, None), (e.what, None), (always_signed(e.g), e.g), (_interval(e), None),
-            (count(e.pairs), e.pairs), (_number(e.source_mean, 2), e.source_mean),
-            (_number(e.reference_mean, 2), e.reference_mean),
-        ]
-        for e in ordered
-    ]  # fmt: skip
+    columns = (
+        (named("source"), lambda e: e.source),
+        (worded("property"), lambda e: e.what),
+        ("g", lambda e: number(e.g, always_signed)),
+        ("95 % interval", _interval),
+        ("pairs", lambda e: number(e.pairs, count)),
+        (Column("mean", spare=2), lambda e: Cell(_number(e.source_mean, 2), e.source_mean)),
+        (Column(f"mean of {found.reference}", spare=1), lambda e: Cell(_number(e.reference_mean, 2), e.reference_mean)),
+    )
     drawn = [
         ForestRow(e.what if len(found.sources) == 1 else f"{e.what}, {e.source}", e.g, e.low, e.high)
         for e in ordered if e.g == e.g
     ]  # fmt: skip
-    blocks: list[Block] = [_table("Effect sizes", titles, rows)]
+    blocks: list[Block] = [tabulated("Effect sizes", ordered, columns)]
     if drawn:
         says = f"Hedges' g with its 95 % interval; right of 0: more than in {found.reference}."
         blocks.append(Figure("How far texts differ from their twins", says, forest(drawn, x="g", margin=0.0)))

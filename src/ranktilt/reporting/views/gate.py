@@ -5,29 +5,31 @@ from __future__ import annotations
 import math
 
 from ranktilt.auditing.answer.gate import Gate, GateRow, LimitCheck
-from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
-from ranktilt.reporting.numbers import ends, signed
+from ranktilt.reporting.document import Cell, Column, Document, Sentence, named, printed, tabulated, worded
+from ranktilt.reporting.numbers import ends, number, signed
 from ranktilt.reporting.tones import VERDICT_TONES
+
+_COLUMNS = (
+    (named("measure"), lambda of: of[0].measure),
+    (worded("groups"), lambda of: of[0].groups),
+    (worded("check"), lambda of: of[1].name),
+    ("value", lambda of: number(of[1].value, signed)),
+    ("95 % interval", lambda of: " … ".join(ends(of[1].low, of[1].high))),
+    (Column("allowed", spare=1), lambda of: _allowed(of[1])),
+    (Column("queries", spare=1), lambda of: number(of[0].queries, str)),
+    (worded("outcome"), lambda of: Cell(of[1].word, tone=VERDICT_TONES[of[1].outcome])),
+)
 
 
 def view(gate: Gate) -> Document:
     """Return what is said of a gate."""
-    columns = (
-        Column("measure", number=False, header=True),
-        Column("groups", number=False),
-        Column("check", number=False),
-        Column("value"),
-        Column("95 % interval"),
-        Column("allowed", spare=1),
-        Column("queries", spare=1),
-        Column("outcome", number=False),
-    )
-    rows = tuple(_row(row, check) for row in gate.rows for check in row.checks)
+    checks = [(row, check) for row in gate.rows for check in row.checks]
+    table = tabulated("Checks", checks, _COLUMNS, group=lambda of: (of[0].run,), groups=("ranker",))
     return Document(
         title="Gate",
         kind="Gate on a bench" if "budget" in gate.spec else "Gate on an audit",
         headline=gate.headline,
-        sections=printed([Table("Checks", columns, rows, groups=("ranker",))]),
+        sections=printed([table]),
         sentences=tuple(map(_sentence, gate.rows)),
         notes=gate.notes,
         outcome=VERDICT_TONES[gate.outcome],
@@ -37,20 +39,6 @@ def view(gate: Gate) -> Document:
 
 def _sentence(row: GateRow) -> Sentence:
     return Sentence(f"{row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}", VERDICT_TONES[row.outcome])
-
-
-def _row(row: GateRow, check: LimitCheck) -> Row:
-    cells = (
-        Cell(row.measure),
-        Cell(row.groups),
-        Cell(check.name),
-        Cell(signed(check.value), check.value),
-        Cell(" … ".join(ends(check.low, check.high))),
-        Cell(_allowed(check)),
-        Cell(str(row.queries), row.queries),
-        Cell(check.word, None, VERDICT_TONES[check.outcome]),
-    )
-    return Row(cells, (row.run,))
 
 
 def _allowed(check: LimitCheck) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ranktilt.errors import counted
 from ranktilt.models.catalogue import Model
-from ranktilt.reporting.document import Block, Cell, Column, Document, Pairs, Points, Row, Table, printed
+from ranktilt.reporting.document import Block, Cell, Column, Document, Lines, Pairs, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import DASH
 
 _LEGEND = (
@@ -79,8 +79,8 @@ def _table(listed: ModelList) -> Table:
 
 def _cards(listed: ModelList) -> list[Block]:
     blocks: list[Block] = []
-    for number, one in enumerate(listed.models):
-        blocks.append(Points((*([""] if number else []), one.spec), only=""))
+    for one in listed.models:
+        blocks.append(Lines((*[Sentence("")] * bool(blocks), Sentence(one.spec))))
         blocks.append(Pairs(tuple(_entries(one, listed.here.get(one.spec)).items()), only=""))
     return blocks
 

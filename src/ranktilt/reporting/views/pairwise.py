@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import astuple
 
 from ranktilt.auditing.pairwise.result import EVEN, PairOutcome, PairwiseAudit
 from ranktilt.errors import counted, join_words
-from ranktilt.reporting.document import Cell, Column, Document, Figure, Lines, Row, Section, Sentence, Table
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    ColumnOf,
+    Document,
+    Figure,
+    Lines,
+    Section,
+    Sentence,
+    Table,
+    named,
+    tabulated,
+)
 from ranktilt.reporting.figures.charts import ForestRow, forest
-from ranktilt.reporting.numbers import count, decimal, percent
+from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.provenance import provenance
-
-_SHARES = ("unprotected", "protected", "ratio", "inconsistent", "unparsed", "first")
 
 
 def view(found: PairwiseAudit) -> Document:
@@ -45,23 +55,18 @@ def _trained(found: PairwiseAudit) -> Iterator[Lines]:
 
 
 def _table(found: PairwiseAudit) -> Table:
-    columns = (
-        Column("pairs", number=False, header=True),
-        Column("number"),
-        Column(found.unprotected),
-        Column(found.protected),
-        Column("ratio", hint=f"{found.protected} over {found.unprotected}"),
-        Column("inconsistent"),
-        Column("unparsed"),
-        Column("first named"),
-    )
-    return Table("Choices, in %", columns, tuple(_row(one) for one in found.outcomes))
+    shares: tuple[tuple[Column | str, str], ...] = (
+        (found.unprotected, "unprotected"), (found.protected, "protected"),
+        (Column("ratio", hint=f"{found.protected} over {found.unprotected}"), "ratio"),
+        ("inconsistent", "inconsistent"), ("unparsed", "unparsed"), ("first named", "first"),
+    )  # fmt: skip
+    columns: list[ColumnOf] = [(named("pairs"), lambda one: one.kind), ("number", lambda one: number(one.pairs, count))]
+    columns += [(title, _share(name)) for title, name in shares]
+    return tabulated("Choices, in %", found.outcomes, columns)
 
 
-def _row(one: PairOutcome) -> Row:
-    shares = [(share, _number if name == "ratio" else percent) for name in _SHARES for share in [getattr(one, name)]]
-    cells = (Cell(show(s.value), s.value, ends=(show(s.low), show(s.high))) for s, show in shares)
-    return Row((Cell(one.kind), Cell(count(one.pairs), one.pairs), *cells))
+def _share(name: str) -> Callable[[PairOutcome], Cell]:
+    return lambda one: estimate(getattr(one, name), _number if name == "ratio" else percent)
 
 
 def _number(value: float) -> str:
@@ -77,10 +82,9 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
     for one in decided:
         value, low, high = (100 * (share - EVEN) for share in astuple(one.preference))
         rows.append(ForestRow(f"{one.kind} pairs", value, low, high, tone=_tone(found, one)))
-    says = "; ".join(f"{one.kind} pairs: {percent(one.preference.value)} %" for one in decided)
     drawing = forest(rows, x=f"share of {found.protected} among what is decided, less 50 %, in points",
                      margin=found.level)  # fmt: skip
-    yield Figure(f"How often {found.protected} documents are chosen", f"{says}; 50 % is level.", drawing)
+    yield Figure(f"How often {found.protected} documents are chosen", "Right of 0: more often than not.", drawing)
 
 
 def _tone(found: PairwiseAudit, one: PairOutcome) -> Tone:

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from ranktilt.llm.estimate import duration
 from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
-from ranktilt.reporting.document import Cell, Column, Document, Row, Section, Sentence, Table
-from ranktilt.reporting.numbers import DASH, count, decimal, size
+from ranktilt.reporting.document import Cell, Column, ColumnOf, Document, Section, Sentence, Table, named, tabulated
+from ranktilt.reporting.numbers import DASH, count, decimal, estimate, number, size
 from ranktilt.reporting.views.provenance import folder, provenance
 
+_MEMORY = "of the process at its peak; files that are mapped do not count"
 _EVERY = "every ranker"
 _REPEATS = "times differ from one measurement to the next, and with what else the machine does"
-_METHOD = (
-    "Each step is measured on samples, each up to four times as large as the one before, with many and with few "
-    "queries and an empty cache: its wall and processor time, the peak of the process's memory that is no file's, the "
-    "bytes it writes. Samples are drawn evenly over the lengths of documents and queries, twins together; loading, "
-    "indexing, search and the audit are measured on copies of the documents, too. A search by vectors is measured with "
-    "random ones.",
-    "A cost is a sum of terms with coefficients of at least 0, fitted to relative errors; time is the processors', at "
-    "the pace of the larger samples. Intervals: 95 % prediction intervals (t) of a line through the logarithms, so "
-    "that they widen with the distance from the sample, but for models that work in batches.",
-)
 
 
 def view(found: CostPlan) -> Document:
@@ -38,53 +30,46 @@ def view(found: CostPlan) -> Document:
         sentences=(Sentence(found.headline, emphasis="strong"),),
         legend=tuple(_legend(found)),
         notes=found.notes,
-        method=_METHOD,
     )
 
 
 def _table(found: CostPlan) -> Table:
     asks = found.total.tokens_in.known and found.total.tokens_in.value > 0
-    columns = (
-        Column("step", number=False, header=True),
-        Column("time"),
-        *([Column("shared", number=False, hint=f"by {found.machines} machines")] if found.machines > 1 else []),
-        Column("memory", hint="of the process at its peak; files that are mapped do not count"),
-        Column("disk"),
-        *([Column("tokens in"), Column("tokens out"), Column("price")] if asks else []),
-        Column("grows with", number=False, hint="the term that most of the time comes from"),
-        Column("× sample", hint="how far the time is extrapolated"),
-    )
-    rows = [Row(tuple(_cells(one, found, asks=asks)), (one.ranker or _EVERY,)) for one in found.steps]
-    rows.append(Row(tuple(_cells(found.total, found, asks=asks)), ("in all",), rule=True))
-    return Table("What each step would take", columns, tuple(rows), groups=("ranker",))
+    columns: list[ColumnOf | None] = [
+        (named("step"), lambda one: Cell(one.name, emphasis="strong" if one is found.total else "")),
+        ("time", lambda one: _cell(one.seconds, time_span)),
+        (
+            Column("shared", number=False, hint=f"by {found.machines} machines"),
+            lambda one: "" if one is found.total else "yes" if one.spreads else "no",
+        ) if found.machines > 1 else None,
+        (Column("memory", hint=_MEMORY), lambda one: _cell(one.memory, size)),
+        ("disk", lambda one: _cell(one.disk, size, interval=False)),
+        ("tokens in", lambda one: _cell(one.tokens_in, _tokens, interval=False)) if asks else None,
+        ("tokens out", lambda one: _cell(one.tokens_out, _tokens, interval=False)) if asks else None,
+        ("price", lambda one: _cell(one.price, partial(decimal, digits=2))) if asks else None,
+        (Column("grows with", number=False, hint="the term that most of the time comes from"), lambda one: one.grows),
+        (Column("× sample", hint="how far the time is extrapolated"), lambda one: _factor(one, found)),
+    ]  # fmt: skip
+    return tabulated(
+        "What each step would take", (*found.steps, found.total), [*filter(None, columns)], groups=("ranker",),
+        group=lambda one: ("in all" if one is found.total else one.ranker or _EVERY,),
+        rule=lambda one: one is found.total,
+    )  # fmt: skip
 
 
-def _cells(one: PlannedStep, found: CostPlan, *, asks: bool) -> Iterator[Cell]:
-    total = one is found.total
-    yield Cell(one.name, emphasis="strong" if total else "")
-    yield _cell(one.seconds, time_span, interval=True)
-    if found.machines > 1:
-        yield Cell("" if total else "yes" if one.spreads else "no")
-    yield _cell(one.memory, size, interval=True)
-    yield _cell(one.disk, size)
-    if asks:
-        yield _cell(one.tokens_in, _tokens)
-        yield _cell(one.tokens_out, _tokens)
-        yield _cell(one.price, lambda value: decimal(value, 2), interval=True)
-    yield Cell(one.grows)
-    yield Cell("" if total else _times(one.factor) if one.seconds.known else DASH, one.factor)
+def _factor(one: PlannedStep, found: CostPlan) -> Cell:
+    return Cell("" if one is found.total else _times(one.factor) if one.seconds.known else DASH, one.factor)
 
 
 def _times(factor: float) -> str:
     return count(round(factor)) if factor >= 100 else f"{factor:.3g}"
 
 
-def _cell(amount: Amount, printed: Callable[[float], str], *, interval: bool = False) -> Cell:
+def _cell(amount: Amount, printed: Callable[[float], str], *, interval: bool = True) -> Cell:
     """A dash for nothing and for what is not known."""
     if not amount.known or not amount.value:
         return Cell(DASH, amount.value)
-    ends = (printed(amount.low), printed(amount.high)) if interval else None
-    return Cell(printed(amount.value), amount.value, ends=ends)
+    return estimate(amount, printed) if interval else number(amount.value, printed)
 
 
 def time_span(seconds: float) -> str:

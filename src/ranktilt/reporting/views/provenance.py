@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from ranktilt.reporting.document import Block, Cell, Code, Column, Pairs, Points, Row, Section, Table
+from ranktilt.reporting.document import Block, Code, Lines, Pairs, Section, Sentence, named, tabulated, worded
 
 _MOST, _SHOWN = 20, 3
 """Items of a list that are shown, and of a longer one; the file of the result holds them all."""
@@ -26,33 +26,20 @@ def provenance(spec: Mapping[str, Any], notes: Iterable[str] = (), *, repeats: s
     """Say how a result was made, and what making it again would give."""
     blocks: list[Block] = []
     if said := tuple(notes):
-        blocks.append(Points(said))
+        blocks.append(Lines(tuple(map(Sentence, said)), only="page"))
     lead: tuple[str, ...] = ()
     if spec.get("command"):
         lead = (f"Made by the command below; {repeats}.",)
         blocks.append(Code("The command that made it", str(spec["command"])))
-    hashed = _hashed(spec.get("inputs", ()))
     told = {name: value for name, value in spec.items() if name not in ("command", "inputs")}
     if isinstance(told.get("runs"), list | tuple):
         told["runs"] = "\n".join(_ran(run, spec) for run in told["runs"])
     rest = tuple((_NAMES.get(name, name.replace("_", " ")), _said(value)) for name, value in told.items())
     blocks.append(Pairs(tuple((name, value) for name, value in rest if value)))
-    return Section("made", "How it was made", lead, (*blocks, *hashed))
-
-
-def _hashed(inputs: Sequence[Mapping[str, str]]) -> tuple[Table, ...]:
-    """The input files with their hashes as a table."""
-    if not inputs:
-        return ()
-    columns = (Column("file", number=False, header=True), Column("SHA-256", number=False))
-    return (
-        Table(
-            "Inputs",
-            columns,
-            tuple(Row((Cell(one["path"]), Cell(one["sha256"]))) for one in inputs),
-            only="page",
-        ),
-    )
+    if spec.get("inputs"):
+        columns = ((named("file"), lambda one: one["path"]), (worded("SHA-256"), lambda one: one["sha256"]))
+        blocks.append(tabulated("Inputs", spec["inputs"], columns, only="page"))
+    return Section("made", "How it was made", lead, tuple(blocks))
 
 
 def _ran(run: Any, spec: Mapping[str, Any]) -> str:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from ranktilt.auditing.effects import ALPHA, Change
+from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
 from ranktilt.errors import counted, shorten
-from ranktilt.rankers.llm.answers import MISSING, READABLE
-from ranktilt.reporting.document import Block, Cell, Column, Document, Figure, Row, Sentence, Table, printed
+from ranktilt.rankers.llm.answers import READABLE
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Figure,
+    Row,
+    Sentence,
+    Table,
+    named,
+    printed,
+    tabulated,
+    worded,
+)
 from ranktilt.reporting.figures.charts import ForestRow, forest
-from ranktilt.reporting.numbers import decimal, p_value
+from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
 
 _MEANINGS = {
     "ok": "one ranking of all passages, as asked for",
@@ -23,6 +37,7 @@ _MEANINGS = {
     "unanswered": "no answer at all",
 }
 _OF_MODEL, _OF_PARSER, _BOTH, _OF_ANSWERS = PARTS
+_ECHO, _LOST = "echo of the order shown", "calls left out"
 _NEARLY = 0.9
 """Share of the answers from which a run is said to show nothing else."""
 
@@ -68,25 +83,6 @@ def sentences(replayed: ReplayedLog) -> Iterator[str]:
     if taken:
         which = "all" if taken == failed else f"{taken:,} of the"
         yield f"The published reading takes {which} {counted(failed, 'answer', 'answers')} without a ranking for one."
-    for measure, pair in _questions(replayed)[:1]:
-        yield from _split_sentences(replayed, measure, pair)
-
-
-def _split_sentences(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[str]:
-    model, parser, both, alone = (replayed.change(part, measure, pair) for part in PARTS)
-    if model is None or parser is None or both is None or alone is None:
-        return
-    parts = (
-        f"{_difference(c)} {_interval(c)} from {name}" for c, name in ((model, "the model"), (parser, "the parser"))
-    )
-    yield f"{_heading(model)} of the published run: {model.amount(model.old)} from the input order, " + (
-        f"{', '.join(parts)}: {parser.amount(parser.new)}."
-    )
-    if replayed.unreadable or MISSING in replayed.kinds:
-        yield (
-            f"Strictly read, with all that no answer decides shuffled within its window: "
-            f"{alone.amount(alone.new)}, {_difference(alone)} {_interval(alone)} against the input order."
-        )
 
 
 def _gate(replayed: ReplayedLog) -> Sentence | None:
@@ -101,27 +97,17 @@ def _gate(replayed: ReplayedLog) -> Sentence | None:
 
 
 def _answers(replayed: ReplayedLog) -> Table:
+    often = {one.kind: one for one in reversed(replayed.examples) if one.times > 1}
+    said = {kind: f"{shorten(' '.join(one.answer.split()), 50)} ({one.times:,} ×)" for kind, one in often.items()}
+    total, left = len(replayed.answers), len(replayed.unmatched)
+    found = [*replayed.kinds.items(), (_ECHO, replayed.echoes), *[(_LOST, left)] * bool(left)]
     columns = (
-        Column("answer", number=False, header=True), Column("number"), Column("share in %"),
-        Column("most often", number=False),
-    )  # fmt: skip
-    total = len(replayed.answers)
-    said = {one.kind: one for one in reversed(replayed.examples)}
-    rows = [
-        Row((Cell(kind), Cell(f"{n:,}", n), Cell(decimal(100 * n / total), 100 * n / total), _example(said.get(kind))))
-        for kind, n in replayed.kinds.items()
-    ]
-    echoed = replayed.echoes
-    share = 100 * echoed / total
-    more = (Cell("echo of the order shown"), Cell(f"{echoed:,}", echoed), Cell(decimal(share), share), Cell(""))
-    left = len(replayed.unmatched)
-    lost = [Row((Cell("calls left out"), Cell(f"{left:,}", left), Cell(""), Cell("")))] if left else []
-    return Table("Answers", columns, (*rows, Row(more, rule=True), *lost))
-
-
-def _example(one: object) -> Cell:
-    answer, times = getattr(one, "answer", ""), getattr(one, "times", 0)
-    return Cell(f"{shorten(' '.join(answer.split()), 50)} ({times:,} ×)" if times > 1 else "")
+        (named("answer"), lambda of: of[0]),
+        ("number", lambda of: number(of[1], count)),
+        ("share in %", lambda of: "" if of[0] == _LOST else number(100 * of[1] / total, decimal)),
+        (worded("most often"), lambda of: said.get(of[0], "")),
+    )
+    return tabulated("Answers", found, columns, rule=lambda of: of[0] == _ECHO)
 
 
 def _questions(replayed: ReplayedLog) -> list[tuple[str, Pair]]:
@@ -130,27 +116,20 @@ def _questions(replayed: ReplayedLog) -> list[tuple[str, Pair]]:
 
 
 def _split(replayed: ReplayedLog) -> Table:
-    columns = (
-        Column("part", number=False, header=True), Column("value"), Column("difference"), Column("95 % interval"),
-        Column("corrected p", spare=1), Column("queries", spare=2),
-    )  # fmt: skip
+    spare = (Column("corrected p", spare=1), Column("queries", spare=2))
+    columns = (named("part"), *map(Column, ("value", "difference", "95 % interval")), *spare)
     rows = [row for measure, pair in _questions(replayed) for row in _rows(replayed, measure, pair)]
     return Table("The published run in parts", columns, tuple(rows), groups=("measure",))
 
 
 def _rows(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[Row]:
     model, parser, both, strict = (c for part in PARTS if (c := replayed.change(part, measure, pair)) is not None)
-    group = (_heading(model),)
-    blank = Cell("")
-    queries = Cell(str(model.queries), model.queries)
-    yield Row((Cell(INPUT), Cell(model.amount(model.old), model.old), blank, blank, blank, queries), group)
+    group, blank = (_heading(model),), Cell("")
+    yield Row((Cell(INPUT), number(model.old, model.amount), blank, blank, blank, number(model.queries, str)), group)
     for name, change in (("+ model", model), ("+ parser", parser), (f"{PUBLISHED} run", both), (STRICT, strict)):
-        difference = _difference(change) + ("*" if change.p_corrected < ALPHA else "")
-        cells = (
-            Cell(name), Cell(change.amount(change.new), change.new),
-            Cell(difference, change.value, emphasis="strong" if change.shown else ""), Cell(_interval(change)),
-            Cell(p_value(change.p_corrected), change.p_corrected), blank,
-        )  # fmt: skip
+        p, difference = number(change.p_corrected, p_value), moved(change)
+        apart = (replace(difference, ends=None), Cell(difference.interval))
+        cells = (Cell(name), number(change.new, change.amount), *apart, p, blank)
         yield Row(cells, group, rule=name == f"{PUBLISHED} run")
 
 
@@ -172,14 +151,6 @@ def _figure(replayed: ReplayedLog) -> Figure:
 def _heading(change: Change) -> str:
     pair = "" if (change.a, change.b) == (ALL, ALL) else f", {change.a} | {change.b}"
     return f"Relative Δ {change.measure}{pair}" if change.of_tilt else f"{change.measure}{pair}"
-
-
-def _difference(change: Change) -> str:
-    return change.amount(change.value, sign=True)
-
-
-def _interval(change: Change) -> str:
-    return f"[{', '.join(change.ends)}]"
 
 
 def _legend(replayed: ReplayedLog) -> Iterator[str]:

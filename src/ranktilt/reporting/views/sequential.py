@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ranktilt.auditing.sequential import Look, SequentialAudit
-from ranktilt.reporting.document import (
-    Block,
-    Cell,
-    Column,
-    Document,
-    Figure,
-    Row,
-    Section,
-    Sentence,
-    Table,
-)
+from ranktilt.reporting.document import Block, Column, Document, Figure, Section, Sentence, Table, tabulated
 from ranktilt.reporting.figures.charts import Point, lines
-from ranktilt.reporting.numbers import count
+from ranktilt.reporting.numbers import count, number
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.views.provenance import folder, provenance
 
@@ -57,16 +47,15 @@ def _some(looks: tuple[Look, ...]) -> list[Look]:
 
 def _tables(found: SequentialAudit, some: list[Look]) -> Iterator[Table]:
     of = found.estimand
-    heads = ("origins" if found.twins else "documents", found.measure, "low", "high")
-    columns = (Column("queries", header=True), *map(Column, heads))
-
-    def row(look: Look) -> Row:
-        counts = (Cell(count(number), number) for number in (look.queries, look.documents))
-        numbers = (Cell(of.amount(end), end) for end in (look.value, look.low, look.high))
-        return Row((*counts, *numbers))
-
-    yield Table("Some looks", columns, tuple(map(row, some)), only="text")
-    yield Table("Every look", columns, tuple(map(row, found.looks)), folded=True, only="page")
+    columns = (
+        (Column("queries", header=True), lambda look: number(look.queries, count)),
+        ("origins" if found.twins else "documents", lambda look: number(look.documents, count)),
+        (found.measure, lambda look: number(look.value, of.amount)),
+        ("low", lambda look: number(look.low, of.amount)),
+        ("high", lambda look: number(look.high, of.amount)),
+    )
+    yield tabulated("Some looks", some, columns, only="text")
+    yield tabulated("Every look", found.looks, columns, folded=True, only="page")
 
 
 def _figure(found: SequentialAudit) -> Figure:

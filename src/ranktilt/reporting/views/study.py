@@ -8,27 +8,16 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study, Trend
 from ranktilt.auditing.study_sources import StudySource
 from ranktilt.errors import join_words
-from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Section, Sentence, Table
+from ranktilt.reporting.document import Cell, Column, Document, Figure, Section, Sentence, named, tabulated, worded
 from ranktilt.reporting.figures.charts import Point, lines
-from ranktilt.reporting.numbers import DASH, count, ends, interval, p_value, percent, signed
+from ranktilt.reporting.numbers import DASH, count, ends, estimate, interval, number, p_value, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import families, mark, named
-from ranktilt.reporting.views.audit_legend import twin_test
+from ranktilt.reporting.verdicts import families, mark
+from ranktilt.reporting.views.audit_tables import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _MOST_FIGURES, _MOST_VERDICTS = 6, 8
 _DODGE = 0.012
-_METHOD = (
-    "Each source is mixed with the reference alone, every ranker ranks that mixture once, and Relative Δ compares the "
-    "two sides on it. Intervals are a paired bootstrap over queries, both sides of a query drawn together, widened by "
-    "what documents add.",
-    "“Favours” is said where the corrected p-value on the primary measure is below .05 and the 95 % interval "
-    "excludes 0; “level” where the whole interval lies within the shaded band; “inconclusive” otherwise, which is not "
-    "the same as level.",
-    "A trend asks whether Relative Δ rises or falls with temperature, by a rank correlation that is computed anew in "
-    "every resample of the queries. It describes these sources; with three temperatures it can say little.",
-    "The study is that of Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 3.5.",
-)
 
 
 def view(study: Study) -> Document:
@@ -44,7 +33,6 @@ def view(study: Study) -> Document:
         sentences=tuple(_sentences(study)),
         legend=tuple(legend(study)),
         notes=study.notes,
-        method=_METHOD,
         sides=(study.reference, "the rewrites"),
     )
 
@@ -115,14 +103,6 @@ def legend(study: Study) -> list[str]:
     return said
 
 
-def _said(kind: str, study: Study, *, rewrites: str) -> str:
-    return {"a": f"favours {study.reference}", "b": f"favours {rewrites}"}.get(kind, kind)
-
-
-def _temperature(arm: StudySource) -> str:
-    return f"{arm.temperature:g}" if arm.temperature == arm.temperature else DASH
-
-
 def _trend(trend: Trend) -> str:
     return {"rises": f"toward {trend.a}", "falls": f"away from {trend.a}"}.get(trend.kind, trend.kind)
 
@@ -172,64 +152,54 @@ def _point(arm: StudySource, tilt: Effect) -> Point:
 def _table(study: Study) -> Section:
     """Per ranker and series a row a source, by rising temperature; with several measures a group each."""
     columns = (
-        named("source"), Column("temperature"), Column(study.reference), Column("rewrite"), Column("Relative Δ"),
-        Column("corrected p", spare=1), Column("queries", spare=2), Column("verdict", number=False),
-    )  # fmt: skip
-    rows = tuple(
-        _row(study.tilt(run, arm.source, measure), arm, study)
+        (named("source"), lambda of: of[1].source),
+        ("temperature", lambda of: number(of[1].temperature, lambda t: f"{t:g}" if t == t else DASH)),
+        (study.reference, lambda of: number(of[0].mean_a, percent)),
+        ("rewrite", lambda of: number(of[0].mean_b, percent)),
+        ("Relative Δ", lambda of: estimate(of[0], signed, mark(of[0]))),
+        (Column("corrected p", spare=1), lambda of: number(of[0].p_corrected, p_value)),
+        (Column("queries", spare=2), lambda of: number(of[0].queries, count)),
+        (worded("verdict"), lambda of: _verdict(of[0], study)),
+    )
+    found = [
+        (study.tilt(run, arm.source, measure), arm)
         for run in study.runs
         for series in study.series
         for measure in study.measures
         for arm in study.sources
         if arm.series == series
-    )
+    ]
     note = (
         f"Means and Relative Δ in %; + favours {study.reference}, − the rewrites. p: corrected "
         f"({str(study.spec.get('correction', 'holm')).capitalize()}) over all tests of this table; * below .05."
     )
-    groups = (
-        "ranker",
-        *(["model"] if len(study.series) > 1 else []),
-        *(["measure"] if len(study.measures) > 1 else []),
-    )
-    table = Table(f"{study.reference} against each source", columns, rows, note, groups=groups)
+    several = {"model": len(study.series) > 1, "measure": len(study.measures) > 1}
+    table = tabulated(
+        f"{study.reference} against each source", found, columns, note=note,
+        group=lambda of: (of[0].run, *[of[1].series] * several["model"], *[of[0].measure] * several["measure"]),
+        groups=("ranker", *(name for name, there in several.items() if there)),
+    )  # fmt: skip
     return Section("table", "Every number", (), (table,))
 
 
-def _row(tilt: Effect, arm: StudySource, study: Study) -> Row:
+def _verdict(tilt: Effect, study: Study) -> Cell:
     kind = tilt.verdict(study.level)
-    cells = (
-        Cell(arm.source),
-        Cell(_temperature(arm), arm.temperature),
-        Cell(percent(tilt.mean_a), tilt.mean_a),
-        Cell(percent(tilt.mean_b), tilt.mean_b),
-        Cell(signed(tilt.value) + mark(tilt), tilt.value, ends=ends(tilt.low, tilt.high)),
-        Cell(p_value(tilt.p_corrected), tilt.p_corrected),
-        Cell(count(tilt.queries), tilt.queries),
-        Cell(_said(kind, study, rewrites="the rewrite"), tone=VERDICT_TONES[kind]),
-    )
-    model = [arm.series] if len(study.series) > 1 else []
-    return Row(cells, (tilt.run, *model, *([tilt.measure] if len(study.measures) > 1 else [])))
+    said = {"a": f"favours {study.reference}", "b": "favours the rewrite"}.get(kind, kind)
+    return Cell(said, tone=VERDICT_TONES[kind])
 
 
 def _trends(study: Study) -> Section | None:
     if not study.trends:
         return None
     columns = (
-        named("ranker"), *(Column(name, number=False) for name in ("series", "measure", "trend")),
-        Column("rank correlation"), Column("change, points"), Column("queries"),
-    )  # fmt: skip
-    rows = tuple(
-        Row(
-            (
-                Cell(t.run), Cell(t.series), Cell(t.measure), Cell(_trend(t)),
-                Cell(signed(t.correlation, 2), t.correlation, ends=ends(t.low, t.high, 2)),
-                Cell(signed(t.change), t.change, ends=ends(t.change_low, t.change_high)),
-                Cell(count(t.queries), t.queries),
-            )
-        )
-        for t in study.trends
-    )  # fmt: skip
+        (named("ranker"), lambda t: t.run),
+        (worded("series"), lambda t: t.series),
+        (worded("measure"), lambda t: t.measure),
+        (worded("trend"), _trend),
+        ("rank correlation", lambda t: Cell(signed(t.correlation, 2), t.correlation, ends=ends(t.low, t.high, 2))),
+        ("change, points", lambda t: Cell(signed(t.change), t.change, ends=ends(t.change_low, t.change_high))),
+        ("queries", lambda t: number(t.queries, count)),
+    )
     note = "Change: Relative Δ at the highest temperature less that at the lowest."
-    table = Table("Does the tilt move with temperature?", columns, rows, note)
+    table = tabulated("Does the tilt move with temperature?", study.trends, columns, note=note)
     return Section("trends", "Trend with temperature", (), (table,))

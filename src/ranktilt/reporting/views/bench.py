@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 from ranktilt.auditing.answer.gate import in_percent, points, tilt_name, tilt_numbers, worst
-from ranktilt.auditing.effects import ALPHA, Change, Effect
+from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
 from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention, OtherGroups
@@ -16,19 +15,19 @@ from ranktilt.reporting.document import (
     Cell,
     Column,
     Document,
-    Emphasis,
     Figure,
     Row,
     Section,
     Sentence,
     Table,
+    named,
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter
-from ranktilt.reporting.numbers import ends, interval, percent, signed
+from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import mark, named, sides_named
-from ranktilt.reporting.views.audit_legend import twin_test
+from ranktilt.reporting.verdicts import mark, sides_named
+from ranktilt.reporting.views.audit_tables import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _LABEL = 24
@@ -41,35 +40,31 @@ def view(bench: Bench) -> Document:
     name = folder(bench.spec)
     title = f"Bench of {join_words(bench.methods)}" + (f" on {name}" if name else "")
     choice = bench.choose()
-    tone = VERDICT_TONES[choice.outcome]
+    planes = (_plane(bench, choice, pair) for pair in bench.pairs[: _MOST_PLANES * bool(bench.over)])
+    others = (_others_table(bench, other) for other in bench.others)
+    sections = (
+        Section("choice", "Which intervention reaches level, and what it costs", (), (_table(bench, choice),)),
+        Section("plane", "Effectiveness against tilt", (), tuple(planes)),
+        *by_strength(bench, choice),
+        Section("others", "What it does to other groups", (), tuple(others)),
+        Section("numbers", "Every number", (), (_numbers(bench),)),
+        provenance(bench.spec, bench.notes),
+    )
     return Document(
         title=title,
         kind=title,
         headline=f"{choice.headline}.",
-        sections=(
-            Section("choice", "Which intervention reaches level, and what it costs", (), (_table(bench, choice),)),
-            *([Section("plane", "Effectiveness against tilt", (), tuple(planes(bench, choice)))] if bench.over else []),
-            *by_strength(bench, choice),
-            *_beside(bench),
-            Section("numbers", "Every number", (), tuple(_number_tables(bench, choice))),
-            provenance(bench.spec, bench.notes),
+        sections=tuple(section for section in sections if section.blocks),
+        sentences=(
+            Sentence(choice.headline, VERDICT_TONES[choice.outcome], "strong"), *map(Sentence, choice.sentences),
         ),
-        sentences=(Sentence(choice.headline, tone, "strong"), *map(Sentence, choice.sentences)),
         legend=tuple(legend(bench)),
         notes=bench.notes,
-    )
+    )  # fmt: skip
 
 
-def _number_tables(bench: Bench, choice: Choice) -> Iterator[Table]:
-    """Every intervention, where the first table shows those alone that were selected; and every question."""
-    if bench.selected:
-        title = "Every strength: effectiveness against tilt"
-        yield replace(_table(bench, choice, bench.interventions), caption=title, folded=True, only="page")
-    yield _numbers(bench)
-
-
-def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = None) -> Table:
-    """One row an intervention that is judged, or is to be shown, and below it how it differs from the baseline."""
+def _table(bench: Bench, choice: Choice) -> Table:
+    """One row an intervention that is judged, and below it how it differs from the baseline."""
     valued = bench.valued
     front = [primary(bench) + (f", {side_name(bench, p)}" if len(bench.pairs) > 1 else "") for p in bench.pairs]
     columns = (
@@ -80,7 +75,7 @@ def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = 
         *([Column("cost", number=False, hint="against the budget")] if bench.over else []),
     )
     groups = ("method",) if len(bench.methods) + len(bench.refused) > 1 else ()
-    rows = [row for one in shown or bench.judged for row in _choice_rows(bench, choice, one)]
+    rows = [row for one in bench.judged for row in _choice_rows(bench, choice, one)]
     numbers, costs = ([Cell("") for _ in some] for some in ((*bench.pairs, *bench.over), bench.over[:1]))
     for method, reason in bench.refused:
         cells = (Cell(method, note=reason), *numbers, Cell("refused", None, "warning"), *costs)
@@ -91,7 +86,6 @@ def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = 
 def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Row]:
     baseline = one == bench.baseline
     tilts = bench.before if baseline else tuple(bench.tilt(one.name, pair) for pair in bench.pairs)
-    means = [bench.mean(one.name, over) for over in bench.over]
     group = (one.method or "baseline",) if len(bench.methods) + len(bench.refused) > 1 else ()
     chosen = "chosen" if one == choice.chosen else "selected" if one.name in bench.selected else ""
     if baseline and tilts[0].queries != bench.tilt(one.name, bench.pairs[0]).queries:
@@ -100,112 +94,79 @@ def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Ro
     costs = rows[len(tilts) :]
     tilt, cost = (worst(["level", *(row.outcome for row in some)]) for some in (rows[: len(tilts)], costs))
     said = "over-corrected" if choice.overcorrected(one.name) else tilt
+    ends = [Cell(said, tone=VERDICT_TONES[tilt])]
+    if bench.over:
+        word = next((row.word for row in costs if row.outcome == cost), "")
+        ends.append(Cell(word, tone=VERDICT_TONES[cost] if costs else ""))
+    name = Cell(one.name, note=chosen, emphasis="strong" if chosen == "chosen" else "")
     yield Row(
-        (
-            Cell(one.name, note=chosen, emphasis="strong" if chosen == "chosen" else ""),
-            *map(_tilt_cell, tilts),
-            *map(_mean_cell, means),
-            Cell(said, None, VERDICT_TONES[tilt]),
-            *(
-                [Cell(next(row.word for row in costs if row.outcome == cost), None, VERDICT_TONES[cost])]
-                if costs
-                else [Cell("") for _ in bench.over[:1]]
-            ),
-        ),
-        group,
+        (name, *map(_tilt_cell, tilts), *(_mean_cell(bench.mean(one.name, over)) for over in bench.over), *ends), group
     )
-    if one != bench.baseline:
-        groups = [*bench.pairs, *((over, over) for over in bench.over)]
-        changes = (_change_cell(bench, one, pair) for pair in groups)
-        blank = [Cell("") for _ in ("tilt", *bench.over[:1])]
-        yield Row((Cell(_less(bench), emphasis="quiet"), *changes, *blank), group)
+    if not baseline:
+        changes = (_moved_cell(bench.change(one.name, pair)) for pair in _pairs(bench))
+        yield Row((_less(bench), *changes, *[Cell("")] * len(ends)), group)
 
 
-def _less(bench: Bench) -> str:
+def _pairs(bench: Bench) -> list[Pair]:
+    """The pairs whose tilt is judged, then what effectiveness is measured over."""
+    return [*bench.pairs, *((over, over) for over in bench.over)]
+
+
+def _less(bench: Bench) -> Cell:
     """Head a row of differences; a baseline with a long name is not named again."""
     named = f"less {bench.baseline.name}"
-    return named if len(named) <= _LABEL else "less the baseline"
+    return Cell(named if len(named) <= _LABEL else "less the baseline", emphasis="quiet")
 
 
 def _tilt_cell(tilt: Effect) -> Cell:
-    emphasis: Emphasis = "strong" if tilt.favours else ""
-    of = tilt.estimand
-    found = (of.amount(tilt.low), of.amount(tilt.high))
-    return Cell(of.amount(tilt.value) + mark(tilt), tilt.value, ends=found, emphasis=emphasis)
+    return estimate(tilt, tilt.estimand.amount, mark(tilt), emphasis="strong" if tilt.favours else "")
 
 
 def _mean_cell(mean: Effect) -> Cell:
-    return Cell(percent(mean.value), mean.value, ends=(percent(mean.low), percent(mean.high)))
-
-
-def _change_cell(bench: Bench, one: Intervention, pair: Pair, measure: str | None = None) -> Cell:
-    return _moved_cell(bench.change(one.name, pair, measure))
+    return estimate(mean, percent)
 
 
 def _moved_cell(change: Change | None) -> Cell:
-    if change is None:
-        return Cell("")
-    mark = "*" if change.p_corrected < ALPHA else ""
-    bold: Emphasis = "strong" if change.shown else "quiet"
-    if isinstance(change.estimand, RelativeDelta) or change.estimand.kind == "relevance":
-        return Cell(signed(change.value) + mark, change.value, ends=ends(change.low, change.high), emphasis=bold)
-    return Cell(change.amount(change.value, sign=True) + mark, change.value, ends=change.ends, emphasis=bold)
+    return Cell("") if change is None else moved(change, "quiet")
 
 
 def _numbers(bench: Bench) -> Table:
     asked = tuple(dict.fromkeys((*bench.questions, *bench.measures)))
-    columns = (
-        named("intervention"),
-        *(Column(name) for name in asked),
-    )
     rows = list[Row]()
-    for pair in (*bench.pairs, *((over, over) for over in bench.over)):
+    for pair in _pairs(bench):
         tilted = pair[0] != pair[1]
-        title = f"Tilt, {pair[0]} | {pair[1]}" if tilted else f"Effectiveness, {over_name(pair[0])}"
+        group = (f"Tilt, {pair[0]} | {pair[1]}" if tilted else f"Effectiveness, {over_name(pair[0])}",)
         held = bench.questions if tilted else bench.measures
         for one in bench.interventions:
             found = (
                 Cell("") if m not in held else _tilt_cell(bench.tilt(one.name, pair, m)) if tilted
                 else _mean_cell(bench.mean(one.name, pair[0], m)) for m in asked
             )  # fmt: skip
-            rows.append(Row((Cell(one.name), *found), (title,)))
+            rows.append(Row((Cell(one.name), *found), group))
             if one != bench.baseline:
-                changes = (_change_cell(bench, one, pair, m) if m in held else Cell("") for m in asked)
-                rows.append(Row((Cell(_less(bench), emphasis="quiet"), *changes), (title,)))
+                changes = (_moved_cell(bench.change(one.name, pair, m) if m in held else None) for m in asked)
+                rows.append(Row((_less(bench), *changes), group))
     return Table(
-        "Every question", columns, tuple(rows), _changed(bench), groups=("quantity",),
-        folded=bool(bench.selected), only="page",
+        "Every question", (named("intervention"), *map(Column, asked)), tuple(rows), _changed(bench),
+        groups=("quantity",), folded=bool(bench.selected), only="page",
     )  # fmt: skip
-
-
-def _beside(bench: Bench) -> Iterator[Section]:
-    """A section of what became of the groups of other columns."""
-    if bench.others:
-        tables = tuple(_others_table(bench, other) for other in bench.others)
-        yield Section("others", "What it does to other groups", (), tables)
 
 
 def _others_table(bench: Bench, other: OtherGroups) -> Table:
     """One row an intervention and pair of another column's groups, with the change below it."""
     asked = tuple(dict.fromkeys(tilt.measure for tilt in other.tilts))
     known = {(tilt.run, tilt.a, tilt.b, tilt.measure): tilt for tilt in other.tilts}
-    moved = {(change.run, change.a, change.b, change.measure): change for change in other.changes}
-    columns = (
-        named("intervention"), *(Column(name) for name in asked),
-    )  # fmt: skip
+    changes = {(change.run, change.a, change.b, change.measure): change for change in other.changes}
     rows = list[Row]()
-    for run, a, b in dict.fromkeys((tilt.run, tilt.a, tilt.b) for tilt in other.tilts):
+    for run, a, b in sorted(dict.fromkeys((t.run, t.a, t.b) for t in other.tilts), key=lambda of: f"{of[1]} | {of[2]}"):
         found = [known.get((run, a, b, name)) for name in asked]
         group = (f"{a} | {b}",)
         rows.append(Row((Cell(run), *(Cell("") if one is None else _tilt_cell(one) for one in found)), group))
         if run != bench.baseline.name:
-            changes = (_moved_cell(moved.get((run, a, b, name))) for name in asked)
-            rows.append(Row((Cell(_less(bench), emphasis="quiet"), *changes), group))
-    rows.sort(key=lambda row: row.group)
-    caption = f"+ favours the group named first. {_changed(bench)}"
-    return Table(
-        f"Groups by {other.by}", columns, tuple(rows), caption, groups=("groups",), only="page",
-    )  # fmt: skip
+            rows.append(Row((_less(bench), *(_moved_cell(changes.get((run, a, b, name))) for name in asked)), group))
+    note = f"+ favours the group named first. {_changed(bench)}"
+    columns = (named("intervention"), *map(Column, asked))
+    return Table(f"Groups by {other.by}", columns, tuple(rows), note, groups=("groups",), only="page")
 
 
 def _changed(bench: Bench) -> str:
@@ -250,11 +211,6 @@ def by_strength(bench: Bench, choice: Choice) -> Iterator[Section]:
         figures = (_tilt_figure(bench, method, choice.level), *cost)
         title = f"Tilt{' and cost' if cost else ''} by strength of {method}"
         yield Section(f"strength-{number}", title, _lead(bench) if number == 1 else (), figures)
-
-
-def planes(bench: Bench, choice: Choice) -> Iterator[Figure]:
-    """Return a figure of effectiveness against tilt for each pair of groups."""
-    return (_plane(bench, choice, pair) for pair in bench.pairs[:_MOST_PLANES])
 
 
 def primary(bench: Bench) -> str:

@@ -6,24 +6,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from ranktilt.errors import counted
-from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralRound
-from ranktilt.reporting.document import Block, Cell, Column, Document, Figure, Row, Section, Sentence, Table
+from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralDifference, SpiralRound
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    ColumnOf,
+    Document,
+    Emphasis,
+    Figure,
+    Section,
+    Sentence,
+    Table,
+    named,
+    tabulated,
+    worded,
+)
 from ranktilt.reporting.figures.charts import Point, lines
-from ranktilt.reporting.figures.drawing import DIM, X, Y, layer, number, plain
-from ranktilt.reporting.numbers import count, ends, p_value, percent, signed
+from ranktilt.reporting.figures.drawing import DIM, X, Y, layer, plain
+from ranktilt.reporting.figures.drawing import number as drawn_number
+from ranktilt.reporting.numbers import count, ends, estimate, number, p_value, percent, signed
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _DODGE = 0.03
-_METHOD = (
-    "Round 0 ranks the reference's documents alone. Before each further round rewrites enter, and every ranker ranks "
-    "the grown collection anew, with the statistics of that collection. Nothing is generated: the rewrites that exist "
-    "enter in steps, so the rounds show what a ranker does with them and not what people would write next.",
-    "The share of the collection does not say what a ranker without a preference would show: where the documents that "
-    "are shown most are rewritten first, pages hold more rewrites than the collection does. So the same rounds are "
-    "ranked in the other direction too, with the rewrites there first and the reference's documents entering. A ranker "
-    "that does not care who wrote a text leaves as much of the page to whichever was first: the middle of both.",
-    "The rounds stand for the growth that Chen et al. (ACL 2024) and Dai et al. (KDD 2024) describe.",
-)
 
 
 def view(found: Spiral) -> Document:
@@ -40,45 +45,34 @@ def view(found: Spiral) -> Document:
         sentences=(Sentence(found.headline, emphasis="strong"), *map(Sentence, found.sentences)),
         legend=tuple(legend(found)),
         notes=found.notes,
-        method=_METHOD,
     )
 
 
 def _table(found: Spiral) -> Table:
     reference = found.reference
-    columns = (
-        Column("round", header=True),
-        Column("rewrites", hint="in the collection"),
-        Column("collection", hint=f"{reference} documents in it, in %"),
-        Column("page", hint=f"{reference} documents on it, in %"),
-        Column("rewrites first", hint="their share of the page in the other direction, in %"),
-        Column("page less middle", hint="of both directions, in points"),
-        *([Column(found.valued)] if _valued(found) else []),
-    )
-    rows = tuple(Row(tuple(_cells(one, valued=_valued(found))), (one.run,)) for one in found.rounds)
-    note = f"Collection and page: {reference} documents in %. Rewrites first: theirs, where they were there first."
-    return Table(f"The first {found.page}, round by round", columns, rows, note, groups=("ranker",))
+    columns: list[ColumnOf] = [
+        (Column("round", header=True), lambda one: number(one.number, str)),
+        (Column("rewrites", hint="in the collection"), lambda one: number(one.rewrites, count)),
+        (Column("collection", hint=f"{reference} documents in it, in %"), lambda one: number(one.held, percent)),
+        (Column("page", hint=f"{reference} documents on it, in %"), lambda one: estimate(one.share, percent)),
+        (
+            Column("rewrites first", hint="their share of the page in the other direction, in %"),
+            lambda one: estimate(one.mirrored, percent),
+        ),
+        (Column("page less middle", hint="of both directions, in points"), _lead),
+    ]
+    if any(one.effectiveness.value == one.effectiveness.value for one in found.rounds):
+        columns.append((found.valued, lambda one: estimate(one.effectiveness, percent)))
+    return tabulated(
+        f"The first {found.page}, round by round", found.rounds, columns, group=lambda one: (one.run,),
+        groups=("ranker",),
+    )  # fmt: skip
 
 
-def _cells(one: SpiralRound, *, valued: bool) -> Iterator[Cell]:
-    yield Cell(str(one.number), one.number)
-    yield Cell(count(one.rewrites), one.rewrites)
-    yield Cell(percent(one.held), one.held)
-    yield _mean_cell(one.share)
-    yield _mean_cell(one.mirrored)
+def _lead(one: SpiralRound) -> Cell:
     value, low, high = (100 * part for part in one.lead)
-    shown = one.lead.low > 0 or one.lead.high < 0
-    yield Cell(signed(value), value, ends=ends(low, high), emphasis="strong" if shown else "")
-    if valued:
-        yield _mean_cell(one.effectiveness)
-
-
-def _mean_cell(mean: QueryMean) -> Cell:
-    return Cell(percent(mean.value), mean.value, ends=(percent(mean.low), percent(mean.high)))
-
-
-def _valued(found: Spiral) -> bool:
-    return any(one.effectiveness.value == one.effectiveness.value for one in found.rounds)
+    strong: Emphasis = "strong" if low > 0 or high < 0 else ""
+    return Cell(signed(value), value, ends=ends(low, high), emphasis=strong)
 
 
 def _differences(found: Spiral) -> Iterator[Table]:
@@ -86,21 +80,18 @@ def _differences(found: Spiral) -> Iterator[Table]:
     if not found.differences:
         return
     columns = (
-        Column("ranker", number=False, header=True), Column("of", number=False), Column("points"),
-        Column("corrected p"),
-    )  # fmt: skip
-    rows = tuple(
-        Row(
-            (
-                Cell(d.run), Cell(f"{found.reference} share of the page" if d.measure == SHARE else d.measure),
-                Cell(signed(100 * d.change.value) + ("*" if d.shown else ""), 100 * d.change.value,
-                     ends=ends(100 * d.change.low, 100 * d.change.high), emphasis="strong" if d.shown else ""),
-                Cell(p_value(d.p_corrected), d.p_corrected),
-            )
-        )
-        for d in found.differences
-    )  # fmt: skip
-    yield Table(f"The last round, less {found.runs[0]}", columns, rows)
+        (named("ranker"), lambda d: d.run),
+        (worded("of"), lambda d: f"{found.reference} share of the page" if d.measure == SHARE else d.measure),
+        ("points", _change),
+        ("corrected p", lambda d: number(d.p_corrected, p_value)),
+    )
+    yield tabulated(f"The last round, less {found.runs[0]}", found.differences, columns)
+
+
+def _change(one: SpiralDifference) -> Cell:
+    value, low, high = (100 * part for part in one.change)
+    strong: Emphasis = "strong" if one.shown else ""
+    return Cell(signed(value) + "*" * one.shown, value, ends=ends(low, high), emphasis=strong)
 
 
 def _figures(found: Spiral) -> Iterator[Figure]:
@@ -143,7 +134,7 @@ def _point(one: SpiralRound, of: QueryMean) -> Point:
 
 
 def _at(one: SpiralRound, share: float) -> dict[str, Any]:
-    return {X: float(one.number), Y: number(100 * share)}
+    return {X: float(one.number), Y: drawn_number(100 * share)}
 
 
 def legend(found: Spiral) -> Iterator[str]:

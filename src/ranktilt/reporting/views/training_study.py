@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.effects import ALPHA, Change, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted
 from ranktilt.experiments.training_result import Evaluation, TrainedRanker, TrainingStudy
-from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Section, Sentence, Table
+from ranktilt.reporting.document import (
+    Cell,
+    Column,
+    ColumnOf,
+    Document,
+    Figure,
+    Row,
+    Section,
+    Sentence,
+    Table,
+    named,
+    tabulated,
+)
 from ranktilt.reporting.figures.charts import ForestRow, Point, forest, lines
-from ranktilt.reporting.numbers import count, decimal, ends, interval, p_value, percent, signed
-from ranktilt.reporting.verdicts import mark, named
+from ranktilt.reporting.numbers import count, estimate, moved, number, percent, signed
+from ranktilt.reporting.verdicts import mark
 from ranktilt.reporting.views.provenance import folder, provenance
 from ranktilt.statistics.equivalence import t_interval
-
-_METHOD = (
-    "One encoder is trained twice, on the human answers and on those of a language model to the same questions, and "
-    "re-ranks what BM25 finds. Supervised: the test split, of which the human answers count. Zero-shot: collections "
-    "that nothing was learned from.",
-    "Values are means over queries, of several trainings their means query by query; intervals are a bootstrap over "
-    "queries and do not tell what another seed would give.",
-    "The study is that of Askari et al., CIKM 2023; Relative Δ is that of Dai et al., KDD 2024.",
-)
 
 
 def view(study: TrainingStudy) -> Document:
@@ -38,8 +41,6 @@ def view(study: TrainingStudy) -> Document:
         _domains(study),
         _others(study),
         _curve(study),
-        _spread(study),
-        _comparisons(study),
         provenance(study.spec, study.notes),
     )
     return Document(
@@ -50,7 +51,6 @@ def view(study: TrainingStudy) -> Document:
         sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in study.sentences),
         legend=tuple(_legend(study)),
         notes=study.notes,
-        method=_METHOD,
     )
 
 
@@ -79,7 +79,7 @@ def _means(one: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
     for measure in one.measures:
         tests = (("†", one.best(ranker, measure, group)), ("‡", one.best(ranker, measure, group, test="permutation")))
         mean, marks = one.mean(ranker, measure, group), "".join(sign for sign, best in tests if best)
-        yield Cell(percent(mean.value) + marks, mean.value, ends=(percent(mean.low), percent(mean.high)))
+        yield estimate(mean, percent, marks)
 
 
 def _columns(measures: Iterable[str]) -> tuple[Column, ...]:
@@ -108,7 +108,7 @@ def _tilt_cell(tilts: Sequence[Effect]) -> Cell:
     if not tilts:
         return Cell("")
     if len(tilts) == 1:
-        return Cell(signed(tilts[0].value) + mark(tilts[0]), tilts[0].value, ends=ends(tilts[0].low, tilts[0].high))
+        return estimate(tilts[0], signed, mark(tilts[0]))
     values = [tilt.value for tilt in tilts]
     mean = sum(values) / len(values)
     return Cell(signed(mean), mean, note=f"{signed(min(values))} to {signed(max(values))} over seeds")
@@ -128,7 +128,7 @@ def _tilts(study: TrainingStudy) -> Section:
             changes = [c for c in study.tilt_changes if c.run == run and (c.a, c.b) == pair]
             if changes:
                 less = f"less trained on {study.reference}"
-                rows.append(Row((Cell(less, emphasis="quiet"), *map(_change_cell, changes))))
+                rows.append(Row((Cell(less, emphasis="quiet"), *(moved(change, "quiet") for change in changes))))
     if not rows:
         return Section("tilt", "")
     note = f"In %; + favours {study.reference}. Less: the paired difference in points. * corrected p < .05 (Holm)."
@@ -140,13 +140,6 @@ def _tilts(study: TrainingStudy) -> Section:
     )
     title = "What training on either side does to the source bias"
     return Section("tilt", title, (), (table,))
-
-
-def _change_cell(change: Change) -> Cell:
-    return Cell(
-        signed(change.value) + ("*" if change.p_corrected < ALPHA else ""), change.value,
-        ends=ends(change.low, change.high), emphasis="strong" if change.shown else "quiet",
-    )  # fmt: skip
 
 
 def _domains(study: TrainingStudy) -> Section:
@@ -162,7 +155,7 @@ def _domains(study: TrainingStudy) -> Section:
                 found = [one.difference(new, old, measure, group) for measure in one.measures]
                 if any(found):
                     less = Cell(_less(body, new, old), emphasis="quiet")
-                    rows.append(Row((less, *(_change_cell(c) if c else Cell("") for c in found)), (group,)))
+                    rows.append(Row((less, *(moved(c, "quiet") if c else Cell("") for c in found)), (group,)))
         note = "In %, differences in points. * corrected p < .05 (permutation). All tests are corrected in each domain."
         blocks.append(
             Table(
@@ -208,16 +201,20 @@ def _others(study: TrainingStudy) -> Section:
         for table in _of_kind(study, study.of_kind(kind), caption)  # type: ignore[arg-type]
     ]
     if study.overlaps:
-        columns = (named("answers"), *map(Column, ("judged pairs", "mean", "lowest quarter below", "median",
-                                                   "highest quarter above")))  # fmt: skip
-        rows = tuple(
-            Row((Cell(o.source), Cell(count(o.pairs), o.pairs), *(Cell(percent(v), v) for v in o[2:])))
-            for o in study.overlaps
+        shares = ("mean", "lowest quarter below", "median", "highest quarter above")
+        columns: tuple[ColumnOf, ...] = (
+            (named("answers"), lambda o: o.source),
+            ("judged pairs", lambda o: number(o.pairs, count)),
+            *((title, _part(place)) for place, title in enumerate(shares, start=2)),
         )
         note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
         caption = "Words of a query that stand in an answer to it, in %"
-        blocks.append(Table(caption, columns, rows, note))
+        blocks.append(tabulated(caption, study.overlaps, columns, note=note))
     return Section("behind", "First stage, seen queries and shared words", (), tuple(blocks))
+
+
+def _part(place: int) -> Callable[[Sequence[float]], Cell]:
+    return lambda values: number(values[place], percent)
 
 
 def _of_kind(study: TrainingStudy, found: Sequence[Evaluation], caption: str) -> Iterator[Table]:
@@ -269,43 +266,3 @@ def _curve_point(one: Evaluation, ranker: str, measure: str, x: float) -> Point:
     low, high = t_interval(np.array(values)) if len(values) > 1 else (mean.low, mean.high)
     said = f"{percent(mean.value)} % [{percent(low)}, {percent(high)}] at {x:g}"
     return Point(x, 100 * mean.value, 100 * low, 100 * high, said)
-
-
-def _spread(study: TrainingStudy) -> Section:
-    """What other seeds give."""
-    rows = [
-        Row((Cell(s.ranker), Cell(one.name), Cell(s.measure), Cell(percent(s.mean), s.mean),
-             Cell(decimal(100 * s.deviation, 2), s.deviation), Cell(", ".join(map(percent, s.values)))))
-        for one in study.evaluations
-        for s in one.seeds
-        if len(s.values) > 1
-    ]  # fmt: skip
-    if not rows:
-        return Section("seeds", "")
-    columns = (
-        named("ranker"), Column("collection", number=False), Column("measure", number=False), Column("mean"),
-        Column("standard deviation"), Column("trainings"),
-    )  # fmt: skip
-    table = Table(_captioned(study, "What other seeds give, in %"), columns, tuple(rows), only="page")
-    return Section("seeds", "Spread over seeds", (), (table,))
-
-
-def _comparisons(study: TrainingStudy) -> Section:
-    """Every pair of rankers on every collection."""
-    columns = (
-        named("collection"), *(Column(name, number=False) for name in ("ranker", "less", "measure")),
-        *map(Column, ("points", "95 % interval", "p, permutation and Holm", "p, t and Bonferroni", "queries")),
-    )  # fmt: skip
-    rows = [
-        Row((Cell(one.name), Cell(c.run), Cell(c.old_run), Cell(c.measure), Cell(signed(c.value), c.value),
-             Cell(interval(c.low, c.high)), Cell(p_value(c.p_corrected), c.p_corrected),
-             Cell(p_value(t.p_corrected), t.p_corrected), Cell(count(c.queries), c.queries)))
-        for one in study.evaluations
-        for c, t in zip(one.differences, one.t_tests, strict=True)
-        if c.a == ALL
-    ]  # fmt: skip
-    if not rows:
-        return Section("comparisons", "")
-    note = "Each corrected over all tests of its collection; recall is not compared: re-ranking does not change it."
-    table = Table(_captioned(study, "Every comparison"), columns, tuple(rows), note, only="page")
-    return Section("comparisons", "Every comparison", (), (table,))

@@ -1,1 +1,0 @@
-"""Views of what levels a ranker, and of what comes where nothing does."""
