@@ -206,7 +206,7 @@ def test_terms_are_explained_in_the_notes() -> None:
     text = html_document(page(Points(("TOST was used.",)), notes=("Of twins.",)))
     assert '<dt id="term-tost"' in text
     assert '<dt id="term-twin"' in text
-    assert 'id="term-holm"' not in text
+    assert 'id="term-conflict"' not in text
 
 
 def test_render_gives_the_same_bytes_every_time() -> None:
