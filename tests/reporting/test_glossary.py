@@ -279,14 +279,6 @@ def test_every_definition_leads_somewhere(page: Read) -> None:
     assert {link.removeprefix("#") for _, link in page.links} <= page.anchors
 
 
-def test_measures_lead_to_their_pages() -> None:
-    page = Read(of(clear()))
-    entries = {definition: title for title, definition in page.entries.items()}
-    named = {entries.get(definition, ""): link for definition, link in page.links}
-    assert named["Relative Δ"] == "#measure-relative-delta"
-    assert named["bootstrap"] == "#measure-statistics-interval"
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

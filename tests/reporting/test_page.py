@@ -209,10 +209,6 @@ def test_terms_are_explained_in_the_notes() -> None:
     assert 'id="term-conflict"' not in text
 
 
-def test_render_gives_the_same_bytes_every_time() -> None:
-    assert html_document(page(figure())) == html_document(page(figure()))
-
-
 @pytest.mark.parametrize(("tone", "sign"), [("first", "▲"), ("second", "▼")])
 def test_side_that_a_number_favours_is_said_by_a_sign_too(tone: Tone, sign: str) -> None:
     text = html_document(page(table((Cell("a"), Cell("+1.0", 1.0, tone)))))

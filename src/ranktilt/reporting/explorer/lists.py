@@ -23,7 +23,7 @@ _KEY = ["query", "doc"]
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class ExplorerLists:
     """Ranked lists of some runs for the same queries."""
 
     entries: tuple[pl.DataFrame, ...]
@@ -40,9 +40,15 @@ class Lists:
 
 
 def ranked_lists(
-    collection: Collection, groups: Groups, judgments: Judgments, runs: Sequence[Run],
-    *, order: Ints, depth: int, ties: str,
-) -> Lists:  # fmt: skip
+    collection: Collection,
+    groups: Groups,
+    judgments: Judgments,
+    runs: Sequence[Run],
+    *,
+    order: Ints,
+    depth: int,
+    ties: str,
+) -> ExplorerLists:
     """Collect what is worth seeing of each run's ranked lists, queries in this order."""
     place = np.argsort(order)
     relevant = pl.DataFrame({"query": place[judgments.query], "doc": judgments.row, "grade": judgments.grade})
@@ -54,8 +60,8 @@ def ranked_lists(
     parts = [_retrieved(one, unknown, place) for one in aligned]
     listed = [part.filter(pl.col("place") < depth)["doc"].to_numpy() for part in parts]
     twins = twins_of(collection, groups, np.unique(np.concatenate([*listed, judgments.row])))
-    return Lists(
-        tuple(_listed(part, relevant, twins, depth) for part in parts),
+    return ExplorerLists(
+        tuple(_shown_entries(part, relevant, twins, depth) for part in parts),
         tuple(np.diff(one.ranking.offsets)[order] for one in aligned),
         pl.concat([judgments.ids, unknown]),
         twins,
@@ -99,7 +105,7 @@ def _retrieved(aligned: Aligned, unknown: pl.Series, place: Ints) -> pl.DataFram
     )
 
 
-def _listed(part: pl.DataFrame, relevant: pl.DataFrame, twins: pl.DataFrame, depth: int) -> pl.DataFrame:
+def _shown_entries(part: pl.DataFrame, relevant: pl.DataFrame, twins: pl.DataFrame, depth: int) -> pl.DataFrame:
     """What is shown of one run: the first results, relevant documents, and the twins of both as far as retrieved."""
     top = pl.col("place").lt(depth).fill_null(False)
     judged = relevant.join(part, on=_KEY, how="left").sort("query", "place", "doc", nulls_last=True)

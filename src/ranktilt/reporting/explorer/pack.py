@@ -17,7 +17,7 @@ import polars as pl
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.reporting.explorer.lists import Lists
+from ranktilt.reporting.explorer.lists import ExplorerLists
 from ranktilt.reporting.explorer.numbers import Numbers
 
 Ints = npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ class Material:
     order: Ints
     """Numbers of the audit's queries, the first ones first."""
     numbers: Numbers
-    lists: Lists
+    lists: ExplorerLists
     depth: int
     """Results of each list."""
 
