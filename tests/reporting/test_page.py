@@ -184,7 +184,7 @@ def test_figure_has_words_and_a_table_beside_it() -> None:
 
 
 def test_terms_are_explained_in_the_notes() -> None:
-    text = html_document(page(Points(("TOST was used.",)), notes=("Of twins.",)))
+    text = html_document(page(table((Cell("a"), Cell("1", 1)), caption="TOST of twins")))
     assert '<dt id="term-tost"' in text
     assert '<dt id="term-twin"' in text
     assert 'id="term-conflict"' not in text
