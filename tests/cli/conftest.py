@@ -90,6 +90,6 @@ def refused(cli: Cli, *arguments: str | Path) -> str:
     assert out == ""
     assert err.count("\n") == 1
     assert err.endswith("\n")
-    name = re.match(r"ranktilt( [a-z-]+)*: ", err)
+    name = re.match(r"ranktilt( [\w-]+)*: ", err)
     assert name is not None, err
     return err[name.end() :].removesuffix("\n")

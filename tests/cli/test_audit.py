@@ -107,8 +107,8 @@ def test_save_keeps_audit_table_and_runs(cli: Cli, toy_folder: Path, tmp_path: P
 
 
 def test_a_saved_run_is_audited_again_to_the_same_values(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    first = saved(cli, tmp_path, toy_folder, *RANKERS, "--save", tmp_path)
-    files = sorted((tmp_path / "runs").glob("*.gz"))
+    first = saved(cli, tmp_path, toy_folder, *RANKERS, "--save", tmp_path / "kept")
+    files = sorted((tmp_path / "kept" / "runs").glob("*.gz"))
     again = saved(cli, tmp_path, toy_folder, "--run", files[0], "--run", files[1])
     assert again.runs == ("1-tfidf", "2-bm25_k1=0.9_b=0.4_5")
     assert again.values.tolist() == first.values.tolist()

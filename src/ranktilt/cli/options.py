@@ -71,7 +71,7 @@ class OptionGroup:
 
     def changed(self) -> list[str]:
         """Name the options that differ from their defaults."""
-        return [f"--{f.name.replace('_', '-')}" for f in fields(self) if getattr(self, f.name) != f.default]
+        return [_flag(one) for one in _options_of(type(self)) if getattr(self, one.name) != one.default]
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,12 @@ class FieldsOf:
 
     def flags(self, given: Mapping[str, Any]) -> list[str]:
         """Name the options that were given."""
-        return [one.annotation.__metadata__[0].names(one.name)[0] for one in self.parameters() if one.name in given]
+        return [_flag(one) for one in self.parameters() if one.name in given]
+
+
+def _flag(parameter: inspect.Parameter) -> str:
+    name: str = parameter.annotation.__metadata__[0].names(parameter.name)[0]
+    return name
 
 
 def _optional(parameter: inspect.Parameter) -> Any:
