@@ -124,10 +124,6 @@ def nq320k(
     output: options.Destination,
     *,
     words: Annotated[int, typer.Option("--words", min=1, metavar="N", help="Cut texts to so many words.")] = 200,
-    titles: Annotated[
-        options.Titles,
-        typer.Option("--titles", help="text: a text begins with its title, as published; field: only in title."),
-    ] = options.Titles.text,
     layout: options.Layout = options.Layouts.beir,
 ) -> None:
     """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
@@ -135,7 +131,7 @@ def nq320k(
     from ranktilt.datasets.save import save
 
     check_paths({"--output": output / "corpus.jsonl"})
-    built = build_nq320k(files, words=words, titles=titles)
+    built = build_nq320k(files, words=words)
     save(built.collection, output, layout=layout)
     print_result(_counts(built))
     _note_next_steps(built, output)
@@ -163,6 +159,5 @@ def _note_next_steps(built: Built, output: Path) -> None:
     if not built.as_published:
         seen = f"{built.train_lines:,} training and {built.counts['test queries']:,} development questions were read"
         note(f"Not as published: {seen}, {TRAINING:,} and {PUBLISHED['test queries']:,} there are.")
-    if built.collection.spec["titles"] == "text":
-        note("Texts begin with their title and are cut; rewrites may not be: `ranktilt check` will say.")
+    note("Texts begin with their title and are cut; rewrites may not be: `ranktilt check` will say.")
     note(f"Next: {shlex.join(['ranktilt', 'rewrite', str(output), '--llm', 'openai:MODEL', '--dry-run'])}")

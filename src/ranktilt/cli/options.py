@@ -35,7 +35,6 @@ Fields = StrEnum("Fields", {"both": "title+text", "text": "text", "title": "titl
 Layouts = StrEnum("Layouts", ["beir", "cocktail"])
 Documents = StrEnum("Documents", ["all", "judged"])
 OnInconclusive = StrEnum("OnInconclusive", {"fail_": "fail", "pass_": "pass"})
-Titles = StrEnum("Titles", ["text", "field"])
 Precisions = StrEnum("Precisions", ["float32", "bfloat16"])
 
 Pairs = list[tuple[str, str]]

@@ -18,12 +18,11 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import PAGE_TITLE
-from ranktilt.errors import DataError, DataWarning, UserError, unknown
+from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io.jsonl import json_objects
 from ranktilt.progress import report
 from ranktilt.text.quality import words as count_words
 
-TITLES = ("text", "field")
 WORDS = 200
 """Our reading: Dai et al. print a mean length of 199.79, and no cut."""
 PUBLISHED: Mapping[str, float] = {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
@@ -56,40 +55,34 @@ class Built:
 class _Pages:
     """The pages met so far: the first one of each folded title."""
 
-    def __init__(self, words: int, titles: str) -> None:
-        self.words, self.titles = words, titles
+    def __init__(self, words: int) -> None:
+        self.words = words
         self.ids = dict[str, str]()
-        self.rows = list[tuple[str, str, str, str | None, str | None]]()
+        self.rows = list[tuple[str, str, str, str | None]]()
 
     def add(self, row: Mapping[str, Any]) -> str:
         """The id of a line's page, which is taken up if its title is new; `ValueError` where it holds none."""
         page = read_page(row)
         key = fold_title(page.title)
         if key not in self.ids:
-            id, title, text = str(len(self.rows)), " ".join(page.title.split()), page.text(self.words)
-            if self.titles == "field":
-                self.rows.append((id, title, text, None, page.url or None))
-            else:
-                whole = " ".join(f"{title} {text}".split()[: self.words])
-                self.rows.append((id, "", whole, title, page.url or None))
-            self.ids[key] = id
+            title = " ".join(page.title.split())
+            whole = " ".join(f"{title} {page.text(self.words)}".split()[: self.words])
+            self.ids[key] = str(len(self.rows))
+            self.rows.append((self.ids[key], whole, title, page.url or None))
         return self.ids[key]
 
 
-def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS, titles: str = "text") -> Built:
+def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> Built:
     """Build NQ320K from files of Natural Questions; ``train`` or ``dev`` in a file's name tells which it is.
 
     One document a page, in order of appearance, cut after so many `words`, and one query a development question with
-    its page as the only relevant document. With the titles ``"text"`` a text begins with its title, as published, and
-    ``page_title`` keeps it; with ``"field"`` it is in ``title`` only. Wang et al., NeurIPS 2022; Dai et al., KDD 2024,
-    sec. 2.2.1; docs/collections.md says which rules are theirs and which are our reading.
+    its page as the only relevant document. A text begins with its title, which ``page_title`` keeps (Wang et al.,
+    NeurIPS 2022; Dai et al., KDD 2024, sec. 2.2.1); docs/collections.md says which rules are our reading.
     """
-    if titles not in TITLES:
-        raise unknown("place of titles", titles, TITLES)
     if words < 1:
         raise UserError(f"expected at least 1 word a text, got {words}")
     train, dev = _parts([Path(file) for file in files])
-    pages = _Pages(words, titles)
+    pages = _Pages(words)
     read = sum(1 for _ in _lines(train, pages, "reading training questions", TRAINING))
     queries, qrels = dict[str, str](), list[tuple[str, str, int]]()
     for row, page, fault in _lines(dev, pages, "reading development questions", int(PUBLISHED["test queries"])):
@@ -100,12 +93,12 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS, titles: str
             raise fault(f"example_id {id} came before; is a file named twice?")
         queries[str(id)] = text
         qrels.append((str(id), page, 1))
-    names = dict.fromkeys(("id", "title", "text", PAGE_TITLE, "url"), pl.String)
+    names = dict.fromkeys(("id", "text", PAGE_TITLE, "url"), pl.String)
     docs = pl.DataFrame(pages.rows, schema=names, orient="row")
     judged = pl.DataFrame(qrels, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
     asked = pl.DataFrame({"id": list(queries), "text": list(queries.values())})
     spec = {
-        "built": "nq320k", "words": words, "titles": titles, "split": "test", "ranktilt": __version__,
+        "built": "nq320k", "words": words, "split": "test", "ranktilt": __version__,
         "files": [str(file) for file in (*train, *dev)],
     }  # fmt: skip
     mean = float(count_words(docs["text"]).to_numpy().mean())

@@ -73,7 +73,8 @@ def json_lists(path: Path, content: Any, queries: Sequence[str] | None, order: s
 
 def _is_response(value: Any) -> bool:
     keys = value if isinstance(value, dict) else {}
-    return isinstance(keys.get("hits"), dict) or ("status" in keys and isinstance(keys.get("error"), dict | str))
+    answered = isinstance(keys.get("hits"), dict) and isinstance(keys["hits"].get("hits"), list)
+    return answered or ("status" in keys and isinstance(keys.get("error"), dict | str))
 
 
 def _hits(path: Path, query: str, response: Mapping[str, Any]) -> Any:

@@ -175,37 +175,27 @@ def _wrong_width(path: Path, first_line: int, lines: list[bytes], width: int) ->
 def _warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
     """Warn where scores contradict the ranks, or say nothing: engines differ in which of the two they mean."""
     ranked = frame.filter(pl.col("rank").is_not_null())
-    _warn_of_constant_scores(path, ranked)
+    hint = '(--score-order rank, score_order="rank" goes by the ranks)'
+    if ranked["score"].n_unique() <= max(ranked["query_id"].n_unique(), 1):  # some engines export one for all
+        queries = ranked.group_by("query_id").agg(pl.col("score", "rank").n_unique()).filter(pl.col("rank") >= _ORDERED)
+        flat = queries.filter(pl.col("score") == 1).height
+        if 2 * flat > queries.height:
+            text = (
+                f"all scores are equal in {flat:,} of {counted(queries.height, 'query', 'queries')}, though the ranks"
+            )
+            _warn(f"{path}: {text} order them; such documents are tied {hint}")
     if _falls(ranked):
         return
     ranked = ranked.sort("query_id", "rank", -pl.col("score"), maintain_order=True)
     after = (pl.col("query_id") == pl.col("query_id").shift()) & (pl.col("rank") > pl.col("rank").shift())
-    against = ranked.filter(after & (pl.col("score") > pl.col("score").shift()))["query_id"]
-    if len(against):
+    against = ranked.filter(after & (pl.col("score") > pl.col("score").shift()))["query_id"].n_unique()
+    if against:
         queries = counted(frame["query_id"].n_unique(), "query", "queries")
-        warnings.warn(
-            f"{path}: the ranks contradict the scores in {against.n_unique():,} of {queries}; scores decide "
-            '(--score-order rank, score_order="rank" goes by the ranks)',
-            DataWarning,
-            stacklevel=5,
-        )
+        _warn(f"{path}: the ranks contradict the scores in {against:,} of {queries}; scores decide {hint}")
 
 
-def _warn_of_constant_scores(path: Path, ranked: pl.DataFrame) -> None:
-    """Some engines export one score for every document; the ranks alone hold the order."""
-    if ranked["score"].n_unique() > max(ranked["query_id"].n_unique(), 1):
-        return
-    spans = [pl.col(c).n_unique().alias(c) for c in ("score", "rank")]
-    queries = ranked.group_by("query_id").agg(spans).filter(pl.col("rank") >= _ORDERED)
-    flat = queries.filter(pl.col("score") == 1)
-    if 2 * flat.height > queries.height:
-        warnings.warn(
-            f"{path}: all scores are equal in {flat.height:,} of {counted(queries.height, 'query', 'queries')}, though "
-            'the ranks order them; such documents are tied (--score-order rank, score_order="rank" goes by the '
-            "ranks)",
-            DataWarning,
-            stacklevel=6,
-        )
+def _warn(text: str) -> None:
+    warnings.warn(text, DataWarning, stacklevel=6)
 
 
 def _falls(frame: pl.DataFrame) -> bool:
