@@ -1,7 +1,4 @@
-"""What a side of a comparison is called: a group, a union (``Europe|Asia``), or all other groups (``non-Europe|Asia``).
-
-``build fair-ranking``, ``audit``, ``pairwise``, ``train lora`` and rankers that know groups all read these names.
-"""
+"""What a side of a comparison is called: a group, a union (``Europe|Asia``), or all other groups (``non-Europe``)."""
 
 from __future__ import annotations
 
@@ -34,10 +31,7 @@ class NamedSide:
 
 
 def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
-    """Read the name of a side; None where it is neither a group that is known nor made of groups.
-
-    A group that is called just so comes first. `UserError` names an empty or unknown member of a union.
-    """
+    """Read the name of a side, a group of just this name first; None where it is neither a group nor made of groups."""
     known = list(known)
     if text in known:
         return NamedSide(text, (text,))

@@ -111,11 +111,7 @@ _TOO_MANY = 8
 
 
 def load_hub(name: Named, wanted: Wanted) -> Collection:
-    """Load a data set of the Hugging Face hub; ``spec`` has the commit as ``revision``.
-
-    Judgments that it lacks are looked for in ``OWNER/NAME-qrels``, as BEIR keeps them. `UserError` if it is unavailable
-    or lies in no known layout; `DataError` names the file and line of what is wrong.
-    """
+    """Load a data set of the Hugging Face hub; judgments that it lacks are those of ``OWNER/NAME-qrels``, as BEIR's."""
     folder = snapshot(name)
     found = inventory(_unpacked(folder, name.id))
     if not found.corpora or not found.queries:

@@ -28,11 +28,7 @@ _AGREE = "confirm you agree"
 
 
 def load_irds(name: Named, wanted: Wanted) -> Collection:
-    """Load a collection of ir_datasets; its id, such as ``beir/scifact/test``, names the subset too.
-
-    Title and text of a document are its fields ``title`` and ``text`` (or ``body``), or what ir_datasets calls the
-    default text; a query's text likewise. ``docs="judged"`` holds no other document in memory at any time.
-    """
+    """Load a collection of ir_datasets; its id, such as ``beir/scifact/test``, names the subset too."""
     if wanted.split is not None:
         raise UserError(
             f"{name}: an id of ir_datasets names its split itself, such as beir/scifact/test; leave --split out"

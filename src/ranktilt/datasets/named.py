@@ -47,10 +47,7 @@ def choose_split(splits: Collection[str], name: str | None) -> str:
 
 
 def read_name(path: str | Path, *, revision: str | None = None) -> Named | None:
-    """Read the name of a collection that a library keeps; None for a folder: what has no prefix, or is on disk.
-
-    `UserError` if nothing follows the prefix, or a revision is given twice or where there are none.
-    """
+    """Read the name of a collection that a library keeps; None for a folder: what has no prefix, or is on disk."""
     kind, colon, rest = str(path).partition(":")
     named = colon and kind in KINDS and not os.path.exists(path)
     name, at, own = rest.partition("@") if kind == "hub" else (rest, "", "")

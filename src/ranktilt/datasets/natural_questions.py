@@ -150,11 +150,7 @@ class WikipediaPage:
     url: str
 
     def text(self, words: int) -> str:
-        """Return the first so many words of the page, between single spaces, without tags.
-
-        From the first paragraph on (all of the page where it has none) up to the end of the last list but one: behind
-        it are the page's references and links. `ValueError` if a token is no object with a text.
-        """
+        """Return the first words, no tags, from the first paragraph up to the last list but one (then references)."""
         tokens = self._tokens()
         start = tokens.index("<P>") if "<P>" in tokens else 0
         paragraph = tokens.index("</P>") if "</P>" in tokens else 0
@@ -177,11 +173,7 @@ def _words(tokens: Iterable[str]) -> Iterator[str]:
 
 
 def read_page(row: Mapping[str, Any]) -> WikipediaPage:
-    """Read the page of one line, simplified (``document_text``) or full (``document_title``, ``document_tokens``).
-
-    Its title is ``document_title`` where the line has it; else what stands between the first ``<H1>`` and ``</H1>``;
-    else the one in ``document_url``. `ValueError` if neither form is there, or a page has no title at all.
-    """
+    """Read the page of a line, simplified or full, with its title: a field, the first ``<H1>``, or the address."""
     text, listed = row.get("document_text"), row.get("document_tokens")
     content = text if isinstance(text, str) else listed
     if not isinstance(content, str | list):

@@ -41,11 +41,7 @@ class LabelledDocuments:
 
 
 def read_labelled(source: str | Path, by: str | None = None) -> LabelledDocuments:
-    """Read a CSV with the columns of `COLUMNS` and one of labels, or a collection of ir_datasets (``irds:ID``).
-
-    `by` names the labels' column or field; of a CSV with one further column it need not. `DataError` or `UserError`
-    says what is wrong.
-    """
+    """Read a CSV with the columns of `COLUMNS` and one of labels, or a collection of ir_datasets (``irds:ID``)."""
     name = read_name(source)
     if name is None:
         return _read_csv(Path(source), by)

@@ -60,10 +60,7 @@ def cache_contents() -> list[CacheEntry]:
 
 
 def of_model(kept: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
-    """Choose what is of one model, named by a short name, hub name or folder: its vectors, scores and counts of tokens.
-
-    There is at least one; `UserError` where there is none of that name.
-    """
+    """Choose what is of one model, by a short name, hub name or folder: its vectors, scores and counts of tokens."""
     kept = list(kept)
     asked = {model, str(Path(model).absolute())}
     for one in kept:
@@ -80,8 +77,8 @@ def remove(entries: Iterable[CacheEntry]) -> int:
     stale = [path for what in KINDS for path in _interrupted(cache_folder() / what)]
     freed = 0
     for path in (*(one.folder for one in entries), *stale):
-        size = _size(path)
         try:
+            size = _size(path)
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:

@@ -100,10 +100,7 @@ def _column(values: list[Any]) -> pl.Series:
 
 
 def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Stack tables by column name, null where one lacks a column; columns of several types become raw JSON.
-
-    A `Collection` turns raw JSON that is numbers only into numbers.
-    """
+    """Stack tables by column name, null where one lacks a column; columns of several types become raw JSON."""
     kinds: dict[str, set[pl.DataType]] = {}
     for frame in frames:
         for name, kind in frame.schema.items():
@@ -167,10 +164,7 @@ def json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def to_jsonl(frame: pl.DataFrame) -> bytes:
-    """Write a table as JSON lines, the inverse of `read_jsonl`, the same for any order of its columns.
-
-    First id, title, text, source and origin, then the other fields by name; nulls are left out.
-    """
+    """Write a table as JSON lines, the inverse of `read_jsonl`; fields have one order, and nulls are left out."""
     rest = sorted(set(frame.columns) - set(_FIRST))
     frame = frame.select(*(name for name in _FIRST if name in frame.columns), *rest)
     names = [SWAP.get(name, name) for name in frame.columns]

@@ -82,10 +82,7 @@ def schema_of(path: Path) -> dict[str, pl.DataType]:
 
 
 def read_judgments(path: Path) -> pl.DataFrame:
-    """Read judgments from a Parquet file or JSON lines with ``query-id``, ``corpus-id`` and ``score``.
-
-    As `ranktilt.io.qrels.read_qrels` gives them; ``line`` is the number of the line or row, from 1.
-    """
+    """Read judgments as `ranktilt.io.qrels.read_qrels` does, from Parquet or JSON lines; ``line`` may be a row."""
     table, lines = json_rows(path) if path.suffix != PARQUET else (_rows_of(path), None)
     found = _require(path, table, _JUDGMENT)
     lines = pl.int_range(1, table.height + 1, eager=True) if lines is None else lines
@@ -101,12 +98,7 @@ def read_judgments(path: Path) -> pl.DataFrame:
 
 
 def read_table(path: Path, *, columns: list[str] | None = None, rows: tuple[int, int] | None = None) -> pl.DataFrame:
-    """Read a Parquet file's columns of texts, numbers, truth values, times, lists and structures.
-
-    Bytes that are UTF-8 are text, which some writers keep so; columns of other kinds are passed over. A file that is
-    no Parquet, or a damaged one, is a `DataError`. Only some columns, or some rows (first and number), if these are
-    named.
-    """
+    """Read columns and rows (first, number) of a Parquet file; UTF-8 in bytes is text, other kinds are passed over."""
     if rows is None:
         report(f"reading {path.name}", 0, 1)
     with _as_parquet(path):

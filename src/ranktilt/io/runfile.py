@@ -177,13 +177,11 @@ def _warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
     ranked = frame.filter(pl.col("rank").is_not_null())
     hint = '(--score-order rank, score_order="rank" goes by the ranks)'
     if ranked["score"].n_unique() <= max(ranked["query_id"].n_unique(), 1):  # some engines export one for all
-        queries = ranked.group_by("query_id").agg(pl.col("score", "rank").n_unique()).filter(pl.col("rank") >= _ORDERED)
-        flat = queries.filter(pl.col("score") == 1).height
-        if 2 * flat > queries.height:
-            text = (
-                f"all scores are equal in {flat:,} of {counted(queries.height, 'query', 'queries')}, though the ranks"
-            )
-            _warn(f"{path}: {text} order them; such documents are tied {hint}")
+        lists = ranked.group_by("query_id").agg(pl.col("score", "rank").n_unique()).filter(pl.col("rank") >= _ORDERED)
+        flat, queries = lists.filter(pl.col("score") == 1).height, counted(lists.height, "query", "queries")
+        if 2 * flat > lists.height:
+            told = f"all scores are equal in {flat:,} of {queries}, though the ranks order them"
+            _warn(f"{path}: {told}; such documents are tied {hint}")
     if _falls(ranked):
         return
     ranked = ranked.sort("query_id", "rank", -pl.col("score"), maintain_order=True)

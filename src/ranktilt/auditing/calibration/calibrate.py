@@ -250,11 +250,7 @@ class Vectors:
         self.noise = [_TOUCH * self.unit * rng.permutation(len(s)) / max(len(s), 1) for _, s in self.scores]
 
     def tilted(self, step: float, depth: int | None) -> Run:
-        """Return the run with `step` standard deviations of a query's scores (median over queries) on the first side.
-
-        Scores that are cut at a `depth` are made distinct before, by less than any δ, because a cut through a tie at a
-        measure's own cutoff keeps whichever its hash chooses.
-        """
+        """Add `step` standard deviations to the first side; scores to be cut are made distinct, by less than any δ."""
         found = (
             (rows, scores + step * self.unit * self.first[rows] + (noise if depth else 0.0))
             for (rows, scores), noise in zip(self.scores, self.noise, strict=True)
@@ -282,10 +278,7 @@ class ComparisonCounter:
                 self.first.setdefault(estimand, where)
 
     def add_rise(self, estimand: str, values: npt.NDArray[np.float64], where: str) -> None:
-        """Count the steps of an estimand along `STEPS`, over which it must rise.
-
-        One that never moves shows nothing: where nothing is retrieved of one side it cannot, so it is untested.
-        """
+        """Count the steps of an estimand along `STEPS`, over which it must rise; one that never moves is untested."""
         known = ~np.isnan(values)
         found, tilts = values[known], np.array(STEPS)[known]
         self.add(estimand, True, np.nan, where)

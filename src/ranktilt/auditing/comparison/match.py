@@ -64,11 +64,7 @@ class Match:
 
 
 def match(new: Audit, old: Audit, *, baseline_run: str | None = None) -> Match:
-    """Put two audits over the same queries side by side.
-
-    Runs are partners as `ranktilt.compare` says; pairs of groups may be named either way round. `UserError` where
-    queries, column, ties or the rule for missing queries differ, or nothing is in common.
-    """
+    """Put two audits over the same queries side by side; runs are partners as `ranktilt.compare` says."""
     if not all(audit.measures or audit.query_answers for audit in (new, old)):
         raise UserError("an audit has no measure: without judgments there is no Relative Δ to compare")
     _refuse_other_settings(new, old)
