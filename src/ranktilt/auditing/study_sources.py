@@ -74,9 +74,8 @@ def study_sources(
 def source_pairs(collection: Collection, sources: Sequence[str] = ()) -> list[Collection]:
     """Take a collection with the rewrites of several models apart: one collection for each, beside the originals.
 
-    Ranked together, each model's rewrites would push the others' and the originals down (Dai et al., KDD 2024, mix one
-    model's with the originals). The originals are ``human`` where that is one of `sources`, else the first; a
-    collection of no more than two comes back itself.
+    Ranked together, each model's rewrites would push down the others' (Dai et al., KDD 2024, mix one model's with the
+    originals). The originals are ``human`` where that is one of `sources`, else the first.
     """
     chosen = list(dict.fromkeys(sources)) or list(collection.sources)
     if len(sources) and len(chosen) < 2:

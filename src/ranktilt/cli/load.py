@@ -28,14 +28,13 @@ ABOUT = "loaded.json"
 def load(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="hub:OWNER/NAME (Hugging Face), irds:ID (ir_datasets), or a folder."),
+        typer.Argument(
+            metavar="NAME", help="hub:OWNER/NAME[@REVISION] (Hugging Face), irds:ID (ir_datasets), or a folder."
+        ),
     ],
     output: options.Destination,
     *,
     split: options.Split = None,
-    revision: Annotated[
-        str | None, typer.Option("--revision", metavar="REV", help="Branch, tag or commit on the hub (default: main).")
-    ] = None,
     qrels: options.Qrels = None,
     docs: Annotated[
         options.Documents, typer.Option("--docs", help="judged: leave out documents that no judgment names.")
@@ -51,9 +50,7 @@ def load(
     check_paths({"--output": output / ABOUT})
     # The libraries draw bars of their own for what they fetch and unpack.
     with redirect_stderr(io.StringIO()) if is_quiet() else nullcontext():
-        collection = load_collection(
-            name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs, revision=revision
-        )
+        collection = load_collection(name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
     save(collection, output, layout=layout, parts=parts)
     _write_origin(collection, output)
     commit = collection.spec.get("revision")

@@ -62,18 +62,8 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(SEVERAL)]
 
 
-@dataclass(frozen=True)
-class NamedSides:
-    """Which groups are one side under its name, and what all others are called."""
-
-    of_group: dict[str, str]
-    """Name of the side of each group that is kept; groups that are not here stay what they are."""
-    others: str = ""
-    """Name of all other groups together; empty where nobody asked for them."""
-
-
-def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> NamedSides:
-    """Read the names of sides that are to stay apart; those that are nothing's are passed over.
+def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> tuple[dict[str, str], str]:
+    """Read the names of sides that stay apart: that of each group in one, and of all others together, empty for none.
 
     `UserError` where two of them share a group, or one is all groups but some and is not alone with these.
     """
@@ -90,4 +80,4 @@ def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> Named
         name, only = complements[0].name, complements[0].inside
         raise UserError(f"{name!r} is every {column} but {only!r}: compare it with {only!r} or {REST!r} alone")
     rest = REST if REST in texts and REST not in known else ""
-    return NamedSides(of_group, complements[0].name if complements else rest)
+    return of_group, complements[0].name if complements else rest

@@ -115,8 +115,7 @@ def _parts(files: list[Path]) -> tuple[list[Path], list[Path]]:
             raise UserError(f"{file}: expected train or dev in the file's name, which says what it holds; rename it")
         parts[kinds[0]].append(file)
     if not parts["dev"]:
-        message = "expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz): it has the test queries"
-        raise UserError(message)
+        raise UserError("expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz), of the test queries")
     if not parts["train"]:
         message = "no training file: only the pages of the development set are there, far fewer than published"
         warnings.warn(message, DataWarning, stacklevel=3)
@@ -151,21 +150,17 @@ class WikipediaPage:
 
     def text(self, words: int) -> str:
         """Return the first words, no tags, from the first paragraph up to the last list but one (then references)."""
-        tokens = self._tokens()
+        whole = self.content
+        try:  # as the simplified form is made: a tag's blanks become underscores, so that it is one token
+            whole = whole if isinstance(whole, str) else " ".join(one["token"].replace(" ", "_") for one in whole)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError("expected document_tokens to be objects with the string token") from error
+        tokens = whole.split()
         start = tokens.index("<P>") if "<P>" in tokens else 0
         paragraph = tokens.index("</P>") if "</P>" in tokens else 0
         ends = [i for i, token in enumerate(tokens) if token == "</Ul>"]
         end = max(ends[-2:][0], paragraph) if ends else len(tokens)
         return " ".join(islice(_words(tokens[start:end]), words))
-
-    def _tokens(self) -> list[str]:
-        if isinstance(self.content, str):
-            return self.content.split()
-        try:
-            # As the simplified form is made: a tag's blanks become underscores, so that it is one token.
-            return " ".join(token["token"].replace(" ", "_") for token in self.content).split()
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError("expected document_tokens to be objects with the string token") from error
 
 
 def _words(tokens: Iterable[str]) -> Iterator[str]:
@@ -200,11 +195,7 @@ def _named(url: str) -> str:
 
 
 def fold_title(title: str) -> str:
-    """Fold a title as BERT's uncased tokenizer does, so that equal pages meet.
-
-    Lower case, without accents and control characters; punctuation marks and Chinese characters stand alone: ``"Beyoncé
-    (singer)"`` and ``"Beyonce ( Singer )"`` are one.
-    """
+    """Fold a title as BERT's uncased tokenizer does: ``"Beyoncé (singer)"`` and ``"Beyonce ( Singer )"`` are one."""
     kept = "".join(" " if c in "\t\n\r" else c for c in title if c in "\t\n\r" or not _control(c))
     lower = "".join(map(str.lower, kept))  # one by one: a sigma that ends a word is lowered as any other
     plain = "".join(c for c in unicodedata.normalize("NFD", lower) if unicodedata.category(c) != "Mn")

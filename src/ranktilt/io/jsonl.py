@@ -26,9 +26,8 @@ STRINGS = ("title", "source", "origin")
 def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     """Read a BEIR corpus or query file, one JSON object a line; fields in `strings` must be strings where given.
 
-    ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as column ``_id``), of
-    its own type where its values are all of one kind, and raw JSON (Binary) otherwise; null where a line lacks it or
-    gives null, NaN or an infinity. The texts of a large file are mapped; see `ranktilt.io.texts`.
+    ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as column ``_id``), see
+    `json_series`; null where a line lacks it or gives null, NaN or an infinity. Texts of a large file are mapped.
     """
     if path.is_file() and path.stat().st_size >= LARGE:
         rest = list[pl.DataFrame]()

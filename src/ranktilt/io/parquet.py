@@ -32,8 +32,7 @@ _JUDGMENT = {
 def read_parquet(path: Path, *, strings: tuple[str, ...] = (), mapped: bool | None = None) -> pl.DataFrame:
     """Read documents or queries from a Parquet file, as `ranktilt.io.jsonl.read_jsonl` does from JSON lines.
 
-    The id's column is ``_id`` or ``id``; lists and structures are Binary columns of raw JSON. With `mapped`, by default
-    of a large file, texts are never held all at once; see `ranktilt.io.texts`.
+    Lists and structures are Binary columns of raw JSON. If `mapped`, by default of a large file, texts are not held.
     """
     table = _with_mapped_texts(path) if (is_large([path]) if mapped is None else mapped) else _rows_of(path)
     named = "id" if "id" in table.columns and "_id" not in table.columns else "_id"

@@ -59,9 +59,7 @@ def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[s
 
     TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id, document-id, rank and score alone;
     every line has as many fields as the first. JSON: ``{query: {document: score}}``, and what `ranked_lists` reads, of
-    which responses are to `queries`. With the order ``"rank"`` the rank is read in place of the score; scores become
-    −rank. `DataError` names the line, or query and document, of a fault; a `DataWarning` says where ranks contradict
-    scores.
+    which responses are to `queries`. With the order ``"rank"`` scores become −rank.
     """
     if score_order not in SCORE_ORDERS:
         raise unknown("score order", score_order, SCORE_ORDERS)

@@ -206,13 +206,13 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
         _require_hashes(path, files)
     split, none = spec.get("split"), spec.get("qrels") == NO_QRELS
     given = files.base / split if split in files.hashes else None
+    commit = f"@{spec['revision']}" if "revision" in spec else ""
     collection = load(
-        path if named else files.base / path,
+        f"{path}{commit}" if named else files.base / path,
         split=None if none or given is not None or path.startswith("irds:") else split,
         qrels=NO_QRELS if none else given,
         ignore_unknown=bool(spec.get("ignore_unknown")),
         docs=str(spec.get("docs", "all")),
-        revision=spec.get("revision"),
     )
     if not named:
         _refuse_new_files(collection, files)

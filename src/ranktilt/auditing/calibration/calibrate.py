@@ -79,8 +79,7 @@ def calibrate(
     """
     rankers = [rankers] if isinstance(rankers, Ranker | str) else list(rankers)
     depths = sorted(set(depths))
-    _check(collection, rankers)
-    _check_numbers(depths, sample)
+    _check(collection, rankers, depths, sample)
     judged = collection.qrels.height > 0
     given = (DEFAULT_MEASURES if judged else ()) if measures is None else measures
     asked = [estimand(one) for one in ([given] if isinstance(given, str | Estimand) else given)]
@@ -100,7 +99,7 @@ def calibrate(
     return Calibration(tuple(rows), spec, tuple(_notes(collection, kept)))
 
 
-def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
+def _check(collection: Collection, rankers: Sequence[Ranker], depths: Sequence[int], sample: int) -> None:
     if not rankers:
         raise UserError("a calibration needs at least one ranker, such as bm25 (-r bm25)")
     if not all(isinstance(one, Ranker) for one in rankers):
@@ -112,9 +111,6 @@ def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
             raise UserError(f"{ranker!r} cannot be calibrated: a saved run or an engine ranks no copies of documents")
     if not collection.judged.height or not collection.docs.height:
         raise UserError("nothing to calibrate on: the collection has no documents or no queries")
-
-
-def _check_numbers(depths: Sequence[int], sample: int) -> None:
     if not depths or depths[0] < 1:
         raise UserError(f"expected depths of at least 1, got {', '.join(map(str, depths)) or 'none'}")
     if sample < 2:

@@ -98,8 +98,7 @@ def draw_pairs(
 ) -> DrawnPairs:
     """Draw pairs for every judged query (all where nothing is judged), seeded, none twice.
 
-    Of a query's `candidates`, or of all documents: as many pairs as asked for of two relevant documents, and of two
-    others. Those of some `queries` alone are the same as among all.
+    As many as asked for of two relevant documents, and of two others; those of some `queries` are as among all.
     """
     if pairs < 1:
         raise UserError(f"expected at least 1 pair a query and kind, got {pairs}")
