@@ -114,7 +114,6 @@ class _Spread:
 
     @property
     def reach(self) -> Ints:
-        """Queries whose list reaches each rank."""
         return np.bincount(self.rank[self.counts[self.ranking.block_query[self.owner]]], minlength=self.depth)
 
     def shares(self, group: Ints, groups: int) -> Iterator[Floats]:

@@ -185,7 +185,6 @@ def _outside(collection: Collection) -> npt.NDArray[np.bool_]:
 
 
 def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
-    """Bins of ``COLUMN:N``."""
     name, _, number = by.rpartition(":")
     numbers = [c for c in columns if collection.docs[c].dtype.is_numeric()]
     if name not in numbers and (name != LENGTH or LENGTH in columns):
@@ -290,7 +289,6 @@ def twin_rows(collection: Collection, groups: Groups, pair: Pair) -> npt.NDArray
 
 
 def _origins(collection: Collection, groups: Groups) -> pl.DataFrame:
-    """Row, origin and group of each document."""
     rows = np.arange(collection.docs.height)
     return pl.DataFrame({"row": rows, "origin": collection.docs["origin"], "group": groups.code})
 

@@ -87,11 +87,9 @@ class Judgments:
         return Judged(self.query[keep], self.grade[keep], len(self.queries))
 
     def held(self, groups: Groups) -> set[str]:
-        """Names of the groups that have a relevant document."""
         return {groups.names[g] for g in np.unique(self.group) if g >= 0}
 
     def frame(self) -> pl.DataFrame:
-        """Columns ``query``, ``row``, ``grade``."""
         return pl.DataFrame({"query": self.query, "row": self.row, "grade": self.grade})
 
     def find(self, query: Ints, row: Ints) -> Ints:

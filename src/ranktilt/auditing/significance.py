@@ -138,7 +138,6 @@ class Sample:
 
     @property
     def value(self) -> float:
-        """The answer; NaN where no query counts."""
         return self.estimand.value(self.one, self.two)
 
     @property

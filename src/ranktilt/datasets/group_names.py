@@ -26,7 +26,6 @@ class NamedSide:
 
     @property
     def inside(self) -> str:
-        """The name of the members together."""
         return SEVERAL.join(self.members)
 
 

@@ -124,7 +124,6 @@ def _labels_of(value: Any, name: Named, by: str) -> list[str]:
 
 
 def _fetch_texts(name: Named, ids: Sequence[str]) -> pl.DataFrame:
-    """Title and text of some documents, in the order of their ids."""
     with open_library(name) as library:
         store = find_dataset(library, name, ["docs"]).docs_store()
         found = store.get_many(list(ids))

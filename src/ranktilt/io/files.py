@@ -51,15 +51,12 @@ def read_text(path: Path) -> str:
 
 def decode_text(path: Path, data: bytes) -> str:
     """Decode a file's bytes as UTF-8; `DataError` names the line and the byte that is none."""
-    return _decoded(path, 1, data.removeprefix(_BOM))
+    return decode_lines(path, 1, [data.removeprefix(_BOM)])
 
 
 def decode_lines(path: Path, first_line: int, lines: list[bytes]) -> str:
     """Decode a chunk of lines as UTF-8, joined by LF; `DataError` names the line and the byte that is none."""
-    return _decoded(path, first_line, b"\n".join(lines))
-
-
-def _decoded(path: Path, first_line: int, data: bytes) -> str:
+    data = b"\n".join(lines)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -115,7 +112,6 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def blocks(content: Content) -> Iterable[bytes]:
-    """A file's content, a block at a time."""
     return content() if callable(content) else (content,)
 
 

@@ -30,10 +30,7 @@ _JUDGMENT = {
 
 
 def read_parquet(path: Path, *, strings: tuple[str, ...] = (), mapped: bool | None = None) -> pl.DataFrame:
-    """Read documents or queries from a Parquet file, as `ranktilt.io.jsonl.read_jsonl` does from JSON lines.
-
-    Lists and structures are Binary columns of raw JSON. If `mapped`, by default of a large file, texts are not held.
-    """
+    """Read documents or queries from a Parquet file as `read_jsonl` does JSON lines; `mapped` texts are never held."""
     table = _with_mapped_texts(path) if (is_large([path]) if mapped is None else mapped) else _rows_of(path)
     named = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
     _require(path, table, {"_id": (named,), "text": ("text",)})

@@ -21,8 +21,6 @@ _MOST = 3
 
 
 class NextStep(NamedTuple):
-    """One thing to do next."""
-
     text: str
     command: str
 

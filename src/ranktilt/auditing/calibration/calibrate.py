@@ -141,7 +141,6 @@ class _Checks:
         self.copies = [with_synthetic_twins(collection, scheme, seed=seed) for scheme in SCHEMES]
 
     def rows(self, ranker: Ranker) -> Iterator[CheckOutcome]:
-        """Every check of a ranker."""
         for number, check in enumerate((self._null, self._antisymmetry, self._known_tilt)):
             report(f"calibrating {ranker!r}", number, 3)
             yield from check(ranker)
@@ -288,7 +287,6 @@ class ComparisonCounter:
         self.values[estimand].append(found[-1])
 
     def rows(self) -> Iterator[CheckOutcome]:
-        """Give a row an estimand, in the order in which they came."""
         for name, tests in self.tests.items():
             expected = "favours nobody" if name == VERDICT else EXPECTED[self.check]
             failed = tests.count(False)

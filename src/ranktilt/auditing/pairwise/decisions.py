@@ -88,8 +88,6 @@ def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
 
 
 class _Choice(msgspec.Struct):
-    """A row of a file of choices."""
-
     query: _Id
     first: _Id
     second: _Id
@@ -154,7 +152,6 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
 
 
 def _rows(path: Path) -> Iterator[tuple[int, _Choice]]:
-    """Each row with its line."""
     text, line = read_text(path), 0
     try:
         if path.name.lower().removesuffix(".gz").endswith(".csv"):
