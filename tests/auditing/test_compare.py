@@ -339,20 +339,6 @@ class TestNotes:
         assert found.notes == (note,)
         assert found.tilts[0].new == pytest.approx(0.2)
 
-    def test_other_files_of_the_collection(self) -> None:
-        def made(qrels: str, run: str) -> Audit:
-            files = {"a/corpus.jsonl": "c0", "a/qrels/test.tsv": qrels, "run.trec": run}
-            found = one(np.ones(30), np.ones(30), inputs=[{"path": p, "sha256": s} for p, s in files.items()])
-            return replace(found, spec={**found.spec, "runs": [{"file": "run.trec"}]})
-
-        new, same, other = made("q0", "r0"), made("q0", "r1"), made("q1", "r0")
-        assert compared(new, same).notes == ()
-        assert compared(new, other).notes == (
-            "warning: the audits were made from different files ('qrels/test.tsv'); a difference may come from the "
-            "data and not from the ranker",
-        )
-        assert compared(new, one(np.ones(30), np.ones(30))).notes == ()
-
     def test_dropped_resamples(self) -> None:
         values = np.zeros(40)
         values[0] = 1

@@ -69,14 +69,6 @@ def test_an_open_verdict_says_how_many_queries_would_show_ten_points() -> None:
     assert steps[1].command == "ranktilt audit data -r bm25 --card"
 
 
-def test_an_open_verdict_names_a_question_with_more_power() -> None:
-    audit = of(UNSURE)
-    sharper = replace(audit.tilts[0], estimand=replace(audit.tilts[0].estimand, of=audit.measures[0] @ 3), error=1.0)  # type: ignore[attr-defined]
-    found = next_steps(replace(audit, estimates=(sharper,)))
-    assert found[1].text.startswith("With so many queries Relative Δ nDCG@3 could show 3 points; ask it of new ones")
-    assert found[1].command == "ranktilt audit data -r bm25 --primary nDCG@3"
-
-
 def test_nothing_is_told_where_nobody_knows_what_was_read() -> None:
     assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read
     assert next_steps(replace(one(*HUMAN), spec={**one(*HUMAN).spec, "collection": {}})) == ()

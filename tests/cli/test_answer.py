@@ -158,7 +158,7 @@ def test_the_cost_is_known_beforehand(cli: Cli, queries: Path) -> None:
     [
         ("", "{file}: the file is empty"),
         ("id\ttext\n", "{file}: expected queries, got a header only"),
-        ("q1\tone\nq1\ttwo\n", "{file}:2: query 'q1' came before, in line 1"),
+        ("q1\tone\nq1\ttwo\n", "{file}:2: query 'q1' came before"),
         ("q1\tone\nq2\t \n", "{file}: query 'q2' has no text"),
         ("q1\tone\nq2 two\n", "{file}:2: expected id and text with a tab between, got 1 fields: 'q2 two'"),
         ("q1\tone\tmore\n", "{file}:1: expected id and text with a tab between, got 3 fields: 'q1\\tone\\tmore'"),

@@ -472,7 +472,7 @@ def test_what_cannot_be_audited(
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("labels.tsv", "id\tsource\nd1-human\thuman\n", "{}:1: expected a column doc_id, got id, source; "),
+        ("labels.tsv", "id\tsource\nd1-human\thuman\n", "{}:1: expected a column doc_id, got 'id, source'; "),
         ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd1-human\tllm\n",
          "{}:3: document 'd1-human' has two values of 'source': 'human' (line 2) and 'llm'"),
         ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd9-llm\tllm\n",

@@ -40,12 +40,12 @@ def test_counts_as_published_say_so(cli: Cli, tmp_path: Path, monkeypatch: pytes
 
 
 def test_options_reach_the_collection(cli: Cli, tmp_path: Path) -> None:
-    options = ("--words", "2", "--titles", "field", "--layout", "cocktail", "--quiet")
+    options = ("--words", "2", "--layout", "cocktail", "--quiet")
     code, out, err = cli("build", "nq320k", *files(tmp_path), "-o", tmp_path / "nq", *options)
     assert (code, err) == (0, "")
     assert out.startswith("documents ")
     docs = load(tmp_path / "nq").docs
-    assert docs.select("title", "text").row(0) == ("Red Apple", "Apples are")
+    assert docs["text"][0] == "Red Apple"
     assert (tmp_path / "nq" / "corpus" / "human.jsonl").is_file()
 
 

@@ -80,7 +80,7 @@ def test_a_run_and_a_list_are_audited_and_read_again(cli: Cli, tmp_path: Path, m
         (
             ":id=url",
             {},
-            "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its doc_ids look like 'a')",
+            "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids look like 'a')",
         ),
     ],
 )

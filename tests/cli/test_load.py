@@ -34,7 +34,7 @@ def test_a_collection_of_the_hub_becomes_a_folder(cli: Cli, cache: Path, tmp_pat
 
 def test_what_it_was_made_from_is_written_beside(cli: Cli, cache: Path, tmp_path: Path) -> None:
     cached(cache, "mteb/scifact", mteb())
-    cli("load", "hub:mteb/scifact", "-o", tmp_path / "x", "--split", "train", "--revision", COMMIT)
+    cli("load", f"hub:mteb/scifact@{COMMIT}", "-o", tmp_path / "x", "--split", "train")
     about = json.loads((tmp_path / "x" / "loaded.json").read_text())
     assert {name: about[name] for name in ("path", "revision", "split", "layout")} == {
         "path": "hub:mteb/scifact",
@@ -108,7 +108,6 @@ def test_a_named_collection_may_stand_where_a_folder_does(cli: Cli, cache: Path)
             "hub:nobody/nothing: the hub cannot be reached (",
         ),
         (["none"], "none: no such folder"),
-        (["none", "--revision", "v1"], "none: expected one revision, or none, and that of hub:OWNER/NAME alone"),
         (["none", "--layout", "bier"], "Invalid value for '--layout': 'bier' is not one of 'beir', 'cocktail'."),
         (["none", "--docs", "judgd"], "Invalid value for '--docs': 'judgd' is not one of 'all', 'judged'."),
         (["none", "--split", "test", "--qrels", "x"], "name a split or a file of judgments, not both"),

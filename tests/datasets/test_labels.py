@@ -141,8 +141,8 @@ IDS, LIST = "; name that of ids: FILE:id=COLUMN", "; of a bare list of ids say w
     ("content", "message"),
     [
         ("", "l.tsv: the file is empty"),
-        ("docid\tsource\na\th\n", f"l.tsv:1: expected a column doc_id, got docid, source; {NAMES}{IDS}"),
-        ("doc\t" + "x" * 90 + "\n", f"l.tsv:1: expected a column doc_id, got doc, {'x' * 74}…; {NAMES}{IDS}"),
+        ("docid\tsource\na\th\n", f"l.tsv:1: expected a column doc_id, got 'docid, source'; {NAMES}{IDS}"),
+        ("doc\t" + "x" * 90 + "\n", f"l.tsv:1: expected a column doc_id, got 'doc, {'x' * 74}…'; {NAMES}{IDS}"),
         ("human\thuman\nb\tllm\n", f"l.tsv:1: column 'human' is named twice; {NAMES}"),
         ("doc_id\tsuorce\tx\na\th\ten\n", f"l.tsv: {NO_SOURCE}; did you mean 'suorce'? (valid: suorce, x); {OTHER}"),
         ("doc_id\tsource\n\na\th\n \th\n", "l.tsv:4: doc_id is empty"),
@@ -213,12 +213,12 @@ def test_what_no_label_file_holds(tmp_path: Path, by: str, message: str) -> None
 @pytest.mark.parametrize(
     ("documents", "spec", "message"),
     [
-        (["d1", "d2"], {"labels": "l.tsv"}, "2 documents is in l.tsv (first: 'd1'; its doc_ids look like 'x1')"),
-        (["d1"], {}, "1 document is in the collection (first: 'd1'; the collection's ids look like 'x1')"),
+        (["d1", "d2"], {"labels": "l.tsv"}, "2 documents is in l.tsv (first: 'd1'; its ids look like 'x1')"),
+        (["d1"], {}, "1 document is in the collection (first: 'd1'; its ids look like 'x1')"),
         (
             [f"d{i}" for i in range(1, 1235)],
             {"path": "dir", "labels": "l.tsv"},
-            "1,234 documents is in the collection (first: 'd1'; the collection's ids look like 'x1')",
+            "1,234 documents is in the collection (first: 'd1'; its ids look like 'x1')",
         ),
     ],
 )

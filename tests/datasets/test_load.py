@@ -380,37 +380,33 @@ def test_a_mistyped_prefix_is_told_of_the_right_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "revision", "expected"),
+    ("typed", "expected"),
     [
-        ("hub:IR-Cocktail/scifact", None, Named("hub", "IR-Cocktail/scifact")),
-        ("hub:IR-Cocktail/scifact/", None, Named("hub", "IR-Cocktail/scifact")),
-        ("hub:a/b@v1", None, Named("hub", "a/b", "v1")),
-        ("hub:a/b@refs/pr/1", None, Named("hub", "a/b", "refs/pr/1")),
-        ("hub:a/b", "v1", Named("hub", "a/b", "v1")),
-        (Path("irds:beir/scifact/test"), None, Named("irds", "beir/scifact/test")),
-        ("some/folder", None, None),
-        ("C:/folder", None, None),
-        ("http://x", None, None),
+        ("hub:IR-Cocktail/scifact", Named("hub", "IR-Cocktail/scifact")),
+        ("hub:IR-Cocktail/scifact/", Named("hub", "IR-Cocktail/scifact")),
+        ("hub:a/b@v1", Named("hub", "a/b", "v1")),
+        ("hub:a/b@refs/pr/1", Named("hub", "a/b", "refs/pr/1")),
+        (Path("irds:beir/scifact/test"), Named("irds", "beir/scifact/test")),
+        ("some/folder", None),
+        ("C:/folder", None),
+        ("http://x", None),
     ],
 )
-def test_names_are_read(typed: str | Path, revision: str | None, expected: Named | None) -> None:
-    assert read_name(typed, revision=revision) == expected
+def test_names_are_read(typed: str | Path, expected: Named | None) -> None:
+    assert read_name(typed) == expected
 
 
 @pytest.mark.parametrize(
-    ("typed", "revision", "message"),
+    ("typed", "message"),
     [
-        ("hub:", None, "hub:: expected a name after the colon, such as hub:IR-Cocktail/scifact"),
-        ("irds:/", None, "irds:/: expected a name after the colon, such as irds:beir/scifact/test"),
-        *(
-            (typed, revision, f"{typed}: expected one revision, or none, and that of hub:OWNER/NAME alone")
-            for typed, revision in (("hub:a/b@", None), ("hub:a/b@v1", "v2"), ("irds:a", "v1"), ("folder", "v1"))
-        ),
+        ("hub:", "hub:: expected a name after the colon, such as hub:IR-Cocktail/scifact"),
+        ("irds:/", "irds:/: expected a name after the colon, such as irds:beir/scifact/test"),
+        ("hub:a/b@", "hub:a/b@: expected a revision after the @, such as hub:a/b@v1"),
     ],
 )
-def test_what_cannot_be_a_name(typed: str, revision: str | None, message: str) -> None:
+def test_what_cannot_be_a_name(typed: str, message: str) -> None:
     with refused(message):
-        read_name(typed, revision=revision)
+        read_name(typed)
 
 
 def test_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

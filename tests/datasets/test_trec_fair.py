@@ -58,7 +58,7 @@ def test_further_columns_are_passed_over_whatever_they_are_called(tmp_path: Path
     ("text", "message"),
     [
         ("q_id,doc_id,gender\n1,2,male\n", "expected the columns q_id, q_text, doc_id, doc_title, first sentence; "),
-        ("q_id,gender\n1,male\n", "expected a column doc_id, got q_id, gender"),
+        ("q_id,gender\n1,male\n", "expected a column doc_id, got 'q_id, gender'"),
         ("q_id,q_text,doc_id,doc_title,first sentence\n", "which column holds the groups? there is none, such as g"),
         (HEAD, "expected documents, got column names only"),
         (HEAD + "84,Agriculture,1,male\n", "expected 6 fields as in the first line, got 4: "),

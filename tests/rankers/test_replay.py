@@ -80,7 +80,7 @@ def test_a_depth_cuts_each_query_and_keeps_twins_together_in_a_tie(tmp_path: Pat
     assert {first.partition("-")[0]} == {second.partition("-")[0]}
 
 
-@pytest.mark.parametrize(("ids", "hint"), [(["d"], " (first: 'x'; the collection's ids look like 'd')"), ([], "")])
+@pytest.mark.parametrize(("ids", "hint"), [(["d"], " (first: 'x'; its ids look like 'd')"), ([], "")])
 def test_a_run_or_a_collection_may_be_empty(tmp_path: Path, ids: list[str], hint: str) -> None:
     docs = pl.DataFrame({"id": ids, "text": ids}, schema={"id": pl.String, "text": pl.String})
     collection = Collection(docs, toy().queries, toy().qrels)

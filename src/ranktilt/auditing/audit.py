@@ -399,7 +399,6 @@ class _AuditPlan:
             yield from card_notes(collection, groups, twins=any(len(t.rows) for t in self.twins.values()))
 
     def confounds(self, collection: Collection, runs: Sequence[Run]) -> tuple[Confound, ...]:
-        """What else differs between the sources of each pair."""
         found = (text_confounds(collection, self.groups, twins, self.judgments, runs) for twins in self.twins.values())
         return tuple(one for pair in found for one in pair)
 

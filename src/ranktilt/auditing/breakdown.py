@@ -61,10 +61,7 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
 
 
 def rank_counts(collection: Collection, run: Run, audit: Audit, edges: Ints) -> Floats:
-    """Count each group's documents between ranks in each list, in expectation over ties: (groups, buckets, lists).
-
-    `edges` rise from 0: 0, 10, 20 are the first ten ranks and the next. Queries that repeat each other are one list.
-    """
+    """Count each group's documents between ranks (`edges` from 0) in each distinct list: (groups, buckets, lists)."""
     groups, aligned, spread, keep = _lists(collection, run, audit, int(edges[-1]))
     query = spread.ranking.block_query[spread.owner]
     lists = query if aligned.distinct is None else aligned.distinct[query]
@@ -117,7 +114,6 @@ class _Spread:
 
     @property
     def reach(self) -> Ints:
-        """Queries whose list reaches each rank."""
         return np.bincount(self.rank[self.counts[self.ranking.block_query[self.owner]]], minlength=self.depth)
 
     def shares(self, group: Ints, groups: int) -> Iterator[Floats]:

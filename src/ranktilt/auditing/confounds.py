@@ -43,11 +43,7 @@ class Confound(NamedTuple):
 def confounds(
     collection: Collection, groups: Groups, twins: Twins, judgments: Judgments, runs: Sequence[Run]
 ) -> list[Confound]:
-    """Compare the texts of two sources; nothing where there are none.
-
-    Length, query words in relevant text, endings, openings; of pairs the identical and near-identical ones and those
-    with one title; truncation by the token limit of each run's ranker.
-    """
+    """Compare the texts of two sources, their pairs, and what each run's ranker cuts; nothing without texts."""
     if not (collection.docs["text"] != "").any():
         return []
     texts = collection.memo(("confounds", twins.pair), lambda: _of_texts(collection, groups, twins, judgments))

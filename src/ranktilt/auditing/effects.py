@@ -230,7 +230,6 @@ class Change(Effect):
 
     @property
     def unit(self) -> str:
-        """What stands behind a difference."""
         return " points" if self.of_tilt or isinstance(self.estimand, Measure) else self.estimand.suffix
 
     def amount(self, value: float, *, sign: bool | None = None) -> str:
@@ -240,7 +239,6 @@ class Change(Effect):
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The difference's interval, as printed."""
         return self.amount(self.low, sign=True), self.amount(self.high, sign=True)
 
     @property
@@ -287,7 +285,6 @@ class Equivalence(Effect):
 
     @property
     def statement(self) -> str:
-        """The outcome in words, with the margin."""
         return {
             "equivalent": f"equivalent within ±{self.margin:g}",
             "different within the margin": f"different within ±{self.margin:g}",

@@ -87,11 +87,9 @@ class Groups:
 def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -> Groups:
     """Group the documents by a column, or by bins of its numbers; human first under ``source``, else by name.
 
-    A blank is no group, nor under ``source`` a document outside of a pool. ``COLUMN:N`` makes 2 to 10 bins of numbers,
-    ``length:N`` of the words of the texts; equal values are never parted. ``Europe|Asia`` names several
-    groups, and its document is of none of them alone. Of more than `MOST_GROUPS`, those to `keep` stay apart and all
-    others become one. A union to keep is one group; `REST` or ``non-Europe`` is all others together, and a document of
-    several groups is then of the first one kept that it names.
+    ``COLUMN:N`` makes bins of numbers, ``length:N`` of the words of the texts; equal values are never parted. Of more
+    than `MOST_GROUPS`, those to `keep` stay apart and all others become one, as with `REST` or ``non-Europe``: then a
+    document of several groups (``Europe|Asia``) is of the first one kept, and else of none of them alone.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
@@ -117,12 +115,12 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
         expected = "two sources or more, such as human and llm" if by == "source" else f"two groups of {by} or more"
         raise UserError(f"{file}nothing to compare: {came}; expected {expected}{rest}")
     keep = list(keep)
-    sides = read_sides([one for one in keep if by != "source" or one in (*names, REST)], names, by)
-    side = {name: sides.of_group.get(name, name) for name in names}
-    renamed = joined is not None or sides.others != REST
-    keep += sides.of_group.values()
-    names, merged = _kept_apart(list(dict.fromkeys(side.values())), keep, sides.others, renamed)
-    if len(names) < 2 and names[0] in sides.of_group.values():
+    side_of, others = read_sides([one for one in keep if by != "source" or one in (*names, REST)], names, by)
+    side = {name: side_of.get(name, name) for name in names}
+    renamed = joined is not None or others != REST
+    keep += side_of.values()
+    names, merged = _kept_apart(list(dict.fromkeys(side.values())), keep, others, renamed)
+    if len(names) < 2 and names[0] in side_of.values():
         raise UserError(f"nothing to compare: {names[0]!r} is every {by}")
     if len(names) > MOST_GROUPS:
         bins = f", or ask for bins, such as {by}:3" if column.dtype.is_numeric() else ""
@@ -133,7 +131,7 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
     place = {name: i for i, name in enumerate(names)} | dict.fromkeys(merged, len(names) - 1)
     number = {name: place[one] for name, one in side.items()}
     if joined is not None:
-        return _of_several(by, names, joined, number, merged, first=names[-1] == sides.others)
+        return _of_several(by, names, joined, number, merged, first=names[-1] == others)
     code = labels.replace_strict(number, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     if by == "source":
         outside = _outside(collection)
@@ -187,7 +185,6 @@ def _outside(collection: Collection) -> npt.NDArray[np.bool_]:
 
 
 def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
-    """Bins of ``COLUMN:N``."""
     name, _, number = by.rpartition(":")
     numbers = [c for c in columns if collection.docs[c].dtype.is_numeric()]
     if name not in numbers and (name != LENGTH or LENGTH in columns):
@@ -292,7 +289,6 @@ def twin_rows(collection: Collection, groups: Groups, pair: Pair) -> npt.NDArray
 
 
 def _origins(collection: Collection, groups: Groups) -> pl.DataFrame:
-    """Row, origin and group of each document."""
     rows = np.arange(collection.docs.height)
     return pl.DataFrame({"row": rows, "origin": collection.docs["origin"], "group": groups.code})
 

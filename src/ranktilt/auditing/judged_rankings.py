@@ -87,11 +87,9 @@ class Judgments:
         return Judged(self.query[keep], self.grade[keep], len(self.queries))
 
     def held(self, groups: Groups) -> set[str]:
-        """Names of the groups that have a relevant document."""
         return {groups.names[g] for g in np.unique(self.group) if g >= 0}
 
     def frame(self) -> pl.DataFrame:
-        """Columns ``query``, ``row``, ``grade``."""
         return pl.DataFrame({"query": self.query, "row": self.row, "grade": self.grade})
 
     def find(self, query: Ints, row: Ints) -> Ints:
@@ -255,10 +253,7 @@ def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
 
 
 def group_values(aligned: Aligned, measures: Sequence[Measure], groups: Groups, ties: str) -> Floats:
-    """Compute every measure for all documents and for each group: (n_measures, 1 + n_groups, n_queries).
-
-    The first row counts all documents; NaN where a query has no relevant document in the group.
-    """
+    """Compute every measure of all documents and of each group: (measures, 1 + groups, queries), NaN if undefined."""
     every: list[int | None] = [None, *range(len(groups.names))]
     if not measures:
         return np.empty((0, len(every), len(aligned.judgments.queries)))

@@ -54,11 +54,7 @@ class Resolution(NamedTuple):
 
 
 def resolution(run: Run, ranking: Ranking) -> Resolution | None:
-    """Say how finely a run's scores are known; None for whole numbers and for scores without such a limit.
-
-    An arithmetic resolves a list's scores to its unit roundoff times the largest of them in size. A run that says
-    nothing of its arithmetic has the digits that its scores are printed with.
-    """
+    """Say how finely a run's scores are known, by its arithmetic or printed digits; None for exact or whole ones."""
     scores, named = ranking.scores, precision(run.spec)
     if named == EXACT or not len(scores) or (scores == np.round(scores)).all():
         return None

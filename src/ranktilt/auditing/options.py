@@ -35,7 +35,6 @@ def check_choices(**given: str) -> None:
 
 
 def check_resamples(resamples: int) -> None:
-    """Refuse too few of them."""
     if resamples < FEWEST_RESAMPLES:
         raise UserError(f"expected at least {FEWEST_RESAMPLES} resamples, got {resamples}")
 

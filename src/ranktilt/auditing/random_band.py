@@ -208,10 +208,9 @@ class TopRanks:
 def share_bands(pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles) -> Iterator[Floats]:
     """Each group's mean NDSR on the first ranks of each run under random labels: (n_groups, shuffles) for each run.
 
-    Where a document is relevant it has a label of the query's relevant ones. Elsewhere it has the one that a shuffle of
-    the collection's labels gives it, the same in all queries and runs, because one document in many lists is one label
-    and not many; labels of documents that are relevant to some query are shuffled apart from the others. Documents
-    without a label keep none. What differs between two groups differs by their labels only.
+    A relevant document has a label of the query's relevant ones; any other the one that a shuffle of the collection's
+    labels gives it, the same in all queries and runs, because one document in many lists is one label. Labels of
+    documents that are relevant to some query are shuffled apart; documents without a label keep none.
     """
     for part in shuffles.batches(len(pages), len(groups.names)):
         share = (part.stop - part.start) / len(pages) / 2

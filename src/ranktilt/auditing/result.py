@@ -282,7 +282,6 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
         return [self.verdict(run, *pair) for run in self.runs for pair in self.judged_pairs]
 
     def derived(self) -> dict[str, Any]:
-        """Verdicts, what to do next, and every effect in a row, for other programs."""
         others = [e for e in self.estimates if not isinstance(e.estimand, RelativeDelta)]
         return {
             "verdicts": self.verdicts() if self.pairs else [],

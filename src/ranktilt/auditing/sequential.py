@@ -90,7 +90,6 @@ class SequentialAudit(
 
     @property
     def headline(self) -> str:
-        """The decision in one sentence."""
         queries = counted(self.looks[-1].queries, "query", "queries")
         noun = ("origin", "origins") if self.twins else ("document", "documents")
         queries += f" and {counted(self.looks[-1].documents, *noun)}"
@@ -204,7 +203,6 @@ def _share(measure: str | Estimand) -> ShareOfFirstRanks:
 
 
 def _batches(collection: Collection, ranker: Ranker, names: Sequence[str]) -> Iterator[Run]:
-    """Ask some queries at a time."""
     for start in range(0, len(names), BATCH):
         with warnings.catch_warnings():
             if start:  # each batch would say the same again

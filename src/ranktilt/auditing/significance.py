@@ -41,10 +41,7 @@ def by_family(tasks: Sequence[Task], compute: Callable[[list[Task]], Iterable[Fo
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Per-query values side by side, of which the queries count in which all are defined.
-
-    `values` has the shape (n_columns, n_queries); `distinct` holds the number of the query that each query repeats.
-    """
+    """Values (columns, queries), of which the queries count in which all are defined; `distinct`: what each repeats."""
 
     values: Floats
     distinct: Ints | None
@@ -141,7 +138,6 @@ class Sample:
 
     @property
     def value(self) -> float:
-        """The answer; NaN where no query counts."""
         return self.estimand.value(self.one, self.two)
 
     @property

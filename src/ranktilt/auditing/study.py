@@ -137,7 +137,6 @@ class Study(Result, format="ranktilt-study", version=1, noun="a study", command=
         return tuple(said)
 
     def derived(self) -> dict[str, Any]:
-        """The verdicts and the sentences, for those who read the file."""
         verdicts = [self.verdict(run, one.source) for run in self.runs for one in self.sources]
         effects = [effect_row(tilt, self.level) for tilt in self.tilts]
         return {"verdicts": verdicts, "next_steps": (), "effects": effects, "sentences": self.sentences}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,10 +46,16 @@ def study_sources(
     collection: Collection, reference: str, *, sources: Sequence[str] | None, temperatures: Mapping[str, float]
 ) -> StudySources:
     """Find a study's sources by series and rising temperature, and the documents that all of them rewrote."""
-    chosen = _chosen(collection, reference, sources)
-    strange = next((name for name in temperatures if name not in chosen), None)
-    if strange is not None:
-        raise unknown("source", strange, chosen)
+    if reference not in collection.sources:
+        raise unknown("source", reference, collection.sources)
+    others = [name for name in collection.sources if name != reference]
+    if not others:
+        raise UserError(f"nothing to study: only source {reference!r}; expected rewrites at several temperatures")
+    chosen = list(dict.fromkeys(sources)) if sources else others
+    for names, valid in ((chosen, others), (temperatures, chosen)):
+        strange = next((name for name in names if name not in valid), None)
+        if strange is not None:
+            raise unknown("source", strange, valid)
     known, notes = _temperatures(collection, chosen, temperatures)
     if all(math.isnan(t) for t in known.values()):
         raise UserError(
@@ -68,9 +74,8 @@ def study_sources(
 def source_pairs(collection: Collection, sources: Sequence[str] = ()) -> list[Collection]:
     """Take a collection with the rewrites of several models apart: one collection for each, beside the originals.
 
-    Ranked together, each model's rewrites would push the others' and the originals down (Dai et al., KDD 2024, mix one
-    model's with the originals). The originals are ``human`` where that is one of `sources`, else the first; a
-    collection of no more than two comes back itself.
+    Ranked together, each model's rewrites would push down the others' (Dai et al., KDD 2024, mix one model's with the
+    originals). The originals are ``human`` where that is one of `sources`, else the first.
     """
     chosen = list(dict.fromkeys(sources)) or list(collection.sources)
     if len(sources) and len(chosen) < 2:
@@ -86,11 +91,7 @@ def source_pairs(collection: Collection, sources: Sequence[str] = ()) -> list[Co
 
 
 def only(collection: Collection, reference: str, source: str, origins: pl.Series) -> Collection:
-    """Return the collection of two sources: all of the reference, the other's documents of some origins.
-
-    Judgments of documents of other origins are left out on both sides, so that every judged document has its twin;
-    judgments of documents that the collection does not hold stay.
-    """
+    """Return all of the reference and the other's documents of some origins, judged there alone: each has its twin."""
     common = pl.col("origin").is_in(origins.implode())
     two = collection.only_sources([reference, source])
     kept = two.docs.filter((pl.col("source") == reference) | common)
@@ -98,18 +99,6 @@ def only(collection: Collection, reference: str, source: str, origins: pl.Series
     known = pl.col("doc_id").is_in(collection.ids.implode())
     qrels = collection.qrels.filter(~known | pl.col("doc_id").is_in(judged.implode()))
     return Collection(kept, collection.queries, qrels, collection.spec)
-
-
-def _chosen(collection: Collection, reference: str, sources: Sequence[str] | None) -> list[str]:
-    if reference not in collection.sources:
-        raise unknown("source", reference, collection.sources)
-    others = [name for name in collection.sources if name != reference]
-    if not others:
-        raise UserError(f"nothing to study: only source {reference!r}; expected rewrites at several temperatures")
-    for name in sources or ():
-        if name not in others:
-            raise unknown("source", name, others)
-    return list(dict.fromkeys(sources)) if sources else others
 
 
 def _temperatures(
@@ -185,16 +174,11 @@ def _common(collection: Collection, reference: str, sources: Sequence[str]) -> t
             f"no document was rewritten by every source; {fewest!r} has rewrites of {len(covered[fewest]):,} documents "
             f"of {reference!r}: leave it out by naming the others (--source)"
         )
-    return common, list(_coverage(common, covered))
-
-
-def _coverage(common: pl.Series, covered: Mapping[str, pl.Series]) -> Iterator[str]:
     every = pl.concat(list(covered.values())).n_unique()
-    if len(common) == every:
-        return
     lacking = ", ".join(f"{name} lacks {every - len(one):,}" for name, one in covered.items() if len(one) < every)
-    yield (
+    note = (
         f"warning: the sources do not cover the same documents: {len(common):,} of "
         f"{counted(every, 'rewritten document', 'rewritten documents')} are common to all ({lacking}); only these are "
         "compared, and only their judgments count"
     )
+    return common, [note] if lacking else []

@@ -77,18 +77,14 @@ class TopResults:
         return cls(row["depth"], row["whole"], tuple(runs))
 
 
-def _ranking(run: Run) -> Ranking:
-    return Ranking(run.offsets, run.scores)
-
-
 def _results(run: Run, depth: int) -> int:
     """Results within the depth, ties counted whole."""
-    ranking = _ranking(run)
+    ranking = Ranking(run.offsets, run.scores)
     return int(ranking.sizes[ranking.before < depth].sum())
 
 
 def _head(run: Run, depth: int) -> Run:
-    ranking, keep = _ranking(run).head(depth)
+    ranking, keep = Ranking(run.offsets, run.scores).head(depth)
     return Run(run.queries, ranking.offsets, run.docs[keep], ranking.scores, run.ids, run.spec)
 
 

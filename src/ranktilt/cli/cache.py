@@ -15,7 +15,7 @@ from ranktilt.option import Option
 def cache(
     *,
     model: Annotated[str | None, Option("Only what is of this model: a short name or folder.", "NAME")] = None,
-    prune: Annotated[bool, Option("Remove what --model or --all choose, and leftovers.")] = False,
+    prune: Annotated[bool, Option("Remove what --model or --all choose, and what was left half written.")] = False,
     everything: Annotated[bool, Option("With --prune: remove all that was not paid for.", flag="--all")] = False,
     output: Output,
 ) -> None:
@@ -32,18 +32,16 @@ def cache(
     from ranktilt.reporting.numbers import size
     from ranktilt.reporting.views.cache import CacheInventory
 
-    entries, stale = cache_contents()
+    entries = cache_contents()
     chosen = entries if model is None else of_model(entries, model)
     if not prune:
         output.check()
-        output.deliver(CacheInventory(cache_folder(), chosen, stale))
+        output.deliver(CacheInventory(cache_folder(), chosen))
         return
     doomed = chosen if everything or model else []
     paid = [] if model else [one for one in doomed if one.paid]
     gone = [one for one in doomed if one not in paid]
-    freed = remove([*gone, *stale])
-    removed = f"{counted(len(gone), 'entry', 'entries')} and {counted(len(stale), 'leftover', 'leftovers')}"
-    note(f"removed {removed}: {size(freed)} free again")
+    note(f"removed {counted(len(gone), 'entry', 'entries')}: {size(remove(gone))} free again")
     if paid:
         names = ", ".join(sorted({one.model for one in paid}))
         note(f"what servers were asked for stays; --model removes it: {names}")

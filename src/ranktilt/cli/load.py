@@ -29,12 +29,13 @@ ABOUT = "loaded.json"
 def load(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="hub:OWNER/NAME (Hugging Face), irds:ID (ir_datasets), or a folder."),
+        typer.Argument(
+            metavar="NAME", help="hub:OWNER/NAME[@REVISION] (Hugging Face), irds:ID (ir_datasets), or a folder."
+        ),
     ],
     output: options.Destination,
     *,
     split: options.Split = None,
-    revision: Annotated[str | None, Option("Branch, tag or commit on the hub (default: main).", "REV")] = None,
     qrels: options.Qrels = None,
     docs: Annotated[Literal["all", "judged"], Option("judged: leave out documents that no judgment names.")] = "all",
     layout: options.Layout = "beir",
@@ -48,9 +49,7 @@ def load(
     check_paths({"--output": output / ABOUT})
     # The libraries draw bars of their own for what they fetch and unpack.
     with redirect_stderr(io.StringIO()) if is_quiet() else nullcontext():
-        collection = load_collection(
-            name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs, revision=revision
-        )
+        collection = load_collection(name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
     save(collection, output, layout=layout, parts=parts)
     _write_origin(collection, output)
     commit = collection.spec.get("revision")
@@ -114,9 +113,6 @@ def nq320k(
     output: options.Destination,
     *,
     words: Annotated[int, Option("Cut texts to so many words.", "N", min=1)] = 200,
-    titles: Annotated[
-        Literal["text", "field"], Option("text: a text begins with its title, as published; field: only in title.")
-    ] = "text",
     layout: options.Layout = "beir",
 ) -> None:
     """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
@@ -124,7 +120,7 @@ def nq320k(
     from ranktilt.datasets.save import save
 
     check_paths({"--output": output / "corpus.jsonl"})
-    built = build_nq320k(files, words=words, titles=titles)
+    built = build_nq320k(files, words=words)
     save(built.collection, output, layout=layout)
     print_result(_counts(built))
     _note_next_steps(built, output)
@@ -152,6 +148,5 @@ def _note_next_steps(built: Built, output: Path) -> None:
     if not built.as_published:
         seen = f"{built.train_lines:,} training and {built.counts['test queries']:,} development questions were read"
         note(f"Not as published: {seen}, {TRAINING:,} and {PUBLISHED['test queries']:,} there are.")
-    if built.collection.spec["titles"] == "text":
-        note("Texts begin with their title and are cut; rewrites may not be: `ranktilt check` will say.")
+    note("Texts begin with their title and are cut; rewrites may not be: `ranktilt check` will say.")
     note(f"Next: {shlex.join(['ranktilt', 'rewrite', str(output), '--llm', 'openai:MODEL', '--dry-run'])}")

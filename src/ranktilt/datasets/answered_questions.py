@@ -62,11 +62,7 @@ def fold_question(text: str) -> str:
 
 
 def read_answered(files: Sequence[str | Path], fields: QuestionFields | None = None) -> AnsweredQuestions:
-    """Read questions with their answers, JSON lines, plain or gzip; an answer is a text or a list of texts.
-
-    Blank answers are left out and counted; so is, with a warning, a question with no other. `DataError` names file and
-    line of a fault, or a file without any answer of one side.
-    """
+    """Read questions with their answers (a text or a list) from JSON lines; blank answers are left out and counted."""
     fields = fields or QuestionFields()
     paths = [Path(file) for file in files]
     refuse_twice([str(path.absolute()) for path in paths], "file")

@@ -27,11 +27,7 @@ def read_rows(file: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 
 def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataFrame, pl.Series]:
-    """Read the documents of all files, given as (source, file); a source of None stands in the file, or is ``"human"``.
-
-    Returns them as a `Collection` wants them, and each one's id as its file has it: where files share ids, documents
-    are called ``<id>-<source>``, with the origin ``<id>-human``.
-    """
+    """Read documents of all (source, file), and their ids as files have them; shared ids become ``<id>-<source>``."""
     frames = []
     for source, file in corpora:
         frame = read_rows(file, strings=STRINGS)
@@ -57,11 +53,7 @@ def judged(
     documents: tuple[pl.DataFrame, pl.Series], queries: pl.DataFrame, qrels: pl.DataFrame, file: str | Path,
     *, spec: Mapping[str, Any], ignore_unknown: bool = False,
 ) -> Collection:  # fmt: skip
-    """Make a collection of `read_documents`' tables, queries and judgments (``line`` says where in `file` they stand).
-
-    A judgment of a bare id holds for every version. `DataError` if something unknown is judged and that is not to be
-    ignored, or one pair has two grades.
-    """
+    """Make a collection of documents, queries and judgments, which hold for every version where they name a bare id."""
     docs, bare = documents
     if (bare != docs["id"]).any():
         qrels = _spread(Path(file), qrels, docs["id"], bare)

@@ -289,11 +289,7 @@ _FOLD = r"[^\p{L}\p{N}]+"
 
 
 def title_prefixed(docs: pl.DataFrame) -> pl.Series:
-    """Tell which texts begin with the document's title, `PAGE_TITLE`, or its origin's; null where none is known.
-
-    Such a text holds the words of its title twice, and titles are what queries name. Compared word by word, without
-    case and punctuation.
-    """
+    """Tell which texts begin with their title (`PAGE_TITLE`, or the origin's), word by word; null if none is known."""
     table = docs.select(
         "id", "title", "text", "origin", _page=PAGE_TITLE if PAGE_TITLE in docs.columns else pl.lit(None)
     )

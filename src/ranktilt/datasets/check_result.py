@@ -122,7 +122,6 @@ class CheckResult(Result, format="ranktilt-check", version=1, noun="a check", co
         return f"{row.name}{where}" + (f" ({amount}; limit {row.limit})" if amounts else "")
 
     def derived(self) -> dict[str, Any]:
-        """The verdict, for those who read the file."""
         return {"fair": self.fair, "sentence": self.sentence}
 
 

@@ -1,7 +1,4 @@
-"""What a side of a comparison is called: a group, a union (``Europe|Asia``), or all other groups (``non-Europe|Asia``).
-
-``build fair-ranking``, ``audit``, ``pairwise``, ``train lora`` and rankers that know groups all read these names.
-"""
+"""What a side of a comparison is called: a group, a union (``Europe|Asia``), or all other groups (``non-Europe``)."""
 
 from __future__ import annotations
 
@@ -29,15 +26,11 @@ class NamedSide:
 
     @property
     def inside(self) -> str:
-        """The name of the members together."""
         return SEVERAL.join(self.members)
 
 
 def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
-    """Read the name of a side; None where it is neither a group that is known nor made of groups.
-
-    A group that is called just so comes first. `UserError` names an empty or unknown member of a union.
-    """
+    """Read the name of a side, a group of just this name first; None where it is neither a group nor made of groups."""
     known = list(known)
     if text in known:
         return NamedSide(text, (text,))
@@ -68,18 +61,8 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(SEVERAL)]
 
 
-@dataclass(frozen=True)
-class NamedSides:
-    """Which groups are one side under its name, and what all others are called."""
-
-    of_group: dict[str, str]
-    """Name of the side of each group that is kept; groups that are not here stay what they are."""
-    others: str = ""
-    """Name of all other groups together; empty where nobody asked for them."""
-
-
-def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> NamedSides:
-    """Read the names of sides that are to stay apart; those that are nothing's are passed over.
+def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> tuple[dict[str, str], str]:
+    """Read the names of sides that stay apart: that of each group in one, and of all others together, empty for none.
 
     `UserError` where two of them share a group, or one is all groups but some and is not alone with these.
     """
@@ -96,4 +79,4 @@ def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> Named
         name, only = complements[0].name, complements[0].inside
         raise UserError(f"{name!r} is every {column} but {only!r}: compare it with {only!r} or {REST!r} alone")
     rest = REST if REST in texts and REST not in known else ""
-    return NamedSides(of_group, complements[0].name if complements else rest)
+    return of_group, complements[0].name if complements else rest

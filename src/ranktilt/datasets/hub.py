@@ -44,21 +44,12 @@ class Inventory:
     splits: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     files: tuple[str, ...] = ()
 
-    def split(self, name: str | None, where: str) -> tuple[str, tuple[Path, ...]]:
-        """Name and files of a split's judgments; ``test``, or the only one, where none is named."""
-        try:
-            name = choose_split(self.splits, name)
-        except UserError as error:
-            raise UserError(f"{where}: {error}") from None
-        return name, self.splits[name]
-
 
 def inventory(folder: Path, *, judgments_only: bool = False) -> Inventory:
     """Find out which files of a snapshot or unpacked archive hold documents, queries and judgments.
 
-    Documents: ``corpus.jsonl`` or files in ``corpus/``, each of which is a source of its own if one is called ``human``
-    or they have several names. Queries: ``queries.jsonl`` or files in ``queries/``. Judgments: ``<split>`` in
-    ``qrels/``, ``data/``, ``default/`` or on top. JSON lines and TSV may be gzipped, Parquet may be in shards.
+    Files in ``corpus/`` are each a source of their own if one is called ``human`` or they have several names. Judgments
+    are ``<split>`` in ``qrels/``, ``data/``, ``default/`` or on top. Parquet may be in shards.
     """
     there = [p.relative_to(folder) for p in sorted(folder.rglob("*")) if p.name.endswith(SUFFIXES) and p.is_file()]
     files = [p for p in there if not is_hidden(p)]
@@ -111,11 +102,7 @@ _TOO_MANY = 8
 
 
 def load_hub(name: Named, wanted: Wanted) -> Collection:
-    """Load a data set of the Hugging Face hub; ``spec`` has the commit as ``revision``.
-
-    Judgments that it lacks are looked for in ``OWNER/NAME-qrels``, as BEIR keeps them. `UserError` if it is unavailable
-    or lies in no known layout; `DataError` names the file and line of what is wrong.
-    """
+    """Load a data set of the Hugging Face hub; judgments that it lacks are those of ``OWNER/NAME-qrels``, as BEIR's."""
     folder = snapshot(name)
     found = inventory(_unpacked(folder, name.id))
     if not found.corpora or not found.queries:
@@ -140,8 +127,8 @@ def _judgments(name: Named, found: Inventory, wanted: Wanted) -> tuple[dict[str,
     if wanted.qrels is not None:
         return {"split": str(wanted.qrels)}, (Path(wanted.qrels),)
     if found.splits:
-        split, files = found.split(wanted.split, f"hub:{name.id}")
-        return {"split": split}, files
+        split = choose_split(found.splits, wanted.split, f"hub:{name.id}")
+        return {"split": split}, found.splits[split]
     beside = Named("hub", f"{name.id}-qrels")
     try:
         other = snapshot(beside)
@@ -150,8 +137,9 @@ def _judgments(name: Named, found: Inventory, wanted: Wanted) -> tuple[dict[str,
         raise UserError(
             f"{name} holds no judgments, nor does {beside}, where BEIR keeps them; {hint} ({error})"
         ) from error
-    split, files = inventory(other, judgments_only=True).split(wanted.split, str(beside))
-    return {"split": split, "qrels": str(beside), "qrels_revision": other.name}, files
+    splits = inventory(other, judgments_only=True).splits
+    split = choose_split(splits, wanted.split, str(beside))
+    return {"split": split, "qrels": str(beside), "qrels_revision": other.name}, splits[split]
 
 
 def snapshot(name: Named) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,11 +28,7 @@ _AGREE = "confirm you agree"
 
 
 def load_irds(name: Named, wanted: Wanted) -> Collection:
-    """Load a collection of ir_datasets; its id, such as ``beir/scifact/test``, names the subset too.
-
-    Title and text of a document are its fields ``title`` and ``text`` (or ``body``), or what ir_datasets calls the
-    default text; a query's text likewise. ``docs="judged"`` holds no other document in memory at any time.
-    """
+    """Load a collection of ir_datasets; its id, such as ``beir/scifact/test``, names the subset too."""
     if wanted.split is not None:
         raise UserError(
             f"{name}: an id of ir_datasets names its split itself, such as beir/scifact/test; leave --split out"
@@ -119,27 +115,17 @@ def find_dataset(library: Any, name: Named, kinds: list[str]) -> Any:
     try:
         dataset = library.load(name.id)
     except KeyError:
-        family = name.id.partition("/")[0]
-        near = _near(name.id, _below(library, family, []) or [text.partition("/")[0] for text in library.registry])
+        near = difflib.get_close_matches(name.id, sorted(library.registry), n=_SHOWN, cutoff=0.0)
         raise UserError(f"{name}: {unknown('collection', name.id, near)}") from None
     missing = next((kind for kind in kinds if not dataset.has(kind)), None)
     if missing is not None:
         noun = {"docs": "documents", "queries": "queries", "qrels": "judgments"}[missing]
-        near = _near(name.id, _below(library, name.id, kinds))
+        below = sorted(text for text in library.registry if text.startswith(f"{name.id}/"))
+        near = [text for text in below if all(library.registry[text].has(kind) for kind in kinds)][:_SHOWN]
         advice = f"these have them: {', '.join(near)}" if near else "see https://ir-datasets.com"
         none = "; or --qrels none to do without" if missing == "qrels" else ""
         raise UserError(f"{name}: has no {noun} of its own; {advice}{none}")
     return dataset
-
-
-def _below(library: Any, id: str, kinds: list[str]) -> list[str]:
-    """Collections whose id goes on where this one ends, and that have what is wanted."""
-    names = sorted(text for text in library.registry if text.startswith(f"{id}/"))
-    return [text for text in names if all(library.registry[text].has(kind) for kind in kinds)]
-
-
-def _near(id: str, names: Iterable[str]) -> list[str]:
-    return difflib.get_close_matches(id, sorted(set(names)), n=_SHOWN, cutoff=0.0)
 
 
 def dataset_qrels(dataset: Any, name: Named) -> pl.DataFrame:

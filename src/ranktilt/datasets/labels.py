@@ -31,7 +31,6 @@ SEVERAL = "|"
 """What stands between the groups of a document that is of several, and of a side that unites them."""
 
 _ROWS = 2_000
-_WIDTH = 80
 LINE = "line of the file"
 """Column of a table that was read, beside its own."""
 _TAKEN = ("id", "text", "title", LINE)
@@ -44,10 +43,8 @@ _IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
 def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
     """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON, each plain or .gz, or Parquet.
 
-    Returns ``doc_id`` (unique), the column named by `by` (``COLUMN:N``, the notation of bins, names COLUMN), ``origin``
-    where given, and the others; those without a name or called id, text or title, and Parquet's nested ones, are passed
-    over. A blank or NaN is null: no label. Ids and labels of a text file stay strings; every other column, and one in
-    bins, becomes one of numbers where all its values are. The `rest` of a `LabelFile` is not given here.
+    Returns ``doc_id`` (unique), the column that `by` names, ``origin`` where given, and the others, as numbers where
+    all are. A blank or NaN is null: no label. The `rest` of a `LabelFile` is not given here.
     """
     given = LabelFile.of(labels)
     path, frame = Path(given.path), _read_table(given, label_column(by, ()))
@@ -112,10 +109,8 @@ def from_labels(
 ) -> Collection:
     """Make a collection without texts from labels, for auditing runs that were made elsewhere.
 
-    Queries are those given and those of the judgments. A document without a ``source`` label is left out, because a
-    collection takes one without a source for human; under another column it stays, in no group, and its source is
-    ``unknown`` where the file does not say it. The `rest` of a `LabelFile` is the label of all `documents`, and those
-    judged, that have none. The spec holds the paths, how labels were read, and how many documents are ``unlabelled``.
+    A document without a ``source`` label is left out, because a collection takes one without a source for human; under
+    another column it stays, in no group. The `rest` of a `LabelFile` is the label of all `documents`, and those judged.
     """
     given = None if labels_file is None else LabelFile.of(labels_file)
     column = label_column(by, labels.columns)
@@ -161,13 +156,11 @@ def split_labels(column: pl.Series) -> pl.Series:
 
 def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> str:
     """Say that none of a run's documents is in a collection, or among its labels, with the first id of either side."""
-    where, theirs = "in the collection", "the collection's ids look"
-    if "path" not in collection.spec and "labels" in collection.spec:
-        where, theirs = f"in {collection.spec['labels']}", "its doc_ids look"
+    where = "the collection" if "path" in collection.spec else collection.spec.get("labels", "the collection")
     shown = [f"first: {documents[0]!r}"] if len(documents) else []
-    shown += [f"{theirs} like {collection.ids[0]!r}"] if collection.docs.height else []
+    shown += [f"its ids look like {collection.ids[0]!r}"] if collection.docs.height else []
     more = f" ({'; '.join(shown)})" if shown else ""
-    return f"no overlap: none of its {counted(len(documents), 'document', 'documents')} is {where}{more}"
+    return f"no overlap: none of its {counted(len(documents), 'document', 'documents')} is in {where}{more}"
 
 
 def _require_names(path: Path, names: list[str], line: int | None, *, own: bool = True) -> None:
@@ -177,9 +170,8 @@ def _require_names(path: Path, names: list[str], line: int | None, *, own: bool 
         raise DataError(path, f"column {twice!r} is named twice; {_BEGINS}", line=line)
     if "doc_id" in names:
         return
-    came = ", ".join(filter(None, names)) or "no name"
     hint = (_LIST if len(names) == 1 else _COLUMN) if own else ""
-    came = came if len(came) <= _WIDTH else f"{came[: _WIDTH - 1]}…"
+    came = shorten(", ".join(filter(None, names)))
     raise DataError(path, f"expected a column doc_id, got {came}; {_BEGINS}{hint}", line=line)
 
 
@@ -199,11 +191,7 @@ def _label_column(path: Path, columns: list[str], by: str) -> str:
 
 
 def read_delimited(path: Path, separator: str, labels: LabelFile | None = None) -> pl.DataFrame:
-    """Read a table of strings with a column ``doc_id``, and the line of each row under `LINE`.
-
-    `labels` may name its columns, or take it for a list of ids. Columns called id, text or title, and those without a
-    name, are passed over.
-    """
+    """Read a table of strings with ``doc_id`` and each row's `LINE`; `labels` may name its columns, or a bare list."""
     frames, names = list[pl.DataFrame](), list[str]()
     for rows in _rows(path, separator):
         if not names:
@@ -323,9 +311,8 @@ def labelled(
 def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: str) -> Collection:
     """Add a column of labels from a file to a collection's documents, and the file's origins where it has some.
 
-    Labels of documents that are not there are left out; documents without a label are in no group, or have that of the
-    rest. Refused: a file that names none of the documents, leaves one without a source, or contradicts the sources that
-    a collection has; another column that every collection has.
+    Labels of other documents are left out; documents without one are in no group, or have that of the rest. What leaves
+    a document without a source, or contradicts the sources that a collection has, is refused.
     """
     column = label_column(by, collection.docs.columns)
     if column in DOC_COLUMNS and column != "source":

@@ -19,7 +19,7 @@ __all__ = ["NO_QRELS", "load"]
 
 def load(
     path: str | Path, *, split: str | None = None, qrels: str | Path | None = None, ignore_unknown: bool = False,
-    docs: str = "all", revision: str | None = None,
+    docs: str = "all",
 ) -> Collection:  # fmt: skip
     """Load a collection from a folder, or by the name under which a library keeps it.
 
@@ -43,8 +43,6 @@ def load(
     docs : {"all", "judged"}, optional
         ``"judged"`` keeps the judged documents and their versions only. Measures at a cutoff then say
         little about search in the whole, for what was never judged cannot compete.
-    revision : str, optional
-        A branch, tag or commit of the hub, in place of ``@REVISION``.
 
     Returns
     -------
@@ -57,7 +55,7 @@ def load(
     if docs not in DOCS:
         raise unknown("choice of documents", docs, DOCS)
     wanted = Wanted(split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
-    name = read_name(path, revision=revision)
+    name = read_name(path)
     if name is not None and name.kind == "hub":
         from ranktilt.datasets.hub import load_hub
 
@@ -103,10 +101,7 @@ def _judgments(folder: Path, split: str | None) -> tuple[str, Path]:
     """Name and file of a split's judgments; ``test``, or the only one, where none is named."""
     if not (names := splits(folder)):
         raise DataError(folder / "qrels", "expected judgments in qrels/<split>.tsv (or .gz)")
-    try:
-        split = choose_split(names, split)
-    except UserError as error:
-        raise DataError(folder / "qrels", str(error)) from None
+    split = choose_split(names, split, folder / "qrels")
     return split, _plain_or_gz(folder / "qrels" / f"{split}.tsv") or folder / "qrels" / f"{split}.tsv.gz"
 
 

@@ -100,9 +100,7 @@ def _inherit(docs: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
 def _say_missing(mixed: Collection) -> None:
     sources = mixed.sources
     reference = "human" if "human" in sources else sources[0]
-    for other in sources:
-        if other == reference:
-            continue
+    for other in (name for name in sources if name != reference):
         lone = mixed.unpaired(reference, other)
         for here, there in ((reference, other), (other, reference)):
             missing = lone.filter(pl.col("source") == here)["id"]

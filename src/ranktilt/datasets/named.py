@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import DataError, UserError, unknown
 
 KINDS = ("hub", "irds")
 NO_QRELS = "none"
@@ -37,28 +37,25 @@ class Wanted:
     docs: str = "all"
 
 
-def choose_split(splits: Collection[str], name: str | None) -> str:
-    """Return the split that is named; ``test``, or the only one, where none is. `UserError` if there is none such."""
+def choose_split(splits: Collection[str], name: str | None, where: str | Path) -> str:
+    """Return the split that is named; ``test``, or the only one, where none is."""
     if name is None:
         name = next(iter(splits)) if len(splits) == 1 else "test"
     if name not in splits:
-        raise UserError(f"{unknown('split', name, sorted(splits))}; choose one with --split")
+        raise DataError(where, f"{unknown('split', name, sorted(splits))}; choose one with --split")
     return name
 
 
-def read_name(path: str | Path, *, revision: str | None = None) -> Named | None:
-    """Read the name of a collection that a library keeps; None for a folder: what has no prefix, or is on disk.
-
-    `UserError` if nothing follows the prefix, or a revision is given twice or where there are none.
-    """
+def read_name(path: str | Path) -> Named | None:
+    """Read the name of a collection that a library keeps; None for a folder: what has no prefix, or is on disk."""
     kind, colon, rest = str(path).partition(":")
     named = colon and kind in KINDS and not os.path.exists(path)
-    name, at, own = rest.partition("@") if kind == "hub" else (rest, "", "")
-    if (revision is not None and (not named or kind == "irds" or at)) or (named and at and not own):
-        raise UserError(f"{path}: expected one revision, or none, and that of hub:OWNER/NAME alone")
+    name, at, revision = rest.partition("@") if kind == "hub" else (rest, "", "")
     if not named:
         return None
     if not name.strip("/"):
         example = "hub:IR-Cocktail/scifact" if kind == "hub" else "irds:beir/scifact/test"
         raise UserError(f"{path}: expected a name after the colon, such as {example}")
-    return Named(kind, name.strip("/"), own or revision)
+    if at and not revision:
+        raise UserError(f"{path}: expected a revision after the @, such as {path}v1")
+    return Named(kind, name.strip("/"), revision or None)

@@ -18,12 +18,11 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import PAGE_TITLE
-from ranktilt.errors import DataError, DataWarning, UserError, unknown
+from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io.jsonl import json_objects
 from ranktilt.progress import report
 from ranktilt.text.quality import words as count_words
 
-TITLES = ("text", "field")
 WORDS = 200
 """Our reading: Dai et al. print a mean length of 199.79, and no cut."""
 PUBLISHED: Mapping[str, float] = {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
@@ -56,40 +55,34 @@ class Built:
 class _Pages:
     """The pages met so far: the first one of each folded title."""
 
-    def __init__(self, words: int, titles: str) -> None:
-        self.words, self.titles = words, titles
+    def __init__(self, words: int) -> None:
+        self.words = words
         self.ids = dict[str, str]()
-        self.rows = list[tuple[str, str, str, str | None, str | None]]()
+        self.rows = list[tuple[str, str, str, str | None]]()
 
     def add(self, row: Mapping[str, Any]) -> str:
         """The id of a line's page, which is taken up if its title is new; `ValueError` where it holds none."""
         page = read_page(row)
         key = fold_title(page.title)
         if key not in self.ids:
-            id, title, text = str(len(self.rows)), " ".join(page.title.split()), page.text(self.words)
-            if self.titles == "field":
-                self.rows.append((id, title, text, None, page.url or None))
-            else:
-                whole = " ".join(f"{title} {text}".split()[: self.words])
-                self.rows.append((id, "", whole, title, page.url or None))
-            self.ids[key] = id
+            title = " ".join(page.title.split())
+            whole = " ".join(f"{title} {page.text(self.words)}".split()[: self.words])
+            self.ids[key] = str(len(self.rows))
+            self.rows.append((self.ids[key], whole, title, page.url or None))
         return self.ids[key]
 
 
-def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS, titles: str = "text") -> Built:
+def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> Built:
     """Build NQ320K from files of Natural Questions; ``train`` or ``dev`` in a file's name tells which it is.
 
     One document a page, in order of appearance, cut after so many `words`, and one query a development question with
-    its page as the only relevant document. With the titles ``"text"`` a text begins with its title, as published, and
-    ``page_title`` keeps it; with ``"field"`` it is in ``title`` only. Wang et al., NeurIPS 2022; Dai et al., KDD 2024,
-    sec. 2.2.1; docs/collections.md says which rules are theirs and which are our reading.
+    its page as the only relevant document. A text begins with its title, which ``page_title`` keeps (Wang et al.,
+    NeurIPS 2022; Dai et al., KDD 2024, sec. 2.2.1); docs/collections.md says which rules are our reading.
     """
-    if titles not in TITLES:
-        raise unknown("place of titles", titles, TITLES)
     if words < 1:
         raise UserError(f"expected at least 1 word a text, got {words}")
     train, dev = _parts([Path(file) for file in files])
-    pages = _Pages(words, titles)
+    pages = _Pages(words)
     read = sum(1 for _ in _lines(train, pages, "reading training questions", TRAINING))
     queries, qrels = dict[str, str](), list[tuple[str, str, int]]()
     for row, page, fault in _lines(dev, pages, "reading development questions", int(PUBLISHED["test queries"])):
@@ -100,12 +93,12 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS, titles: str
             raise fault(f"example_id {id} came before; is a file named twice?")
         queries[str(id)] = text
         qrels.append((str(id), page, 1))
-    names = dict.fromkeys(("id", "title", "text", PAGE_TITLE, "url"), pl.String)
+    names = dict.fromkeys(("id", "text", PAGE_TITLE, "url"), pl.String)
     docs = pl.DataFrame(pages.rows, schema=names, orient="row")
     judged = pl.DataFrame(qrels, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
     asked = pl.DataFrame({"id": list(queries), "text": list(queries.values())})
     spec = {
-        "built": "nq320k", "words": words, "titles": titles, "split": "test", "ranktilt": __version__,
+        "built": "nq320k", "words": words, "split": "test", "ranktilt": __version__,
         "files": [str(file) for file in (*train, *dev)],
     }  # fmt: skip
     mean = float(count_words(docs["text"]).to_numpy().mean())
@@ -122,8 +115,7 @@ def _parts(files: list[Path]) -> tuple[list[Path], list[Path]]:
             raise UserError(f"{file}: expected train or dev in the file's name, which says what it holds; rename it")
         parts[kinds[0]].append(file)
     if not parts["dev"]:
-        message = "expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz): it has the test queries"
-        raise UserError(message)
+        raise UserError("expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz), of the test queries")
     if not parts["train"]:
         message = "no training file: only the pages of the development set are there, far fewer than published"
         warnings.warn(message, DataWarning, stacklevel=3)
@@ -157,26 +149,18 @@ class WikipediaPage:
     url: str
 
     def text(self, words: int) -> str:
-        """Return the first so many words of the page, between single spaces, without tags.
-
-        From the first paragraph on (all of the page where it has none) up to the end of the last list but one: behind
-        it are the page's references and links. `ValueError` if a token is no object with a text.
-        """
-        tokens = self._tokens()
+        """Return the first words, no tags, from the first paragraph up to the last list but one (then references)."""
+        whole = self.content
+        try:  # as the simplified form is made: a tag's blanks become underscores, so that it is one token
+            whole = whole if isinstance(whole, str) else " ".join(one["token"].replace(" ", "_") for one in whole)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError("expected document_tokens to be objects with the string token") from error
+        tokens = whole.split()
         start = tokens.index("<P>") if "<P>" in tokens else 0
         paragraph = tokens.index("</P>") if "</P>" in tokens else 0
         ends = [i for i, token in enumerate(tokens) if token == "</Ul>"]
         end = max(ends[-2:][0], paragraph) if ends else len(tokens)
         return " ".join(islice(_words(tokens[start:end]), words))
-
-    def _tokens(self) -> list[str]:
-        if isinstance(self.content, str):
-            return self.content.split()
-        try:
-            # As the simplified form is made: a tag's blanks become underscores, so that it is one token.
-            return " ".join(token["token"].replace(" ", "_") for token in self.content).split()
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError("expected document_tokens to be objects with the string token") from error
 
 
 def _words(tokens: Iterable[str]) -> Iterator[str]:
@@ -184,11 +168,7 @@ def _words(tokens: Iterable[str]) -> Iterator[str]:
 
 
 def read_page(row: Mapping[str, Any]) -> WikipediaPage:
-    """Read the page of one line, simplified (``document_text``) or full (``document_title``, ``document_tokens``).
-
-    Its title is ``document_title`` where the line has it; else what stands between the first ``<H1>`` and ``</H1>``;
-    else the one in ``document_url``. `ValueError` if neither form is there, or a page has no title at all.
-    """
+    """Read the page of a line, simplified or full, with its title: a field, the first ``<H1>``, or the address."""
     text, listed = row.get("document_text"), row.get("document_tokens")
     content = text if isinstance(text, str) else listed
     if not isinstance(content, str | list):
@@ -215,11 +195,7 @@ def _named(url: str) -> str:
 
 
 def fold_title(title: str) -> str:
-    """Fold a title as BERT's uncased tokenizer does, so that equal pages meet.
-
-    Lower case, without accents and control characters; punctuation marks and Chinese characters stand alone: ``"Beyoncé
-    (singer)"`` and ``"Beyonce ( Singer )"`` are one.
-    """
+    """Fold a title as BERT's uncased tokenizer does: ``"Beyoncé (singer)"`` and ``"Beyonce ( Singer )"`` are one."""
     kept = "".join(" " if c in "\t\n\r" else c for c in title if c in "\t\n\r" or not _control(c))
     lower = "".join(map(str.lower, kept))  # one by one: a sigma that ends a word is lowered as any other
     plain = "".join(c for c in unicodedata.normalize("NFD", lower) if unicodedata.category(c) != "Mn")

@@ -10,18 +10,14 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.assemble import read_rows, unjudged
 from ranktilt.errors import DataError, shorten
-from ranktilt.io.files import decode_lines, line_chunks
+from ranktilt.io.files import decode_lines, line_chunks, read_text
 from ranktilt.io.parquet import PARQUET
 
 _HEADER = re.compile(r"_?id|q(?:uery)?[-_ ]?id", re.IGNORECASE), re.compile(r"text|query|question", re.IGNORECASE)
 
 
 def read_queries(path: str | Path) -> Collection:
-    """Read queries as a collection without documents and judgments; `DataError` names file and line of a fault.
-
-    ``.jsonl`` (``_id`` and ``text``) or ``.parquet``; anything else has lines of an id, a tab and the text. Plain or
-    ``.gz``.
-    """
+    """Read queries without documents: JSON lines, Parquet, or lines of an id, a tab and the text; plain or ``.gz``."""
     path = Path(path)
     rows = path.name.removesuffix(".gz").endswith((".jsonl", PARQUET))
     queries = read_rows(path) if rows else _tab_separated(path)
@@ -33,26 +29,17 @@ def read_queries(path: str | Path) -> Collection:
 
 
 def read_query_ids(path: str | Path, collection: Collection) -> list[str]:
-    """Read ids of queries, one on each line (plain or ``.gz``), such as ``held-out.txt`` of ``ranktilt train lora``.
-
-    `DataError` names file and line of an id that is not in the collection or came before, or an empty file.
-    """
-    path, known, lines = Path(path), set(collection.queries["id"]), dict[str, int]()
-    for first, chunk in line_chunks(path):
-        for number, line in enumerate(decode_lines(path, first, chunk).split("\n"), start=first):
-            name = line.strip()
-            if not name:
-                continue
-            if name not in known:
-                raise DataError(path, f"query {shorten(name)} is not in the collection", line=number)
-            if name in lines:
-                raise DataError(path, f"query {name!r} came before, in line {lines[name]}", line=number)
-            lines[name] = number
-    return list(lines)
+    """Read ids of queries, one on each line, such as ``held-out.txt`` of ``ranktilt train lora``."""
+    names = dict.fromkeys(filter(None, map(str.strip, read_text(Path(path)).split("\n"))))
+    known = set(collection.queries["id"])
+    strange = next((name for name in names if name not in known), None)
+    if strange is not None or not names:
+        raise DataError(path, f"query {shorten(strange)} is not in the collection" if names else "the file is empty")
+    return list(names)
 
 
 def _tab_separated(path: Path) -> pl.DataFrame:
-    found, lines_of = dict[str, str](), dict[str, int]()
+    found = dict[str, str]()
     for first, lines in line_chunks(path):
         for number, line in enumerate(decode_lines(path, first, lines).split("\n"), start=first):
             name, *rest = line.split("\t")
@@ -64,8 +51,8 @@ def _tab_separated(path: Path) -> pl.DataFrame:
                     path, f"expected id and text with a tab between, got {came}: {shorten(line)}", line=number
                 )
             if name in found:
-                raise DataError(path, f"query {name!r} came before, in line {lines_of[name]}", line=number)
-            found[name], lines_of[name] = rest[0], number
+                raise DataError(path, f"query {name!r} came before", line=number)
+            found[name] = rest[0]
     if not found:
         raise DataError(path, "expected queries, got a header only")
     return pl.DataFrame({"id": list(found), "text": list(found.values())})

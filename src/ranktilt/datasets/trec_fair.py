@@ -41,11 +41,7 @@ class LabelledDocuments:
 
 
 def read_labelled(source: str | Path, by: str | None = None) -> LabelledDocuments:
-    """Read a CSV with the columns of `COLUMNS` and one of labels, or a collection of ir_datasets (``irds:ID``).
-
-    `by` names the labels' column or field; of a CSV with one further column it need not. `DataError` or `UserError`
-    says what is wrong.
-    """
+    """Read a CSV with the columns of `COLUMNS` and one of labels, or a collection of ir_datasets (``irds:ID``)."""
     name = read_name(source)
     if name is None:
         return _read_csv(Path(source), by)
@@ -128,7 +124,6 @@ def _labels_of(value: Any, name: Named, by: str) -> list[str]:
 
 
 def _fetch_texts(name: Named, ids: Sequence[str]) -> pl.DataFrame:
-    """Title and text of some documents, in the order of their ids."""
     with open_library(name) as library:
         store = find_dataset(library, name, ["docs"]).docs_store()
         found = store.get_many(list(ids))

@@ -1,11 +1,9 @@
 """Results as versioned JSON files: ``{format, version, …, sha256}``, written as they are, read back by their types.
 
 A result is a frozen dataclass that derives from `Result` and says its format, its version and the command that makes
-it. Its fields (dataclasses, NamedTuples, Literals, tuples, arrays) are checked by msgspec; one that the file calls
-otherwise has ``field(metadata={"file": …})``, and ``derived()`` is what the file tells besides. NaN is null, and null
-is NaN where a type says float. `register` teaches another type, such as a measure written as its text; where that is a
-dataclass, its fields are of type ``Coded[Measure]``. Only a file that is as it was written is read, by its last field,
-the SHA-256 of all before it, so that nothing checks whether its parts fit together.
+it. Its fields are checked by msgspec; one that the file calls otherwise has ``field(metadata={"file": …})``, and
+``derived()`` is what the file tells besides. NaN is null, and null is NaN where a type says float. Only a file that is
+as it was written is read, by its SHA-256, so that nothing checks whether its parts fit together.
 """
 
 from __future__ import annotations

@@ -80,11 +80,7 @@ class Stored:
 
 
 class VectorCache:
-    """Vectors of one length under content keys: one file of vectors, one of keys, both appended to.
-
-    Several processes may use one folder at the same time, and each may be killed at any moment: a vector is there when
-    its key is. `about` says for ``ranktilt cache`` what is kept here.
-    """
+    """Vectors of one length and their content keys, in files that are appended to: a vector is there if its key is."""
 
     def __init__(self, folder: Path, *, dtype: str = "float32", about: Mapping[str, Any] | None = None) -> None:
         if dtype not in STORES:

@@ -22,10 +22,7 @@ def whole_or_fractions(grades: pl.Series) -> pl.Series:
 
 
 def json_series(name: str, values: list[Any]) -> pl.Series:
-    """Make a column of values read from JSON, of their own type where they are all of one kind.
-
-    That is strings, whole numbers within 64 bits, numbers, or truth values; otherwise Binary, each as compact JSON.
-    """
+    """Make a column of values read from JSON: strings, numbers or truth values if all are; else raw JSON (Binary)."""
     kinds = {type(v) for v in values} - {type(None)}
     if not kinds:
         return pl.Series(name, values, dtype=pl.Null)

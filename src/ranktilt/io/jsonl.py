@@ -26,9 +26,8 @@ STRINGS = ("title", "source", "origin")
 def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     """Read a BEIR corpus or query file, one JSON object a line; fields in `strings` must be strings where given.
 
-    ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as column ``_id``), of
-    its own type where its values are all of one kind, and raw JSON (Binary) otherwise; null where a line lacks it or
-    gives null, NaN or an infinity. The texts of a large file are mapped; see `ranktilt.io.texts`.
+    ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as column ``_id``), see
+    `json_series`; null where a line lacks it or gives null, NaN or an infinity. Texts of a large file are mapped.
     """
     if path.is_file() and path.stat().st_size >= LARGE:
         rest = list[pl.DataFrame]()
@@ -100,10 +99,7 @@ def _column(values: list[Any]) -> pl.Series:
 
 
 def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Stack tables by column name, null where one lacks a column; columns of several types become raw JSON.
-
-    A `Collection` turns raw JSON that is numbers only into numbers.
-    """
+    """Stack tables by column name, null where one lacks a column; columns of several types become raw JSON."""
     kinds: dict[str, set[pl.DataType]] = {}
     for frame in frames:
         for name, kind in frame.schema.items():
@@ -167,10 +163,7 @@ def json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def to_jsonl(frame: pl.DataFrame) -> bytes:
-    """Write a table as JSON lines, the inverse of `read_jsonl`, the same for any order of its columns.
-
-    First id, title, text, source and origin, then the other fields by name; nulls are left out.
-    """
+    """Write a table as JSON lines, the inverse of `read_jsonl`; fields have one order, and nulls are left out."""
     rest = sorted(set(frame.columns) - set(_FIRST))
     frame = frame.select(*(name for name in _FIRST if name in frame.columns), *rest)
     names = [SWAP.get(name, name) for name in frame.columns]

@@ -30,11 +30,7 @@ _JUDGMENT = {
 
 
 def read_parquet(path: Path, *, strings: tuple[str, ...] = (), mapped: bool | None = None) -> pl.DataFrame:
-    """Read documents or queries from a Parquet file, as `ranktilt.io.jsonl.read_jsonl` does from JSON lines.
-
-    The id's column is ``_id`` or ``id``; lists and structures are Binary columns of raw JSON. With `mapped`, by default
-    of a large file, texts are never held all at once; see `ranktilt.io.texts`.
-    """
+    """Read documents or queries from a Parquet file as `read_jsonl` does JSON lines; `mapped` texts are never held."""
     table = _with_mapped_texts(path) if (is_large([path]) if mapped is None else mapped) else _rows_of(path)
     named = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
     _require(path, table, {"_id": (named,), "text": ("text",)})
@@ -82,10 +78,7 @@ def schema_of(path: Path) -> dict[str, pl.DataType]:
 
 
 def read_judgments(path: Path) -> pl.DataFrame:
-    """Read judgments from a Parquet file or JSON lines with ``query-id``, ``corpus-id`` and ``score``.
-
-    As `ranktilt.io.qrels.read_qrels` gives them; ``line`` is the number of the line or row, from 1.
-    """
+    """Read judgments as `ranktilt.io.qrels.read_qrels` does, from Parquet or JSON lines; ``line`` may be a row."""
     table, lines = json_rows(path) if path.suffix != PARQUET else (_rows_of(path), None)
     found = _require(path, table, _JUDGMENT)
     lines = pl.int_range(1, table.height + 1, eager=True) if lines is None else lines
@@ -101,12 +94,7 @@ def read_judgments(path: Path) -> pl.DataFrame:
 
 
 def read_table(path: Path, *, columns: list[str] | None = None, rows: tuple[int, int] | None = None) -> pl.DataFrame:
-    """Read a Parquet file's columns of texts, numbers, truth values, times, lists and structures.
-
-    Bytes that are UTF-8 are text, which some writers keep so; columns of other kinds are passed over. A file that is
-    no Parquet, or a damaged one, is a `DataError`. Only some columns, or some rows (first and number), if these are
-    named.
-    """
+    """Read columns and rows (first, number) of a Parquet file; UTF-8 in bytes is text, other kinds are passed over."""
     if rows is None:
         report(f"reading {path.name}", 0, 1)
     with _as_parquet(path):

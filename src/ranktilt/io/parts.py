@@ -30,10 +30,7 @@ def part_files(folder: Path) -> list[Path]:
 
 
 def read_parts(folder: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Read all parts as one table, texts mapped where they are large; see `ranktilt.io.parquet.read_parquet`.
-
-    All have the columns of the first one, and no id comes twice.
-    """
+    """Read all parts as one table: all have the columns of the first one, and no id comes twice."""
     files = part_files(folder)
     first, *others = (", ".join(f"{name} {kind}" for name, kind in sorted(schema_of(file).items())) for file in files)
     for file, columns in zip(files[1:], others, strict=True):

@@ -77,14 +77,10 @@ def _form(line: str) -> _Form:
     """Tell a file's form by its first line, which may be a header; BEIR's ids may have blanks in them."""
     number = re.compile(_NUMBER)
     fields, tabs = re.findall(_FIELD, line), line.split("\t")
-    known = bool(number.match(fields[-1])) or _folded(fields[0]) in _FIRST
+    known = bool(number.match(fields[-1])) or fields[0].lower().replace("_", "-") in _FIRST
     if len(tabs) == 3 and (len(fields) != 4 or number.match(tabs[2]) or not number.match(fields[3])):
         return _BEIR
     return {3: _BLANKS, 4: _TREC}.get(len(fields), _BEIR) if known else _BEIR
-
-
-def _folded(name: str) -> str:
-    return name.lower().replace("_", "-")
 
 
 def _parse(path: Path, frame: pl.DataFrame, form: _Form) -> pl.DataFrame:

@@ -73,7 +73,8 @@ def json_lists(path: Path, content: Any, queries: Sequence[str] | None, order: s
 
 def _is_response(value: Any) -> bool:
     keys = value if isinstance(value, dict) else {}
-    return isinstance(keys.get("hits"), dict) or ("status" in keys and isinstance(keys.get("error"), dict | str))
+    answered = isinstance(keys.get("hits"), dict) and isinstance(keys["hits"].get("hits"), list)
+    return answered or ("status" in keys and isinstance(keys.get("error"), dict | str))
 
 
 def _hits(path: Path, query: str, response: Mapping[str, Any]) -> Any:
@@ -163,7 +164,10 @@ def _read(
         if wrong is not None:
             raise fault(wrong, f"a {noun} id", noun)
     frame = pl.DataFrame(
-        {name: pl.Series(map(str, cells[noun]), dtype=pl.String) for name, noun in _IDS.items()}
+        {
+            name: pl.Series(map(str, cells[noun]), dtype=pl.String)
+            for name, noun in (("query_id", "query"), ("doc_id", "document"))
+        }
     ).with_columns(rank=pl.int_range(1, pl.len() + 1).over("query_id"))
     if by_rank or (by_score and queries is None):
         ranks = [rank if type(rank) is int and abs(rank) < 1 << 31 else None for rank in cells["rank"]]
@@ -178,9 +182,6 @@ def _read(
     frame = frame.with_columns(score=scores)
     every = frame["query_id"].unique(maintain_order=True) if queries is None else pl.Series(queries, dtype=pl.String)
     return RunFile(frame, every, score_order="score" if by_score else "rank", read_as=read_as)
-
-
-_IDS = {"query_id": "query", "doc_id": "document"}
 
 
 def first_not_finite(scores: Sequence[Any]) -> int | None:

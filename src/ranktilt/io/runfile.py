@@ -59,9 +59,7 @@ def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[s
 
     TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id, document-id, rank and score alone;
     every line has as many fields as the first. JSON: ``{query: {document: score}}``, and what `ranked_lists` reads, of
-    which responses are to `queries`. With the order ``"rank"`` the rank is read in place of the score; scores become
-    −rank. `DataError` names the line, or query and document, of a fault; a `DataWarning` says where ranks contradict
-    scores.
+    which responses are to `queries`. With the order ``"rank"`` scores become −rank.
     """
     if score_order not in SCORE_ORDERS:
         raise unknown("score order", score_order, SCORE_ORDERS)
@@ -175,37 +173,25 @@ def _wrong_width(path: Path, first_line: int, lines: list[bytes], width: int) ->
 def _warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
     """Warn where scores contradict the ranks, or say nothing: engines differ in which of the two they mean."""
     ranked = frame.filter(pl.col("rank").is_not_null())
-    _warn_of_constant_scores(path, ranked)
+    hint = '(--score-order rank, score_order="rank" goes by the ranks)'
+    if ranked["score"].n_unique() <= max(ranked["query_id"].n_unique(), 1):  # some engines export one for all
+        lists = ranked.group_by("query_id").agg(pl.col("score", "rank").n_unique()).filter(pl.col("rank") >= _ORDERED)
+        flat, queries = lists.filter(pl.col("score") == 1).height, counted(lists.height, "query", "queries")
+        if 2 * flat > lists.height:
+            told = f"all scores are equal in {flat:,} of {queries}, though the ranks order them"
+            _warn(f"{path}: {told}; such documents are tied {hint}")
     if _falls(ranked):
         return
     ranked = ranked.sort("query_id", "rank", -pl.col("score"), maintain_order=True)
     after = (pl.col("query_id") == pl.col("query_id").shift()) & (pl.col("rank") > pl.col("rank").shift())
-    against = ranked.filter(after & (pl.col("score") > pl.col("score").shift()))["query_id"]
-    if len(against):
+    against = ranked.filter(after & (pl.col("score") > pl.col("score").shift()))["query_id"].n_unique()
+    if against:
         queries = counted(frame["query_id"].n_unique(), "query", "queries")
-        warnings.warn(
-            f"{path}: the ranks contradict the scores in {against.n_unique():,} of {queries}; scores decide "
-            '(--score-order rank, score_order="rank" goes by the ranks)',
-            DataWarning,
-            stacklevel=5,
-        )
+        _warn(f"{path}: the ranks contradict the scores in {against:,} of {queries}; scores decide {hint}")
 
 
-def _warn_of_constant_scores(path: Path, ranked: pl.DataFrame) -> None:
-    """Some engines export one score for every document; the ranks alone hold the order."""
-    if ranked["score"].n_unique() > max(ranked["query_id"].n_unique(), 1):
-        return
-    spans = [pl.col(c).n_unique().alias(c) for c in ("score", "rank")]
-    queries = ranked.group_by("query_id").agg(spans).filter(pl.col("rank") >= _ORDERED)
-    flat = queries.filter(pl.col("score") == 1)
-    if 2 * flat.height > queries.height:
-        warnings.warn(
-            f"{path}: all scores are equal in {flat.height:,} of {counted(queries.height, 'query', 'queries')}, though "
-            'the ranks order them; such documents are tied (--score-order rank, score_order="rank" goes by the '
-            "ranks)",
-            DataWarning,
-            stacklevel=6,
-        )
+def _warn(text: str) -> None:
+    warnings.warn(text, DataWarning, stacklevel=6)
 
 
 def _falls(frame: pl.DataFrame) -> bool:

@@ -1,7 +1,4 @@
-"""Texts in files that are mapped: their bytes are the page cache's, and a table's own memory holds only where they lie.
-
-Polars reads strings through Arrow's C data interface where they are, so that a mapped column is one like any other.
-"""
+"""Texts in mapped files, which Polars reads where they are (Arrow's C data interface): memory holds only their ends."""
 
 from __future__ import annotations
 
@@ -34,10 +31,7 @@ Parts = Iterable[Mapping[str, pl.Series]]
 
 
 def kept_texts(digest: str, about: Mapping[str, Any], make: Callable[[], Parts]) -> dict[str, pl.Series]:
-    """Map columns of texts from the cache, where they lie under the hash of what they come of; write them at need.
-
-    `make` gives them a few rows at a time, without nulls. `UserError` where the cache cannot be written.
-    """
+    """Map columns of texts from the cache, under a hash of their origin; `make` gives them a few rows at a time."""
     folder = cache_folder() / KIND / digest
     if (folder / ABOUT).is_file():
         with suppress(OSError):  # says when it was last of use

@@ -177,13 +177,13 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
         raise UserError("the audit does not say what was in its files (it has no hashes of them)")
     split, none = spec.get("split"), spec.get("qrels") == NO_QRELS
     given = files.base / str(split) if split in files.hashes else None
+    commit = f"@{spec['revision']}" if "revision" in spec else ""
     collection = load(
-        path if named else files.base / path,
+        f"{path}{commit}" if named else files.base / path,
         split=None if none or given is not None or path.startswith("irds:") else split,
         qrels=NO_QRELS if none else given,
         ignore_unknown=bool(spec.get("ignore_unknown")),
         docs=str(spec.get("docs", "all")),
-        revision=spec.get("revision"),
     )
     known = {files.base / name for name in files.hashes}
     new = next((Path(file) for file in collection.spec.get("files", ()) if Path(file) not in known), None)

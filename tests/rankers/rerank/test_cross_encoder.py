@@ -147,7 +147,7 @@ def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> Non
     assert exact(one, max_document_tokens=9).scorer().fingerprint != folder.name
     assert exact(one, k=3, text="title").scorer().fingerprint == folder.name
     scores(exact(one, max_document_tokens=9))
-    shown = {(row.what, row.model, row.settings, row.entries) for row in cache_contents()[0] if row.what == "pairs"}
+    shown = {(row.what, row.model, row.settings, row.entries) for row in cache_contents() if row.what == "pairs"}
     size = len(QUERIES) * len(DOCUMENTS)
     assert shown == {
         ("pairs", str(one), "float32, ranker=cross-encoder", size),

@@ -117,7 +117,6 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
 
     @property
     def passes_inconclusive(self) -> bool:
-        """Whether an inconclusive outcome lets a build go on."""
         return bool(self.spec["inconclusive"] == "pass")
 
     @property
@@ -140,7 +139,6 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
         return [*asked, f"{grown} since the baseline"] if self.spec["baseline"] else asked
 
     def derived(self) -> dict[str, Any]:
-        """The outcome, for those who read the file."""
         verdicts = [
             {"run": row.run, "kind": row.outcome, "side": None, "sentence": row.reason, "primary": row.measure,
              "margin": self.spec["max_tilt"], "a": row.a, "b": row.b}

@@ -7,9 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ranktilt.auditing.effects import Effect
 from ranktilt.datasets.label_file import LabelFile
-from ranktilt.measures.contrast import RelativeDelta
 
 Audit = Any
 """A `ranktilt.auditing.result.Audit`, whose JSON lists what to do next."""
@@ -23,8 +21,6 @@ _MOST = 3
 
 
 class NextStep(NamedTuple):
-    """One thing to do next."""
-
     text: str
     command: str
 
@@ -44,13 +40,13 @@ def next_steps(audit: Audit) -> tuple[NextStep, ...]:
         worst = max(tilted, key=lambda one: not one.slight)
         steps += _favoured(audit, worst.run, slight=worst.slight)
     elif open_ones:
-        steps += _more_power(audit, open_ones[0].run)
+        steps += _more_queries(audit, open_ones[0].run)
     else:
         steps.append(_gate(audit))
     return tuple(steps[:_MOST])
 
 
-def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit", primary: bool = True) -> list[str]:
+def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit") -> list[str]:
     """The words of a command that read the same collection or labels, and one run or all; none if they are unknown."""
     collection = audit.spec["collection"]
     folder, labels = _folder(audit), collection.get("labels")
@@ -66,7 +62,7 @@ def _inputs(audit: Audit, run: str | None = None, *, verb: str = "audit", primar
     words += ["--qrels", str(collection["qrels"])] if collection.get("qrels") and verb != "explain" else []
     by, usual = audit.spec["by"], ("nDCG@10",) if audit.measures else ("HeadToHead", "Share@10")
     words += ["--by", str(by)] if by not in ("source", None) else []
-    named = primary and verb != "explain" and repr(audit.primary) not in usual
+    named = verb != "explain" and repr(audit.primary) not in usual
     return words + (["--primary", repr(audit.primary)] if named else [])
 
 
@@ -113,25 +109,14 @@ def _gate(audit: Audit, text: str = "Keep it so in CI") -> NextStep:
     return NextStep(text, f"{make} && ranktilt gate audit.json --max-tilt {shlex.quote(str(limit))}")
 
 
-def _more_power(audit: Audit, run: str) -> Iterator[NextStep]:
-    """How many queries would show a tilt, and which question can show more with these."""
-    own = [e for e in (*audit.tilts, *audit.estimates) if e.run == run and not e.estimand.descriptive]
-    primary = next((e for e in own if e.measure == repr(audit.primary)), None)
-    points = math.nan if primary is None else _points(primary)
+def _more_queries(audit: Audit, run: str) -> Iterator[NextStep]:
+    """How many queries would show a tilt."""
+    own = (e for e in (*audit.tilts, *audit.estimates) if e.run == run and e.measure == repr(audit.primary))
+    primary = next(own, None)
+    points = math.nan if primary is None else primary.detectable / primary.estimand.point
     if primary is not None and SHOWN < points < math.inf:
         needed = math.ceil(primary.queries * (points / SHOWN) ** 2)
         text = f"Some {needed:,} queries like these {primary.queries:,} would show ±{SHOWN:g} points"
         yield _step(text, _inputs(audit), "--qrels", "MORE.qrels")
-    better = min((e for e in own if _points(e) < points / 2), key=_points, default=None)
-    if better is not None:
-        name = better.estimand.title if isinstance(better.estimand, RelativeDelta) else better.measure
-        text = f"With so many queries {name} could show {_points(better):.0f} points; ask it of new ones"
-        yield _step(text, _inputs(audit, primary=False), "--primary", better.measure)
-    elif not audit.estimates and audit.spec["by"] == "source" and any(e.twins for e in own):
+    if not audit.estimates and audit.spec["by"] == "source" and primary is not None and primary.twins:
         yield _step("Other questions, some with more power", _inputs(audit), "--card")
-
-
-def _points(e: Effect) -> float:
-    """The detectable effect in points; infinite where it has another unit, or nothing was resampled."""
-    points = e.detectable / e.estimand.point
-    return points if points > 0 else math.inf

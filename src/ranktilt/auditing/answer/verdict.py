@@ -130,7 +130,6 @@ def could_detect(e: Effect) -> str:
 
 
 def undefined(e: Effect) -> str:
-    """Say why an answer is undefined."""
     measured = isinstance(e.estimand, RelativeDelta)
     if e.queries == 0:
         return f"no query {'has a relevant document' if measured else 'says anything'} of both {e.a} and {e.b}"

@@ -79,8 +79,7 @@ def calibrate(
     """
     rankers = [rankers] if isinstance(rankers, Ranker | str) else list(rankers)
     depths = sorted(set(depths))
-    _check(collection, rankers)
-    _check_numbers(depths, sample)
+    _check(collection, rankers, depths, sample)
     judged = collection.qrels.height > 0
     given = (DEFAULT_MEASURES if judged else ()) if measures is None else measures
     asked = [estimand(one) for one in ([given] if isinstance(given, str | Estimand) else given)]
@@ -100,7 +99,7 @@ def calibrate(
     return Calibration(tuple(rows), spec, tuple(_notes(collection, kept)))
 
 
-def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
+def _check(collection: Collection, rankers: Sequence[Ranker], depths: Sequence[int], sample: int) -> None:
     if not rankers:
         raise UserError("a calibration needs at least one ranker, such as bm25 (-r bm25)")
     if not all(isinstance(one, Ranker) for one in rankers):
@@ -112,9 +111,6 @@ def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
             raise UserError(f"{ranker!r} cannot be calibrated: a saved run or an engine ranks no copies of documents")
     if not collection.judged.height or not collection.docs.height:
         raise UserError("nothing to calibrate on: the collection has no documents or no queries")
-
-
-def _check_numbers(depths: Sequence[int], sample: int) -> None:
     if not depths or depths[0] < 1:
         raise UserError(f"expected depths of at least 1, got {', '.join(map(str, depths)) or 'none'}")
     if sample < 2:
@@ -145,7 +141,6 @@ class _Checks:
         self.copies = [with_synthetic_twins(collection, scheme, seed=seed) for scheme in SCHEMES]
 
     def rows(self, ranker: Ranker) -> Iterator[CheckOutcome]:
-        """Every check of a ranker."""
         for number, check in enumerate((self._null, self._antisymmetry, self._known_tilt)):
             report(f"calibrating {ranker!r}", number, 3)
             yield from check(ranker)
@@ -250,11 +245,7 @@ class Vectors:
         self.noise = [_TOUCH * self.unit * rng.permutation(len(s)) / max(len(s), 1) for _, s in self.scores]
 
     def tilted(self, step: float, depth: int | None) -> Run:
-        """Return the run with `step` standard deviations of a query's scores (median over queries) on the first side.
-
-        Scores that are cut at a `depth` are made distinct before, by less than any δ, because a cut through a tie at a
-        measure's own cutoff keeps whichever its hash chooses.
-        """
+        """Add `step` standard deviations to the first side; scores to be cut are made distinct, by less than any δ."""
         found = (
             (rows, scores + step * self.unit * self.first[rows] + (noise if depth else 0.0))
             for (rows, scores), noise in zip(self.scores, self.noise, strict=True)
@@ -282,10 +273,7 @@ class ComparisonCounter:
                 self.first.setdefault(estimand, where)
 
     def add_rise(self, estimand: str, values: npt.NDArray[np.float64], where: str) -> None:
-        """Count the steps of an estimand along `STEPS`, over which it must rise.
-
-        One that never moves shows nothing: where nothing is retrieved of one side it cannot, so it is untested.
-        """
+        """Count the steps of an estimand along `STEPS`, over which it must rise; one that never moves is untested."""
         known = ~np.isnan(values)
         found, tilts = values[known], np.array(STEPS)[known]
         self.add(estimand, True, np.nan, where)
@@ -299,7 +287,6 @@ class ComparisonCounter:
         self.values[estimand].append(found[-1])
 
     def rows(self) -> Iterator[CheckOutcome]:
-        """Give a row an estimand, in the order in which they came."""
         for name, tests in self.tests.items():
             expected = "favours nobody" if name == VERDICT else EXPECTED[self.check]
             failed = tests.count(False)

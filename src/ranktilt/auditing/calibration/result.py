@@ -84,5 +84,4 @@ class Calibration(Result, format="ranktilt-calibration", version=1, noun="a cali
         return f"Not calibrated: {len(self.failures)} of {counted(len(self.rows), 'check', 'checks')} failed ({said})."
 
     def derived(self) -> dict[str, Any]:
-        """The verdict, for those who read the file."""
         return {"passed": self.passed, "sentence": self.sentence}

@@ -46,9 +46,8 @@ SCHEMES = (
 def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> Collection:
     """Keep two sources under neutral ids, and of a large collection some of the queries and documents.
 
-    Human text, or else the first source, and the next one, of those that hold a relevant document. Of so many `pairs`
-    three quarters at most are relevant to a query that is kept. Where there is one source only, a second one holds the
-    same texts without every third word.
+    Of so many `pairs` three quarters at most are relevant to a query that is kept. Where there is one source only, a
+    second one holds the same texts without every third word.
     """
     sources = _sources(collection)
     docs = collection.docs.filter(pl.col("source").is_in(sources))

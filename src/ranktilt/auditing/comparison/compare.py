@@ -108,7 +108,6 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
         return [c for c in changes if (c.run, c.old_run, c.measure) == (*runs, self.spec["primary"])]
 
     def derived(self) -> dict[str, Any]:
-        """The verdicts, for those who read the file."""
         effects = [effect_row(change, 0.0) for change in (*self.tilts, *self.means, *self.estimates)]
         return {"verdicts": self.verdicts(), "next_steps": (), "effects": effects}
 
@@ -305,7 +304,6 @@ def _tilt_itself(change: Change) -> str:
 
 
 def mean_sentence(change: Change) -> str:
-    """Say in words how a run's effectiveness moved."""
     old = _than(change)
     if change.queries == 0:
         return f"{change.run}: nothing to compare: no query has a value of {change.measure} under both runs"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import PurePath
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +11,6 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import ChangeTask, Columns, Sample, contrast_task
 from ranktilt.errors import UserError, counted, unknown
@@ -53,47 +50,21 @@ class Match:
     """Notes on what else differs between the audits."""
     questions: tuple[Question, ...] = ()
     """About groups, with an answer for each query in both audits; named as in the new one."""
+    answers: tuple[_Answers, ...] = ()
+    """Of both audits."""
 
-    def values(self, runs: RunPair, measure: str, group: str) -> tuple[Floats, Floats]:
-        """Per-query values of one group under the new and the old run, over the same queries."""
-        new, old = (
-            _values(audit, run, measure, group)[rows]
-            for audit, run, rows in zip((self.new, self.old), runs, self.rows, strict=True)
-        )
-        return new, old
+    def sides(self, runs: RunPair) -> Iterator[tuple[Audit, str, npt.NDArray[np.int64]]]:
+        """The new and the old audit, each with its run and the rows of the queries."""
+        return zip((self.new, self.old), runs, self.rows, strict=True)
 
     def distinct(self, runs: RunPair) -> npt.NDArray[np.int64] | None:
         """Number of the query that each query repeats under both runs; None where none does."""
-        numbers = [audit.distinct(run) for audit, run in zip((self.new, self.old), runs, strict=True)]
-        return in_all([None if one is None else one[rows] for one, rows in zip(numbers, self.rows, strict=True)])
-
-    def tilts(self, runs: RunPair, measure: str, pair: Pair) -> tuple[Effect, Effect]:
-        """Relative Δ of both runs as their audits hold it, seen from the same side."""
-        return _tilt(self.new, runs.new, measure, pair), _tilt(self.old, runs.old, measure, pair)
-
-    def answers(self, runs: RunPair, question: Question) -> tuple[Sample, Sample, tuple[float, float]]:
-        """Both runs' answers to a question, over the same queries, and what favours nobody."""
-        (new, new_one, new_two), (old, old_one, old_two) = (
-            answers[run, question] for answers, run in zip(self._answers, runs, strict=True)
-        )
-        at, before, distinct = *self.rows, self.distinct(runs)
-        one = Sample(new.run, new.estimand, new.a, new.b, new_one[at], new_two[at], new.parts, new.twins)
-        two = Sample(old.run, old.estimand, old.a, old.b, old_one[before], old_two[before], old.parts, old.twins)
-        return replace(one, distinct=distinct), replace(two, distinct=distinct), (new.level, old.level)
-
-    @cached_property
-    def _answers(self) -> tuple[_Answers, _Answers]:
-        return _answers(self.new), _answers(self.old)
+        numbers = [(audit.distinct(run), rows) for audit, run, rows in self.sides(runs)]
+        return in_all([None if one is None else one[rows] for one, rows in numbers])
 
 
 def match(new: Audit, old: Audit, *, baseline_run: str | None = None) -> Match:
-    """Put two audits over the same queries side by side.
-
-    One run on each side are partners whatever they are called; otherwise runs of one name are, or the old audit's run
-    `baseline_run` is the partner of all others. Only measures, pairs of groups (whichever way round) and questions
-    about groups that both hold are kept; `UserError` where queries, column, ties or the rule for missing queries
-    differ, or nothing is in common.
-    """
+    """Put two audits over the same queries side by side; runs are partners as `ranktilt.compare` says."""
     if not all(audit.measures or audit.query_answers for audit in (new, old)):
         raise UserError("an audit has no measure: without judgments there is no Relative Δ to compare")
     _refuse_other_settings(new, old)
@@ -108,7 +79,8 @@ def match(new: Audit, old: Audit, *, baseline_run: str | None = None) -> Match:
     sides, others = new.tilted_pairs, old.tilted_pairs
     pairs = [p for p in sides if p in others or p[::-1] in others]
     asked = [dict.fromkeys((repr(q.estimand), (q.a, q.b)) for q in audit.query_answers) for audit in (new, old)]
-    answered = {question for _, question in _answers(new)} & {question for _, question in _answers(old)}
+    answers = _answers(new), _answers(old)
+    answered = set.intersection(*({question for _, question in one} for one in answers))
     questions = [one for one in asked[0] if one in answered]
     _refuse_nothing(runs, "run", new.runs, old.runs)
     _refuse_nothing(measures or questions, "measure", ours, theirs)
@@ -122,8 +94,9 @@ def match(new: Audit, old: Audit, *, baseline_run: str | None = None) -> Match:
         *_left_out("question", "questions", *(map(_said, one) for one in asked), kept=map(_said, answered)),
     )
     renamed = [f"{one.new} is compared with {one.old}" for one in runs if one.new != one.old and baseline_run is None]
-    notes = (*renamed, *_other_inputs(new, old), *_rounded(new, old))
-    return Match(new, old, tuple(runs), tuple(measures), tuple(pairs), rows, left_out, notes, tuple(questions))
+    notes = (*renamed, *_rounded(new, old))
+    named = tuple(runs), tuple(measures), tuple(pairs)
+    return Match(new, old, *named, rows, left_out, notes, tuple(questions), answers)
 
 
 def names(texts: Iterable[str]) -> str:
@@ -161,17 +134,6 @@ def _said(question: Question) -> str:
 
 def _pair(pair: Pair) -> str:
     return f"{pair[0]},{pair[1]}"
-
-
-def _values(audit: Audit, run: str, measure: str, group: str) -> Floats:
-    at = [repr(m) for m in audit.measures].index(measure)
-    row: Floats = audit.values[audit.runs.index(run), at, audit.groups.index(group)]
-    return row
-
-
-def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
-    found = next(t for t in audit.tilts if (t.run, t.measure) == (run, measure) and {t.a, t.b} == set(pair))
-    return found if (found.a, found.b) == pair else found.swapped()
 
 
 def _refuse_other_settings(new: Audit, old: Audit) -> None:
@@ -213,26 +175,6 @@ def _left_out(one: str, many: str, new: Iterable[str], old: Iterable[str], *, ke
             yield f"left out: {counted(len(lone), one, many)} only in the {side} audit ({names(lone)})"
 
 
-def _other_inputs(new: Audit, old: Audit) -> list[str]:
-    """Say that the collection's files differ, where both audits know theirs."""
-    ours, theirs = _inputs(new), _inputs(old)
-    changed = [name for name, digest in ours.items() if digest not in theirs.values()]
-    gone = [name for name, digest in theirs.items() if digest not in ours.values() and name not in changed]
-    if not ours or not theirs or not (changed or gone):
-        return []
-    return [
-        f"warning: the audits were made from different files ({names(changed + gone)}); a difference may come from the "
-        "data and not from the ranker"
-    ]
-
-
-def _inputs(audit: Audit) -> dict[str, str]:
-    """Hashes of the collection's files, by name; files of runs are meant to differ."""
-    of_runs = set(files_of_runs(audit.spec["runs"]))
-    found = [entry for entry in audit.spec["inputs"] if entry["path"] not in of_runs]
-    return {"/".join(PurePath(e["path"]).parts[-2:]): e["sha256"] for e in found}
-
-
 def _rounded(new: Audit, old: Audit) -> list[str]:
     sides = [side for side, audit in (("new", new), ("old", old)) if audit.spec["rounding"] != "none"]
     which = "both audits round" if len(sides) == 2 else f"the {''.join(sides)} audit rounds"
@@ -241,18 +183,36 @@ def _rounded(new: Audit, old: Audit) -> list[str]:
 
 def change_tasks(match: Match, pairs: Iterable[Pair]) -> list[ChangeTask]:
     """Every run pair, pair of groups and measure to compare; of the pair (`ALL`, `ALL`) the effectiveness."""
+    pairs = list(pairs)
     return [_task(match, runs, m, pair) for runs in match.runs for pair in pairs for m in match.measures]
 
 
 def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
-    values = [column for group in dict.fromkeys(pair) for column in match.values(runs, measure, group)]
+    values = [
+        audit.values[audit.runs.index(run), [*map(repr, audit.measures)].index(measure), audit.groups.index(name)][rows]
+        for name in dict.fromkeys(pair)
+        for audit, run, rows in match.sides(runs)
+    ]
     columns = Columns(np.array(values), match.distinct(runs))
     if pair == (ALL, ALL):
         return ChangeTask(*runs, to_measure(measure), *pair, columns)
-    new, old = match.tilts(runs, measure, pair)
+    new, old = (
+        next(t for t in audit.tilts if (t.run, t.measure) == (run, measure) and {t.a, t.b} == set(pair))
+        for audit, run, _ in match.sides(runs)
+    )
+    new, old = (one if (one.a, one.b) == pair else one.swapped() for one in (new, old))
     return ChangeTask(*runs, new.estimand, *pair, columns, (new.level, old.level), new.twins and old.twins)
 
 
 def estimand_tasks(match: Match) -> list[ChangeTask]:
     """Every run pair and question about groups to compare."""
-    return [contrast_task(*match.answers(runs, question)) for runs in match.runs for question in match.questions]
+    return [_question_task(match, runs, question) for runs in match.runs for question in match.questions]
+
+
+def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTask:
+    distinct, samples, levels = match.distinct(runs), list[Sample](), list[float]()
+    for answers, (_, run, rows) in zip(match.answers, match.sides(runs), strict=True):
+        e, one, two = answers[run, question]
+        samples.append(Sample(e.run, e.estimand, e.a, e.b, one[rows], two[rows], e.parts, e.twins, distinct=distinct))
+        levels.append(e.level)
+    return contrast_task(samples[0], samples[1], (levels[0], levels[1]))

@@ -20,8 +20,6 @@ PARTS = (RunPair(MODEL, INPUT), RunPair(PUBLISHED, MODEL), RunPair(PUBLISHED, IN
 
 
 class AnswerExample(NamedTuple):
-    """An answer that came often."""
-
     kind: str
     answer: str
     times: int
@@ -85,5 +83,4 @@ class ReplayedLog(
         return next((c for c in found if c.measure == measure), None)
 
     def derived(self) -> dict[str, Any]:
-        """The counts, for those who read the file."""
         return {"kinds": self.kinds, "failures": self.failures, "echoes": self.echoes, "passed": self.passed}

@@ -88,8 +88,6 @@ def only_queries(decisions: Decisions, queries: Sequence[str]) -> Decisions:
 
 
 class _Choice(msgspec.Struct):
-    """A row of a file of choices."""
-
     query: _Id
     first: _Id
     second: _Id
@@ -123,10 +121,7 @@ class _Choice(msgspec.Struct):
 
 
 def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:
-    """Read stored choices: JSON lines, or CSV where the name says so; plain or .gz; a row as `_Choice`.
-
-    Rows about two documents of one side, or of which one is relevant and the other is not, are counted and left out.
-    """
+    """Read stored choices, JSON lines or CSV, a row as `_Choice`; no pairs of one side or of unlike relevance."""
     path = Path(path)
     relevant = set(relevant_pairs(collection).iter_rows())
     queries, row_of = set(collection.queries["id"]), {name: row for row, name in enumerate(collection.ids)}
@@ -157,7 +152,6 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
 
 
 def _rows(path: Path) -> Iterator[tuple[int, _Choice]]:
-    """Each row with its line."""
     text, line = read_text(path), 0
     try:
         if path.name.lower().removesuffix(".gz").endswith(".csv"):

@@ -96,11 +96,7 @@ def draw_pairs(
     candidates: Run | None = None,
     queries: Sequence[str] | None = None,
 ) -> DrawnPairs:
-    """Draw pairs for every judged query (all where nothing is judged), seeded, none twice.
-
-    Of a query's `candidates`, or of all documents: as many pairs as asked for of two relevant documents, and of two
-    others. Those of some `queries` alone are the same as among all.
-    """
+    """Draw pairs for every judged query, seeded, none twice: so many of two relevant documents, and of two others."""
     if pairs < 1:
         raise UserError(f"expected at least 1 pair a query and kind, got {pairs}")
     by_query = relevant_pairs(collection).group_by("query", maintain_order=True)
@@ -134,7 +130,6 @@ def draw_pairs(
 
 
 def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
-    """Rows of each query's candidates."""
     rows = collection_rows(run, collection)[run.docs]
     if not len(rows) or (rows < 0).any():
         came = f"first: {run.ids[int(run.docs[int(rows.argmin())])]!r}" if len(rows) else "it is empty"

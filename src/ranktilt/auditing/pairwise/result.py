@@ -211,7 +211,6 @@ class PairwiseAudit(
         return f"{self.model}: inconclusive on {where}: {could}; {numbers}"
 
     def derived(self) -> dict[str, Any]:
-        """The verdicts, for those who read the file."""
         return {
             "verdicts": [self.verdict(one) for one in self.outcomes],
             "next_steps": (),

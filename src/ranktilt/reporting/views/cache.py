@@ -1,4 +1,4 @@
-"""What the cache holds: entries that rankers use again, and leftovers."""
+"""What the cache holds: entries that rankers use again."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ranktilt.errors import counted
-from ranktilt.io.inventory import CacheEntry, StaleFile
+from ranktilt.io.inventory import CacheEntry
 from ranktilt.reporting.document import Block, Document, Lines, Sentence, named, printed, tabulated, worded
 from ranktilt.reporting.numbers import DASH, ago, count, number, size
 
 
 @dataclass(frozen=True)
 class CacheInventory:
-    """The entries of a cache folder, and the files in it that nothing reads."""
+    """The entries of a cache folder."""
 
     folder: Path
     entries: Sequence[CacheEntry]
-    leftovers: Sequence[StaleFile]
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -40,22 +38,17 @@ class CacheInventory:
         ]
 
     def to_json(self) -> bytes:
-        left = [{"path": str(one.path), "bytes": one.size} for one in self.leftovers]
-        content = {"folder": str(self.folder), "entries": self.records, "leftovers": left}
+        content = {"folder": str(self.folder), "entries": self.records}
         return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
 
 
 def view(found: CacheInventory) -> Document:
     """Return what is said of the cache."""
-    total = sum(one.size for one in found.entries) + sum(one.size for one in found.leftovers)
-    headline = f"{found.folder}: {size(total)}"
+    headline = f"{found.folder}: {size(sum(one.size for one in found.entries))}"
     blocks: list[Block] = [Lines((Sentence(headline),))]
-    if found.entries:
-        blocks.append(tabulated("Entries", found.entries, _COLUMNS))
-    if found.leftovers:
-        blocks.append(Lines((Sentence(_left(found.leftovers)),)))
-    if not found.entries and not found.leftovers:
-        blocks.append(Lines((Sentence("nothing is kept"),)))
+    blocks.append(
+        tabulated("Entries", found.entries, _COLUMNS) if found.entries else Lines((Sentence("nothing is kept"),))
+    )
     return Document(
         title="Cache",
         kind="What the cache keeps",
@@ -72,8 +65,3 @@ _COLUMNS = (
     ("size", lambda one: number(one.size, size)),
     ("last use", lambda one: ago(one.used)),
 )
-
-
-def _left(left: Sequence[StaleFile]) -> str:
-    number = counted(len(left), "leftover of an interrupted write", "leftovers of interrupted writes")
-    return f"{number}, {size(sum(one.size for one in left))}: ranktilt cache --prune"
