@@ -23,7 +23,7 @@ def kinds(section: Section) -> list[str]:
 
 def test_whole_audit_has_every_section_in_order() -> None:
     assert list(sections(opened())) == [
-        "tilt", "table", "effectiveness", "card", "ranks", "queries", "confounds", "controls", "made",
+        "tilt", "table", "effectiveness", "card", "ranks", "queries", "confounds", "made",
     ]  # fmt: skip
 
 
