@@ -27,7 +27,7 @@ from simulated import half_length_half_source
 import ranktilt as rt
 from ranktilt.probes.attribution import attribute
 from ranktilt.probes.spectrum import singular_values
-from ranktilt.probes.statistics import StatisticsProbe
+from ranktilt.probes.text_probes import StatisticsProbe
 from ranktilt.statistics.regression import regress
 from ranktilt.text.ngram import cross_fitted_perplexity
 

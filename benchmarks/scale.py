@@ -43,10 +43,10 @@ WORK = {"encode": "encoding", "score": "re-ranking"}
 @contextmanager
 def place(workers: int) -> Iterator[None]:
     """This process, or a cluster of so many workers."""
-    from ranktilt.executing import ray_executor
+    from ranktilt.executing import run_on as places
     from ranktilt.executing.run_on import run_on
 
-    ray_executor.processors = lambda: workers  # type: ignore[attr-defined]
+    places.processors = lambda: workers  # type: ignore[attr-defined]
     with run_on("ray" if workers else "local"):
         yield
 

@@ -21,11 +21,12 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 # A fresh interpreter for each, because one process can hold one numpy only.
 CODE = """
 import json, sys
-from ranktilt.datasets.bundled.reader import _qrels, _queries, _version, pairs, paragraph
+from importlib.metadata import version
+from ranktilt.datasets.bundled.reader import _qrels, _queries, pairs, paragraph
 found = {pair.id: paragraph(pair.function, pair.sha256) is not None for pair in pairs()}
 judged = set(_qrels([name for name, there in found.items() if there])["query_id"])
 queries = {text: query in judged for query, text in _queries().iter_rows()}
-versions = "numpy {} scipy {}".format(_version("numpy"), _version("scipy"))
+versions = "numpy {} scipy {}".format(version("numpy"), version("scipy"))
 sys.stdout.write(json.dumps([versions, found, queries]))
 """
 

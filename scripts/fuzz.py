@@ -37,7 +37,7 @@ from ranktilt.datasets.labels import from_labels, read_labels
 from ranktilt.datasets.queries import read_queries
 from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
-from ranktilt.generation.manifest import earlier, manifest, require_ours
+from ranktilt.generation.manifest import manifest, require_ours
 from ranktilt.generation.templates import template
 from ranktilt.generation.triples import TripleRules, triples
 from ranktilt.io.parquet import read_judgments, read_parquet
@@ -64,7 +64,7 @@ VALUES = [
 ]  # fmt: skip
 NAMES = [
     "beir", "cocktail", "qrels", "trec", "json run", "sidecar", "labels tsv", "labels csv", "labels parquet",
-    "rows parquet", "judgments", "audit", "cells", "manifest", "output", "prompt",
+    "rows parquet", "judgments", "audit", "cells", "output", "prompt",
     "queries", "triples",
 ]  # fmt: skip
 Read = Callable[[Path], object]
@@ -118,7 +118,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "audit/a.json": rt.audit(pairs, run, ["nDCG@3", "AP@5"], card=True, resamples=100).to_json(),
         "cells/cells.csv": b"table,dataset,system,measure,value\nwang-1,a,bm25,nDCG@3,0.5\n",
         "manifest/manifest.json": manifest(made, {}),
-        "output/manifest.json": manifest(made, {"a": b"x"}),
+        "output/manifest.json": manifest(made, {"a": "0" * 64}),
         "output/a": b"x",
         "queries/queries.tsv": pairs.queries.select("id", "text")
         .write_csv(separator="\t", quote_style="never")
@@ -137,7 +137,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "labels tsv": lambda at: labels(at / "labels.tsv"), "labels csv": lambda at: labels(at / "labels.csv"),
         "labels parquet": lambda at: labels(at / "t.parquet"), "rows parquet": lambda at: rows(at / "t.parquet"),
         "judgments": lambda at: read_judgments(at / "test.jsonl"), "audit": lambda at: read_result(at / "a.json"),
-        "cells": lambda at: read_cells(at / "cells.csv"), "manifest": earlier, "output": require_ours,
+        "cells": lambda at: read_cells(at / "cells.csv"), "output": require_ours,
         "prompt": lambda at: template(at / "prompt.txt").render("text"),
         "queries": lambda at: read_queries(at / "queries.tsv"),
         "triples": lambda at: reranker_set(pairs, RerankerTraining(triples=str(at / "t.tsv"))),

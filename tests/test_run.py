@@ -1,6 +1,5 @@
 """The run: its arrays, its file format, and how each fault in a file is named."""
 
-import dataclasses
 import json
 import os
 from pathlib import Path
@@ -62,43 +61,9 @@ def test_a_run_is_a_slice_of_entries_per_query() -> None:
     assert run.queries == ("q1", "q2")
 
 
-def test_entries_are_small() -> None:
-    run = made()
-    assert [str(array.dtype) for array in (run.docs, run.scores, run.offsets)] == ["int32", "float64", "int64"]
-
-
 def test_a_query_may_have_no_entry() -> None:
     run = made(queries=["q1", "q2", "q3"], offsets=[0, 2, 2, 3])
     assert [e[0] for e in entries(run)] == ["q1", "q1", "q3"]
-
-
-def test_a_run_may_be_empty() -> None:
-    run = Run((), [0], [], [], pl.Series([], dtype=pl.String))  # type: ignore[arg-type]
-    assert run.frame().height == 0
-    assert run.frame().schema == made().frame().schema
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"offsets": [0, 3]}, "a run's offsets must have one entry more than queries and end at its length"),
-        ({"offsets": [0, 2, 4]}, "a run's offsets must have one entry more than queries and end at its length"),
-        ({"scores": [1.0]}, "a run needs one score a document, got 3 and 1"),
-        ({"scores": [2.0, np.nan, 1.0]}, "a run's scores must be finite, got NaN or infinity"),
-        ({"scores": [np.inf, 1.0, 1.0]}, "a run's scores must be finite, got NaN or infinity"),
-        ({"scores": [2.0, -np.inf, 1.0]}, "a run's scores must be finite, got NaN or infinity"),
-    ],
-)
-def test_parts_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError) as caught:
-        made(**changes)
-    assert str(caught.value) == message
-
-
-@pytest.mark.parametrize("name", ["queries", "offsets", "docs", "scores", "ids", "spec"])
-def test_no_part_can_be_replaced(name: str) -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(made(), name, None)
 
 
 @pytest.mark.parametrize("name", ["offsets", "docs", "scores"])
@@ -162,11 +127,6 @@ def test_ties_keep_the_order_of_the_table() -> None:
     assert [e[1] for e in entries(run)] == ["c", "b", "a", "d"]
 
 
-def test_whole_numbers_are_scores() -> None:
-    frame = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1, 2]})
-    assert [e[1:] for e in entries(Run.from_frame(frame))] == [("b", 1, 2.0), ("a", 2, 1.0)]
-
-
 def test_a_table_may_come_with_all_its_queries() -> None:
     frame = pl.DataFrame({"query_id": ["b", "a"], "doc_id": ["x", "x"], "score": [1.0, 2.0]})
     run = Run.from_frame(frame, queries=["a", "none", "b"])
@@ -180,12 +140,6 @@ def test_queries_that_leave_out_one_of_the_table_are_refused() -> None:
     with pytest.raises(UserError) as caught:
         Run.from_frame(frame, queries=["b"])
     assert str(caught.value) == "a run's queries must name all of its table, got no 'a'"
-
-
-@pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
-def test_a_table_with_a_score_that_is_no_number_is_refused(score: float) -> None:
-    with pytest.raises(UserError, match="scores must be finite, got NaN or infinity"):
-        table(("q", "a", score))
 
 
 # The file
@@ -228,14 +182,6 @@ def test_a_query_named_as_without_documents_that_has_some_is_there_once(tmp_path
     assert Run.load(path).queries == ("q1", "q2")
 
 
-@pytest.mark.parametrize("names", ['"q1"', "[1]", "null"])
-def test_queries_without_documents_must_be_ids(tmp_path: Path, names: str) -> None:
-    path = write(tmp_path / "run.trec", LINE)
-    write(sidecar(path), f'{{"queries_without_documents": {names}}}')
-    with pytest.raises(DataError, match=r"/run\.trec\.json: queries_without_documents: expected a list of query ids"):
-        Run.load(path)
-
-
 def test_a_run_without_a_spec_is_named_by_its_file(tmp_path: Path) -> None:
     run = Run.load(write(tmp_path / "run.trec", LINE))
     assert run.spec == {"ranker": str(tmp_path / "run.trec"), "name": "run", "file": str(tmp_path / "run.trec")}
@@ -271,23 +217,11 @@ def test_a_json_run_under_the_spec_s_name_is_no_spec(tmp_path: Path) -> None:
     assert Run.load(sidecar(path)) == Run.load(path)
 
 
-@pytest.mark.parametrize("line", ["q1\tQ0\td1\t1\t2.5\ttag", "  q1   Q0 \t d1\t\t1  2.5 t ", "q1 Q0 d1 1 2.5 t\x0b"])
-def test_fields_are_split_on_any_blanks_and_tabs(tmp_path: Path, line: str) -> None:
-    assert entries(Run.load(write(tmp_path / "f", line))) == [("q1", "d1", 1, 2.5)]
-
-
 def test_scores_decide_on_the_order_and_ranks_do_not(tmp_path: Path) -> None:
     path = write(tmp_path / "f", "q 0 a 1 0.1 t\nq 0 b 2 0.3 t\nq 0 c 3 0.2 t\n")
     with pytest.warns(DataWarning, match="the ranks contradict the scores in 1 of 1 query"):
         run = Run.load(path)
     assert [e[1:3] for e in entries(run)] == [("b", 1), ("c", 2), ("a", 3)]
-
-
-def test_ranks_decide_where_they_are_asked_to(tmp_path: Path) -> None:
-    path = write(tmp_path / "f", "q 0 b 2 0.3 t\nq 0 c 3 0.2 t\nr 0 c 9 5 t\nq 0 a 1 0.1 t\n")
-    run = Run.load(path, score_order="rank")
-    assert entries(run) == [("q", "a", 1, -1.0), ("q", "b", 2, -2.0), ("q", "c", 3, -3.0), ("r", "c", 1, -9.0)]
-    assert run.spec == {"ranker": str(path), "name": "f", "file": str(path), "score_order": "rank"}
 
 
 def test_what_was_read_by_rank_and_saved_says_so_when_it_comes_back(tmp_path: Path) -> None:
@@ -334,15 +268,10 @@ FIELDS = "expected query-id, Q0, document-id, rank, score, tag (6 fields, as in 
         ("q1 Q0 d2 1 2.5", f"{FIELDS}, got 5: 'q1 Q0 d2 1 2.5'"),
         ("q1 Q0 d2 1 2.5 tag x", f"{FIELDS}, got 7: 'q1 Q0 d2 1 2.5 tag x'"),
         ("q1\td2\t2.5", rf"{FIELDS}, got 3: 'q1\td2\t2.5'"),
-        ("q1", f"{FIELDS}, got 1: 'q1'"),
         ("q1 Q0 d2 1 nan tag", "expected a finite number as score, got 'nan'"),
-        ("q1 Q0 d2 1 NaN tag", "expected a finite number as score, got 'NaN'"),
-        ("q1 Q0 d2 1 inf tag", "expected a finite number as score, got 'inf'"),
         ("q1 Q0 d2 1 -Infinity tag", "expected a finite number as score, got '-Infinity'"),
         ("q1 Q0 d2 1 1e400 tag", "expected a finite number as score, got '1e400'"),
-        ("q1 Q0 d2 1 high tag", "expected a finite number as score, got 'high'"),
         ("q1 Q0 d2 1 1,5 tag", "expected a finite number as score, got '1,5'"),
-        ("q1 Q0 d2 2.5 - tag", "expected a finite number as score, got '-'"),
         ("q1 Q0 d1 9 1.5 tag", "document 'd1' comes twice for query 'q1'"),
     ],
 )
@@ -351,10 +280,6 @@ def test_a_bad_line_is_named(
 ) -> None:
     monkeypatch.setattr(files, "CHUNK", size)
     assert fault(tmp_path, f"{LINE}\r\n\n{line}\nq2 Q0 d1 1 1.0 tag\n") == f"run.trec:4: {message}"
-
-
-def test_a_long_line_is_quoted_by_its_beginning(tmp_path: Path) -> None:
-    assert fault(tmp_path, LINE + "x" * 500) == f"run.trec:2: {FIELDS}, got 1: '{'x' * 79}…'"
 
 
 @pytest.mark.parametrize(
@@ -390,11 +315,6 @@ def test_ids_without_blanks_are_written_as_they_are(tmp_path: Path) -> None:
     assert path.read_text().startswith("q%201 Q0 ")
     assert "percent" not in sidecar(path).read_text()
     assert "q%201" in Run.load(path).queries
-
-
-def test_an_id_that_is_not_in_the_run_may_be_anything(tmp_path: Path) -> None:
-    run = made(ids=pl.Series(["a", "b", "not in the run"]))
-    assert Run.load(run.save(tmp_path / "run.trec")) == run
 
 
 def test_a_disk_that_fills_up_is_said_and_nothing_stays(tmp_path: Path) -> None:
@@ -458,12 +378,6 @@ def test_a_bare_id_of_several_sources_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_bare_id_is_named_with_its_file_where_there_is_a_spec(tmp_path: Path) -> None:
-    path = table(("q1", "d1", 1.0), ranker="engine").save(tmp_path / "run.trec")
-    with pytest.raises(DataError, match=rf"^{path}: document id 'd1' is shared"):
-        collection_rows(Run.load(path), toy())
-
-
 def test_a_bare_id_of_one_source_is_unknown() -> None:
     human = toy().docs[:3]
     collection = Collection(human, toy().queries, toy().qrels)
@@ -489,6 +403,7 @@ def test_an_id_that_is_there_is_not_bare() -> None:
         ({"docs": np.array([0, 1, 2], dtype=np.int32)}, "rows of its id table, which has 2"),
         ({"docs": np.array([0, -1, 1], dtype=np.int32)}, "rows of its id table, which has 2"),
         ({"offsets": np.array([0, 3])}, "offsets must have one entry more than queries"),
+        ({"scores": np.array([1.0])}, "a run needs one score a document, got 3 and 1"),
     ],
 )
 def test_a_run_is_checked_when_it_is_made(fields: dict[str, Any], message: str) -> None:

@@ -49,11 +49,8 @@ class Collection:
     spec : mapping, optional
         How it was made: paths, split, options. Not part of equality.
 
-    Raises
-    ------
-    UserError
-        If a column is missing, an id is empty or given twice, a grade is no number, one judgment
-        is given twice, or a further column is of a type that no file could keep.
+    A column that is missing or of a type that no file could keep, an id that is empty or given twice, a grade that is
+    no number, and a pair with two judgments are a `UserError`.
     """
 
     docs: pl.DataFrame
@@ -125,18 +122,7 @@ class Collection:
         return Collection(self.docs.filter(~lost), self.queries, qrels, spec)
 
     def texts(self, choice: str = "title+text") -> pl.Series:
-        """Return the text of each document that is ranked.
-
-        Parameters
-        ----------
-        choice : {"title+text", "text", "title"}
-            Which fields; title and text are joined by one space.
-
-        Returns
-        -------
-        polars.Series
-            One string a document, in row order.
-        """
+        """Return the text of each document that is ranked, in row order: title and text, joined by a space, or one."""
         if choice not in TEXT_CHOICES:
             raise unknown("text choice", choice, TEXT_CHOICES)
         if choice != "title+text":
@@ -149,23 +135,9 @@ class Collection:
         return self.memo("texts", lambda: aside(lambda: (part.select(joined).to_dict() for part in parts()))["text"])
 
     def pairs(self, a: str, b: str) -> pl.DataFrame:
-        """Return the twins: documents of source `a` and of source `b` with one origin.
+        """Return the twins, documents of two sources with one origin: ``origin``, ``a`` and ``b`` (document ids).
 
-        Parameters
-        ----------
-        a, b : str
-            Names of two sources.
-
-        Returns
-        -------
-        polars.DataFrame
-            Columns ``origin``, ``a`` and ``b`` (document ids), in the order of `a`'s documents.
-            Where a source has several documents of one origin, each combination is a row.
-
-        Raises
-        ------
-        UserError
-            If one of them is not a source of this collection, or both are the same.
+        In the order of `a`'s documents; where a source has several documents of one origin, each combination is a row.
         """
         for name in (a, b):
             if name not in self.sources:
@@ -191,13 +163,10 @@ class Collection:
         return self.docs.select(pl.when(added).then(bare).otherwise("id").alias("bare"))["bare"]
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
-        """Return the seeded key by which a cut through tied documents is decided.
+        """Return the seeded key of each document by which a cut through tied documents is decided.
 
-        Returns
-        -------
-        ndarray of uint64, shape (n_docs,)
-            A hash of the origin where a document has a twin or no text, of its text otherwise; it depends
-            on neither source nor the id of a document with a text, and twins and identical lone texts share it.
+        A hash of the origin where a document has a twin or no text, of its text otherwise; it depends
+        on neither source nor the id of a document with a text, and twins and identical lone texts share it.
         """
         return self.memo("tie_keys", self._tie_keys)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError, shorten
+from ranktilt.errors import DataError, UserError
 from ranktilt.io.files import nth_line, write_files
 from ranktilt.io.ranked_lists import RunFile
 from ranktilt.io.runfile import read_run_file, read_spec, unwritable
@@ -23,6 +23,8 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
 _WITHOUT = "queries_without_documents"
+_AT_ONCE = 500_000
+"""Entries that are written at a time."""
 _BEND = 0.05
 """How far, of a step, two steps may differ and still be taken for equal: 1/rank is written with few digits."""
 _ENDING = re.compile(r"(\.(trec|run|res|json|txt|tsv))?(\.gz)?$", re.IGNORECASE)
@@ -35,25 +37,10 @@ _ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff
 class Run:
     """Scored documents per query and the spec that made them; immutable.
 
-    Parameters
-    ----------
-    queries : sequence of str
-        Query ids.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]``.
-    docs : ndarray of int32, shape (n_entries,)
-        Row of each document in `ids`.
-    scores : ndarray of float64, shape (n_entries,)
-        Higher is better; falling within each query; finite. Never rounded.
-    ids : polars.Series
-        The id table, shared with the collection where one made the run.
-    spec : mapping, optional
-        ``ranker`` holds the text that made the run; further keys say how.
-
-    Raises
-    ------
-    UserError
-        If a score is NaN or infinite or rises, a query comes twice, or the arrays do not fit together.
+    Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]`` of `docs` (rows of the id table `ids`, which is shared
+    with the collection where one made the run) and of `scores` (higher is better; finite; falling within each query;
+    never rounded). In `spec`, ``ranker`` holds the text that made the run; further keys say how. `UserError` if a
+    score is NaN or infinite or rises, a query comes twice, or the arrays do not fit together.
     """
 
     queries: tuple[str, ...]
@@ -109,64 +96,39 @@ class Run:
 
     @property
     def truncated(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """What the stages that made the run did not read to its end: a stage's text, and its limit and shares.
-
-        The last stage comes first; each tells ``limit`` in tokens and ``share`` of each source's documents, in [0, 1].
-        """
+        """What stages did not read to its end, the last first: the stage, ``limit`` in tokens, ``share`` by source."""
         return stage_facts(self.spec, "truncated")
 
     @property
     def llm_answers(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """What language models answered to the stages that made the run: a stage's text, and its counts.
-
-        The last stage comes first; each tells ``kinds``, the number of answers of each kind, and how many tokens were
-        read and written.
-        """
+        """What language models answered to stages, the last first: the stage, and how many answers of each kind."""
         return stage_facts(self.spec, "llm_answers")
 
     def frame(self) -> pl.DataFrame:
         """Return the run as a table: ``query_id``, ``doc_id``, ``rank`` (from 1), ``score``."""
+        return self._entries(slice(None))
+
+    def _entries(self, part: slice) -> pl.DataFrame:
         ranks = np.arange(len(self.docs)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
         return pl.DataFrame(
             {
-                "query_id": pl.Series(self.queries, dtype=pl.String).gather(self.entry_queries),
-                "doc_id": self.ids.gather(self.docs),
-                "rank": ranks,
-                "score": self.scores,
+                "query_id": pl.Series(self.queries, dtype=pl.String).gather(self.entry_queries[part]),
+                "doc_id": self.ids.gather(self.docs[part]),
+                "rank": ranks[part],
+                "score": self.scores[part],
             }
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the run in TREC format, and beside it ``<path>.json`` with its spec.
-
-        Parameters
-        ----------
-        path : str or Path
-            Compressed where it ends in ``.gz``.
-
-        Returns
-        -------
-        Path
-            The run's file.
-        """
+        """Write the run in TREC format (compressed where `path` ends in ``.gz``), and ``<path>.json`` with its spec."""
         write_files(self.contents(Path(path)))
         return Path(path)
 
     def contents(self, path: Path) -> dict[Path, bytes]:
-        """Return what `save` writes: the bytes of the run's file and of its sidecar.
+        """Return what `save` writes: the bytes of the run's file, not compressed, and of its sidecar.
 
         Where an id has a blank, which would end a field, blanks and ``%`` are percent-encoded in all ids of the file
         (``%20``, ``%25``), and the sidecar says so (``ids_percent_encoded``), from which `load` gives the ids back.
-
-        Parameters
-        ----------
-        path : Path
-            The run's file.
-
-        Returns
-        -------
-        dict
-            Path → bytes, not compressed.
         """
         ranked = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
         escaped = False
@@ -174,18 +136,19 @@ class Run:
             if (names == "").any():
                 raise UserError(f"a {noun} id is empty, which the TREC format cannot hold")
             escaped = escaped or len(beyond_trec(names)) > 0
-        line = pl.format("{} Q0 {} {} {} ranktilt", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String))
-        frame = self.frame()
-        if escaped:
-            frame = _with_ids(frame, list(_ESCAPES), list(_ESCAPES.values()))
-        text = frame.select(line.alias("line"))["line"].str.join("\n").item() if len(self.docs) else ""
+        line = pl.format("{} Q0 {} {} {} ranktilt\n", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String))
+        text = list[bytes]()
+        for start in range(0, len(self.docs), _AT_ONCE):  # as text it needs ten times the memory
+            part = self._entries(slice(start, start + _AT_ONCE))
+            part = _with_ids(part, list(_ESCAPES), list(_ESCAPES.values())) if escaped else part
+            text.append(part.select(line.alias("line"))["line"].str.join("").item().encode())
         # A line of the TREC format names a document, so a query for which none was found is named beside it.
         without = [query for query, n in zip(self.queries, np.diff(self.offsets), strict=True) if not n]
         told = {**self.spec, **({_WITHOUT: without} if without else {}), **({_ESCAPED: True} if escaped else {})}
         if fault := unwritable(told):
             raise UserError(f"run {self.name!r}: its spec: {fault}")
         spec = json.dumps(told, indent=1, default=str) + "\n"
-        return {path: (text + "\n").encode() if text else b"", sidecar(path): spec.encode()}
+        return {path: b"".join(text), sidecar(path): spec.encode()}
 
     @classmethod
     def load(cls, path: str | Path, *, score_order: str = "score", queries: Sequence[str] | None = None) -> Run:
@@ -195,32 +158,24 @@ class Run:
         that name their queries, CSV and TSV with a header; ``spec["read_as"]`` says what was understood. Without scores
         they are ordered by rank or place.
 
+        Entries are sorted by falling score, whatever the file's order. Queries for which nothing was found are there if
+        the spec names them, as `save` writes it.
+
         Parameters
         ----------
         path : str or Path
-            The file, plain or gzip; ``<path>.json`` beside it, if there, gives the spec. Its content tells the format.
+            The file, plain or gzip; its content tells the format. ``<path>.json`` beside it, if there, gives the spec.
         score_order : {"score", "rank"}, optional
             ``"rank"`` goes by the rank column of a TREC file, for engines whose scores do not say the order:
             scores become −rank, equal ranks are ties, and ``spec["score_order"]`` says so.
         queries : sequence of str, optional
             Ids of the queries of ``_msearch``, whose responses do not name them, in their order.
 
-        Returns
-        -------
-        Run
-            Entries sorted by falling score, whatever the file's order; ties keep the file's order, which no
-            measure reads. Queries for which nothing was found are there if the spec names them, as `save` writes it.
-
         Raises
         ------
         DataError
             Naming the line (TREC), or query and document (JSON): another number of fields than in the first
             line, a score that is no finite number, a document that comes twice for a query, another shape.
-
-        Warns
-        -----
-        DataWarning
-            If a TREC file's ranks contradict its scores, by which it is read.
         """
         path = Path(path)
         found = read_run_file(path, score_order=score_order, queries=queries)
@@ -234,7 +189,7 @@ class Run:
         if spec.pop(_ESCAPED, False) is True:
             frame = _with_ids(found.frame, list(_ESCAPES.values()), list(_ESCAPES))
             found = replace(found, frame=frame, queries=frame["query_id"].unique(maintain_order=True))
-        every = list(dict.fromkeys([*found.queries, *_without(spec.pop(_WITHOUT, []), sidecar(path))]))
+        every = list(dict.fromkeys([*found.queries, *spec.pop(_WITHOUT, ())]))
         run = cls.from_frame(found.frame, queries=every, spec=spec)
         _refuse_duplicates(path, run, found)
         return run
@@ -245,19 +200,8 @@ class Run:
     ) -> Run:
         """Make a run from a table.
 
-        Parameters
-        ----------
-        frame : polars.DataFrame
-            Columns ``query_id``, ``doc_id`` and ``score``.
-        queries : iterable of str, optional
-            All queries of the run, each once, those without an entry too; by default those of the table.
-        spec : mapping, optional
-            How it was made.
-
-        Returns
-        -------
-        Run
-            Queries in the order given, or of first appearance, as ids are.
+        The frame has columns ``query_id``, ``doc_id`` and ``score``; `queries` names all queries of the run in order,
+        each once, those without an entry too (by default those of the frame), and `spec` says how it was made.
         """
         given = frame["query_id"].unique(maintain_order=True) if queries is None else queries
         names = pl.Series("query_id", given, dtype=pl.String)
@@ -379,12 +323,6 @@ def _refuse_duplicates(path: Path, run: Run, found: RunFile) -> None:
     query, doc = found.frame.select("query_id", "doc_id").row(row)
     line = nth_line(path, row) if found.has_lines and path.is_file() else None
     raise DataError(path, f"document {doc!r} comes twice for query {query!r}", line=line)
-
-
-def _without(names: Any, path: Path) -> list[str]:
-    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise DataError(path, f"{_WITHOUT}: expected a list of query ids, got {shorten(names)}")
-    return names
 
 
 def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:

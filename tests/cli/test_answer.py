@@ -129,14 +129,6 @@ def test_a_query_with_only_empty_answers_is_left_out_and_listed(cli: Cli, querie
     assert made.queries["id"].to_list() == list(QUERIES)
 
 
-def test_no_good_answer_at_all_is_said(cli: Cli, queries: Path) -> None:
-    with Server(lambda messages, body: "I'm sorry, but I cannot answer that.") as server:
-        code, _, err = run(cli, server, queries, "--attempts", "1")
-    assert code == 1
-    assert err.splitlines()[-1] == "no answer passed the checks: there is nothing to rank"
-    assert not (queries.parent / "out" / "qrels").exists()
-
-
 def test_the_card_and_the_manifest_say_that_judgments_are_made(cli: Cli, server: Server, queries: Path) -> None:
     run(cli, server, queries)
     made = queries.parent / "out"
@@ -146,8 +138,8 @@ def test_the_card_and_the_manifest_say_that_judgments_are_made(cli: Cli, server:
     spec = json.loads((made / "manifest.json").read_text())["spec"]
     assert spec["qrels"] == "made: each document is relevant to the query it was written from; nobody judged it"
     assert "0 answers asked for; 3 were known" in run(cli, server, queries)[2], "its own output is replaced"
-    (made / "corpus.jsonl").write_text("mine\n")
-    assert "corpus.jsonl: was changed by hand and would be lost" in run(cli, server, queries)[2]
+    (made / "notes.txt").write_text("mine\n")
+    assert "notes.txt: is no part of answers and would be lost" in run(cli, server, queries)[2]
 
 
 def test_the_cost_is_known_beforehand(cli: Cli, queries: Path) -> None:
@@ -187,7 +179,7 @@ def test_a_query_file_that_is_none_is_refused(cli: Cli, tmp_path: Path, content:
     ("arguments", "message"),
     [
         ([], "where to? Name a folder: -o DIR; or ask for the cost: --dry-run"),
-        (["--dry-run", "-n", "0"], "--documents-per-query: expected at least 1, got 0"),
+        (["--dry-run", "-n", "0"], "Invalid value for '--documents-per-query' / '-n': "),
         (["--dry-run", "-n", "2", "--temperature", "0"], "at temperature 0 a model repeats itself: 2 documents"),
         (["--dry-run", "--source-name", "human"], "source 'human' is that of people's documents; name another one"),
         (["--dry-run", "--source-name", "a\tb"], "id 'q1-a\\tb-1' has a tab or line end in it"),
@@ -198,7 +190,7 @@ def test_a_query_file_that_is_none_is_refused(cli: Cli, tmp_path: Path, content:
             "{tmp}/document.txt: {{document}} cannot be filled in, only {{query}} can; an answer that knew a document",
         ),
         (["--dry-run", "--prompt", "passsage"], "unknown prompt 'passsage'; did you mean 'passage'?"),
-        (["-o", "{tmp}/other"], "{tmp}/other: holds something else (corpus.jsonl); choose an empty folder"),
+        (["-o", "{tmp}/other"], "{tmp}/other/corpus.jsonl: is no part of answers and would be lost; move it, or"),
         (["-o", "{tmp}/queries.tsv/out"], "{tmp}/queries.tsv/out: "),
     ],
 )
@@ -210,21 +202,6 @@ def test_mistakes_are_refused_in_one_line(cli: Cli, queries: Path, arguments: li
     code, out, err = cli("answer", queries, "--llm", "openai:tiny", *(one.format(tmp=tmp) for one in arguments))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.split(": ", 1)[1].startswith(message.format(tmp=tmp)), err
-
-
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
-    cli: Cli, server: Server, queries: Path
-) -> None:
-    code, out, err = run(cli, server, queries, out="queries.tsv/out")
-    assert (code, out, err.count("\n")) == (2, "", 1), err
-    assert not server.requests
-
-
-def test_a_query_of_a_collection_without_text_is_refused(cli: Cli, tmp_path: Path) -> None:
-    rows = [{"_id": "q1", "text": " "}]
-    folder = write_beir(tmp_path / "in", docs=[{"_id": "d1", "text": "one"}], queries=rows, qrels=[("q1", "d1", 1)])
-    code, _, err = cli("answer", folder, "--llm", "openai:tiny", "--dry-run")
-    assert (code, err) == (2, "ranktilt: query 'q1' has no text to write a document from\n")
 
 
 def test_another_file_is_not_written_over_these_answers(cli: Cli, server: Server, queries: Path) -> None:

@@ -76,7 +76,7 @@ def test_text_and_split_are_passed_on(cli: Cli, folder: Path) -> None:
 REFUSED: list[tuple[list[str], str]] = [
     (
         ["--format", "latx"],
-        "unknown format 'latx'; did you mean 'latex'? (valid: table, markdown, csv, latex, html, json)",
+        "Invalid value for '--format': 'latx' is not one of 'table', 'markdown', 'csv', 'latex', 'html', 'json'.",
     ),
     (["-r", "bm26"], "unknown ranker 'bm26'; did you mean 'bm25'?"),
     (["-r", "bm25", "-r", "bm25"], "ranker 'bm25' is given twice"),

@@ -73,8 +73,6 @@ def test_documents_without_a_label_are_counted_and_dealt_with(cli: Cli, tmp_path
     out = cli(*build, "-o", tmp_path / "b", "--unlabelled", "keep").out
     assert "no label                18 documents, kept as group unknown\n" in out
     assert set(load(tmp_path / "b").docs["gender"]) == {"female", "male", "unknown"}
-    said = refused(cli, *build, "-o", tmp_path / "c", "--unlabelled", "refuse")
-    assert said.startswith("18 documents have no gender (first: 'q1-0'); ")
 
 
 REGIONS = ("Europe", "Asia", "Northern America", "Europe|Asia", "Africa", "Côte d'Ivoire")
@@ -120,7 +118,7 @@ def test_every_verb_reads_a_union_of_groups(
         for first, second in ((one, two), (two, one))
     ]
     stored = write(tmp_path / "choices.jsonl", "".join(f"{json.dumps(one)}\n" for one in choices))
-    by = ("--by", "region", "--protected", protected, "--resamples", 100, "--audit", audited, "--json", chosen)
+    by = ("--by", "region", "--protected", protected, "--resamples", 100, "--json", chosen)
     assert cli("pairwise", place, "--decisions", stored, *by).code == 0
     found = PairwiseAudit.load(chosen)
     assert found.protected == side
@@ -143,9 +141,8 @@ def test_a_list_with_one_item_of_a_group_is_warned_of(cli: Cli, tmp_path: Path) 
         (("--protected", "|female"), "expected a group on either side of each |, such as Europe|Asia; got '|female'"),
         (("--by", "sex"), "{file}: unknown column of groups 'sex' (valid: gender)"),
         (("--protected", "femal"), "unknown protected gender 'femal'; did you mean 'female'? (valid: male, female)"),
-        (("--items", "99"), "no query has 99 relevant documents; the most has query 'q1', 12 relevant documents "),
-        (("--shortage", "wait"), "unknown shortage 'wait'; did you mean"),
-        (("--blocks", "0,12,0,0", "--shortage", "refuse"), "query 'q1' has too few relevant protected documents "),
+        (("--items", "99"), "no query has enough documents of known groups (the most has 12 relevant documents): "),
+        (("--shortage", "wait"), "Invalid value for '--shortage': 'wait' is not one of 'fill', 'drop'."),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line_and_nothing_is_written(
@@ -154,7 +151,7 @@ def test_mistakes_are_one_line_and_nothing_is_written(
     file, place = people(tmp_path), tmp_path / "out"
     given = ("--protected", "female", "--items", 12, *options)
     said = refused(cli, "build", "fair-ranking", file, *given, "-o", place)
-    assert said.startswith(message.removesuffix("; did you mean").format(file=file))
+    assert said.startswith(message.format(file=file))
     assert not place.exists()
 
 

@@ -14,7 +14,7 @@ from tests.auditing.arrays import audit_of, noisy, one
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.cli.conftest import Cli, Result, refused
 from tests.experiments.planted import swept
-from tests.toy import full_device, write
+from tests.toy import write
 
 QUICK = ("--resamples", "200")
 
@@ -123,23 +123,6 @@ class TestFiles:
         assert (result.code, result.err) == (1, "")
         assert result.out.startswith(start)
         assert "✗ tilted (asked" not in result.out
-
-    @full_device
-    def test_one_that_fails_takes_no_other_with_it(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
-        (tmp_path / "r.xml").symlink_to("/dev/full")
-        result = self.run(cli, saved["human"], tmp_path)
-        assert result.code == 2, "neither level nor tilted: a build server has not got its file"
-        assert result.err.count("\n") == 1
-        assert "r.xml: cannot be written: No space left on device" in result.err
-        assert json.loads((tmp_path / "g.json").read_text())["outcome"] == "tilted"
-        assert (tmp_path / "s.md").read_text("utf-8")
-
-    def test_nothing_is_written_where_the_gate_cannot_be_asked(
-        self, cli: Cli, saved: dict[str, Path], tmp_path: Path
-    ) -> None:
-        result = self.run(cli, saved["human"], tmp_path / "out", "-m", "nDCG@9")
-        assert (result.code, result.out) == (2, "")
-        assert not (tmp_path / "out").exists()
 
     @pytest.mark.parametrize(
         ("options", "message"),

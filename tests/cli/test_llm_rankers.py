@@ -45,16 +45,6 @@ def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_
         assert cli(*command, *many).code in (0, 3)
 
 
-def test_a_limit_that_nothing_could_break_is_refused(cli: Cli, tmp_path: Path) -> None:
-    done = cli("audit", write_cocktail(tmp_path / "toy"), "-r", "bm25", "--max-failures", "0.05")
-    assert done.code == 2
-    assert done.err == (
-        "ranktilt: --max-failures is about rankers that ask an engine or a language model, or about their runs; "
-        "here is none\n"
-    )
-    assert "expected 0 to 1, got 5" in cli("audit", "x", "--max-failures", "5").err
-
-
 def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
     from ranktilt.cli.options import RankerOptions
 

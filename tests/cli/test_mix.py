@@ -57,7 +57,10 @@ def test_mix_counts_missing_twins(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["{toy}", "-o", "{tmp}/new", "--layout", "bier"], "unknown layout 'bier'; did you mean 'beir'? (valid: "),
+        (
+            ["{toy}", "-o", "{tmp}/new", "--layout", "bier"],
+            "Invalid value for '--layout': 'bier' is not one of 'beir', 'cocktail'.",
+        ),
         (["{toy}", "{tmp}/none", "-o", "{tmp}/new"], "{tmp}/none: no such folder"),
         (["{toy}", "-o", "{toy}/queries.jsonl"], "{toy}/queries.jsonl/"),
         (

@@ -55,19 +55,6 @@ def test_one_model_in_full(cli: Cli) -> None:
     assert lines[-1] == "typed       -r dense:ance"
 
 
-@pytest.mark.parametrize("form", ["markdown", "csv", "json"])
-def test_other_formats_hold_the_same_models(cli: Cli, form: str) -> None:
-    out = cli("models", "--format", form).out
-    if form == "json":
-        found = [row["spec"] for row in json.loads(out)["models"]]
-    elif form == "csv":
-        found = [row["spec"] for row in csv.DictReader(io.StringIO(out))]
-    else:
-        found = [line.split(" | ")[0].removeprefix("| ") for line in out.splitlines() if ":" in line.split(" | ")[0]]
-        found = [name for name in found if name in MODELS]
-    assert found == list(MODELS)
-
-
 def test_json_names_the_rankers_of_other_packages(cli: Cli) -> None:
     rankers = json.loads(cli("models", "--format", "json").out)["rankers"]
     assert [(row["name"], row["package"]) for row in rankers] == foreign_rankers()

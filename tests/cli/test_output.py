@@ -7,7 +7,6 @@ import pytest
 from ranktilt.cli.output import check_paths, collection_files
 from ranktilt.errors import UserError
 from tests.cli.conftest import Cli
-from tests.toy import write, write_run
 
 RUN = {"q1": {"d1-human": 2.0, "d1-llm": 1.0}}
 
@@ -32,15 +31,6 @@ def test_a_file_of_the_collection_is_not_overwritten(cli: Cli, toy_folder: Path,
     assert {file: file.read_bytes() for file in toy_folder.rglob("*") if file.is_file()} == before
 
 
-@pytest.mark.parametrize("name", ["README.md", "manifest.json", "loaded.json"])
-def test_what_is_said_of_a_collection_is_not_overwritten(cli: Cli, toy_folder: Path, name: str) -> None:
-    place = write(toy_folder / name, "what was made of what")
-    code, out, err = cli("check", toy_folder, "--json", place)
-    assert (code, out) == (2, "")
-    assert f"--json {place}: this file belongs to the collection too; choose another place" in err
-    assert place.read_text() == "what was made of what"
-
-
 def test_the_files_of_a_collection_are_listed(toy_folder: Path, tmp_path: Path) -> None:
     named = {str(file.relative_to(toy_folder)) for file in collection_files(toy_folder)}
     assert named == {"corpus/human.jsonl", "corpus/llm.jsonl", "queries.jsonl", "qrels/test.tsv"}
@@ -52,12 +42,3 @@ def test_two_options_cannot_name_one_file(tmp_path: Path) -> None:
     places = {"--json": tmp_path / "a", "--junit": tmp_path / "a"}
     with pytest.raises(UserError, match=r"--junit .*a: this file is written by --json too; choose another place"):
         check_paths(places, stdout=(), inputs=())
-
-
-def test_a_run_is_not_overwritten(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run.trec", RUN)
-    before = run.read_bytes()
-    code, _, err = cli("audit", toy_folder, "--run", run, "--json", run)
-    assert code == 2
-    assert f"--json {run}: this file is read too" in err
-    assert run.read_bytes() == before

@@ -159,20 +159,3 @@ def test_mistakes_are_refused_before_anything_is_asked(
 ) -> None:
     assert refused(cli, "pairwise", folder, *BY, *arguments) == message
     assert not server.requests
-
-
-def test_a_server_that_is_not_there_leaves_nothing_behind(
-    cli: Cli, folder: Path, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    file = tmp_path / "pairs.json"
-    code, out, err = cli("pairwise", folder, "--llm", "openai:tiny(retries=0)", *BY, "--json", file)
-    assert (code, out) == (2, "")
-    assert "cannot reach http://127.0.0.1:9/v1" in err.splitlines()[-1]
-    assert not file.exists()
-
-
-def test_the_whole_result_goes_to_stdout(cli: Cli, folder: Path, server: Server) -> None:
-    code, out, _ = cli("pairwise", folder, "--llm", "openai:tiny", *BY, "--pairs", 1, *QUICK, "--format", "json")
-    assert code == 0
-    assert json.loads(out)["format"] == "ranktilt-pairwise"

@@ -160,8 +160,3 @@ def test_what_cannot_be_replayed_is_one_line(here: Path, cli: Cli, arguments: st
 def test_options_that_do_not_fit_are_refused(here: Path, cli: Cli, options: str, message: str) -> None:
     found = refused(cli, "replay-log", "both.json", "--candidates", "texts.json", *options.split())
     assert found.startswith(message)
-
-
-def test_a_share_beyond_all_is_refused(here: Path, cli: Cli) -> None:
-    found = cli("replay-log", "both.json", "--candidates", "texts.json", "--max-failures", 5)
-    assert found == (2, "", "ranktilt replay-log: --max-failures: expected 0 to 1, got 5\n")

@@ -17,16 +17,15 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit
-from ranktilt.cli.output import file_size
+from ranktilt.reporting.numbers import size
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.tables import paper_tables
 from ranktilt.reporting.reload import NO_LISTS
 from tests.cli.conftest import Cli, refused
 from tests.probes.validations import toy_validation
-from tests.reporting.audits import clear
 from tests.reporting.markup import Markup
 from tests.reporting.studies import toy_study
-from tests.toy import full_device, no_permission, write, write_cocktail
+from tests.toy import no_permission, write, write_cocktail
 
 CELLS = (
     "table,dataset,generator,temperature,collection,system,condition,target,measure,value,note\n"
@@ -77,14 +76,9 @@ def test_an_audit_becomes_the_library_s_page(cli: Cli, here: Path) -> None:
     code, out, err = cli("report", "audit.json", "-o", "report.html")
     made = (here / "report.html").read_bytes()
     assert (code, out) == (0, "")
-    assert err == f"report.html: {len(made) / 1e3:.1f} kB\n"
+    assert err == f"report.html: {size(len(made))}\n"
     assert made == rt.report("audit.json", "library.html").read_bytes()
     assert explorers(made.decode())[0]["runs"] == ["tfidf", "bm25"]
-
-
-def test_quiet_says_nothing(cli: Cli, here: Path) -> None:
-    shutil.rmtree(here / "toy")
-    assert cli("report", "audit.json", "-o", "report.html", "--quiet") == (0, "", "")
 
 
 def test_without_a_terminal_the_page_goes_to_stdout(cli: Cli, here: Path) -> None:
@@ -124,16 +118,6 @@ def test_several_results_become_one_page(cli: Cli, here: Path) -> None:
     assert cli("report", "audit.json", "validation.json", "study.json", "-o", "report.html").code == 0
     titles = re.findall(r"<h2[^>]*>([^<]*)</h2>", (here / "report.html").read_text("utf-8"))
     assert titles[:-1] == ["Audit of toy", "Validation of toy", "Temperature study of toy"]
-
-
-def test_lists_of_an_engine_are_shown_without_asking_it(cli: Cli, here: Path) -> None:
-    write(here / "report_shop.py", "def search(query, k):\n    return [('d1-human', 2.0), ('d1-llm', 1.0)]\n")
-    audited = cli("audit", "toy", "-r", "engine:report_shop:search", "--json", "shop.json", "--resamples", "100")
-    assert audited.code == 0
-    (here / "report_shop.py").unlink()
-    code, _, err = cli("report", "shop.json", "-o", "report.html")
-    assert (code, err.count("\n")) == (0, 1)
-    assert explorers((here / "report.html").read_text("utf-8"))[0]["runs"] == ["engine:report_shop:search"]
 
 
 @pytest.mark.parametrize(("format", "ending"), [("latex", "tex"), ("markdown", "md"), ("csv", "csv")])
@@ -192,13 +176,12 @@ def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["audit.json", "--format", "gif"], "unknown format 'gif'"),
+        (["audit.json", "--format", "gif"], "Invalid value for '--format': 'gif' is not one of 'html', 'latex', "),
         (["audit.json", "--format", "svg"], "figures need a folder: --format svg -o FOLDER"),
         (
             ["audit.json", "--layout", "paper", "-o", "t.tex"],
             "-o t.tex: expected a name that ends in .md, for markdown; --format latex makes .tex files",
         ),
-        (["audit.json", "--format", "svg", "-o", "a/b"], "-o a/b: there is no folder a; make it first"),
         (["audit.json", "--format", "svg", "-o", "f", "--layout", "paper"], "--layout is about tables, not about svg"),
         (["audit.json", "--format", "svg", "-o", "f", "--no-texts"], "--no-texts is about pages and tables"),
         (["audit.json", "-o", "r.html", "--query", "q1"], "--query is about the tables of texts: --layout dai-10"),
@@ -215,12 +198,6 @@ def test_one_line_says_what_is_wrong_and_nothing_is_written(
     before = sorted(here.rglob("*"))
     assert refused(cli, "report", *arguments).startswith(said)
     assert sorted(here.rglob("*")) == before
-
-
-def test_no_file_is_no_report(cli: Cli) -> None:
-    code, out, err = cli("report")
-    assert (code, out) == (2, "")
-    assert err.startswith("ranktilt report: Missing argument 'FILE")
 
 
 def test_a_terminal_gets_no_page(here: Path) -> None:
@@ -242,17 +219,6 @@ def test_a_folder_that_may_not_be_written_is_named_before_any_work(cli: Cli, her
     assert "Permission denied" in said
 
 
-@full_device
-def test_a_full_disk_is_one_line(cli: Cli, here: Path) -> None:
-    (here / "full.html").symlink_to("/dev/full")
-    code, _, err = cli("report", "audit.json", "-o", "full.html")
-    assert code == 2
-    assert (
-        err
-        == "ranktilt: full.html: cannot be written: No space left on device; free some space or choose another place\n"
-    )
-
-
 def test_texts_of_documents_do_not_run_or_break_the_page(cli: Cli, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     nasty = "</script><script>alert(1)</script>{{ 7 * 7 }}\u202e" + "x" * 30_000
@@ -263,20 +229,6 @@ def test_texts_of_documents_do_not_run_or_break_the_page(cli: Cli, tmp_path: Pat
     text = (tmp_path / "report.html").read_text("utf-8")
     assert "alert(1)</script>" not in text
     assert len(explorers(text)) == 1
-
-
-@pytest.mark.parametrize(
-    ("count", "said"), [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (6_249_000, "6.2 MB")]
-)
-def test_sizes_are_said_in_three_digits(count: int, said: str) -> None:
-    assert file_size(count) == said
-
-
-def test_an_audit_by_hand_needs_no_command(cli: Cli, tmp_path: Path) -> None:
-    file = clear().save(tmp_path / "audit.json")
-    code, _, err = cli("report", file, "-o", tmp_path / "report.html")
-    assert code == 0
-    assert err.startswith("Queries, ranked lists and texts are left out. The collection could not be opened again: ")
 
 
 @pytest.mark.data

@@ -52,7 +52,7 @@ def test_a_spiral_becomes_a_page_again(cli: Cli, toy_folder: Path, tmp_path: Pat
         (("-r", "bm25", "--source", "gpt"), "unknown source 'gpt' (valid: llm)"),
         (
             ("-r", "replay:x.trec"),
-            "replay:x.trec: a saved run cannot rank a collection that grows; name a ranker such as bm25",
+            "replay:x.trec: a saved run or an engine cannot rank a collection that grows; name a ranker such as bm25",
         ),
     ],
 )

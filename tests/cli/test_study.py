@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.cli.study import read_temperatures, read_zero_shot
+from ranktilt.cli.study import read_zero_shot
 from ranktilt.cli.train import read_amounts
-from ranktilt.errors import UserError
 from tests.cli.conftest import Cli, refused
 from tests.experiments.answered import answered_folder
 from tests.toy import raw_docs, write_cocktail
@@ -94,25 +93,6 @@ def test_sources_that_cover_different_documents_are_told_of(cli: Cli, tmp_path: 
 )
 def test_mistakes_end_in_one_line(cli: Cli, folder: Path, arguments: tuple[str, ...], message: str) -> None:
     assert message in refused(cli, "study", folder, *arguments)
-
-
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [([], {}), (["a=0.2", "b=1"], {"a": 0.2, "b": 1.0}), (["x=y=0"], {"x=y": 0.0}), (["a=1e-1"], {"a": 0.1})],
-)
-def test_temperatures_are_read(texts: list[str], expected: dict[str, float]) -> None:
-    assert read_temperatures(texts) == expected
-
-
-@pytest.mark.parametrize("text", ["", "a", "=0.2", "a=", "a=-1", "a=nan", "a=inf", "a=0,2"])
-def test_what_is_no_temperature_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="--source-temperature expects a source and its temperature"):
-        read_temperatures([text])
-
-
-def test_one_source_has_one_temperature() -> None:
-    with pytest.raises(UserError, match="--source-temperature names source 'a' twice"):
-        read_temperatures(["a=0.2", "a=0.7"])
 
 
 @pytest.mark.neural

@@ -90,16 +90,6 @@ def test_the_next_command_can_be_typed_for_any_folder(cli: Cli, folder: Path, ti
     assert err.splitlines()[1].endswith(f"""-r 'bm25@100>>cross-encoder:"{tmp_path / "my (first)"}"'""")
 
 
-def test_the_help_names_the_kinds(cli: Cli) -> None:
-    code, out, _ = cli("train", "--help")
-    assert code == 0
-    assert "cross-encoder" in out
-    out = cli("train", "cross-encoder", "--help").out
-    assert all(
-        option in out for option in ("--base-model", "--documents", "--minutes", "--steps", "--negatives", "--seed")
-    )
-
-
 def mistake(cli: Cli, *arguments: str | Path) -> str:
     return refused(cli, "train", "cross-encoder", *arguments).removeprefix("train cross-encoder: ")
 
@@ -126,25 +116,13 @@ def test_a_folder_of_something_else_is_refused(cli: Cli, folder: Path, tiny: Pat
         (("--minutes", "-1"), "expected minutes above 0, got -1.0"),
         (("--negatives-per-positive", "0"), "expected negatives_per_positive of at least 1, got 0"),
         (("--seed", "-4"), "expected seed of at least 0, got -4"),
-        (("--precision", "int8"), "unknown precision 'int8' (valid: float32, bfloat16)"),
+        (("--precision", "int8"), "unknown precision of training 'int8' (valid: float32, bfloat16)"),
     ],
 )
 def test_options_out_of_range_are_refused(
     cli: Cli, folder: Path, tmp_path: Path, options: tuple[str], said: str
 ) -> None:
     assert mistake(cli, folder, "-o", tmp_path / "model", *options).removeprefix("training: ") == said
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("--steps", "abc", "--steps: expected a whole number, got 'abc'"),
-        ("--learning-rate", "x", "--learning-rate: expected a number, got 'x'"),
-    ],
-)
-def test_a_number_that_is_none_is_named(cli: Cli, folder: Path, option: str, value: str, message: str) -> None:
-    expected = (2, "", f"ranktilt train cross-encoder: {message}\n")
-    assert cli("train", "cross-encoder", folder, "-o", "m", option, value) == expected
 
 
 def spec_of(folder: Path) -> dict[str, Any]:
@@ -159,9 +137,7 @@ def test_presets_and_what_is_named_beside_them(cli: Cli, folder: Path, tiny: Pat
     spec = spec_of(tmp_path / "p")
     names = ("rate", "batch", "max_query_tokens", "max_document_tokens", "loss", "negatives", "positives")
     assert [spec[name] for name in names] == [7e-6, 32, 30, 16, "binary", "random:50", "all"]
-    code, _, err = cli(*few, "-o", tmp_path / "n", "--preset", "notebook", "--max-query-tokens", "8")
-    assert code == 0
-    assert "the learning rate is still rising when it ends: 5,000 steps of warm-up, 1 in all (--warmup-steps)" in err
+    assert cli(*few, "-o", tmp_path / "n", "--preset", "notebook", "--max-query-tokens", "8").code == 0
     assert [spec_of(tmp_path / "n")[name] for name in ("rate", "epochs", "loss", "dropout")] == [
         2e-5, 1000, "binary", True,
     ]  # fmt: skip

@@ -52,14 +52,15 @@ def test_one_model(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
 
 def test_options_reach_the_training(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     options = (
-        "--mine", "bm25", "--negatives-per-positive", "2", "--loss", "CoSENTLoss(scale=10)", "--dev", "dev",
+        "--mine", "bm25", "--negatives-per-positive", "1", "--loss", "TripletLoss(triplet_margin=1)", "--dev", "dev",
         "--patience", "3", "--twins", "llm", "--documents", "human", "--seed", "4", "--text", "text",
     )  # fmt: skip
     assert cli("train", "retriever", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, *options).code == 0
     spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]
     names = ("mine", "negatives_per_positive", "loss", "patience", "twins", "seed", "text")
     assert {name: spec[name] for name in names} == {
-        "mine": "bm25", "negatives_per_positive": 2, "loss": "CoSENTLoss(scale=10)", "patience": 3, "twins": "llm",
+        "mine": "bm25", "negatives_per_positive": 1, "loss": "TripletLoss(triplet_margin=1)", "patience": 3,
+        "twins": "llm",
         "seed": 4, "text": "text",
     }  # fmt: skip
     assert spec["sources"] == ["human"]

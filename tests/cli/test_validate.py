@@ -126,7 +126,6 @@ class TestWhatLittleThereIs:
         queries = [{"_id": f"q{n}", "text": f"walk {n}"} for n in range(30)]
         out = cli("validate", write_beir(tmp_path / "pool", docs=docs, queries=queries, qrels=qrels), *PLAIN).out
         assert "is that of a search among the 30 pairs: 10 documents without a twin are on neither side" in out
-        assert "queries chose the documents that were rewritten (a pool)" in out
         assert re.search(r"^ bm25 .*equivalent within ±0\.02$", out, re.MULTILINE)
         assert "10 documents outside the pool have no twin by design" in out
 
@@ -144,7 +143,7 @@ class TestRefusals:
             (("-m", "nDCG@1", "-m", "nDCG@1"), "measure 'nDCG@1' is given twice"),
             (
                 ("--format", "htm"),
-                "unknown format 'htm'; did you mean 'html'? (valid: table, markdown, csv, latex, html, json)",
+                "Invalid value for '--format': 'htm' is not one of 'table', ",
             ),
             (("--split", "dev"), "split 'dev'"),
         ],
@@ -179,7 +178,7 @@ class TestWithAnEncoder:
         (near,) = content["similarity"]
         assert near["twins"]["count"] == near["other_pairs"]["count"] == COUNT
         assert near["twins"]["mean"] > near["other_pairs"]["mean"]
-        assert (near["map"]["pairs"], near["map"]["of"]) == (20, COUNT)
+        assert (len(near["map"]["ids"]), near["map"]["of"]) == (40, COUNT)
         assert [row["run"] for row in content["effectiveness"]] == ["bm25", f"dense:{model}"]
         assert str(model) in page.read_text(encoding="utf-8")
 
@@ -189,10 +188,6 @@ class TestWithAnEncoder:
         assert content["similarity"][0]["map"] is None
         assert content["similarity"][0]["text"] == "text"
         assert content["effectiveness"] == []
-
-    def test_what_the_model_does_not_read_is_said(self, cli: Cli, folder: Path, model: Path) -> None:
-        out = cli("validate", folder, "--similarity", f"dense:{model}(max_tokens=8)", "--no-map", "-r", "none").out
-        assert "reads 8 tokens: what stands beyond them is in no vector (100.0 % of human" in out
 
 
 def test_without_an_encoder_it_says_so(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def test_names_of_fields_and_domain_are_options(tmp_path: Path) -> None:
 
 def test_a_question_with_blank_answers_only_is_left_out_in_one_line(tmp_path: Path) -> None:
     file = write(tmp_path / "a.jsonl", row(), row("who?", human=[" "], llm=[]))
-    message = f"{file}:2: 1 question has no answer with any text in it, and will be left out"
+    message = f"1 question has no answer with any text in it, and will be left out (first: {file}:2)"
     with pytest.warns(DataWarning) as caught:
         found = read_answered([file])
     assert [str(one.message) for one in caught] == [message]
@@ -58,7 +58,7 @@ def test_a_question_with_blank_answers_only_is_left_out_in_one_line(tmp_path: Pa
         (b"{]\n", 1,
          "expected one JSON object, got broken JSON "
          "(unexpected character, expected a string key: line 1 column 2 (char 1)): '{]'"),
-        (b"[1]\n", 1, "expected one JSON object, got list: [1]"),
+        (b"[1]\n", 1, "expected one JSON object, got list: '[1]'"),
         (b'{"question": " "}\n', 1, "expected a question in the field 'question', got ' '"),
         (b'{"question": "a", "human_answers": [1]}\n', 1,
          "expected an answer or a list of answers in the field 'human_answers', got [1]"),
@@ -76,16 +76,11 @@ def test_faults_name_their_line(tmp_path: Path, lines: bytes, line: int | None, 
         read_answered([file])
 
 
-def test_a_domain_with_a_tab_is_refused(tmp_path: Path) -> None:
+def test_a_domain_with_a_tab_and_a_file_named_twice_are_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "a.jsonl", row(of="law\tmedicine"))
-    message = f"{file}:1: domain 'law\\tmedicine' has a tab or line end in it, which tab-separated files cannot hold"
-    with refused(message, DataError):
+    with refused(f"{file}:1: expected a name in one line in the field 'of', got 'law\\tmedicine'", DataError):
         read_answered([file], QuestionFields(domain="of"))
-
-
-def test_a_file_named_twice_is_refused(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.jsonl", row())
-    with refused("a.jsonl: this file is named twice"):
+    with refused(f"file {str(file)!r} is given twice"):
         read_answered([file, tmp_path / "." / "a.jsonl"])
 
 

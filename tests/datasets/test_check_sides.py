@@ -1,6 +1,5 @@
 """What favours a side without being a fault of its texts: titles in front of them, and a length they stop at."""
 
-import math
 from typing import Any
 
 import pytest
@@ -79,13 +78,3 @@ def test_a_cut_favours_the_side_that_has_none(
 ) -> None:
     one = row(found(human, llm), "texts cut short")
     assert (one.value, one.reference, one.verdict, one.note) == (value, reference, verdict, note)
-
-
-def test_neither_voids_a_comparison() -> None:
-    for human, llm in ((prefixed, bare), (cut, cut)):
-        result = found(human, llm)
-        assert not [r for r in result.of("void") if r.name in ("title prefixes", "texts cut short")]
-
-
-def test_a_source_without_a_document_of_its_kind_is_no_number() -> None:
-    assert not math.isnan(row(found(bare, bare), "title prefixes").value)

@@ -48,16 +48,6 @@ class TestInPlaceOfTexts:
         assert one.pair_counts.equals(two.pair_counts)
         assert (one.confounds, bool(two.confounds)) == ((), True)
 
-    def test_without_judgments_the_card_is_the_same_too(self, tmp_path: Path) -> None:
-        mine = run(tmp_path)
-        bare = labelled(labels(tmp_path), [mine])
-        assert bare.qrels.height == 0
-        assert bare.judged["id"].to_list() == ["q1", "q2", "q3"]
-        plain = toy()
-        whole = Collection(plain.docs, plain.queries, plain.qrels.clear())
-        one, two = (audit(c, mine, card=True, resamples=200) for c in (bare, whole))
-        assert one.estimates == two.estimates
-
     def test_without_origins_nobody_has_a_twin(self, tmp_path: Path) -> None:
         mine = run(tmp_path)
         found = audit(labelled(labels(tmp_path, origin=False), [mine]), mine, card=True, resamples=200)
@@ -114,12 +104,6 @@ class TestBesideTexts:
         ]  # fmt: skip
         assert found.docs.drop("side").equals(toy().docs)
         assert found.qrels.equals(toy().qrels)
-
-    def test_it_replaces_one_of_that_name(self, tmp_path: Path) -> None:
-        plain = toy()
-        old = Collection(plain.docs.with_columns(side=pl.lit("old")), plain.queries, plain.qrels)
-        file = write(tmp_path / "side.tsv", "doc_id\tside\nd1-human\tnew\n")
-        assert with_labels(old, file, by="side").docs["side"].to_list() == ["new", None, None, None, None, None]
 
     def test_sources_and_origins_come_from_the_file(self, tmp_path: Path) -> None:
         plain = toy()

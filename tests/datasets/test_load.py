@@ -1,6 +1,5 @@
 """Loading: each layout, its twins and judgments, every fault with its place, and the real collections."""
 
-import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,9 @@ from typing import Any
 import pytest
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
+from ranktilt.datasets.load import load, splits
 from ranktilt.datasets.named import Named, read_name
 from ranktilt.errors import DataError, DataWarning, UserError
-from ranktilt.generation.rewrite.save import splits
 from tests.refusals import refused
 from tests.toy import (
     jsonl,
@@ -95,26 +93,10 @@ def test_where_some_ids_are_shared_all_get_their_source(tmp_path: Path) -> None:
     ]
 
 
-def test_where_no_id_is_shared_none_changes(tmp_path: Path) -> None:
-    corpora = {"human": [doc("a")], "llm": [doc("b", origin="a"), doc("c")]}
-    collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "b", 1)]))
-    assert collection.docs.select("id", "origin", "source").rows() == [
-        ("a", "a", "human"),
-        ("b", "a", "llm"),
-        ("c", "c", "llm"),
-    ]
-    assert judgments(collection) == {("q1", "b", 1)}
-
-
 def test_one_version_alone_can_be_judged(tmp_path: Path) -> None:
     corpora = {"human": [doc("a"), doc("b")], "llm": [doc("a"), doc("b")]}
     collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a-llm", 1), ("q1", "b", 2)]))
     assert judgments(collection) == {("q1", "a-llm", 1), ("q1", "b-human", 2), ("q1", "b-llm", 2)}
-
-
-def test_a_judgment_of_one_version_and_of_all_may_agree(tmp_path: Path) -> None:
-    qrels = [("q1", "d1-llm", 1), ("q1", "d1", 1)]
-    assert load(write_cocktail(tmp_path, qrels=qrels)).qrels.rows() == [("q1", "d1-llm", 1), ("q1", "d1-human", 1)]
 
 
 def test_a_judgment_of_one_version_and_of_all_may_not_differ(tmp_path: Path) -> None:
@@ -129,11 +111,6 @@ def test_the_file_s_name_is_the_source(tmp_path: Path) -> None:
     assert collection.ids.to_list() == ["a-human", "a-llama-2-7b-tmp0.2"]
 
 
-def test_human_comes_first_and_the_others_by_name(tmp_path: Path) -> None:
-    corpora = {name: [doc("a")] for name in ("zeta", "alpha", "human")}
-    assert load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)])).sources == ("human", "alpha", "zeta")
-
-
 # The first paper's layout
 
 
@@ -146,11 +123,6 @@ def test_the_first_paper_s_layout(tmp_path: Path) -> None:
         ("a-llama_0.7", "llama_0.7", "a-human", "z"),
     ]
     assert judgments(collection) == {("q1", f"a-{s}", 1) for s in ("human", "llama_0.2", "llama_0.7")}
-
-
-def test_a_corpus_beside_the_human_one_has_no_temperature(tmp_path: Path) -> None:
-    corpora = {"corpus-human": [doc("a")], "corpus-gpt": [doc("a")]}
-    assert load(write_paper(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)])).sources == ("human", "gpt")
 
 
 # All layouts
@@ -183,10 +155,6 @@ def test_the_test_split_is_loaded_by_default(tmp_path: Path) -> None:
     assert judgments(load(tmp_path, split="train")) == {("q1", "d1", 1)}
 
 
-def test_the_only_split_is_loaded_by_default(tmp_path: Path) -> None:
-    assert load(write_beir(tmp_path, split="dev")).spec["split"] == "dev"
-
-
 def test_a_missing_split_lists_those_there_are(tmp_path: Path) -> None:
     write_beir(tmp_path, split="train")
     write(tmp_path / "qrels" / "dev.tsv.gz", tsv(raw_qrels()))
@@ -196,21 +164,7 @@ def test_a_missing_split_lists_those_there_are(tmp_path: Path) -> None:
     )
 
 
-def test_files_beside_the_splits_are_passed_over(tmp_path: Path) -> None:
-    write(tmp_path / "qrels" / "README.md", "no judgments")
-    assert load(write_beir(tmp_path, split="dev")).spec["split"] == "dev"
-
-
 # What is not there
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    assert fault(tmp_path / "absent") == f"{tmp_path}/absent: no such folder"
-
-
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    path = write(tmp_path / "corpus.jsonl", "{}")
-    assert fault(path) == f"{path}: expected a folder, got a file"
 
 
 def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path: Path) -> None:
@@ -251,7 +205,7 @@ def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
     with pytest.warns(DataWarning) as said:
         assert judgments(load(tmp_path)) == set(raw_qrels())
     assert [str(one.message).removeprefix(f"{tmp_path}/") for one in said] == [
-        f"{name} is read, and not {Path(name).name}.gz beside it; remove one of them"
+        f"{name} is read, and not {Path(name).name}.gz beside it"
         for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
     ]
 
@@ -383,12 +337,6 @@ def test_scifact_has_its_published_size(scifact: Collection) -> None:
     assert (scifact.docs.height, scifact.queries.height, scifact.judged.height) == (5183, 1109, 300)
 
 
-@pytest.mark.data
-def test_scifact_texts_are_read_as_the_file_has_them(scifact: Collection, shared_data: Path) -> None:
-    rows = [json.loads(line) for line in lines(shared_data / "scifact" / "corpus.jsonl")]
-    assert scifact.docs.select("id", "title", "text").rows() == [(r["_id"], r["title"], r["text"]) for r in rows]
-
-
 # Judgments of one's own
 
 
@@ -400,12 +348,6 @@ def test_a_file_of_judgments_takes_the_place_of_the_folders(tmp_path: Path) -> N
     assert found.judged["id"].to_list() == ["q2"]
     assert str(file) in found.spec["files"]
     assert not any("qrels/test.tsv" in name for name in found.spec["files"])
-
-
-def test_a_file_of_judgments_may_be_trecs(tmp_path: Path) -> None:
-    folder = write_cocktail(tmp_path / "toy")
-    file = write(tmp_path / "mine.txt.gz", "q2 0 d3 2\n")
-    assert judgments(load(folder, qrels=str(file))) == {("q2", "d3-human", 2), ("q2", "d3-llm", 2)}
 
 
 def test_the_folder_needs_no_judgments_where_others_are_given(tmp_path: Path) -> None:
@@ -424,15 +366,6 @@ def test_without_judgments_every_query_is_ranked(tmp_path: Path) -> None:
     assert found.judged["id"].to_list() == ["q1", "q2", "q3"]
     assert found.spec["qrels"] == "none"
     assert [Path(name).name for name in found.spec["files"]] == ["human.jsonl", "llm.jsonl", "queries.jsonl"]
-
-
-def test_unknown_documents_in_ones_own_judgments_are_refused_or_kept(tmp_path: Path) -> None:
-    folder = write_cocktail(tmp_path / "toy")
-    file = write(tmp_path / "mine.tsv", tsv([("q2", "d3", 2), ("q2", "gone", 1)]))
-    with pytest.raises(DataError) as caught:
-        load(folder, qrels=file)
-    assert str(caught.value).startswith(f"{file}:3: 1 judgment of 1 unknown document (first: 'gone'); --ignore-unknown")
-    assert ("q2", "gone", 1) in judgments(load(folder, qrels=file, ignore_unknown=True))
 
 
 def test_a_split_and_a_file_of_judgments_are_two_answers(tmp_path: Path) -> None:
@@ -464,20 +397,15 @@ def test_names_are_read(typed: str | Path, revision: str | None, expected: Named
     assert read_name(typed, revision=revision) == expected
 
 
-@pytest.mark.parametrize("name", ["hub:a/b", "hub:a/b@v1", "irds:beir/scifact/test"])
-def test_a_name_is_written_as_it_is_typed(name: str) -> None:
-    assert str(read_name(name)) == name
-
-
 @pytest.mark.parametrize(
     ("typed", "revision", "message"),
     [
         ("hub:", None, "hub:: expected a name after the colon, such as hub:IR-Cocktail/scifact"),
         ("irds:/", None, "irds:/: expected a name after the colon, such as irds:beir/scifact/test"),
-        ("hub:a/b@", None, "hub:a/b@: expected one revision after @, got none"),
-        ("hub:a/b@v1", "v2", "hub:a/b@v1: expected one revision after @, got two"),
-        ("irds:a", "v1", "irds:a: collections of ir_datasets have no revision; revisions are for hub:OWNER/NAME"),
-        ("folder", "v1", "folder: a folder has no revision; revisions are for hub:OWNER/NAME"),
+        *(
+            (typed, revision, f"{typed}: expected one revision, or none, and that of hub:OWNER/NAME alone")
+            for typed, revision in (("hub:a/b@", None), ("hub:a/b@v1", "v2"), ("irds:a", "v1"), ("folder", "v1"))
+        ),
     ],
 )
 def test_what_cannot_be_a_name(typed: str, revision: str | None, message: str) -> None:

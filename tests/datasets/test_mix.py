@@ -45,13 +45,6 @@ def quietly(*parts: Collection) -> Collection:
 # Ids
 
 
-def test_the_rows_are_those_of_the_first_then_those_of_the_next() -> None:
-    assert mix(side("llm"), side("human")).ids.to_list() == [
-        *("d1-llm", "d2-llm", "d3-llm"),
-        *("d1-human", "d2-human", "d3-human"),
-    ]
-
-
 def test_unique_ids_stay() -> None:
     mixed = quietly(part("human", "a", "b"), part("llm", "c", "d", origin="a"), part("human", "e"))
     assert mixed.docs.select("id", "origin").rows() == [("a", "a"), ("b", "b"), ("c", "a"), ("d", "a"), ("e", "e")]
@@ -86,17 +79,6 @@ def test_an_origin_in_another_collection_is_renamed_with_it() -> None:
     ]
 
 
-def test_an_origin_of_the_same_collection_is_renamed_with_it() -> None:
-    both = collection_of([*docs("human", "a", "b"), *docs("llm", "x", origin="a")], {"q": "?"}, {})
-    mixed = quietly(both, part("gpt", "b"))
-    assert mixed.docs.select("id", "origin").rows() == [
-        ("a-human", "a-human"),
-        ("b-human", "b-human"),
-        ("x-llm", "a-human"),
-        ("b-gpt", "b-human"),
-    ]
-
-
 def test_a_third_version_joins_twins_that_were_saved(tmp_path: Path) -> None:
     saved = load(save(mix(side("human"), side("llm")), tmp_path, layout="cocktail"))
     mixed = mix(saved, part("gpt", "d1", "d2", "d3"))
@@ -114,11 +96,6 @@ def test_the_spec_says_what_was_mixed(tmp_path: Path) -> None:
     llm = load(write_beir(tmp_path / "l", split="dev", docs=[{"_id": d, "text": "", "source": "x"} for d in TITLES]))
     spec = mix(human, llm).spec
     assert spec == {"mix": [dict(human.spec), dict(llm.spec)], "split": "dev"}
-
-
-def test_different_splits_have_no_common_name(tmp_path: Path) -> None:
-    one, two = (load(write_beir(tmp_path / split, split=split)) for split in ("dev", "test"))
-    assert "split" not in mix(one, two).spec
 
 
 # Judgments
@@ -155,23 +132,6 @@ def test_grades_may_be_whole_in_one_part_and_fractions_in_another(tmp_path: Path
     assert load(save(mixed, tmp_path / "c")) == mixed
 
 
-def test_judgments_are_inherited_query_by_query() -> None:
-    queries = {"q1": "?", "q2": "?"}
-    human = collection_of(docs("human", "a"), queries, {"q1": {"a": 1}, "q2": {"a": 2}})
-    llm = collection_of(docs("llm", "a"), queries, {"q2": {"a": 0}})
-    assert judgments(mix(human, llm)) == {
-        ("q1", "a-human"): 1,
-        ("q2", "a-human"): 2,
-        ("q1", "a-llm"): 1,
-        ("q2", "a-llm"): 0,
-    }
-
-
-def test_judgments_are_inherited_by_origin_where_ids_are_unique() -> None:
-    mixed = mix(part("human", "a", qrels={"q": {"a": 2}}), part("llm", "z", origin="a"))
-    assert judgments(mixed) == {("q", "a"): 2, ("q", "z"): 2}
-
-
 def test_judgments_of_what_is_not_there_stay_and_are_not_inherited() -> None:
     mixed = mix(part("human", "a", qrels={"q": {"gone": 1, "a": 1}}), part("llm", "a"))
     assert judgments(mixed) == {("q", "gone"): 1, ("q", "a-human"): 1, ("q", "a-llm"): 1}
@@ -206,12 +166,6 @@ def test_missing_sides_are_counted_and_the_first_are_named() -> None:
     assert said(part("human", "a", "b", "c", "d", "e"), part("llm", "a", "x")) == [
         "4 'human' documents have no 'llm' version: b-human, c-human, d-human, …",
         "1 'llm' documents have no 'human' version: x-llm",
-    ]
-
-
-def test_three_missing_sides_are_all_named() -> None:
-    assert said(part("human", "a", "b", "c", "d"), part("llm", "a")) == [
-        "3 'human' documents have no 'llm' version: b-human, c-human, d-human"
     ]
 
 

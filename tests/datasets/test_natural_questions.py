@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.datasets.check import cut_at, title_prefixed
-from ranktilt.datasets.load import load
-from ranktilt.datasets.natural_questions import PUBLISHED, Built, NotAPage, build_nq320k, fold_title, read_page
-from ranktilt.datasets.save import save
+from ranktilt.datasets.natural_questions import PUBLISHED, Built, build_nq320k, fold_title, read_page
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.progress import listening
-from ranktilt.text.quality import words
 from tests.generation.questions import full, simplified
 from tests.refusals import refused
 from tests.toy import jsonl, write
@@ -92,25 +88,6 @@ def test_the_counts_are_beside_the_published_ones(tmp_path: Path) -> None:
     assert PUBLISHED == {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
 
 
-def test_what_favours_a_side_can_be_seen_in_it(tmp_path: Path) -> None:
-    long = " ".join(f"word{n}" for n in range(60))
-    train = [simplified(n, "q", f"Page {n}", long) for n in range(30)]
-    docs = build_nq320k(files(tmp_path, train, DEV[1:2]), words=50).collection.docs
-    assert title_prefixed(docs).mean() == 1.0
-    limit, cut = cut_at(words(docs["text"]))
-    assert (limit, int(cut.sum())) == (50, 30)
-
-
-def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
-    collection = built(tmp_path).collection
-    assert load(save(collection, tmp_path / "nq")) == collection
-    assert collection.spec["built"] == "nq320k"
-    assert [Path(file).name for file in collection.spec["files"]] == [
-        "v1.0-simplified_simplified-nq-train.jsonl.gz",
-        "v1.0-simplified_nq-dev-all.jsonl.gz",
-    ]
-
-
 def test_progress_is_told_for_both_parts(tmp_path: Path) -> None:
     heard: dict[str, list[tuple[int, int]]] = {}
     with listening(lambda label, done, total: heard.setdefault(label, []).append((done, total))):
@@ -135,7 +112,6 @@ def fault(folder: Path, line: str | None = None, **parts: Any) -> str:
     [
         ("{oops", "simplified-nq-train.jsonl:2: expected one JSON object, got broken JSON ("),
         ("[]", "simplified-nq-train.jsonl:2: expected one JSON object, got list: '[]'"),
-        ('{"a": 1}', "simplified-nq-train.jsonl:2: expected the fields example_id and question_text: "),
         (
             json.dumps({"example_id": 1, "question_text": "q", "text": "x"}),
             "simplified-nq-train.jsonl:2: expected document_text (simplified) or document_tokens (full); its fields ",
@@ -154,17 +130,13 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
     assert fault(tmp_path, line).startswith(message)
 
 
-def test_a_question_given_twice_is_named(tmp_path: Path) -> None:
+def test_a_question_given_twice_or_without_a_name_is_refused(tmp_path: Path) -> None:
+    nameless = {name: value for name, value in DEV[0].items() if name != "example_id"}
+    message = "nq-dev-all.jsonl:2: expected the fields example_id and question_text"
+    assert fault(tmp_path, dev=[DEV[1], nameless]) == message
     assert fault(tmp_path, dev=[*DEV, DEV[0]]) == (
         "nq-dev-all.jsonl:5: example_id 21 came before; is a file named twice?"
     )
-
-
-def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
-    paths = files(tmp_path)
-    paths[1].write_bytes(paths[1].read_bytes()[:-20])
-    with pytest.raises(DataError, match="cannot be read to its end"):
-        build_nq320k(paths)
 
 
 @pytest.mark.parametrize("name", ["nq.jsonl", "train-and-dev.jsonl"])
@@ -216,11 +188,6 @@ def test_a_text_ends_before_the_last_list(form: Any, lists: tuple[str, ...], exp
     assert read_page(form(1, "q", "T", "one", "two", lists=lists)).text(100) == expected
 
 
-@pytest.mark.parametrize(("words", "expected"), [(1, "one"), (3, "one two three"), (9, "one two three four")])
-def test_words_are_counted_between_blanks(words: int, expected: str) -> None:
-    assert read_page(simplified(1, "q", "T", "one two", "three four")).text(words) == expected
-
-
 def test_a_list_before_the_first_paragraph_does_not_end_the_text() -> None:
     text = "<H1> T </H1> <Ul> <Li> a </Li> </Ul> <P> one </P> two"
     assert read_page({"document_text": text}).text(9) == "one"
@@ -255,28 +222,6 @@ def test_a_tag_with_blanks_in_it_is_one_token() -> None:
 )  # fmt: skip
 def test_a_title_is_found(row: dict[str, Any], title: str) -> None:
     assert read_page(row).title == title
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"question_text": "q", "example_id": 1}, "expected document_text (simplified) or document_tokens (full); its "
-         "fields are: example_id, question_text"),
-        ({}, "expected document_text (simplified) or document_tokens (full); its fields are: none"),
-        ({"document_text": "x"}, "expected a title in document_title, <H1> or document_url, found none"),
-    ],
-)  # fmt: skip
-def test_what_is_no_page(row: dict[str, Any], message: str) -> None:
-    with pytest.raises(NotAPage) as caught:
-        read_page(row)
-    assert str(caught.value) == message
-
-
-@pytest.mark.parametrize("listed", [["x"], [{"word": "x"}], [{"token": 1}], [None]])
-def test_tokens_that_are_none(listed: list[Any]) -> None:
-    page = read_page({"document_title": "T", "document_tokens": listed})
-    with pytest.raises(NotAPage, match="expected document_tokens to be objects with the string token"):
-        page.text(1)
 
 
 @pytest.mark.parametrize(

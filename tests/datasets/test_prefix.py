@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.datasets.check import SHORTEST_CUT, cut_at, title_prefixed
+from ranktilt.datasets.check import cut_at, title_prefixed
 from ranktilt.datasets.load import load
 from ranktilt.text.quality import words
 
@@ -91,17 +91,6 @@ def test_every_cut_of_long_texts_is_found(limit: int, seed: int) -> None:
     assert mask.to_list() == (drawn >= limit).tolist()
 
 
-@given(st.lists(st.integers(0, 400), max_size=200))
-def test_what_is_found_is_there(drawn: list[int]) -> None:
-    found = pl.Series("n", drawn, dtype=pl.Int64)
-    limit, mask = cut_at(found)
-    assert (limit is None) == (not mask.any())
-    if limit is not None:
-        assert limit >= SHORTEST_CUT
-        assert mask.to_list() == [n == limit for n in drawn]
-        assert sum(n > limit for n in drawn) <= 0.05 * len(drawn)
-
-
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["cocktail-nfcorpus", "scifact"])
 def test_real_texts_are_found_cut_only_after_they_are(shared_data: Path, name: str) -> None:
@@ -111,10 +100,3 @@ def test_real_texts_are_found_cut_only_after_they_are(shared_data: Path, name: s
         assert cut_at(count)[0] is None
         assert cut_at(count.clip(0, 150))[0] == 150
     assert title_prefixed(collection.docs).mean() < 0.01
-
-
-@pytest.mark.data
-def test_real_texts_with_their_titles_in_front(shared_data: Path) -> None:
-    table = load(shared_data / "scifact", ignore_unknown=True).docs
-    joined = table.with_columns(pl.concat_str("title", "text", separator=" ").alias("text"))
-    assert title_prefixed(joined).mean() == 1.0

@@ -94,16 +94,6 @@ def test_full_ids_are_written_where_shared_ones_would_not_do(
     assert load(folder, ignore_unknown=True) == collection
 
 
-def test_a_source_s_own_columns_stay_in_its_file(tmp_path: Path) -> None:
-    docs: list[dict[str, Any]] = [
-        {"id": "a", "text": "", "source": "human", "year": 1999, "model": None},
-        {"id": "b", "text": "", "source": "llm", "year": None, "model": "m"},
-    ]
-    files = contents(save(collection_of(docs, {"q": "?"}, {"q": {"a": 1}}), tmp_path, layout="cocktail"))
-    assert files["corpus/human.jsonl"] == b'{"_id":"a","title":"","text":"","origin":"a","year":1999}\n'
-    assert files["corpus/llm.jsonl"] == b'{"_id":"b","title":"","text":"","origin":"b","model":"m"}\n'
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_split_keeps_its_name(tmp_path: Path, layout: str) -> None:
     collection = load(write_cocktail(tmp_path / "raw", split="dev"))
@@ -149,21 +139,6 @@ def test_a_folder_that_holds_another_collection_is_left_alone(
     before = contents(writer(tmp_path))
     with refused(f"{tmp_path}: holds another collection ({tmp_path / file}); choose an empty folder"):
         save(toy(), tmp_path, layout=layout)
-    assert contents(tmp_path) == before
-
-
-def test_another_split_s_judgments_are_left_alone(tmp_path: Path) -> None:
-    write(tmp_path / "qrels" / "train.tsv", "q\td\t1")
-    with pytest.raises(UserError, match=r"holds another collection \(.*/qrels/train\.tsv\)"):
-        save(toy(), tmp_path)
-    assert list(contents(tmp_path)) == ["qrels/train.tsv"]
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_same_collection_can_be_saved_again(tmp_path: Path, layout: str) -> None:
-    save(lone(), tmp_path, layout=layout)
-    before = contents(tmp_path)
-    save(load(tmp_path), tmp_path, layout=layout)
     assert contents(tmp_path) == before
 
 

@@ -38,11 +38,9 @@ def test_one_of_several_columns_is_named(tmp_path: Path) -> None:
     rows = [line.replace("gender", "gender,region") for line in [HEAD]] + ["84,Agriculture,1,male,Asia,John Doe,A.\n"]
     file = write(tmp_path / "people.csv", "".join(rows))
     assert read_labelled(file, "region").labels.row(0) == ("1", ["Asia"])
-    with refused(f"{file}: which column holds the groups? name one of gender, region (--by)", DataError):
+    with refused(f"{file}: which column holds the groups? name one of gender, region (--by)"):
         read_labelled(file)
-    with refused(
-        f"{file}: unknown column of groups 'regoin'; did you mean 'region'? (valid: gender, region)", DataError
-    ):
+    with refused(f"{file}: unknown column of groups 'regoin'; did you mean 'region'? (valid: gender, region)"):
         read_labelled(file, "regoin")
 
 
@@ -52,7 +50,7 @@ def test_further_columns_are_passed_over_whatever_they_are_called(tmp_path: Path
     assert read_labelled(file, "labels").labels.row(0) == ("1", ["male"])
     found = read_labelled(file, "query_id")
     assert (found.labels.row(0), found.queries.row(0)) == (("1", ["female"]), ("84", "Agriculture"))
-    with refused(f"{file}: unknown column of groups 'origin' (valid: query, labels, query_id)", DataError):
+    with refused(f"{file}: unknown column of groups 'origin' (valid: query, labels, query_id)"):
         read_labelled(file, "origin")
 
 
@@ -66,7 +64,7 @@ def test_further_columns_are_passed_over_whatever_they_are_called(tmp_path: Path
         (HEAD + "84,Agriculture,1,male\n", "expected 6 fields as in the first line, got 4: "),
         (HEAD + ",Agriculture,1,male,T,S\n", "q_id is empty"),
         (HEAD + "84,Agriculture, ,male,T,S\n", "doc_id is empty"),
-        (HEAD + ROWS + "86,Art,2,male,Jane Roe,\n", "document '2' has another gender than in line 3"),
+        (HEAD + ROWS + "86,Art,2,male,Jane Roe,\n", "document '2' has two values of 'gender': 'female' (line 3)"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_csv_is_said_with_its_line(tmp_path: Path, text: str, message: str) -> None:
@@ -75,7 +73,7 @@ def test_what_is_wrong_with_a_csv_is_said_with_its_line(tmp_path: Path, text: st
         read_labelled(file)
     where, _, said = str(caught.value).partition(": ")
     assert said.startswith(message)
-    lines = {"another": 7, "fields as": 2, "is empty": 2}
+    lines = {"two values": 7, "fields as": 2, "is empty": 2}
     expected = next((f"{file}:{line}" for words, line in lines.items() if words in message), None)
     assert where == expected or (expected is None and where.startswith(str(file)))
 
@@ -126,10 +124,10 @@ def test_the_tracks_labels_and_texts_are_read_by_name(track: str) -> None:
 
 def test_a_field_that_is_not_there_or_holds_no_names(track: str) -> None:
     with pytest.raises(
-        UserError, match=r"which field holds the groups\? Name one of url, pred_qual, .*gender.* \(--by\)$"
+        UserError, match=r"which column holds the groups\? name one of url, pred_qual, .*gender.* \(--by\)$"
     ):
         read_labelled(track)
-    with pytest.raises(UserError, match=r"unknown field of groups 'gendre'; did you mean 'gender'\?"):
+    with pytest.raises(UserError, match=r"unknown column of groups 'gendre'; did you mean 'gender'\?"):
         read_labelled(track, "gendre")
     with refused(f"{track}: field 'source_countries' holds dict, expected a name or a list of names"):
         read_labelled(track, "source_countries")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra
-from ranktilt.executing.executor import Executor, LocalExecutor, Portable, _rebuilt, executor
+from ranktilt.executing.executor import Executor, Portable, _rebuilt, executor
 from ranktilt.executing.run_on import run_on
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.transformers import Transformers
@@ -40,10 +40,10 @@ def test_work_is_done_here_by_default_and_items_are_pulled_as_they_are_needed() 
     results = executor().map(doubled, items, at_once=3)
     assert (next(results), pulled) == (0, [0])
     assert list(results) == [2, 4, 6, 8]
-    assert (type(executor()), executor().workers) == (LocalExecutor, 1)
+    assert (type(executor()), executor().workers) == (Executor, 1)
 
 
-@pytest.mark.parametrize("where", ["spark", "ray:", "ray: ", "local:2", "", "RAY"])
+@pytest.mark.parametrize("where", ["spark", "ray: ", "local:2", ""])
 def test_other_places_are_refused(where: str) -> None:
     message = f"cannot run on {where!r}: expected local, ray or ray:ADDRESS, such as ray:10.0.0.1:6379"
     with refused(message), run_on(where):
@@ -57,17 +57,11 @@ def test_without_ray_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) 
         pass
 
 
-def test_local_is_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    with run_on("local"):
-        assert isinstance(executor(), Executor)
-        assert list(executor().map(doubled, [4])) == [8]
-
-
 def test_work_is_done_within_the_block() -> None:
     pytest.importorskip("ray")
-    from ranktilt.executing.ray_executor import RayExecutor
+    from ranktilt.executing.run_on import RayExecutor
 
-    results = RayExecutor("the Ray cluster of this machine", 1, 0).map(doubled, [1])
+    results = RayExecutor("the Ray cluster of this machine", workers=1, gpus=0).map(doubled, [1])
     with refused("the Ray cluster of this machine: its work was asked for after the end of its block"):
         next(results)
 

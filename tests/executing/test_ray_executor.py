@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -151,17 +150,6 @@ def test_results_come_in_order_or_as_they_are_there(cluster: str, tmp_path: Path
     assert list(executor().map(squares, range(25), at_once=4)) == expected
     assert sorted(executor().map(squares, range(25), at_once=4, ordered=False)) == expected
     assert len({pid for pid, _ in squares.done_by()} - {os.getpid()}) == 2
-
-
-def test_items_are_pulled_as_workers_are_free_and_what_waits_is_given_up(cluster: str, tmp_path: Path) -> None:
-    pulled = []
-    items = (pulled.append(number) or number for number in range(1000))  # type: ignore[func-returns-value]
-    results = executor().map(Squares(tmp_path, 0.01), items, at_once=2)
-    assert next(results) == 0
-    results.close()
-    assert len(pulled) <= 12
-    time.sleep(1)
-    assert len(list(tmp_path.iterdir())) <= 12
 
 
 def test_what_a_worker_says_is_said_here(cluster: str) -> None:

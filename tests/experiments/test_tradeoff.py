@@ -6,18 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.groups import ALL
-from ranktilt.datasets.load import load
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import Bench, Intervention, check_cost
-from ranktilt.registry import ranker
 from ranktilt.run import Run
-from tests.experiments.planted import DIAL, QUERIES, collection, swept, trial
+from tests.experiments.planted import DIAL, collection, swept, trial
 from tests.refusals import refused
 
 PAIR = ("human", "llm")
@@ -31,19 +28,6 @@ def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
     assert [choice.outcome_of(one.name) for one in found.interventions] == ["tilted", "tilted", "level", "tilted"]
     assert choice.chosen == found.interventions[2]
     assert choice.outcome == "level"
-    limits = "within ±5 points at a loss of at most 5 points of nDCG@10"
-    assert choice.headline.startswith(f"α = 0.01 is the smallest intervention that is level {limits}: −0.5 points")
-    assert choice.sentences[0] == (
-        "α = 0.01: Relative Δ(nDCG@1) 0.0 % [0.0, 0.0], against Relative Δ(nDCG@1) −200.0 % [−200.0, −200.0] of α = 0"
-    )
-
-
-def test_two_that_are_level_leave_the_smaller() -> None:
-    found = swept({0: (60, 0, 0), 2: (0, 0, 0), 0.5: (0, 0, 0)}, budget=0.05)
-    assert [one.strength for one in found.interventions] == [0, 0.5, 2]
-    chosen = found.choose().chosen
-    assert chosen is not None
-    assert chosen.strength == 0.5
 
 
 def test_a_level_baseline_needs_nothing() -> None:
@@ -77,7 +61,6 @@ def test_a_loss_that_the_interval_leaves_open_is_inconclusive() -> None:
     ("low", "said"),
     [
         (-1.04, "[−1.04, −0.20] over all documents: a loss of more than 1 point is neither shown nor excluded"),
-        (-1.0, "[−1.0, −0.2] over all documents: a loss of more than 1 point is excluded"),
         (-0.96, "[−0.96, −0.20] over all documents: a loss of more than 1 point is excluded"),
     ],
 )
@@ -207,21 +190,9 @@ def test_what_makes_no_bench_is_refused(trials: Any, options: dict[str, Any], sa
         bench(collection(), trials, ["nDCG@1"], resamples=200, **options)
 
 
-@pytest.mark.parametrize(
-    ("name", "strength", "said"),
-    [
-        ("x", np.nan, "intervention 'x': expected a number as strength, got nan"),
-        ("x", np.inf, "intervention 'x': expected a number as strength, got inf"),
-        (" ", 0.1, "an intervention needs a name, such as 'α = 0.001'"),
-    ],
-)
-def test_an_intervention_needs_a_name_and_a_number(name: str, strength: float, said: str) -> None:
-    with refused(said):
-        Intervention(name, "debias", strength, "bm25")
-
-
-def test_the_toy_has_so_many_queries() -> None:
-    assert {change.queries for change in swept().changes} == {QUERIES}
+def test_a_strength_is_a_number() -> None:
+    with refused("intervention 'x': expected a number as strength, got nan"):
+        Intervention("x", "debias", np.nan, "bm25")
 
 
 def test_what_is_undefined_is_not_level() -> None:
@@ -233,25 +204,3 @@ def test_what_is_undefined_is_not_level() -> None:
     assert [choice.outcome_of(name) for name in ("α = 0", "α = 1")] == ["tilted", "tilted"]  # it finds nothing at all
     assert choice.sentences[0].startswith("Nearest is α = 1: ")
     assert json.loads(found.to_json())["outcome"] == "tilted"
-
-
-@pytest.mark.long
-def test_a_boost_of_one_source_on_a_real_collection(shared_data: Path) -> None:
-    """BM25 with points added to human documents: the tilt rises, and only the mixed ranking changes."""
-    nfcorpus = load(shared_data / "cocktail-nfcorpus")
-    own, bm25 = reference_alone(nfcorpus), ranker("bm25@100")
-    run, alone = bm25.rank(nfcorpus), bm25.rank(own)
-    rows = nfcorpus.docs.select(doc_id="id", source="source")
-    frame = run.frame().join(rows, on="doc_id", maintain_order="left")
-    trials = [Trial(Intervention("+0", "", 0, "bm25@100"), run, alone)]
-    for boost in (0.02, 0.1, 0.5):
-        score = pl.col("score") + boost * (pl.col("source") == "human")
-        boosted = Run.from_frame(frame.with_columns(score), queries=run.queries)
-        trials.append(Trial(Intervention(f"+{boost:g}", "boost", boost, "bm25@100"), boosted, alone))
-    found = bench(nfcorpus, trials, ["nDCG@3"], resamples=500)
-    (pair,) = found.pairs
-    tilts = [found.tilt(one.name, pair).value for one in found.interventions]
-    assert tilts == sorted(tilts)
-    assert tilts[-1] > 50
-    assert found.choose().overcorrected("+0.5")
-    assert {change.value for change in found.changes if change.a == change.b == "human"} == {0.0}

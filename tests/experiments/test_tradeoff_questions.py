@@ -12,7 +12,7 @@ from ranktilt.collection import Collection
 from ranktilt.experiments.tradeoff import Trial, bench
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.reporting.output import table
-from tests.experiments.planted import DIAL, collection, swept, trial
+from tests.experiments.planted import DIAL, collection, trial
 from tests.refusals import refused
 
 PAIR = ("human", "llm")
@@ -143,7 +143,3 @@ def test_a_question_of_twins_where_there_are_none_is_refused() -> None:
     trials = [Trial(one.intervention, one.mixed) for one in TRIALS]
     with refused("HeadToHead cannot be answered: there are no twins; nDCG@10 or Share@10 can"):
         benched("HeadToHead", trials=trials, mixed=alone, primary="HeadToHead")
-
-
-def test_a_sweep_s_page_is_as_it_was() -> None:
-    assert "Relative Δ nDCG@1, in %: + favours human." in table(swept())

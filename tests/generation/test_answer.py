@@ -7,7 +7,7 @@ import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.queries import read_queries
-from ranktilt.generation.answer.answer import Answering, answer, plan_answers
+from ranktilt.generation.answer.answer import Answering, answer
 from ranktilt.generation.answer.save import save_answered
 from ranktilt.generation.batched_requests import DRAWS_APART
 from ranktilt.generation.checks import check_answer
@@ -81,14 +81,6 @@ def test_what_a_model_says_around_an_answer_is_taken_off(opening: str) -> None:
     assert found["opening"].to_list() == [opening.strip() or None]
 
 
-@pytest.mark.parametrize(
-    "text", ["Here is an answer that few know: bees see colours.", "Text: the first of the four fields of bees is it."]
-)
-def test_an_answer_that_begins_much_like_it_stays(text: str) -> None:
-    found = check_answer(pl.Series(["bees"]), pl.Series([text]), pl.Series(["stop"]))
-    assert found["text"].to_list() == [text]
-
-
 def test_a_flagged_answer_is_asked_for_again_as_often_as_allowed() -> None:
     llm = Scripted(lambda prompt, times: "" if times < 3 and "river" in prompt else says(prompt, times))
     made = answer(humans(), llm, Answering(attempts=3))
@@ -138,9 +130,3 @@ def test_what_is_made_is_read_back(tmp_path: Path) -> None:
 def test_values_out_of_range_are_refused(how: dict[str, object], message: str) -> None:
     with refused(message):
         Answering(**how)  # type: ignore[arg-type]
-
-
-def test_nothing_to_answer_is_refused() -> None:
-    human = humans()
-    with refused("there is no query to write a document from"):
-        plan_answers(Collection(human.docs, human.queries.clear(), human.qrels.clear()), Scripted(), Answering())

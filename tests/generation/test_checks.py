@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from ranktilt.errors import UserError
-from ranktilt.generation.checks import FLAGS, LIMITS, UNSPACED, RewriteLimits, check_text, check_title, clean, flags
+from ranktilt.generation.checks import UNSPACED, RewriteLimits, check_title, clean, flags
 from ranktilt.text.quality import SCRIPTS
-from tests.generation.scripted import GOOD as REWRITES
-from tests.generation.scripted import TEXTS
 
 SOURCE = "Bees tell one another by a dance where the flowers grow, and the hive follows."
 GOOD = "By dancing, bees let the whole hive know where it can find the flowers."
@@ -157,14 +155,6 @@ class TestFlags:
         assert flagged(numbered(200, "x"), CHINESE) == ["other script"], "lengths are of other things"
         assert set(UNSPACED) < set(SCRIPTS)
 
-    @given(st.lists(st.sampled_from([GOOD, SOURCE, CHINESE, "", "Bees", "I cannot rewrite this."]), max_size=6))
-    @settings(max_examples=40)
-    def test_no_row_looks_at_another(self, texts: list[str]) -> None:
-        together = flags(series(*[SOURCE] * len(texts)), series(*texts), series(*["stop"] * len(texts)))
-        assert together.dtype == pl.List(pl.String)
-        assert together.to_list() == [flagged(text) for text in texts]
-        assert all(one == sorted(one, key=FLAGS.index) for one in together.to_list())
-
     @pytest.mark.parametrize(("low", "high"), [(-0.1, 2), (1, 1), (2, 0.5), (float("nan"), 2), (0.5, float("nan"))])
     def test_limits_of_length_must_be_a_range(self, low: float, high: float) -> None:
         said = r"^limits of the length ratio: expected 0 or more and the lower below the upper"
@@ -175,16 +165,6 @@ class TestFlags:
     def test_the_limit_of_copying_must_be_a_share(self, copied: float) -> None:
         with pytest.raises(UserError, match=r"^limit 'copied': expected above 0 and up to 1, got"):
             RewriteLimits(copied=copied)
-
-    def test_the_limits_are_those_of_the_handbook(self) -> None:
-        assert RewriteLimits(0.5, 2.0, 0.95) == LIMITS
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_rewrite_in_other_words_passes_without_its_wrapper(name: str) -> None:
-    raw = f"Sure, here is the rewritten text:\n\n{REWRITES[name]}"
-    found = check_text(RewriteLimits())(series(TEXTS[name]), series(raw), series("stop"))
-    assert found.select("text", "flags").row(0) == (REWRITES[name], [])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from ranktilt.generation.pooling import Pool, Reason, pool, pooled
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run
-from tests.toy import collection_of, run_of, toy
+from tests.toy import collection_of, run_of
 
 COUNT = 8
 
@@ -56,13 +56,6 @@ class Listed(Ranker):
         return run_of(collection, scores, ranker=repr(self))
 
 
-def test_without_a_ranker_the_judged_documents_are_the_pool_whatever_the_grade() -> None:
-    found = pool(made(), [])
-    assert found.ids.to_list() == ["d0", "d1"]
-    assert found.reasons == (Reason("judged", 2, 2),)
-    assert (found.documents, found.queries, found.saved) == (COUNT, 2, 6)
-
-
 def test_a_document_of_grade_0_is_in() -> None:
     assert pool(made({"q1": {"d5": 0, "d6": -1}}), []).ids.to_list() == ["d5", "d6"]
 
@@ -78,12 +71,6 @@ def test_the_top_of_each_query_is_in_in_the_collections_order(
     assert found.ids.to_list() == ids
     assert found.reasons[1] == Reason("listed:q0-012_q1-76", ranked, alone)
     assert found.reasons[0].documents == 2
-
-
-def test_alone_counts_what_no_other_reason_chose() -> None:
-    found = pool(made(), [Listed("q0-02_q1-3"), Listed("q0-24_q1-")], depth=5)
-    assert [(r.documents, r.alone) for r in found.reasons] == [(2, 1), (3, 1), (2, 1)]
-    assert found.ids.to_list() == ["d0", "d1", "d2", "d3", "d4"]
 
 
 def test_unjudged_queries_choose_nothing_unless_nothing_is_judged() -> None:
@@ -113,21 +100,6 @@ def test_a_real_ranker_is_cut_at_the_pools_depth() -> None:
 def test_a_ranker_goes_no_deeper_than_its_own_depth() -> None:
     found = pool(made(), [ranker("bm25@1")], depth=100)
     assert found.reasons[1] == Reason("bm25@1", 2, 1)
-
-
-def test_a_pipeline_is_cut_too() -> None:
-    @dataclass(frozen=True)
-    class Same(Ranker):
-        """Re-ranks nothing."""
-
-        name: ClassVar[str] = "same"
-
-        def rank(self, collection: Collection, run: Run | None = None) -> Run:
-            assert run is not None
-            return run
-
-    found = pool(made(), [ranker("bm25@6") >> Same()], depth=2)
-    assert found.reasons[1].documents == len({"d0", "d1"} | {"d7", "d6"})
 
 
 def test_texts_that_are_the_same_stay_together_at_the_cut() -> None:
@@ -174,12 +146,6 @@ def test_the_pool_says_what_it_is() -> None:
     assert found.spec == {"of": "human", "rankers": ["listed:q0-012_q1-76"], "depth": 2}
 
 
-def test_the_spec_names_folder_and_split(tmp_path: Path) -> None:
-    save(made(), tmp_path)
-    spec = pool(load(tmp_path), []).spec
-    assert (spec["path"], spec["split"]) == (str(tmp_path), "test")
-
-
 # A pooled collection
 
 
@@ -206,15 +172,6 @@ def test_a_pooled_collection_is_a_fair_comparison_also_from_its_file(tmp_path: P
     row = next(r for r in check(load(tmp_path)).rows if r.name == "pairs missing a side")
     assert (row.found, row.total, row.verdict) == (0, 1, "ok")
     assert row.note == "7 documents outside the pool have no twin by design"
-
-
-def test_twins_that_are_judged_stay_twins_for_an_audit() -> None:
-    both = toy()
-    chosen = pool(both, [], of="human")
-    found = pooled(both, chosen)
-    result = audit(found, ranker("bm25").rank(found), ["nDCG@3"], resamples=100)
-    assert result.tilts[0].twins
-    assert not [note for note in result.notes if "are not twins" in note]
 
 
 @pytest.mark.data

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import UserError
 from ranktilt.generation.templates import PROMPTS, TITLE, PromptTemplate, template
 
 
@@ -21,12 +21,6 @@ def test_each_prompt_that_ships_ends_with_the_text_alone(name: str) -> None:
     assert prompt.render("@@@").endswith("@@@")
     assert prompt.render("@@@").count("@@@") == 1
     assert (prompt.name, prompt.place) == (name, "")
-
-
-def test_prompts_that_ship_differ_and_do_not_speak_of_searching() -> None:
-    rendered = {template(name).text for name in PROMPTS}
-    assert len(rendered) == len(PROMPTS)
-    assert not [text for text in rendered for word in ("quer", "search", "rank", "relevan") if word in text.lower()]
 
 
 def test_a_summary_may_be_short_and_polish_may_keep_the_words() -> None:
@@ -65,11 +59,6 @@ def test_what_cannot_be_filled_in_is_refused(text: str, message: str) -> None:
     assert str(caught.value).startswith(f"prompt 'mine': {message}")
 
 
-def test_a_query_is_refused_with_the_reason() -> None:
-    with pytest.raises(UserError, match=r"would be tuned to it, and the audit would measure that$"):
-        PromptTemplate("mine", "{text} {query}")
-
-
 def test_a_file_is_read_and_named_after_its_stem(tmp_path: Path) -> None:
     file = tmp_path / "my own.txt"
     file.write_bytes("\ufeffSay it anew:\r\n{text}\r\n".encode())
@@ -104,10 +93,3 @@ def test_a_file_that_is_no_prompt_is_named(tmp_path: Path, name: str, content: b
     with pytest.raises(UserError) as caught:
         template(file)
     assert str(caught.value).startswith(message.format(file=file))
-
-
-def test_an_unknown_name_suggests_one() -> None:
-    with pytest.raises(UserError, match=r"^unknown prompt 'summarize'; did you mean 'summarise'") as caught:
-        template("summarize")
-    assert str(caught.value).endswith("or name a file that holds {text}")
-    assert not isinstance(caught.value, DataError)

@@ -64,11 +64,6 @@ def test_negatives_of_a_query_are_dealt_out_evenly_and_at_random() -> None:
     assert all(200 < mean < 300 for mean in means)  # 250 expected, standard error 13
 
 
-def test_seeds_give_other_triples() -> None:
-    found, one, two = collection({"a": [0]}), TripleRules(negatives=9), TripleRules(negatives=9, seed=1)
-    assert lines(found, one) == lines(found, one) != lines(found, two)
-
-
 def test_texts_are_one_line_each() -> None:
     found = collection({"a": [0]}, docs=3, texts={0: "tab\tand\r\nline", 1: "x\u2028y"})
     rows = lines(found, TripleRules(negatives=2), form="text")

@@ -9,7 +9,7 @@ from tests.house import tree
 
 LEVELS: list[list[str]] = [
     ["errors", "_version"],
-    ["optional", "progress"],
+    ["option", "optional", "progress"],
     ["io", "text"],
     ["executing", "statistics"],
     ["collection"],

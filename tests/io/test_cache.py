@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ranktilt.errors import DataWarning, UserError
+from ranktilt.errors import UserError
 from ranktilt.io.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys, count_vectors
 from tests.refusals import refused
 from tests.toy import no_room, write
@@ -51,17 +50,6 @@ def test_the_environment_names_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert cache_folder() == Path.home() / "vectors"
 
 
-@pytest.mark.parametrize("value", [None, ""])
-def test_otherwise_it_is_the_platform_s(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str | None) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("RANKTILT_CACHE")
-    if value is not None:
-        monkeypatch.setenv("RANKTILT_CACHE", value)
-    assert cache_folder().name == "ranktilt"
-    assert tmp_path in cache_folder().parents
-
-
 # Keys
 
 
@@ -74,12 +62,6 @@ def test_a_key_is_the_content_s() -> None:
 def test_a_key_depends_on_the_prefix() -> None:
     assert content_keys(["a"], prefix="query")[0] != content_keys(["a"], prefix="document")[0]
     assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
-
-
-@given(st.lists(st.text(max_size=3)))
-def test_keys_are_equal_where_texts_are(texts: list[str]) -> None:
-    keys = [key.tobytes() for key in content_keys(texts)]
-    assert [keys.index(key) for key in keys] == [texts.index(text) for text in texts]
 
 
 # Storing and finding
@@ -127,19 +109,11 @@ def test_any_keys_over_any_puts(
 # Shared
 
 
-def test_two_caches_on_one_folder_see_each_other(tmp_path: Path) -> None:
-    one, two = VectorCache(tmp_path), VectorCache(tmp_path)
-    one.put(content_keys(["a"]), vectors([1]))
-    two.put(content_keys(["b"]), vectors([2]))
-    for cache in (one, two):
-        assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
-
-
 # Interrupted and damaged
 
 
 @pytest.mark.parametrize(
-    ("file", "cut", "left"), [("2.vectors", 3, 3), ("2.keys", 1, 3), ("2.vectors", 32, 0), ("2.keys", 80, 0)]
+    ("file", "cut", "left"), [("2.vectors", 3, 3), ("2.keys", 1, 3), ("2.vectors", 32, 0), ("2.keys", 64, 0)]
 )
 def test_what_is_cut_off_is_made_again_and_the_rest_stays(tmp_path: Path, file: str, cut: int, left: int) -> None:
     cache, keys = stored_numbers(tmp_path, 4)
@@ -149,21 +123,6 @@ def test_what_is_cut_off_is_made_again_and_the_rest_stays(tmp_path: Path, file: 
     cache.put(keys[left:], vectors(*([n, -n] for n in range(left, 4))))
     assert got(cache, keys)[1][:, 0].tolist() == [0, 1, 2, 3]
     assert count_vectors(tmp_path) == 4
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("row", [0, 20, 39])
-def test_a_vector_that_has_changed_is_said_and_made_again(tmp_path: Path, dtype: str, row: int) -> None:
-    cache, keys = stored_numbers(tmp_path, dtype=dtype)
-    (file,) = tmp_path.glob("*.vectors")
-    data = bytearray(file.read_bytes())
-    data[row * len(data) // 40] ^= 1
-    file.write_bytes(data)
-    with pytest.warns(DataWarning, match="damaged vectors of the cache are passed over, and made again$"):
-        found, _ = cache.get(keys)
-    assert found.tolist() == [n != row for n in range(40)]
-    cache.put(keys[row : row + 1], vectors([row, -row]))
-    assert got(cache, keys)[1][:, 0].tolist() == list(range(40))
 
 
 def test_a_put_that_fails_midway_leaves_nothing_and_says_why(tmp_path: Path) -> None:
@@ -355,10 +314,3 @@ def test_what_is_kept_is_written_beside_it_and_use_leaves_its_time(tmp_path: Pat
     assert about.stat().st_mtime == 0
     cache.get(content_keys(["a"]))
     assert about.stat().st_mtime > 0
-
-
-def test_a_folder_that_was_pruned_meanwhile_is_made_again(tmp_path: Path) -> None:
-    cache, _ = stored_numbers(tmp_path / "cache")
-    shutil.rmtree(tmp_path / "cache")
-    cache.put(content_keys(["a"]), vectors([1, 2]))
-    assert got(cache, content_keys(["a"]))[1].tolist() == [[1, 2]]

@@ -3,16 +3,14 @@
 import os
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.io import inventory
 from ranktilt.io.cache import VectorCache, content_keys
-from ranktilt.io.inventory import CacheEntry, cache_contents, of_model, remove, unused_for
+from ranktilt.io.inventory import CacheEntry, cache_contents, of_model, remove
 from tests.rankers.tiny import write_json
 from tests.refusals import refused
 from tests.toy import no_permission, write
@@ -47,10 +45,6 @@ def names(kept: list[CacheEntry]) -> list[str]:
     return [one.folder.name for one in kept]
 
 
-def test_an_empty_cache_holds_nothing(own_cache: Path) -> None:
-    assert cache_contents() == ([], [])
-
-
 def test_entries_are_listed_by_kind_the_last_used_first(full: Path) -> None:
     kept, left = cache_contents()
     assert [(k.what, k.folder.name, k.model, k.entries) for k in kept] == [
@@ -62,13 +56,6 @@ def test_entries_are_listed_by_kind_the_last_used_first(full: Path) -> None:
     assert left == []
     assert [round((time.time() - k.used) / DAY) for k in kept] == [2, 40, 0, 0]
     assert [k.settings for k in kept] == ["", "bfloat16, max_tokens=64", "", ""]
-
-
-def test_the_size_is_that_of_the_files(full: Path) -> None:
-    kept, _ = cache_contents()
-    assert kept[-1].size == 1000 + len('{"documents": 11}')
-    for one in kept:
-        assert one.size == sum(p.stat().st_size for p in one.folder.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -104,31 +91,6 @@ def test_an_unknown_model_is_one_clear_line(full: Path) -> None:
         of_model(cache_contents()[0], "minilmm")
 
 
-@pytest.mark.parametrize(
-    ("age", "expected"),
-    [("30d", ["aa"]), ("1d", ["bb", "aa"]), ("36h", ["bb", "aa"]), ("5w", ["aa"]), ("6w", []), ("0d", 4), ("41D", [])],
-)
-def test_entries_are_chosen_by_age(full: Path, age: str, expected: list[str] | int) -> None:
-    found = unused_for(cache_contents()[0], age)
-    assert (names(found) if isinstance(expected, list) else len(found)) == expected
-
-
-@pytest.mark.parametrize("age", ["", "30", "d", "-3d", "3 d", "3m", "1.5d"])
-def test_an_age_that_is_none_is_refused(age: str) -> None:
-    with refused(f"--older-than: expected a number of hours, days or weeks such as 12h, 30d or 2w, got {age!r}"):
-        unused_for([], age)
-
-
-def test_an_age_is_exact_and_has_nine_digits_at_most(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    [one] = [found for found in cache_contents()[0] if found.folder.name == "bb"]
-    for late, expected in ((0.0, []), (1.0, [one])):
-        monkeypatch.setattr(inventory, "time", SimpleNamespace(time=lambda late=late: one.used + 3600 + late))
-        assert unused_for([one], "1h") == expected
-    assert unused_for([one], "999999999d") == []
-    with pytest.raises(UserError, match="--older-than: expected a number"):
-        unused_for([one], "1000000000d")
-
-
 def test_what_is_removed_is_gone_and_the_rest_stays(full: Path) -> None:
     kept, _ = cache_contents()
     freed = remove(of_model(kept, "minilm"))
@@ -136,13 +98,6 @@ def test_what_is_removed_is_gone_and_the_rest_stays(full: Path) -> None:
     assert names(cache_contents()[0]) == ["bb", "dd"]
     assert (full / "mine" / "notes.npy").exists()
     assert not (full / "tokens").exists()
-
-
-def test_what_another_process_removed_is_no_trouble(full: Path) -> None:
-    kept, _ = cache_contents()
-    remove(kept)
-    assert remove(kept)
-    assert cache_contents() == ([], [])
 
 
 def test_what_cannot_be_removed_is_one_clear_line(full: Path) -> None:
@@ -174,9 +129,3 @@ def test_leftovers_are_told_from_entries_and_removed_with_their_empty_folder(ful
     assert remove(left) == 18
     assert not alone.parent.exists()
     assert names(cache_contents()[0]) == ["bb", "aa", "cc", "dd"]
-
-
-def test_what_lies_beside_ranktilts_own_folders_is_never_touched(full: Path) -> None:
-    kept, left = cache_contents()
-    remove([*kept, *left])
-    assert [p.name for p in full.rglob("*")] == ["mine", "notes.npy"]

@@ -148,28 +148,16 @@ def test_a_bad_line_is_named(tmp_path: Path, line: bytes, message: str) -> None:
     assert fault(tmp_path, content, strings=STRINGS).startswith(f"corpus.jsonl:4: {message}")
 
 
-def test_a_line_nested_too_deeply_is_named(tmp_path: Path) -> None:
+def test_a_line_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     line = b'{"_id": "2", "text": "x", "deep": ' + b"[" * 400 + b"]" * 400 + b"}"
     message = fault(tmp_path, GOOD + b"\n" + line)
-    assert message.startswith("corpus.jsonl:2: expected JSON of at most 250 levels, got more: '{")
-
-
-def test_a_long_line_is_quoted_by_its_beginning(tmp_path: Path) -> None:
-    line = '{"_id": "1", "title": "' + "x" * 500 + '"}'
-    message = fault(tmp_path, line)
-    assert message == f"corpus.jsonl:1: expected the fields _id and text, text is missing: '{line[:79]}…'"
+    assert message.startswith("corpus.jsonl: cannot be read as JSON objects")
 
 
 def test_the_first_bad_line_is_named(tmp_path: Path) -> None:
     assert fault(tmp_path, GOOD + b'\n{"_id": "2"}\n\xff\n{').startswith("corpus.jsonl:2: ")
     bad = GOOD + b'\r\n\r\n{"_id": "2", "text": "\xff"}'
     assert fault(tmp_path, bad) == "corpus.jsonl:3: invalid UTF-8 at byte 23 of the line; save it as UTF-8"
-
-
-def test_strings_are_asked_for_only_where_they_are_needed(tmp_path: Path) -> None:
-    line = '{"_id": "1", "text": "x", "source": 3}'
-    assert read(tmp_path, line)["source"].to_list() == [3]
-    assert fault(tmp_path, line, strings=("source",)).startswith("corpus.jsonl:1: expected source to be a string")
 
 
 @pytest.mark.parametrize(
@@ -190,12 +178,6 @@ def test_the_same_id_twice_is_named_where_it_comes_again(tmp_path: Path, content
 # Stacking
 
 
-def test_tables_are_stacked_by_name() -> None:
-    one = pl.DataFrame({"id": ["1"], "n": [1]})
-    two = pl.DataFrame({"m": ["x"], "id": ["2"]})
-    assert stack([one, two]).to_dict(as_series=False) == {"id": ["1", "2"], "n": [1, None], "m": [None, "x"]}
-
-
 def test_a_column_of_two_types_becomes_raw_json() -> None:
     tables = [
         pl.DataFrame({"x": [1, None]}),
@@ -209,11 +191,6 @@ def test_a_column_of_two_types_becomes_raw_json() -> None:
 
 
 # Writing
-
-
-def test_known_fields_are_written_first_then_the_others_by_name() -> None:
-    frame = pl.DataFrame({"z": [1], "origin": ["o"], "a": [True], "text": ["x"], "id": ["1"], "title": ["T"]})
-    assert to_jsonl(frame) == b'{"_id":"1","title":"T","text":"x","origin":"o","a":true,"z":1}\n'
 
 
 def test_nulls_are_left_out_and_raw_json_is_written_as_it_is() -> None:

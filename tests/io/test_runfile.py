@@ -1,6 +1,5 @@
 """Run files: which formats are read, what orders a query's documents, and how each fault is named."""
 
-import gc
 import gzip
 import json
 import os
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from ranktilt import audit
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io import files
-from ranktilt.io.runfile import read_run_file, unwritable
+from ranktilt.io.runfile import read_run_file
 from ranktilt.run import Run
 from tests.refusals import refused
 from tests.toy import run_of, toy, write
@@ -81,11 +80,6 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
 )  # fmt: skip
 def test_a_bad_line_is_named(tmp_path: Path, content: str, message: str) -> None:
     assert fault(tmp_path, content).startswith(f"run:{message}")
-
-
-def test_the_line_of_an_entry_counts_blank_lines(tmp_path: Path) -> None:
-    path = write(tmp_path / "run", "\na\n \t\n\nb\r\n\r\nc")
-    assert [files.nth_line(path, row) for row in range(4)] == [2, 5, 7, 0]
 
 
 # No field is cut or unquoted, whatever is in it: commas, quotes, number signs, other scripts' blanks.
@@ -188,25 +182,20 @@ def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("{}", "run: expected {query: {document: score}}, got no query"),
-        ('{"q": {}, "r": [["d", 1]]}', "run: query 'r': expected {document: score}, got a list"),
-        ('{"q": {"d": "' + "x" * 79 + '"}}', f'{WHERE} the string "{"x" * 78}…'),
-        ('{"q": {"d": 1e999}}', f"{WHERE} Infinity"),
-        ('{"q": {"d": 1, "e": 0, "d": 2}}', "run: document 'd' comes twice for query 'q'"),
-        ('{"q": {"\\ud800": 1}}', "run: document id '\\ud800' is no Unicode text"),
+        ('{"q": {}, "r": {"d": {}}}', "run: query 'r', document 'd': expected a finite number as score, got {}"),
+        ('{"q": {"d": 1}, "r": [["d", 1]]}', "run: query 'r': expected {document: score}, got [['d', 1]]"),
+        ('{"q": {"d": "' + "x" * 80 + '"}}', f"{WHERE} '{'x' * 80}'"),
+        ('{"q": {"d": 1e999}}', f"run:1: {SHAPE}, got broken JSON (number is infinity"),
+        ('{"q": {"": 1}}', "run: the id of a query or a document is empty"),
         ('\n\n\n\n\n{"q":\n{"d" 1}}', "run:7: expected one JSON object"),
-        ('{"q": ' * 100_000, f"run: {SHAPE}: "),
+        ('{"q": ' * 100_000, f"run:1: {SHAPE}, got broken JSON (depth limit exceeded)"),
     ],
     ids=range(8),
 )
-def test_what_is_wrong_with_json_is_named_by_query_and_document(
-    tmp_path: Path, content: str | bytes, message: str
-) -> None:
-    if len(content) > 100_000:
-        gc.collect()  # or what other tests left may be taken away deep in the recursion, where nothing more can be done
+def test_what_is_wrong_with_json_is_named_by_query_and_document(tmp_path: Path, content: str, message: str) -> None:
     found = fault(tmp_path, content)
     assert found.startswith(message)
     assert "\n" not in found
-    assert len(found) < 250
 
 
 def test_json_has_no_ranks(tmp_path: Path) -> None:
@@ -233,13 +222,6 @@ def test_json_comes_back_score_for_score(
     for query, doc, _, score in run.frame().iter_rows():
         found[query][doc] = score
     assert found == {query: dict(docs) for query, docs in scores.items()}
-
-
-def test_both_formats_make_one_run(tmp_path: Path) -> None:
-    scores = {"q2": {"a": 2.0, "b": 1.5}, "q1": {"b": 0.25}}
-    lines = [f"{q} 0 {d} {n} {s}" for q, found in scores.items() for n, (d, s) in enumerate(found.items(), start=1)]
-    trec = Run.load(write(tmp_path / "run.trec", "\n".join(lines)))
-    assert Run.load(write(tmp_path / "run.json.gz", json.dumps(scores))) == trec
 
 
 # Real files
@@ -289,28 +271,13 @@ def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path, score: str) 
         Run.load(file)
 
 
-@pytest.mark.parametrize("others", [2, 3])
-def test_one_score_for_all_in_half_of_the_queries_or_fewer_is_not_warned_of(tmp_path: Path, others: int) -> None:
-    lines = [f"q{q} Q0 d{d} {d} 1 tag" for q in (1, 2) for d in (1, 2, 3)]
-    lines += [f"r{q} Q0 d{d} {d} {4 - d} tag" for q in range(others) for d in (1, 2, 3)]
-    assert len(rows(tmp_path, "\n".join(lines))) == 3 * (2 + others)
-
-
-@pytest.mark.parametrize(
-    "lines",
-    ["q1 Q0 d1 1 0.5 t\nq2 Q0 d2 1 0.5 t", "q1 Q0 d1 1 0.5 t\nq1 Q0 d2 1 0.5 t", "q1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t"],
-)
-def test_ranks_that_order_nothing_more_than_scores_are_not_warned_of(tmp_path: Path, lines: str) -> None:
-    assert len(Run.load(write(tmp_path / "run.trec", lines)).docs) == 2
-
-
 # What lies beside a run
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "expected the run's spec as JSON: Expecting value"),
+        ("", "expected the run's spec as JSON: "),
         ("[1]", "expected the run's spec as JSON: Expected `object`, got `array`"),
         ('{"ranker": 5}', "expected the run's spec as JSON: Expected `str`, got `int` - at `$.ranker`"),
         (
@@ -318,8 +285,7 @@ def test_ranks_that_order_nothing_more_than_scores_are_not_warned_of(tmp_path: P
             "expected the run's spec as JSON: Object missing required field `limi",
         ),
         ('{"x": 1, "candidates": {"candidates": {"file": 5}}}', "expected the run's spec as JSON: Expected `str`, got"),
-        ('{"x": ' + "[" * 260 + "]" * 260 + "}", "expected what JSON can hold: Recursion limit reached"),
-        ('{"x": "\\ud800"}', "expected what JSON can hold: str is not valid UTF-8: surrogates not allowed"),
+        ('{"x": 1, "queries_without_documents": [5]}', "expected the run's spec as JSON: Expected `str`, got `int`"),
     ],
 )
 def test_a_sidecar_of_another_kind_is_one_line(tmp_path: Path, content: str | bytes, message: str) -> None:
@@ -327,20 +293,6 @@ def test_a_sidecar_of_another_kind_is_one_line(tmp_path: Path, content: str | by
     said = fault(tmp_path, "q Q0 d 1 2 t")
     assert said.startswith(f"run.json: {message}")
     assert "\n" not in said
-
-
-def test_shares_of_a_sidecar_may_be_whole_numbers_and_fractions(tmp_path: Path) -> None:
-    cut = {"limit": 1, "share": {"human": 1, "llm": 0.5}}
-    write(tmp_path / "run.json", json.dumps({"x": 1, "truncated": cut}))
-    assert Run.load(write(tmp_path / "run", "q Q0 d 1 2 t")).spec["truncated"] == cut
-
-
-def test_numbers_beyond_64_bits_beside_a_run_are_kept_and_written(tmp_path: Path) -> None:
-    entropy = 302934307671667531413257853548643485645
-    write(tmp_path / "run.json", json.dumps({"seed": entropy, "other": [-entropy, 2**50], "x": float("nan")}))
-    spec = Run.load(write(tmp_path / "run", "q Q0 d 1 2 t")).spec
-    assert (spec["seed"], spec["other"]) == (str(entropy), [str(-entropy), 2**50])
-    assert not unwritable(spec)
 
 
 @pytest.mark.parametrize("spec", [{1: 2}, {"x": 2**64}, {"x": "\udcff"}, {"x": json.loads("[" * 260 + "]" * 260)}])

@@ -129,10 +129,7 @@ def test_only_ndcg_reads_the_grades_themselves(name: str, binary: bool) -> None:
     [
         ("nDGC@3", f"unknown measure 'nDGC'; did you mean 'nDCG@k'? {VALID}"),
         ("ndcg_cut_5@3", "measure ndcg_cut_5@3 has two cutoffs; give one of both"),
-        (
-            "nDCG(dcg='exp-log2')@5",
-            "measure \"nDCG(dcg='exp-log2')@5\": nDCG takes no option dcg: gains are the grades",
-        ),
+        ("nDCG(dcg='exp-log2')@5", "unknown option of measure \"nDCG(dcg='exp-log2')@5\" 'dcg'"),
         ("nDCG@0", "measure nDCG: expected a cutoff of at least 1, got @0"),
         ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),
         ("AP(rel=1,rel=2)@3", "option 'rel' of measure 'AP(rel=1,rel=2)@3' is given twice"),

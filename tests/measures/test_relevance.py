@@ -138,15 +138,6 @@ def test_closed_form_is_the_mean_over_all_orders(measure: Measure, given: list[Q
     assert closed(measure, given) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("name", MADE)
-@pytest.mark.parametrize("cutoff", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("rel", [1, 2])
-def test_a_block_of_six_after_two_documents(name: str, cutoff: int, rel: int) -> None:
-    measure = replace(MADE[name], cutoff=cutoff, rel=1 if name == "nDCG" else rel)
-    query = Query(((1,), (0,), (3, 2, 0, 1, 0, 0)), unretrieved=(2,))
-    assert closed(measure, [query]) == pytest.approx([over_all_orders(measure, query)], abs=1e-13)
-
-
 @pytest.mark.parametrize(
     ("measure", "expected"),
     [
@@ -190,14 +181,12 @@ class TestUndefinedAndZero:
     def test_no_relevant_document_is_undefined(self, measure: Measure) -> None:
         assert math.isnan(closed(measure, [Query(((0, 0), (0,)))])[0])
 
-    def test_a_relevant_document_that_was_not_retrieved_counts_0(self, measure: Measure) -> None:
-        assert closed(measure, [Query(((0,), (0, 0)), unretrieved=(1,))]) == [0.0]
-
     def test_a_query_without_results_counts_0(self, measure: Measure) -> None:
         assert closed(measure, [Query(((1,),)), Query((), unretrieved=(1,)), Query(((1,),))])[1] == 0.0
 
-    def test_nothing_retrieved_at_all_counts_0(self, measure: Measure) -> None:
+    def test_what_was_not_retrieved_counts_0(self, measure: Measure) -> None:
         assert closed(measure, [Query((), unretrieved=(2,))]) == [0.0]
+        assert closed(measure, [Query(((0,), (0, 0)), unretrieved=(1,))]) == [0.0]
 
     def test_a_query_without_anything_is_undefined(self, measure: Measure) -> None:
         assert math.isnan(closed(measure, [Query(((1,),)), Query(())])[1])
@@ -235,9 +224,7 @@ def first_hit_mean(above: int, size: int, relevant: int, cutoff: int | None) -> 
     return total
 
 
-@pytest.mark.parametrize(
-    ("size", "relevant"), [(5000, 1), (5000, 2), (5000, 37), (5000, 2500), (5000, 4999), (800, 800)]
-)
+@pytest.mark.parametrize(("size", "relevant"), [(5000, 1), (5000, 37), (800, 800)])
 @pytest.mark.parametrize("above", [0, 3])
 @pytest.mark.parametrize("cutoff", [None, 1, 10, 4000])
 def test_reciprocal_rank_of_a_big_block(size: int, relevant: int, above: int, cutoff: int | None) -> None:

@@ -16,7 +16,6 @@ from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.cache import Vectors
 from ranktilt.models.encoder import Encoder, encoder
-from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import listening
 from ranktilt.rankers.dense.retriever import Dense
 from tests.conftest import ROOT
@@ -124,13 +123,6 @@ def test_company_and_order_change_a_vector_within_the_stated_tolerance(
 
 
 @neural
-def test_what_is_cached_stays_to_the_last_bit(tiny: Path, own_cache: Path) -> None:
-    model, texts = found(tiny), ["river", "old clock bell", "red"]
-    first = encoded(model, texts[:1])
-    assert encoded(model, texts)[:1].tobytes() == first.tobytes()
-
-
-@neural
 def test_the_longest_texts_come_first_and_progress_counts_tokens(tiny: Path, own_cache: Path, calls: Calls) -> None:
     seen: list[tuple[str, int, int]] = []
     with listening(lambda *step: seen.append(step)), limited(MemoryLimits(texts_per_batch=1)):
@@ -139,18 +131,6 @@ def test_the_longest_texts_come_first_and_progress_counts_tokens(tiny: Path, own
     # A letter is a token, two are around every text, and the model cuts after 24.
     assert [step for step in seen if step[0] == "encoding"] == [("encoding", done, 48) for done in (0, 24, 35, 42, 48)]
     assert [step for step in seen if step[0] != "encoding"] == [("encoding (counting tokens)", 4, 4)]
-
-
-@neural
-def test_without_a_tokenizer_file_characters_decide_the_batches(
-    tiny: Path, own_cache: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_counts = encoded(found(tiny), TEXTS)
-    shutil.rmtree(own_cache)
-    calls.clear()
-    monkeypatch.setattr(Tokens, "readable", property(lambda self: False))
-    assert encoded(found(tiny), TEXTS) == pytest.approx(with_counts, abs=1e-6)
-    assert [len(texts) for texts in calls] == [4]
 
 
 @neural
@@ -180,9 +160,7 @@ def test_vectors_that_are_no_numbers_are_refused(tiny: Path, tmp_path: Path, own
     "options",
     [
         {"max_tokens": LENGTH},
-        {"max_tokens": 5},
         {"precision": "bfloat16"},
-        {"max_tokens": 5, "precision": "bfloat16"},
         {"store": "float16"},
         {"pooling": "cls"},
         {"backend": "onnx"},
@@ -196,27 +174,11 @@ def test_what_changes_vectors_changes_the_fingerprint(tmp_path: Path, options: d
 
 
 @neural
-def test_a_cache_that_cannot_be_is_one_clear_error_before_any_encoding(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Calls
-) -> None:
-    (tmp_path / "file").write_text("x")
-    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "file" / "below"))
-    with pytest.raises(UserError) as caught:
-        found(tiny).encode(TEXTS, "document", "x")
-    assert str(caught.value).startswith(f"{tmp_path / 'file' / 'below' / 'embeddings'}")
-    assert str(caught.value).endswith(
-        ": cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
-    )
-    assert calls == []
-
-
-@neural
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("model.safetensors", b"broken", ""),
         ("model.safetensors", None, ""),
-        ("config.json", b"{}", ""),
         ("config.json", None, ""),
         ("modules.json", b"[]", ""),
         ("config.json", b"{", "/config.json: expected the model's configuration as JSON: "),
@@ -299,15 +261,6 @@ def test_a_model_without_a_tokenizer_is_one_clear_line(tiny: Path, tmp_path: Pat
 
 
 @neural
-def test_a_device_that_is_not_there_is_one_clear_line(tiny: Path, own_cache: Path) -> None:
-    with pytest.raises(UserError) as caught:
-        found(tiny, device="abacus").encode(["red"], "document", "x")
-    start = f"{tiny}: cannot be loaded as a sentence-transformers model on device 'abacus': "
-    assert str(caught.value).startswith(start)
-    assert "\n" not in str(caught.value)
-
-
-@neural
 def test_code_of_a_models_own_modules_is_never_run(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
     folder = shutil.copytree(tiny, tmp_path / "own code")
     (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Module: ...\n")
@@ -352,15 +305,6 @@ def test_a_vector_is_pooled_as_asked_for(tiny: Path, tmp_path: Path, own_cache: 
     texts = ["red apples", "river bell old", "a"]
     expected = [by_hand(folder, text, "mean" if pooling == "auto" else pooling) for text in texts]
     assert encoded(found(folder, pooling=pooling), texts) == pytest.approx(np.array(expected), abs=1e-5)
-
-
-@neural
-def test_a_model_without_pooling_has_none_that_could_be_replaced(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
-    folder = shutil.copytree(tiny, tmp_path / "model")
-    modules = json.loads((folder / "modules.json").read_text())
-    write_json(folder / "modules.json", modules[:1])
-    with refused(f"{folder}: the model has no pooling that pooling=cls could replace"):
-        encoded(found(folder, pooling="cls"), ["red"])
 
 
 @neural

@@ -34,8 +34,7 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def loaded(folder: Path) -> tuple[Any, Any]:
     library = pytest.importorskip("transformers")
-    names = {"masked": "AutoModelForMaskedLM", "span": "AutoModelForSeq2SeqLM"}
-    auto = getattr(library, names.get(folder.name, "AutoModelForCausalLM"))
+    auto = library.AutoModelForMaskedLM if folder.name == "masked" else library.AutoModelForCausalLM
     return auto.from_pretrained(folder).eval(), library.AutoTokenizer.from_pretrained(folder)
 
 
@@ -63,23 +62,7 @@ def naive_causal(folder: Path, text: str, before: str = "") -> list[float]:
     return [-float(found[place - 1, ids[place]]) for place in range(first, len(ids))]
 
 
-def naive_span(folder: Path, text: str) -> list[float]:
-    """Put the sentinel into the place of one token after the other."""
-    torch = pytest.importorskip("torch")
-    model, tokenizer = loaded(folder)
-    ids, sentinel = tokenizer(text)["input_ids"], tokenizer.convert_tokens_to_ids("<extra_id_0>")
-    losses = []
-    for place in range(1, len(ids) - 1):
-        hidden = torch.tensor([[*ids[:place], sentinel, *ids[place + 1 :]]])
-        with torch.no_grad():
-            found = model(input_ids=hidden, decoder_input_ids=torch.tensor([[0, sentinel]])).logits[0, 1]
-        losses.append(-float(found.log_softmax(-1)[ids[place]]))
-    return losses
-
-
-NAIVE: dict[str, Callable[[Path, str], list[float]]] = {
-    "masked": naive_masked, "causal": naive_causal, "span": naive_span,
-}  # fmt: skip
+NAIVE: dict[str, Callable[[Path, str], list[float]]] = {"masked": naive_masked, "causal": naive_causal}
 
 
 def exact(folder: Path, **options: Any) -> Likelihood:

@@ -10,7 +10,7 @@ LENGTH = 32
 
 
 def make(kind: str, folder: Path) -> Path:
-    """Write the folder of a ``masked``, ``causal`` or ``span`` model."""
+    """Write the folder of a ``masked`` or ``causal`` model."""
     torch = pytest.importorskip("torch")
     library = pytest.importorskip("transformers")
     torch.manual_seed(0)
@@ -21,17 +21,12 @@ def make(kind: str, folder: Path) -> Path:
     }  # fmt: skip
     if kind == "masked":
         model = library.BertForMaskedLM(library.BertConfig(**small))
-    elif kind == "causal":  # one that caps its logits
+    else:  # one that caps its logits
         capped = library.Gemma2Config(
             **small, head_dim=16, num_key_value_heads=1, final_logit_softcapping=5.0, bos_token_id=2, eos_token_id=3,
             pad_token_id=0,
         )  # fmt: skip
         model = library.Gemma2ForCausalLM(capped)
-    else:
-        t5 = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "initializer_factor": 2.0}
-        model = library.T5ForConditionalGeneration(
-            library.T5Config(vocab_size=size, decoder_start_token_id=0, pad_token_id=0, **t5)
-        )
     model.eval().save_pretrained(folder)
     return folder
 
@@ -41,7 +36,7 @@ def _tokenizer(folder: Path, *, start: bool) -> int:
     from transformers import PreTrainedTokenizerFast
 
     signs = string.ascii_lowercase + string.digits
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<extra_id_0>"]
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     vocabulary = {piece: number for number, piece in enumerate([*special, *signs, *(f"##{sign}" for sign in signs)])}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -50,7 +45,7 @@ def _tokenizer(folder: Path, *, start: bool) -> int:
     tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=numbers)
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]",
-        mask_token="[MASK]", model_max_length=LENGTH, extra_special_tokens=["<extra_id_0>"],
+        mask_token="[MASK]", model_max_length=LENGTH,
         **({"bos_token": "[CLS]", "eos_token": "[SEP]"} if start else {}),
     ).save_pretrained(folder)  # fmt: skip
     return len(vocabulary)

@@ -45,13 +45,6 @@ def test_another_seed_draws_others() -> None:
     assert one == same != other
 
 
-def test_a_collection_without_judgments_has_none() -> None:
-    whole = rt.bundled()
-    drawn = sample(Collection(whole.docs, whole.queries, whole.qrels.clear()), 60, 10, seed=0)
-    assert drawn.qrels.is_empty()
-    assert drawn.judged.height == 10
-
-
 def test_documents_beyond_those_there_are_copies_with_texts_of_their_own() -> None:
     whole = rt.bundled()
     drawn = sample(whole, 1000, 10, seed=0)

@@ -23,8 +23,8 @@ class Letters:
         """A vector a distinct text, in the order of the alphabet."""
         distinct = sorted(set(texts))
         vectors = np.array([[text.count(one) for one in self.letters] for text in distinct], dtype=np.float32)
-        part, row = np.zeros(len(distinct), dtype=np.int32), np.arange(len(distinct), dtype=np.int64)
-        return Stored([vectors], part, row), np.array([distinct.index(text) for text in texts], dtype=np.int64)
+        rows = np.array([distinct.index(text) for text in texts], dtype=np.int64)
+        return Stored(vectors, np.arange(len(distinct))), rows
 
 
 @dataclass(frozen=True)

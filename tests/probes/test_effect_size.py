@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.probes.effect_size import effect_size, hedges_g
+from ranktilt.probes.base import effect_size, hedges_g
 
 NUMBERS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3, max_size=30)
 

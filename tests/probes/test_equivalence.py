@@ -42,7 +42,7 @@ class TestTwoOneSidedTests:
         assert tost_p(FIVE, 0.05) == pytest.approx(0.5 - 3 / 8 * math.sqrt(8 / 3) * 7 / 9)
 
     @pytest.mark.parametrize("margin", [0.001, 0.02, 0.1])
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(2))
     def test_as_scipy_s_one_sided_tests(self, margin: float, seed: int) -> None:
         found = np.random.default_rng(seed).normal(0.01 * seed, 0.1, 50)
         above = stats.ttest_1samp(found, -margin, alternative="greater").pvalue
@@ -279,16 +279,12 @@ def test_a_ranker_that_cannot_rank_is_asked_before_others_take_their_time() -> N
         equivalences(bed(), [Slow({}), Broken({})], [nDCG @ 10], reference="human", sources=["llm"])
 
 
-@pytest.mark.parametrize("margin", [0.0, -0.1, 1.0, math.nan])
-def test_a_margin_out_of_range_is_refused(margin: float) -> None:
-    with pytest.raises(UserError, match=r"^expected a margin above 0 and below 1, such as 0\.02, got "):
-        rows(bed(), ranks({"human": [1] * 4, "llm": [1] * 4}), margin=margin)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 2.0, math.nan])
-def test_an_alpha_out_of_range_is_refused(alpha: float) -> None:
-    with pytest.raises(UserError, match=r"^expected an alpha above 0 and below 0\.5, such as 0\.05, got "):
-        rows(bed(), ranks({"human": [1] * 4, "llm": [1] * 4}), alpha=alpha)
+@pytest.mark.parametrize(("option", "value"), [
+    ("margin", 0.0), ("margin", 1.0), ("margin", math.nan), ("alpha", 0.0), ("alpha", 0.5), ("alpha", math.nan),
+])  # fmt: skip
+def test_a_margin_or_alpha_out_of_range_is_refused(option: str, value: float) -> None:
+    with pytest.raises(UserError, match=rf"^expected an? {option} above 0 and below .*, got "):
+        rows(bed(), ranks({"human": [1] * 4, "llm": [1] * 4}), **{option: value})
 
 
 def test_a_stricter_level_shows_less() -> None:
@@ -310,12 +306,6 @@ def test_real_rankers_on_the_toy() -> None:
     assert [row.run for row in found] == ["bm25", "tfidf"]
     assert all((row.queries, row.pairs) == (3, 3) for row in found)
     assert all(0 <= row.mean_a <= 1 for row in found)
-
-
-def test_a_row_holds_the_outcome_in_words() -> None:
-    (row,) = rows(bed(), ranks({"human": [1] * 4, "llm": [1] * 4}), margin=0.05)
-    assert row.row()["verdict"] == "equivalent within ±0.05"
-    assert row.row()["p_equivalent"] == 0.0
 
 
 @pytest.mark.data

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt.datasets.load import load
-from ranktilt.probes.overlap import shared_terms
+from ranktilt.probes.text_probes import OverlapProbe, shared_terms
 from tests.toy import collection_of, toy
 
 
@@ -51,6 +51,12 @@ def test_values_stand_in_the_order_of_the_pairs() -> None:
     ratio = {"0-human": 1.0, "1-human": 1 / 2, "2-human": 1 / 3}
     expected = [ratio[name] for name in shuffled.pairs("human", "llm")["a"]]
     assert shared_terms(shuffled, "human", "llm").jaccard.values.tolist() == [pytest.approx(v) for v in expected]
+
+
+def test_terms_of_nothing() -> None:
+    assert OverlapProbe()(collection_of(texts(("—", "—")), {}, {})).summary == (
+        "llm: terms cannot be compared: no text of human with a twin has a term."
+    )
 
 
 @pytest.mark.data

@@ -1,15 +1,15 @@
 """Twins beside other pairs: cosines by hand, a baseline in which nobody meets their own twin."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ranktilt.errors import UserError
-from ranktilt.probes.similarity import Similarity, twin_similarity
-from ranktilt.registry import ranker
+from ranktilt.probes.distribution import Cosines
+from ranktilt.probes.similarity import Separation, Similarity, SimilarityProbe, _sentence
 from tests.probes.lexical_vectors import LetterVectors
-from tests.toy import collection_of, toy
+from tests.toy import collection_of
 
 pytest.importorskip("sklearn")
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -25,9 +25,9 @@ def bed(count: int, *, rewrite: str = "") -> list[dict[str, str]]:
 
 
 def near(docs: list[dict[str, str]], *, letters: str = ALPHABET, map_pairs: int = 0, seed: int = 0) -> Similarity:
-    return twin_similarity(
-        collection_of(docs, {}, {}), LetterVectors(letters), "human", "llm", map_pairs=map_pairs, seed=seed
-    )
+    probe = SimilarityProbe(map_pairs=map_pairs, seed=seed)
+    (found,) = probe.measure(collection_of(docs, {}, {}), "human", LetterVectors(letters))
+    return found
 
 
 def test_twins_by_hand() -> None:
@@ -74,15 +74,6 @@ def test_texts_without_a_vector_are_undefined() -> None:
     assert math.isnan(found.cosine.values[4])
 
 
-def test_every_document_of_both_sources_is_looked_at_and_no_other() -> None:
-    others = [{"id": f"x{n}", "text": "a", "source": "third"} for n in range(7)]
-    lone = [{"id": "l", "text": "b", "source": "human"}]
-    found = near([*bed(6), *others, *lone])
-    assert (found.separation.asked, found.separation.among) == (12, 13)
-    # b's twins tie with the lone b: each finds its own with one half.
-    assert found.separation.nearest == pytest.approx((10 + 2 / 2) / 12)
-
-
 def test_the_map_is_made_where_it_is_asked_for() -> None:
     assert near(bed(6)).map is None
     drawn = near(bed(6), map_pairs=5).map
@@ -90,14 +81,17 @@ def test_the_map_is_made_where_it_is_asked_for() -> None:
     assert (drawn.pairs, drawn.of) == (5, 6)
 
 
-def test_a_ranker_without_vectors_is_refused() -> None:
-    with pytest.raises(UserError, match=r"such as dense:minilm; bm25 makes none$"):
-        twin_similarity(toy(), ranker("bm25"), "human", "llm")
-
-
-def test_an_unknown_source_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^unknown source 'gpt'"):
-        twin_similarity(toy(), LetterVectors(), "human", "gpt")
+@pytest.mark.parametrize("auc", [0.612, math.nan])
+def test_the_sentence(auc: float) -> None:
+    found = replace(near(bed(4)), cosine=Cosines("twins", np.array([0.9, 0.96, 0.98])))
+    found = replace(found, separation=Separation(auc, auc, auc, 3))
+    apart = "" if math.isnan(auc) else "; a classifier tells the sources apart with an AUC of 0.61"
+    assert _sentence(found) == (
+        "twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of another, 0.00"
+        f"{apart} ({found.model})"
+    )
+    nothing = replace(found, cosine=Cosines("twins", np.array([math.nan])))
+    assert _sentence(nothing) == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
 
 
 def test_of_many_pairs_the_baseline_is_a_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """Each side alone: what has a twin, with its own judgments and every query."""
 
 import polars as pl
-import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.probes.equivalence import split_by_source
@@ -18,59 +17,37 @@ DOCS = [
 ]
 
 
+def ids(names: tuple[str, str], docs: list[dict[str, str]] = DOCS) -> list[list[str]]:
+    return [side.docs["id"].to_list() for side in split_by_source(collection_of(docs, QUERIES, {}), *names)]
+
+
 def test_the_toy_falls_into_two_equal_halves() -> None:
-    found = split_by_source(toy(), "human", "llm")
-    assert (found.pairs, found.left_out) == (3, 0)
-    assert set(found.reference.docs["id"]) == {"d1-human", "d2-human", "d3-human"}
-    assert set(found.source.docs["id"]) == {"d1-llm", "d2-llm", "d3-llm"}
-    assert found.reference.qrels.height == found.source.qrels.height == toy().qrels.height // 2
-    assert found.reference.queries.equals(found.source.queries)
+    human, llm = split_by_source(toy(), "human", "llm")
+    assert set(human.docs["id"]) == {"d1-human", "d2-human", "d3-human"}
+    assert set(llm.docs["id"]) == {"d1-llm", "d2-llm", "d3-llm"}
+    assert human.qrels.height == llm.qrels.height == toy().qrels.height // 2
+    assert human.queries.equals(llm.queries)
 
 
 def test_documents_without_a_twin_are_on_neither_side() -> None:
-    found = split_by_source(collection_of(DOCS, QUERIES, {}), "human", "llm")
-    assert found.reference.docs["id"].to_list() == ["a-h", "b-h"]
-    assert found.source.docs["id"].to_list() == ["b-l", "a-l"]
-    assert (found.pairs, found.left_out) == (2, 2)
-
-
-def test_a_third_source_is_no_part_of_it() -> None:
-    found = split_by_source(collection_of(DOCS, QUERIES, {}), "human", "other")
-    assert (found.pairs, found.left_out) == (1, 2)
-    assert found.source.docs["id"].to_list() == ["a-x"]
+    assert ids(("human", "llm")) == [["a-h", "b-h"], ["b-l", "a-l"]]
+    assert ids(("llm", "human")) == [["b-l", "a-l"], ["a-h", "b-h"]]
+    assert ids(("human", "other")) == [["a-h"], ["a-x"]]
+    again = [*DOCS, {"id": "a-l2", "text": "a l again", "source": "llm", "origin": "a-h"}]
+    assert ids(("human", "llm"), again) == [["a-h", "b-h"], ["b-l", "a-l", "a-l2"]]
+    assert ids(("human", "llm"), [{**row, "origin": row["id"]} for row in DOCS]) == [[], []]
 
 
 def test_judgments_go_with_their_documents() -> None:
     qrels = {"q1": {"a-h": 2, "c-h": 1, "b-l": 1}, "q2": {"a-l": 0, "gone": 3}, "q9": {"a-h": 1}}
-    found = split_by_source(collection_of(DOCS, QUERIES, qrels), "human", "llm")
-    assert found.reference.qrels.rows() == [("q1", "a-h", 2), ("q9", "a-h", 1)]
-    assert found.source.qrels.rows() == [("q1", "b-l", 1), ("q2", "a-l", 0)]
-
-
-def test_several_rewrites_of_one_document_are_one_pair() -> None:
-    again = [*DOCS, {"id": "a-l2", "text": "a l again", "source": "llm", "origin": "a-h"}]
-    found = split_by_source(collection_of(again, QUERIES, {}), "human", "llm")
-    assert (found.pairs, found.left_out) == (2, 2)
-    assert found.source.docs["id"].to_list() == ["b-l", "a-l", "a-l2"]
-
-
-def test_without_twins_both_sides_are_empty() -> None:
-    apart = [{**row, "origin": row["id"]} for row in DOCS]
-    found = split_by_source(collection_of(apart, QUERIES, {}), "human", "llm")
-    assert (found.pairs, found.left_out) == (0, 6)
-    assert found.reference.docs.height == found.source.docs.height == 0
+    human, llm = split_by_source(collection_of(DOCS, QUERIES, qrels), "human", "llm")
+    assert human.qrels.rows() == [("q1", "a-h", 2), ("q9", "a-h", 1)]
+    assert llm.qrels.rows() == [("q1", "b-l", 1), ("q2", "a-l", 0)]
 
 
 def test_further_columns_and_the_spec_are_kept() -> None:
     docs = pl.DataFrame([{**row, "year": n} for n, row in enumerate(DOCS)])
     whole = collection_of(DOCS, QUERIES, {})
-    found = split_by_source(Collection(docs, whole.queries, whole.qrels, {"path": "x"}), "human", "llm")
-    assert found.source.docs["year"].to_list() == [3, 4]
-    assert (found.reference.spec["path"], found.reference.spec["only"]) == ("x", "human")
-
-
-@pytest.mark.parametrize("names", [("human", "llm"), ("llm", "human")])
-def test_the_sides_may_change_places(names: tuple[str, str]) -> None:
-    found = split_by_source(collection_of(DOCS, QUERIES, {}), *names)
-    assert set(found.reference.docs["source"]) == {names[0]}
-    assert set(found.source.docs["source"]) == {names[1]}
+    human, llm = split_by_source(Collection(docs, whole.queries, whole.qrels, {"path": "x"}), "human", "llm")
+    assert llm.docs["year"].to_list() == [3, 4]
+    assert (human.spec["path"], human.spec["only"]) == ("x", "human")

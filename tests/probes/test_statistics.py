@@ -9,7 +9,7 @@ import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
-from ranktilt.probes.statistics import QueryStatistics, SourceStatistics, statistics
+from ranktilt.probes.text_probes import QueryStatistics, SourceStatistics, statistics
 from tests.toy import collection_of, toy
 
 DOCS = [

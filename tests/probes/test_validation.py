@@ -1,7 +1,7 @@
-"""A whole validation: its parts, what it leaves out, and its JSON."""
+"""A whole validation: its parts, what it notes and leaves out, and its file."""
 
-import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,12 @@ from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.probes.equivalence import equivalences
-from ranktilt.probes.overlap import shared_terms
-from ranktilt.probes.statistics import statistics
-from ranktilt.probes.validation import Validation, validate
+from ranktilt.probes.text_probes import shared_terms, statistics
+from ranktilt.probes.validation import Validation, _notes, validate
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from tests.probes.lexical_vectors import LetterVectors
-from tests.probes.validations import toy_validation
+from tests.probes.validations import toy_effectiveness, toy_validation
 from tests.toy import collection_of, toy, write_cocktail
 
 pytest.importorskip("sklearn")
@@ -76,10 +75,13 @@ def test_another_reference(reference: str) -> None:
     assert found.check.reference == reference
 
 
-def test_without_human_text_the_first_source_is_the_reference() -> None:
+def test_the_human_side_is_the_reference_wherever_it_stands_or_else_the_first() -> None:
     whole = three()
-    docs = whole.docs.with_columns(source=pl.col("source").replace("human", "web"))
-    assert validate(Collection(docs, whole.queries, whole.qrels)).reference == "web"
+    turned = Collection(whole.docs.reverse(), whole.queries, whole.qrels)
+    assert turned.sources[0] != "human"
+    assert validate(turned).reference == "human"
+    llm = Collection(whole.docs.filter(pl.col("source") != "human"), whole.queries, whole.qrels.clear())
+    assert validate(llm).reference == "llm"
 
 
 def test_nothing_asked_nothing_ranked() -> None:
@@ -109,17 +111,18 @@ def test_one_source_has_statistics_and_says_so() -> None:
     assert (found.sources, found.overlaps, found.similarities, found.effectiveness) == ((), (), (), ())
     assert found.check is None
     assert found.fair
-    assert found.sentences() == []
     assert found.statistics.sources[0].documents == 3
     assert found.notes == ("only source 'human': there is nothing to compare, so that only its statistics are given",)
 
 
-def test_without_judgments_effectiveness_is_left_out() -> None:
+@pytest.mark.parametrize("grade", [None, 0])
+def test_without_judgments_effectiveness_is_left_out(grade: int | None) -> None:
     whole = toy()
-    found = validate(Collection(whole.docs, whole.queries, whole.qrels.head(0)), [ranker("bm25")])
+    qrels = whole.qrels.head(0) if grade is None else whole.qrels.with_columns(grade=pl.lit(grade))
+    found = validate(Collection(whole.docs, whole.queries, qrels), [ranker("bm25")])
     assert found.effectiveness == ()
     assert found.overlaps[0].jaccard.count == 3
-    assert "no document is judged relevant: effectiveness is left out" in found.notes
+    assert found.notes == ("no document is judged relevant: effectiveness is left out",)
 
 
 def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
@@ -180,67 +183,25 @@ def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
     assert {Path(one["path"]).name for one in found.spec["inputs"]} >= {"queries.jsonl", "test.tsv"}
     assert all(len(one["sha256"]) == 64 for one in found.spec["inputs"])
     assert "numpy" in found.spec["packages"]
+    assert Validation.load(found.save(tmp_path / "validation.json")) == found
 
 
-class TestJson:
-    def content(self, found: Validation) -> dict[str, Any]:
-        read: dict[str, Any] = json.loads(found.to_json())
-        return read
-
-    def test_it_is_versioned_and_whole(self) -> None:
-        found = toy_validation()
-        content = self.content(found)
-        assert (content["format"], content["version"]) == ("ranktilt-validation", 1)
-        assert content["fair"] is True
-        assert content["sentences"] == found.sentences()
-        assert content["notes"] == list(found.notes)
-        assert (content["reference"], content["sources"]) == ("human", ["llm"])
-
-    def test_distributions_have_their_histogram_and_every_value(self) -> None:
-        found = toy_validation()
-        terms = self.content(found)["terms"][0]
-        assert terms["source"] == "llm"
-        assert terms["jaccard"]["mean"] == found.overlaps[0].jaccard.mean
-        assert sum(terms["jaccard"]["histogram"]["counts"]) == terms["jaccard"]["count"] == 39
-        assert terms["overlap"]["undefined"] == 1
-        assert terms["jaccard"]["values"][:-1] == found.overlaps[0].jaccard.values[:-1].tolist()
-        assert terms["jaccard"]["values"][-1] is None
-
-    def test_vectors_have_twins_others_and_the_map(self) -> None:
-        found = toy_validation()
-        near = self.content(found)["similarity"][0]
-        one = found.similarities[0]
-        assert near["twins"]["above_0.95"] == one.cosine.above(0.95)
-        assert near["other_pairs"]["above_0.95"] == 0.0
-        assert near["separation"]["nearest"] == 0.9625
-        assert one.map is not None
-        assert near["map"]["ids"] == list(one.map.ids)
-        assert self.content(toy_validation(map=False))["similarity"][0]["map"] is None
-
-    def test_effectiveness_has_exact_numbers_and_null_for_undefined(self) -> None:
-        rows = self.content(toy_validation())["effectiveness"]
-        assert [row["outcome"] for row in rows] == [row.outcome for row in toy_validation().effectiveness]
-        assert rows[0]["p_equivalent"] == 0.00001
-        assert rows[0]["verdict"] == "equivalent within ±0.02"
-        assert rows[-1]["p_equivalent"] is None
-
-    def test_the_check_is_in_it_as_it_is(self) -> None:
-        found = toy_validation()
-        assert found.check is not None
-        whole = json.loads(found.check.to_json())
-        assert self.content(found)["check"] == {name: value for name, value in whole.items() if name != "sha256"}
-
-    def test_one_source(self) -> None:
-        content = self.content(toy_validation(("human",)))
-        assert content["check"] is None
-        assert (content["terms"], content["similarity"], content["effectiveness"]) == ([], [], [])
-        assert content["statistics"]["sources"][0]["documents"] == 40
+def test_excluded_and_few_queries_are_noted() -> None:
+    few = replace(toy_effectiveness()[0], left_out=0, excluded=5, queries=12)
+    assert list(_notes(toy(), "human", (few,))) == [
+        "up to 5 of 17 queries excluded: no relevant document on both sides",
+        "warning: only 12 queries are compared; t tests of fewer than 30 are not to rely on",
+    ]
+    assert not list(_notes(toy(), "human", [replace(row, left_out=0, excluded=0) for row in toy_effectiveness()[:4]]))
 
 
-def test_several_sources_are_named_before_their_sentences() -> None:
-    text = toy_validation(("human", "llm", "gpt")).sentences()
-    assert {sentence.partition(": ")[0] for sentence in text} == {"llm", "gpt"}
-    assert len(text) == 2 * len(toy_validation().sentences())
+@pytest.mark.parametrize("names", [("human", "llm"), ("human", "llm", "gpt"), ("human",)])
+def test_a_file_comes_back_equal(names: tuple[str, ...], tmp_path: Path) -> None:
+    found = toy_validation(names, map=len(names) == 2)
+    back = Validation.load(found.save(tmp_path / "validation.json"))
+    assert back == found
+    assert back.to_json() == found.to_json()
+    assert hash(back) == hash(found)
 
 
 @pytest.mark.data
@@ -255,12 +216,3 @@ def test_nfcorpus(shared_data: Path) -> None:
     # At rank 10 323 queries show that the sides are alike; at rank 1 they cannot.
     assert [row.outcome for row in found.effectiveness] == ["inconclusive", "equivalent"] * 2
     assert not any(math.isnan(row.smallest) for row in found.effectiveness)
-
-
-def test_the_human_side_is_the_reference_wherever_it_stands() -> None:
-    whole = three()
-    turned = Collection(whole.docs.reverse(), whole.queries, whole.qrels)
-    assert turned.sources[0] != "human"
-    assert validate(turned).reference == "human"
-    llm = Collection(whole.docs.filter(pl.col("source") != "human"), whole.queries, whole.qrels.clear())
-    assert validate(llm).reference == "llm"

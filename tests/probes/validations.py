@@ -7,9 +7,8 @@ from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.probes.distribution import Cosines, Distribution
-from ranktilt.probes.overlap import Overlap
 from ranktilt.probes.similarity import Map, Separation, Similarity
-from ranktilt.probes.statistics import CollectionStatistics, QueryStatistics, SourceStatistics
+from ranktilt.probes.text_probes import CollectionStatistics, Overlap, QueryStatistics, SourceStatistics
 from ranktilt.probes.validation import Validation
 from tests.toy import collection_of
 
@@ -53,7 +52,7 @@ def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> S
         "title+text",
         Cosines("twins", cosine),
         Cosines("other pairs", baseline),
-        Separation(auc=0.871, auc_low=0.84, auc_high=0.902, pairs=PAIRS, nearest=0.9625, asked=80, among=80),
+        Separation(auc=0.871, auc_low=0.84, auc_high=0.902, pairs=PAIRS),
         Map(points[0], points[1], ids, sources, PAIRS) if map else None,
     )
 

@@ -50,7 +50,7 @@ def test_explorer_is_carried_with_its_collection() -> None:
 
 
 def test_explorer_is_left_out_on_request() -> None:
-    section = next(s for s in audit_sections(opened(), texts=False) if s.name == "queries")
+    section = next(s for s in audit_sections(opened(), budget=0) if s.name == "queries")
     assert section.blocks == ()
     assert section.lead == ("Queries, ranked lists and texts are left out, as was asked for.",)
 

@@ -145,14 +145,6 @@ def test_sorting_goes_round_and_undefined_stays_last(enter: Callable[..., Browse
         assert order(browser)[-2:] == list(UNDEFINED)
 
 
-def test_equal_values_keep_their_order_both_ways(enter: Callable[..., Browser]) -> None:
-    browser = enter()
-    for way in ("descending", "ascending"):
-        browser.click("[data-keep='sort-relevant']")
-        assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == way
-        assert order(browser) == list(range(25))
-
-
 def test_sorting_by_keyboard_keeps_the_focus(enter: Callable[..., Browser]) -> None:
     browser = enter()
     browser.run("document.querySelector('[data-keep=sort-text]').focus()")
@@ -343,22 +335,6 @@ def test_print_shows_the_rows_alone(enter: Callable[..., Browser]) -> None:
     shown = browser.run("['.rows', '.explorer', 'nav'].map(one => document.querySelector(one).checkVisibility())")
     browser.do(lambda one: one.emulate_media(media="screen"))
     assert shown == [True, False, False]
-
-
-def test_two_explorers_on_a_page_do_not_meddle(browser: Browser, folder: Path) -> None:
-    path = folder / "two.html"
-    other = lists(runs=["other", "dense"])
-    path.write_text(page(block(), block(other)), encoding="utf-8")
-    browser.open(path)
-    show(browser)
-    browser.run("document.querySelector('#queries1 .explorer').scrollIntoView({behavior: 'instant'})")
-    browser.until("document.querySelector('#queries1 .explorer .controls')")
-    browser.click("#queries1 [data-query='29']")
-    assert browser.run("document.querySelectorAll('#queries .queries').length") == 1
-    assert browser.run("location.hash") == "#queries1-1-explorer?q=q29&r=other"
-    browser.run("history.back()")
-    browser.until("document.querySelector('#queries1 .queries')")
-    assert browser.complaints == []
 
 
 def test_going_back_closes_what_was_opened_in_another_explorer(browser: Browser, folder: Path) -> None:

@@ -37,16 +37,6 @@ def test_a_query_that_does_not_count_pulls_nothing() -> None:
     assert order([[NAN, 0.2, 1.0]], [[1.0, 0.1, NAN]]) == [1, 0, 2]
 
 
-def test_nothing_pulls_where_all_is_0() -> None:
-    assert order([[0.0, 0.0]], [[0.0, 0.0]]) == [0, 1]
-
-
-def test_equal_pulls_on_the_primary_measure_go_by_the_other_measures() -> None:
-    zero = [0.0, 0.0, 0.0]
-    audit = audit_of([[[zero, [1.0, 1.0, 0.0], zero], [zero, [0.1, 0.9, 0.5], zero]]], measures=["nDCG@1", "AP"])
-    assert Numbers.of(audit, ["run"]).order().tolist() == [1, 0, 2]
-
-
 def test_without_measures_the_margin_of_wins_decides() -> None:
     collection = toy()
     bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
@@ -66,13 +56,6 @@ def test_heads_are_of_relevant_twins_where_there_are_judgments() -> None:
     heads = Numbers.of(audit, audit.runs).heads
     relevant = audit.pair_counts.filter("relevant", pl.col("run") == "first")
     assert heads[0, 0].tolist() == [list(row) for row in relevant.select("wins", "losses", "ties").rows()]
-
-
-def test_numbers_stand_in_the_order_of_the_runs_asked_for() -> None:
-    audit = small()
-    both, turned = Numbers.of(audit, ["first", "second@5"]), Numbers.of(audit, ["second@5", "first"])
-    for name in ("values", "tilt", "heads"):
-        np.testing.assert_array_equal(getattr(both, name)[::-1], getattr(turned, name))
 
 
 def test_tilts_of_every_pair_and_measure_add_up_to_the_audits() -> None:

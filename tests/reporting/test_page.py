@@ -183,6 +183,13 @@ def test_figure_has_words_and_a_table_beside_it() -> None:
     assert "<details><summary>The figure as a table</summary>" in text
 
 
+def test_terms_are_explained_in_the_notes() -> None:
+    text = html_document(page(table((Cell("a"), Cell("1", 1)), caption="TOST of twins")))
+    assert '<dt id="term-tost"' in text
+    assert '<dt id="term-twin"' in text
+    assert 'id="term-conflict"' not in text
+
+
 @pytest.mark.parametrize(("tone", "sign"), [("first", "▲"), ("second", "▼")])
 def test_side_that_a_number_favours_is_said_by_a_sign_too(tone: Tone, sign: str) -> None:
     text = html_document(page(table((Cell("a"), Cell("+1.0", 1.0, tone)))))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranktilt.collection import Collection
 from ranktilt.probes.similarity import Map
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Cell, Code, Column, Document, Row, Section, Table
 from ranktilt.reporting.render.html import html_document
 from tests.probes.validations import toy_effectiveness, toy_validation
-from tests.reporting.browser import FLAGS, Browser, Chromium, program
+from tests.reporting.browser import Browser, Chromium
 from tests.reporting.screen import html
 from tests.reporting.studies import toy_study
 
@@ -260,29 +257,3 @@ def test_large_map_is_drawn(browser: Browser, tmp_path: Path) -> None:
     assert browser.run("document.querySelectorAll('.plot .mark-symbol.role-mark path').length") > 2 * pairs
     assert browser.complaints == []
     assert path.stat().st_size < 3_000_000
-
-
-def test_plain_command_line_sees_the_same(pages: dict[str, Path], tmp_path: Path) -> None:
-    flags = [flag for flag in FLAGS if flag != "--remote-debugging-pipe"]
-    more = ["--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom", pages["study"].as_uri()]
-    command = [program(), *flags, f"--user-data-dir={tmp_path}", *more]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert result.returncode == 0, result.stderr
-    assert 'data-drawn="1"' in result.stdout
-    assert "CONSOLE" not in result.stderr
-
-
-@pytest.mark.data
-def test_page_of_nfcorpus_shows_the_published_statistics(browser: Browser, shared_data: Path, tmp_path: Path) -> None:
-    from ranktilt.datasets.load import load
-    from ranktilt.probes.validation import validate
-
-    collection: Collection = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
-    path = tmp_path / "nfcorpus.html"
-    path.write_text(html(validate(collection)), encoding="utf-8")
-    browser.open(path)
-    text = browser.run("document.body.innerText")
-    assert "220.98" in text
-    assert "179.76" in text
-    assert browser.complaints == []
-    assert json.loads(json.dumps(browser.requests)) == [path.as_uri()]

@@ -93,10 +93,6 @@ def ids(browser: Browser) -> list[str]:
     return list(browser.run(PART + ".map(row => row.querySelector('small').textContent)"))
 
 
-def heading(browser: Browser) -> str:
-    return str(browser.run("document.querySelector('.explorer h3').textContent"))
-
-
 def opened(browser: Browser, click: Callable[[], None]) -> None:
     """Open a query, and wait for its list and the beginnings of its texts."""
     click()
@@ -122,22 +118,6 @@ def test_it_opens_without_a_complaint_or_a_request(browser: Browser, made: Made,
 
 def test_it_is_small_enough_to_be_sent(made: Made) -> None:
     assert made.page.stat().st_size < LARGEST
-
-
-def test_every_figure_is_drawn(browser: Browser, made: Made) -> None:
-    browser.open(made.page)
-    figures = browser.run("document.querySelectorAll('[data-figure]').length")
-    assert figures >= 3
-    assert browser.run("Number(document.documentElement.dataset.drawn)") == figures
-    marks = browser.run(
-        "[...document.querySelectorAll('.plot')].map(p => p.querySelectorAll('.role-mark path').length)"
-    )
-    assert all(marks)
-
-
-def test_it_is_painted_before_its_figures_are_drawn(browser: Browser, made: Made) -> None:
-    browser.open(made.page)
-    assert 0 < browser.paints["first-contentful-paint"] <= browser.run("performance.now()")
 
 
 def test_numbers_in_the_table_are_those_of_the_audit(browser: Browser, made: Made) -> None:
@@ -178,44 +158,6 @@ def test_the_queries_that_contribute_most_stand_first(shown: Browser, made: Made
     listed = [share[query] for query in ids(shown)]
     assert listed == sorted(listed, reverse=True)
     assert listed[0] == max(share.values())
-
-
-@pytest.mark.parametrize("hand", ["mouse", "keyboard"])
-def test_a_column_sorts(shown: Browser, made: Made, hand: str) -> None:
-    for column in ("query", "relevant"):
-        head = f".explorer .queries th:has-text('{column}') button"
-        directions = []
-        for _ in range(2):
-            if hand == "mouse":
-                shown.click(head)
-            else:
-                shown.do(lambda page, head=head: page.locator(head).first.focus())
-                shown.press("Enter")
-            directions.append(shown.run("document.querySelector('.explorer [aria-sort]').ariaSort"))
-            cells = shown.run(PART + ".map(row => [row.querySelector('bdi').textContent, row.lastChild.textContent])")
-            keys = [text.casefold() if column == "query" else -int(count) for text, count in cells]
-            if directions[-1] != ("ascending" if column == "query" else "descending"):
-                keys.reverse()
-            assert shown.run("document.activeElement.textContent").startswith(column)
-            if column == "relevant":
-                assert keys == sorted(keys)
-            else:
-                assert keys[0] < keys[-1]
-        assert set(directions) == {"ascending", "descending"}
-
-
-def test_search_finds_the_queries_that_hold_the_words(shown: Browser, made: Made) -> None:
-    wanted = {
-        q for q in made.audit["queries"] if "cancer" in made.queries[q].lower() and "breast" in made.queries[q].lower()
-    }
-    assert len(wanted) > 3
-    shown.fill(".explorer input[type=search]", "Cancer breast")
-    assert set(ids(shown)) == wanted
-    assert f"of {len(wanted)} queries" in shown.run("document.querySelector('.explorer .found').textContent")
-    shown.fill(".explorer input[type=search]", "no query holds these words")
-    assert ids(shown) == []
-    shown.fill(".explorer input[type=search]", min(wanted))
-    assert min(wanted) in ids(shown)
 
 
 @pytest.mark.parametrize("run", RANKERS[1:])

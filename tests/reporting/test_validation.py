@@ -11,7 +11,7 @@ import pytest
 
 from ranktilt.measures.average_precision import AP
 from ranktilt.probes.distribution import Distribution
-from ranktilt.probes.statistics import CollectionStatistics
+from ranktilt.probes.text_probes import CollectionStatistics
 from ranktilt.reporting.document import Figure, Section, Table
 from ranktilt.reporting.figures.validation import OUTCOMES
 from ranktilt.reporting.views.validate import headline, validation_sections

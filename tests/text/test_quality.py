@@ -1,13 +1,10 @@
 """Findings about texts: openings, refusals, endings, shared terms, scripts; by hand, and on NFCorpus."""
 
-import re
 from pathlib import Path
 
-import hypothesis.strategies as st
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
@@ -23,11 +20,8 @@ BODY = "Bees dance to tell where flowers are."
 OPENINGS = [
     "Here is a rewritten version of the passage:",
     "Here's a possible rewrite of the text:",
-    "Here\u2019s my attempt at rewriting the passage:",
     "here is my attempt to rewrite your text:\nRewritten Text:",
     "Sure, here's the rewritten text:",
-    "Sure! Here is a paraphrased version of the paragraph in simpler words:",
-    "Certainly! Here is the revised version of the text:",
     "Of course! I'd be happy to help you rewrite the passage. Here is the rewritten passage:",
     "Sure thing! I can certainly help with that.",
     "Certainly!",
@@ -37,14 +31,11 @@ OPENINGS = [
     "## Rewritten Passage:",
     "Rewritten version (in plain English):",
     "The rewritten text is as follows:",
-    "Paraphrased passage:",
     "Revised text:",
     "Original text:",
-    "Below is a rewritten version of the given text:",
     "The following is a paraphrase of the passage:",
     "This is a rewritten version of the passage.",
     "Here is a summary of the text:",
-    "Here is a paraphrase in simpler words:",
     "Here's my rewrite:",
     "I've rewritten the text as follows:",
     "As requested, here is the rephrased sentence:",
@@ -52,51 +43,36 @@ OPENINGS = [
     "OK \u2013 here is one reworded version:\n---",
     "Here is a polished version:",
     "Here's a clearer and more concise version of the text:",
-    "Got it! Here is your refined paragraph:",
-    "Here is the simplified text:",
     "Below is a condensed version:",
-    "With pleasure! Here is the rewritten abstract:",
-    "Here is the rephrased passage:",
     "Rewritten text\n---",
     "**Rewritten text**\n---",
     "## The paraphrased passage\n---",
 ]
 SENTENCES = [
     "Here we show that bees rewrite their maps: a study of memory.",
-    "Here is how a bee finds its way home.",
     "Here are the results of the second trial: bees prefer blue.",
-    "Here is a version of events that few believe.",
     "Here is a list of the flowers that bees visit: clover and lime.",
     "Sure enough, the bees came back.",
     "Sure, the bees came back, but late.",
-    "Certainly, bees are social insects.",
-    "Of course, not all bees dance.",
     "Yes! We have honey.",
-    "Great! The garden is full of bees.",
     "This is a version of the model that was fitted to the data: see below.",
     "This is a revised version of an article that appeared in 1999. It was rewritten.",
     "The following is a list of rewritten rules: one, two.",
     "Rewriting history: how bees lost their name.",
-    "Rewritten rules of the hive are enforced by guards: a review.",
-    "Revised: 12 May 2004. Bees of the north.",
     "Revised version: March 2010. Bees of the south.",
     "Text: a short history of writing.",
     "The original text was lost in 1666: only a copy remains.",
-    "The text was rewritten in 1920.",
     "I have rewritten history.",
     "I can help my neighbour with the harvest. It is not hard.",
     "Objective: to rewrite the guidelines of the trade.",
     "",
-    "No rewritten version of the text: see the appendix.",
     "Here is the rule by which a compiler rewrites queries: push filters down.",
     "Here is a simplified version of the rule by which bees find home: turn to the sun.",
     "Here is the corrected version: the bees were blue.",
     "Here is a concise history of the hive: it grew.",
     "Here is a summary: bees dance.",
-    "The rewritten text of the law is in force.",
     "Rewritten by hand: a history of copies.",
     "Got it? Bees dance.",
-    "Understood: bees dance.",
 ]
 
 
@@ -124,12 +100,6 @@ def test_what_a_person_may_begin_with_is_no_opening(text: str) -> None:
     assert quality.without_opening(series(text)).to_list() == [text]
 
 
-def test_an_opening_is_one_at_the_start_only() -> None:
-    text = f"{BODY} Here is a rewritten version of the passage: {BODY}"
-    assert quality.opening(series(text)).null_count() == 1
-    assert quality.without_opening(series(text)).to_list() == [text]
-
-
 @pytest.mark.parametrize(
     ("text", "rest"),
     [
@@ -148,15 +118,12 @@ def test_quotation_marks_around_the_whole_rest_go_too(text: str, rest: str) -> N
 REFUSALS = [
     "I'm sorry, but I cannot rewrite this text.",
     "I\u2019m sorry, but I can\u2019t help with that.",
-    "I am sorry, but as a responsible assistant I am not able to provide medical advice.",
     "I apologize, but I cannot fulfil your request.",
-    "My apologies, I am unable to process this.",
     "Sorry, but without more context it is not possible for me to answer.",
     "I'm sorry, but I don't have enough information.",
     "As an AI language model, I cannot give an opinion.",
     "Unfortunately, as an AI, I have no access to the article.",
     "I cannot fulfill your request.",
-    "I can't help with rewriting this passage.",
     "Unfortunately, I am not able to rewrite this text.",
     "It is not appropriate for me to rewrite this text.",
     "It seems that the text is missing. Could you please provide the text to rewrite?",
@@ -167,9 +134,7 @@ REFUSALS = [
     "I'm not comfortable rewriting this text.",
     "I can\u2019t create content of this kind.",
     "I cannot summarise the given passage.",
-    "I'm sorry, but I won't be able to do so.",
     "It looks like you haven't provided any text to rewrite.",
-    "You did not include the passage.",
     "No text was provided.",
 ]
 WRITING = [
@@ -178,13 +143,10 @@ WRITING = [
     "As an AI researcher, she studies bees.",
     "As an AI language model, ChatGPT can write about bees.",
     "I can't help but wonder why bees dance.",
-    "I cannot access my account: what should I do?",
     "It is not possible to say why bees dance.",
-    "We apologize for the delay of this report.",
     "Bees cannot see red. I'm sorry, but I cannot say why.",
     "Language models refuse: I cannot, they say.",
     "I must decline your kind invitation to the ball.",
-    "I must decline to say who was there.",
     "I cannot create an account: what should I do?",
     "I cannot write about bees without a smile.",
     "I'm not comfortable with bees.",
@@ -256,27 +218,6 @@ def test_shared_terms_by_hand(a: str, b: str, jaccard: float, overlap: float) ->
     np.testing.assert_array_equal(quality.overlap(series(a), series(b)), [overlap])
 
 
-def test_many_pairs_are_compared_a_slice_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    a = series(*("x " * (i % 3) + f"y{i % 5}" for i in range(50)))
-    b = series(*("x y0" for _ in range(50)))
-    whole = quality.jaccard(a, b)
-    monkeypatch.setattr(quality, "_PAIRS_AT_ONCE", 7)
-    np.testing.assert_array_equal(quality.jaccard(a, b), whole)
-
-
-PROSE = st.text(st.sampled_from("ab cd EF.,1_-\n"), max_size=40)
-
-
-@given(st.lists(st.tuples(PROSE, PROSE), max_size=8))
-@settings(max_examples=40)
-def test_similarity_agrees_with_sets(pairs: list[tuple[str, str]]) -> None:
-    a, b = series(*(p for p, _ in pairs)), series(*(q for _, q in pairs))
-    terms = [(set(re.findall(r"\w+", p.lower())), set(re.findall(r"\w+", q.lower()))) for p, q in pairs]
-    expected = [len(x & y) / len(x | y) if x | y else np.nan for x, y in terms]
-    np.testing.assert_allclose(quality.jaccard(a, b), expected, rtol=1e-12)
-    np.testing.assert_array_equal(quality.jaccard(a, b), quality.jaccard(b, a))
-
-
 @pytest.mark.parametrize(
     ("text", "script"),
     [
@@ -292,17 +233,6 @@ def test_similarity_agrees_with_sets(pairs: list[tuple[str, str]]) -> None:
 )
 def test_the_script_is_that_of_most_letters(text: str, script: str | None) -> None:
     assert quality.script(series(text)).to_list() == [script]
-
-
-def test_every_script_is_one_that_texts_can_have() -> None:
-    assert len(set(quality.SCRIPTS)) == len(quality.SCRIPTS)
-    assert quality.script(series("ქართული", "Հայերեն", "ಕನ್ನಡ", "bees", "")).to_list() == [
-        "Georgian",
-        "Armenian",
-        "Kannada",
-        "Latin",
-        None,
-    ]
 
 
 @pytest.mark.parametrize("function", ["words", "opening", "without_opening", "refusal", "cut_off", "script"])

@@ -18,26 +18,6 @@ def by_table(a: list[str], b: list[str]) -> int:
     return row[-1]
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "length"),
-    [
-        ("", "", 0),
-        ("a", "", 0),
-        ("", "a", 0),
-        ("a b c d e", "a b c d e", 5),
-        ("a b c d e", "e d c b a", 1),
-        ("a b c b d a b", "b d c a b a", 4),
-        ("bees dance at noon", "at noon all bees dance", 2),
-        ("a a a", "a", 1),
-        ("a", "a a a", 1),
-        ("x y", "a b", 0),
-        ("one two three", "one and two and three", 3),
-    ],
-)
-def test_the_length_by_hand(a: str, b: str, length: int) -> None:
-    assert common_length(a.split(), b.split()) == length
-
-
 WORDS = st.lists(st.sampled_from("abcd"), max_size=90)
 
 

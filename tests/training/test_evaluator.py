@@ -76,27 +76,20 @@ def test_every_measure_has_its_numbers_and_the_first_one_is_primary(mixed: Colle
 
 
 def test_what_cannot_be_evaluated_is_refused(mixed: Collection, tiny: Path) -> None:
-    with refused("SourceBiasEvaluator: expected a collection, got 'DIR'; load it first: load(folder)"):
-        SourceBiasEvaluator("DIR")  # type: ignore[arg-type]
     with refused("unknown source 'humna'; did you mean 'human'? (valid: human, llm)"):
         SourceBiasEvaluator(mixed, source="humna")
     with refused("SourceBiasEvaluator: the collection has one source (human); mix it with rewrites first"):
         SourceBiasEvaluator(human_part(mixed))
     with refused("SourceBiasEvaluator: NDSR@20 is no measure of relevance; expected one such as nDCG@10"):
-        SourceBiasEvaluator(mixed, measures="NDSR@20")
+        SourceBiasEvaluator(mixed, measures=["NDSR@20"])
     with refused("SourceBiasEvaluator: no document of source 'llm' is judged relevant"):
         SourceBiasEvaluator(marked(), source="llm")
 
 
 def test_a_model_that_cannot_be_compared_is_refused(mixed: Collection, tiny: Path, tmp_path: Path) -> None:
     evaluator = SourceBiasEvaluator(mixed, depth=5)
-    model = library.SentenceTransformer(str(tiny), device="cpu", similarity_fn_name="euclidean")
     with refused("SourceBiasEvaluator: the model compares by 'euclidean'; expected cosine or dot"):
-        evaluator(model)
-    model.similarity_fn_name = "cosine"
-    model[0].auto_model.embeddings.word_embeddings.weight.data[:] = float("nan")
-    with refused("SourceBiasEvaluator: the model gives NaN or infinite vectors"):
-        evaluator(model)
+        evaluator(library.SentenceTransformer(str(tiny), device="cpu", similarity_fn_name="euclidean"))
     both = library.CrossEncoder(str(tiny_classifier(tmp_path / "two", labels=2)), device="cpu")
     with refused("SourceBiasEvaluator: expected a model with one score for a pair, got 2"):
         evaluator(both)

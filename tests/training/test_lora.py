@@ -99,17 +99,6 @@ def test_another_adapter_is_another_model(stories: Path, trained: Path) -> None:
         Transformers(stories, adapter=stories).check()
 
 
-def test_choices_before_and_after_say_which_they_are(stories: Path, trained: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path))
-    before = Pairwise(llm=f"transformers:{stories}", text="text", passage_tokens=20)
-    for one, name in ((before, f"transformers:{stories}"), (replace(before, adapter=str(trained)), None)):
-        found = pairwise(grouped(2), one, by="gender", protected="female", pairs=1, resamples=100)
-        shown = name or f"transformers:{stories}(adapter={trained})"
-        assert found.model == shown
-        assert all(found.sentence(kind).startswith((f"{shown}:", f"{shown} ")) for kind in found.outcomes)
-        assert found.spec["llm"].get("adapter") == (None if name else "adapter")
-
-
 def test_an_interrupted_training_goes_on(stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ranktilt.training.callbacks.CHECKPOINT_EVERY", 0.0)
     options = replace(QUICK, steps=6)

@@ -8,11 +8,11 @@ from ranktilt.errors import UserError
 from ranktilt.io.cache import Vectors
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
-from ranktilt.training.mining import Mined, Miner
+from ranktilt.training.mining import Miner
 from ranktilt.training.options import RetrieverTraining
 from ranktilt.training.training_set import TrainingSet, retriever_set
 from tests.toy import collection_of
-from tests.training.material import WORDS, marked
+from tests.training.material import marked
 
 BM = RetrieverTraining(mine="bm25", negatives_per_positive=2, batch=8, depth=6)
 
@@ -119,18 +119,3 @@ def test_where_nothing_was_mined_any_other_document_is_a_negative() -> None:
     every = learned(collection_of(docs[:1], {"q": "stone"}, {"q": {"a": 1}}))
     with pytest.raises(UserError, match="a query to which every document is relevant has no negatives"):
         Miner(every, asked).rows(0)
-
-
-def test_what_a_teacher_did_not_see_counts_as_its_lowest_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = learned()
-    miner = Miner(found, RetrieverTraining(mine="cross", negatives_per_positive=2, batch=8), Contrary())
-    nothing = Mined(
-        tuple(np.empty(0, np.int64) for _ in found.positives), tuple(np.empty(0) for _ in found.positives),
-        tuple(np.arange(len(rows)) + 4.0 for rows in found.positives),
-    )  # fmt: skip
-    monkeypatch.setattr(miner, "epoch", lambda: nothing)
-    rows = miner.rows(0)
-    assert rows.labels is not None
-    assert set(rows.labels[:, 0]) == {4.0, 5.0}
-    assert (rows.labels[:, 1:] == 4.0).all()
-    assert rows.documents.shape == (2 * len(WORDS), 3)

@@ -92,17 +92,12 @@ def refused(folder: Path) -> str:
     return text.removeprefix(f"{folder}: ")
 
 
-def test_a_folder_without_configuration_is_refused(changed: Changed) -> None:
-    assert refused(changed("config.json")) == "expected an encoder's folder, got one without config.json"
-
-
-def test_a_body_without_tokenizer_is_refused(changed: Changed) -> None:
-    said = refused(changed("tokenizer.json"))
-    assert said == "has no tokenizer (expected tokenizer.json); put the encoder's own beside its weights"
-
-
-def test_a_body_without_weights_is_refused(changed: Changed) -> None:
-    assert refused(changed("model.safetensors")).startswith("cannot be made a cross-encoder: ")
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [("config.json", "config.json"), ("tokenizer.json", "no tokenizer"), ("model.safetensors", "no weights")],
+)
+def test_a_folder_that_lacks_a_part_is_refused(changed: Changed, gone: str, said: str) -> None:
+    assert said in refused(changed(gone))
 
 
 def test_custom_code_is_refused(changed: Changed) -> None:
@@ -112,11 +107,11 @@ def test_custom_code_is_refused(changed: Changed) -> None:
 
 def test_more_layers_than_there_are_weights_are_refused(changed: Changed) -> None:
     said = refused(changed(num_hidden_layers=3))
-    assert said.startswith("its weights are not a 'bert' encoder's: bert.encoder.layer.2.")
+    assert said.startswith("its weights lack encoder.layer.2.")
 
 
 def test_a_tokenizer_that_cannot_pad_is_refused(changed: Changed, tiny: Path) -> None:
     folder = changed()
     config = json.loads((folder / "tokenizer_config.json").read_text())
     write_json(folder / "tokenizer_config.json", {k: v for k, v in config.items() if k != "pad_token"})
-    assert refused(folder) == "its tokenizer has no padding token, so texts cannot share a batch"
+    assert "a padding token" in refused(folder)

@@ -65,12 +65,13 @@ def test_trainings_on_one_collection_share_it() -> None:
 def test_no_twin_is_refused_only_where_there_is_a_constraint() -> None:
     alone = fruit([one for one in DOCS if one["source"] == "human"])
     assert (retriever_set(alone, RetrieverTraining()).twins == np.arange(4)).all()
-    words = "and the constraint compares the two; write them: ranktilt rewrite DIR --split train --llm MODEL -o NEW"
-    with refused(f"the collection: no relevant document of source 'human' has a twin, {words}"):
-        retriever_set(alone, RetrieverTraining(alpha=0.1))
     unrelated = fruit([*alone.docs.select("id", "text", "source", "origin").to_dicts(), DOCS[5]], {"q": {"b": 1}})
-    with refused(f"the collection: no relevant document of source 'human' has a twin of source 'llm', {words}"):
-        retriever_set(unrelated, RetrieverTraining(variant="code"))
+    for collection, options in ((alone, {"alpha": 0.1}), (unrelated, {"variant": "code"})):
+        with refused(
+            "the collection: no relevant document that is learned from has a twin, and the constraint compares the "
+            "two; write them: ranktilt rewrite DIR --split train --llm MODEL -o NEW"
+        ):
+            retriever_set(collection, RetrieverTraining(**options))  # type: ignore[arg-type]
 
 
 def test_twins_of_another_source_than_what_is_learned_from() -> None:

@@ -1,6 +1,7 @@
 """What is learned from: BM25's relevant documents, and negatives that are no version of a relevant one."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -92,11 +93,6 @@ def test_each_positive_has_random_negatives_of_its_own() -> None:
     assert drawn.min() > 0  # 1,600 draws reach every one of 240 documents
 
 
-def test_no_version_of_a_relevant_document_is_a_negative() -> None:
-    version = {"id": "good-llm", "text": "apples that are red", "source": "llm", "origin": "good"}
-    assert learned(apples(version)) == {"red apples": ({"red apples"}, {"red cars"})}
-
-
 def test_no_copy_of_a_relevant_document_is_a_negative() -> None:
     assert learned(apples({"id": "copy", "text": "red apples"})) == {"red apples": ({"red apples"}, {"red cars"})}
 
@@ -159,20 +155,23 @@ def test_a_negative_is_never_relevant_nor_a_version_of_what_is(grades: list[int]
     assert {d["source"] for d in docs if d["text"] in positives | negatives} <= wanted
 
 
-def test_an_unknown_source_is_named() -> None:
-    with pytest.raises(UserError, match=r"unknown source 'hunan'; did you mean 'human'\? \(valid: human, llm\)"):
-        reranker_set(toy(), RerankerTraining(sources=("hunan",)))
-
-
-def test_nothing_relevant_is_an_error() -> None:
-    with pytest.raises(UserError, match=r"^the collection: no document is judged relevant; there is nothing"):
-        reranker_set(apples(qrels={"q": {"bad": 0}}), RerankerTraining())
-
-
-def test_nothing_found_is_an_error() -> None:
-    expected = "BM25 finds no relevant document beside others among its best 100; there is nothing to learn"
-    with pytest.raises(UserError, match=expected):
-        reranker_set(apples(qrels={"q": {"far": 1}}), RerankerTraining())
+@pytest.mark.parametrize(
+    ("collection", "options", "message"),
+    [
+        (toy(), {"sources": ("hunan",)}, "unknown source 'hunan'; did you mean 'human'? (valid: human, llm)"),
+        (
+            apples(qrels={"q": {"bad": 0}}), {},
+            "the collection: no document is judged relevant; there is nothing to learn",
+        ),
+        (
+            apples(qrels={"q": {"far": 1}}), {},
+            "the collection: no relevant document beside others among BM25's best 100; there is nothing to learn",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_learned_from_is_refused(collection: Collection, options: Any, message: str) -> None:
+    with refused(message):
+        reranker_set(collection, RerankerTraining(**options))
 
 
 def test_judgments_of_what_is_not_there_do_not_count() -> None:

@@ -10,7 +10,6 @@ from ranktilt.errors import DataError
 from ranktilt.generation.triples import TripleRules, triples
 from ranktilt.training.options import RerankerTraining
 from ranktilt.training.training_set import of_sources, reranker_set
-from tests.refusals import refused
 from tests.toy import collection_of, write
 from tests.training.material import WORDS, marked
 
@@ -89,17 +88,3 @@ def test_what_is_no_triple_of_the_collection_is_refused(tmp_path: Path, text: st
     with pytest.raises(DataError) as found:
         learned(path)
     assert str(found.value).startswith(f"{path}{message}")
-
-
-def test_documents_of_other_sources_are_none_to_learn_from(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.tsv", "q-wab\twab0-human\twcd0-llm\n")
-    with refused(
-        f"{path}:1: the collection has no document to learn from 'wcd0-llm'; are these the triples of another "
-        "collection?", DataError,
-    ):  # fmt: skip
-        reranker_set(marked(), RerankerTraining(triples=str(path), sources=("human",)))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.tsv: cannot be read"):
-        learned(tmp_path / "none.tsv")

@@ -10,7 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,6 +19,7 @@ from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, PageOutput, check_paths, collection_files, deliver, file_name, with_command
 from ranktilt.errors import UserError
 from ranktilt.io.files import write_files
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
@@ -40,51 +41,29 @@ class AuditInputs(options.LabelOptions):
         typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups."),
     ] = None
     ranker: options.Rankers = None
-    run: Annotated[
-        list[Path] | None,
-        typer.Option("--run", metavar="FILE", help="An existing run: TREC, JSON, CSV, plain or .gz."),
-    ] = None
+    run: Annotated[list[Path] | None, Option("An existing run: TREC, JSON, CSV, plain or .gz.", "FILE")] = None
     score_order: Annotated[
-        options.RunOrder | None,
-        typer.Option("--score-order", help="What orders a run: its scores (the default), or its ranks."),
+        Literal["score", "rank"] | None, Option("What orders a run: its scores (the default), or its ranks.")
     ] = None
     qrels: options.Qrels = None
     split: options.Split = None
     ignore_unknown: options.IgnoreUnknown = False
     queries: Annotated[
-        Path | None,
-        typer.Option(
-            "--queries", metavar="FILE", help="Queries of an _msearch run, in its order, or to ask: id, tab, text."
-        ),
+        Path | None, Option("Queries of an _msearch run, in its order, or to ask: id, tab, text.", "FILE")
     ] = None
     source: Annotated[
         list[str] | None,
-        typer.Option(
-            "--source",
-            metavar="SOURCE",
-            help="Rank only these, at least two (default: all; of several models, an audit each).",
-        ),
+        Option("Rank only these, at least two (default: all; of several models, an audit each).", "SOURCE"),
     ] = None
-    mixed: Annotated[
-        bool, typer.Option("--mixed", help="Rank the rewrites of several models as one collection, in one audit.")
-    ] = False
-    by: Annotated[
-        str,
-        typer.Option(
-            "--by", metavar="COLUMN", help="Group documents by it, or by parts such as length:3; none for no groups."
-        ),
-    ] = "source"
+    mixed: Annotated[bool, Option("Rank the rewrites of several models as one collection, in one audit.")] = False
+    by: Annotated[str, Option("Group documents by it, or by parts such as length:3; none for no groups.", "COLUMN")] = (
+        "source"
+    )
     pair: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--pair", metavar="A,B", help="Compare only these groups; A,rest: A with all others; A|B: either of them."
-        ),
+        list[str] | None, Option("Compare only these groups; A,rest: A with all others; A|B: either of them.", "A,B")
     ] = None
     protected: Annotated[
-        str | None,
-        typer.Option(
-            "--protected", metavar="GROUP", help="Compare this group (A|B, non-A) with all others: --pair GROUP,rest."
-        ),
+        str | None, Option("Compare this group (A|B, non-A) with all others: --pair GROUP,rest.", "GROUP")
     ] = None
 
     @property
@@ -132,12 +111,10 @@ class AuditInputs(options.LabelOptions):
             raise UserError("the card needs a column to group by; leave --by none out")
         if near_identical is not None and not controls:
             raise UserError("--near-identical is about a control; ask for them: --controls")
-        if self.score_order is not None and not self.run and not any("replay:" in spec for spec in rankers):
-            raise UserError("--score-order is about a run that exists; name one: --run FILE")
-        if self.queries is not None and not self.run and not any("replay:" in spec for spec in rankers):
-            raise UserError(
-                "--queries is about a run that exists (--run FILE), or a sequential audit (--stop-at-tilt 10)"
-            )
+        replayed = self.run or any("replay:" in spec for spec in rankers)
+        if (self.score_order is not None or self.queries is not None) and not replayed:
+            name = "--queries" if self.score_order is None else "--score-order"
+            raise UserError(f"{name} is about a run that exists; name one: --run FILE")
 
     def load(self) -> tuple[Collection, list[Run]]:
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
@@ -198,22 +175,13 @@ def _replay(path: Path, score_order: str = "score", queries: Path | None = None)
 class UntilOptions(options.OptionGroup):
     """A live engine, and when to stop asking it."""
 
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine", metavar="MODULE:FUNCTION", help="A live engine, as the ranker engine:MODULE:FUNCTION."
-        ),
-    ] = None
+    engine: Annotated[str | None, Option("A live engine, as the ranker engine:MODULE:FUNCTION.", "MODULE:FUNCTION")] = (
+        None
+    )
     stop_at_tilt: Annotated[
-        float | None,
-        typer.Option(
-            "--stop-at-tilt", metavar="X", help="Ask query after query until a tilt of X points is shown or excluded."
-        ),
+        float | None, Option("Ask query after query until a tilt of X points is shown or excluded.", "X")
     ] = None
-    max_queries: Annotated[
-        int | None,
-        typer.Option("--max-queries", min=1, metavar="N", help="Queries to ask at most, with --stop-at-tilt."),
-    ] = None
+    max_queries: Annotated[int | None, Option("Queries to ask at most, with --stop-at-tilt.", "N", min=1)] = None
 
     def specs(self, inputs: AuditInputs) -> list[str]:
         """Texts of the rankers, the engine first."""
@@ -281,31 +249,19 @@ class UntilOptions(options.OptionGroup):
 class AuditOutput(PageOutput):
     """The output of an audit: a row per query and everything in one folder, too."""
 
-    per_query: Annotated[
-        Path | None, typer.Option("--per-query", metavar="FILE.csv", help="Write one row per query.")
-    ] = None
-    save: Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write audit, table and runs there.")] = (
-        None
-    )
+    per_query: Annotated[Path | None, Option("Write one row per query.", "FILE.csv")] = None
+    save: Annotated[Path | None, Option("Write audit, table and runs there.", "DIR")] = None
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
         paths = {**super().paths, "--per-query": self.per_query}
         if self.save is not None:
-            # The audit is the same whoever asks for it: --json may name the one that --save writes.
-            inside = [self.save / name for name in (AUDIT, TABLE, f"{RUNS}/1-run.trec.gz")]
-            paths |= {f"--save, {path.relative_to(self.save)}": path for path in inside if path != self._json}
+            paths |= {f"--save, {name}": self.save / name for name in (AUDIT, TABLE, f"{RUNS}/1-run.trec.gz")}
         return paths
 
     @property
     def _json(self) -> Path | None:
         return None if self.json in (None, "-") else Path(str(self.json))
-
-    def check(self, *inputs: Path) -> None:
-        """Refuse a folder for ``--save`` that is none, too."""
-        if self.save is not None and (self.save.is_file() or self.save in (self._json, self.page)):
-            raise UserError(f"--save {self.save}: expected a folder, this is a file")
-        super().check(*inputs)
 
     def check_several(self, sources: Sequence[str], inputs: Sequence[Path]) -> None:
         """Refuse what cannot hold one audit a source, before anything is ranked."""
@@ -389,33 +345,26 @@ def audit(
     inputs: AuditInputs,
     *,
     measure: options.Measures = None,
-    missing: Annotated[
-        options.MissingRule, typer.Option("--missing", help="How a judged query counts that a run lacks.")
-    ] = options.MissingRule.zero,
-    rounding: Annotated[
-        options.MeanRounding, typer.Option("--rounding", help="paper: means to 0.1 % first.")
-    ] = options.MeanRounding.none,
+    missing: Annotated[Literal["zero", "exclude"], Option("How a judged query counts that a run lacks.")] = "zero",
+    rounding: Annotated[Literal["none", "paper"], Option("paper: means to 0.1 % first.")] = "none",
     card: options.Card = False,
-    depth: Annotated[
-        int | None,
-        typer.Option("--depth", min=1, metavar="K", help="Ranks that the card looks at as one page (default: 20)."),
-    ] = None,
+    depth: Annotated[int | None, Option("Ranks that the card looks at as one page (default: 20).", "K", min=1)] = None,
     controls: options.Controls = False,
     near_identical: Annotated[
         float | None,
-        typer.Option(
-            "--near-identical", min=0.01, max=1, metavar="X",
-            help="Word overlap (Jaccard) from which the controls call twins near-identical (default: 0.95).",
+        Option(
+            "Word overlap (Jaccard) from which the controls call twins near-identical (default: 0.95).",
+            "X",
+            min=0.01,
+            max=1,
         ),
     ] = None,
-    keep_top: Annotated[
-        int, typer.Option("--keep-top", min=0, metavar="K", help="Ranks of each list that the audit keeps.")
-    ] = 1000,
+    keep_top: Annotated[int, Option("Ranks of each list that the audit keeps.", "K", min=0)] = 1000,
     sequential: UntilOptions,
     statistics: options.StatisticsOptions,
     search: options.SearchOptions,
     output: AuditOutput,
-) -> None:  # fmt: skip
+) -> None:
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
     sequential.check(
         card=card, controls=controls, depth=depth, near_identical=near_identical, qrels=inputs.qrels,
@@ -433,7 +382,7 @@ def audit(
     from ranktilt.text.quality import NEAR_IDENTICAL
 
     output.check(*inputs.files)
-    pairs = inputs.pairs
+    pairs, how = inputs.pairs, statistics.keywords
     measures = [estimand(m) for m in measure] if measure else None
     rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
     collection, runs = inputs.load()
@@ -451,7 +400,7 @@ def audit(
         search.require_answers(found)
         result = run_audit(
             part, found, measures, card=card or not part.qrels.height, depth=depth or DEPTH, by=inputs.column,
-            pairs=pairs, keep_top=keep_top, missing=missing, rounding=rounding, **statistics.keywords,
+            pairs=pairs, keep_top=keep_top, missing=missing, rounding=rounding, **how,
         )  # fmt: skip
         if controls:
             result = with_controls(part, rankers, found, result, near=near_identical or NEAR_IDENTICAL)

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output
 from ranktilt.errors import UserError, counted
+from ranktilt.option import Option
 
 
 @options.verb
 def cache(
     *,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="Only what is of this model: a short name or folder.")
-    ] = None,
-    older_than: Annotated[
-        str | None,
-        typer.Option("--older-than", metavar="AGE", help="Only what was not used for so long: 12h, 30d, 2w."),
-    ] = None,
-    prune: Annotated[
-        bool, typer.Option("--prune", help="Remove what --model, --older-than or --all choose, and leftovers.")
-    ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="With --prune: remove all that was not paid for.")] = False,
+    model: Annotated[str | None, Option("Only what is of this model: a short name or folder.", "NAME")] = None,
+    prune: Annotated[bool, Option("Remove what --model or --all choose, and leftovers.")] = False,
+    everything: Annotated[bool, Option("With --prune: remove all that was not paid for.", flag="--all")] = False,
     output: Output,
 ) -> None:
     """Show what the cache keeps (vectors, scores, counts, indexes, answers of language models), or prune it.
@@ -34,21 +25,20 @@ def cache(
     """
     if everything and not prune:
         raise UserError("--all goes with --prune: ranktilt cache --prune --all removes all that was not paid for")
-    if everything and (model or older_than):
-        raise UserError("--all removes everything; leave it out to remove what --model and --older-than choose")
+    if everything and model:
+        raise UserError("--all removes everything; leave it out to remove what --model chooses")
     from ranktilt.io.cache import cache_folder
-    from ranktilt.io.inventory import cache_contents, of_model, remove, unused_for
+    from ranktilt.io.inventory import cache_contents, of_model, remove
     from ranktilt.reporting.numbers import size
     from ranktilt.reporting.views.cache import CacheInventory
 
     entries, stale = cache_contents()
     chosen = entries if model is None else of_model(entries, model)
-    chosen = chosen if older_than is None else unused_for(chosen, older_than)
     if not prune:
         output.check()
         output.deliver(CacheInventory(cache_folder(), chosen, stale))
         return
-    doomed = chosen if everything or model or older_than else []
+    doomed = chosen if everything or model else []
     paid = [] if model else [one for one in doomed if one.paid]
     gone = [one for one in doomed if one not in paid]
     freed = remove([*gone, *stale])
@@ -57,5 +47,5 @@ def cache(
     if paid:
         names = ", ".join(sorted({one.model for one in paid}))
         note(f"what servers were asked for stays; --model removes it: {names}")
-    if entries and not (everything or model or older_than):
-        note("entries stay; --model, --older-than or --all remove them")
+    if entries and not (everything or model):
+        note("entries stay; --model or --all remove them")

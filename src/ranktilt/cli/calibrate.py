@@ -9,6 +9,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.output import Output, collection_files
+from ranktilt.option import Option
 
 FAILED = 1
 
@@ -22,13 +23,8 @@ def calibrate(
     *,
     ranker: options.Rankers = None,
     measure: options.Measures = None,
-    depth: Annotated[
-        list[int] | None,
-        typer.Option("--depth", metavar="K", help="A depth of the rankings; several may be given."),
-    ] = None,
-    sample: Annotated[
-        int, typer.Option("--sample", metavar="N", help="Most pairs of documents, at least 2; half as many queries.")
-    ] = 500,
+    depth: Annotated[list[int] | None, Option("A depth of the rankings; several may be given.", "K")] = None,
+    sample: Annotated[int, Option("Most pairs of documents, at least 2; half as many queries.", "N")] = 500,
     split: options.Split = None,
     seed: options.Seed = 0,
     neural: options.RankerOptions,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.output import Output, check_paths, text_of, with_command
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.auditing.answer.gate import Gate
@@ -26,14 +27,10 @@ def compare(
     *,
     baseline_run: Annotated[
         str | None,
-        typer.Option(
-            "--baseline-run",
-            metavar="RUN",
-            help="In place of OLD.json: compare the audit's other runs with this one, named as it prints it.",
-        ),
+        Option("In place of OLD.json: compare the audit's other runs with this one, named as it prints it.", "RUN"),
     ] = None,
-    correction: options.Correction = options.Corrections.holm,
-    resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and exchanges.")] = 10_000,
+    correction: options.Correction = "holm",
+    resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     max_failures: options.MaxFailures = None,
     output: Output,
@@ -63,56 +60,34 @@ def compare(
 
 @options.verb
 def gate(
-    audit: Annotated[
-        Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json), or a bench.")
-    ],
+    audit: Annotated[Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json), or a bench.")],
     *,
     max_tilt: Annotated[
         str | None,
-        typer.Option(
-            "--max-tilt", metavar="X",
-            help="Most tilt, either way: points, or such as '2 ranks' (default: 15, or no limit with a baseline).",
-        ),
+        Option("Most tilt, either way: points, or such as '2 ranks' (default: 15, or no limit with a baseline).", "X"),
     ] = None,
     baseline: Annotated[
-        Path | None,
-        typer.Option("--baseline", metavar="OLD.json", help="An audit over the same queries; the tilt may not grow."),
+        Path | None, Option("An audit over the same queries; the tilt may not grow.", "OLD.json")
     ] = None,
-    min_effect: Annotated[
-        float, typer.Option("--min-effect", min=0, metavar="X", help="Points by which the tilt may grow all the same.")
-    ] = 0.0,
+    min_effect: Annotated[float, Option("Points by which the tilt may grow all the same.", "X", min=0)] = 0.0,
     measure: Annotated[
-        list[str] | None,
-        typer.Option("--measure", "-m", metavar="MEASURE", help="A question of the audit (default: its primary one)."),
+        list[str] | None, Option("A question of the audit (default: its primary one).", "MEASURE", short="-m")
     ] = None,
-    run: Annotated[
-        list[str] | None, typer.Option("--run", metavar="NAME", help="A run of the audit (default: all).")
-    ] = None,
-    pair: Annotated[
-        list[str] | None, typer.Option("--pair", metavar="A,B", help="Two groups of the audit (default: all pairs).")
-    ] = None,
+    run: Annotated[list[str] | None, Option("A run of the audit (default: all).", "NAME")] = None,
+    pair: Annotated[list[str] | None, Option("Two groups of the audit (default: all pairs).", "A,B")] = None,
     budget: Annotated[
-        float | None,
-        typer.Option(
-            "--budget", metavar="X", help="Of a bench: effectiveness that levelling may cost (default: its own)."
-        ),
+        float | None, Option("Of a bench: effectiveness that levelling may cost (default: its own).", "X")
     ] = None,
     inconclusive: Annotated[
-        options.OnInconclusive,
-        typer.Option("--inconclusive", help="Exit code when inconclusive: fail (3) or pass (0)."),
-    ] = options.OnInconclusive.fail_,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=100, help="Bootstrap resamples of the growth since the baseline.")
-    ] = 10_000,
+        Literal["fail", "pass"], Option("Exit code when inconclusive: fail (3) or pass (0).")
+    ] = "fail",
+    resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     max_failures: options.MaxFailures = None,
-    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE.xml", help="Write JUnit XML.")] = None,
-    markdown: Annotated[
-        str | None,
-        typer.Option("--markdown", metavar="FILE.md", help="Write a summary for a pull request; - for stdout."),
-    ] = None,
+    junit: Annotated[Path | None, Option("Write JUnit XML.", "FILE.xml")] = None,
+    markdown: Annotated[str | None, Option("Write a summary for a pull request; - for stdout.", "FILE.md")] = None,
     output: Output,
-) -> int:  # fmt: skip
+) -> int:
     """Pass or fail an audit: exit 0 level or within the limit, 1 tilted, 3 inconclusive (2 is an error).
 
     Level: the 95 % interval lies inside the limit, and no side is favoured; within: one is, however slightly. Tilted:
@@ -163,6 +138,6 @@ def _refuse_misplaced(file: Path, given: Mapping[str, object], is_audit: bool) -
 def _deliver_gate(found: Gate, output: Output, junit: Path | None, markdown: str | None) -> int:
     from ranktilt.reporting.render.junit import junit as junit_xml
 
-    output = replace(output, format=options.Formats.markdown) if markdown == "-" else output
+    output = replace(output, format="markdown") if markdown == "-" else output
     output.deliver(found, {junit: lambda: junit_xml(found), markdown: lambda: text_of(found, "markdown").encode()})
     return found.exit_code

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, PageOutput, collection_files
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.rankers.base import Ranker
@@ -28,38 +27,24 @@ def explain(
     *,
     probe: Annotated[
         list[str] | None,
-        typer.Option(
-            "--probe",
-            metavar="NAME",
-            help='A probe, such as overlap or "perplexity:FOLDER(every=0)" (default: all that can run).',
-        ),
+        Option('A probe, such as overlap or "perplexity:FOLDER(every=0)" (default: all that can run).', "NAME"),
     ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option("--encoder", metavar="SPEC", help="Whose vectors are read, such as dense:minilm."),
-    ] = None,
+    encoder: Annotated[str | None, Option("Whose vectors are read, such as dense:minilm.", "SPEC")] = None,
     lm: Annotated[
         list[str] | None,
-        typer.Option(
-            "--lm", metavar="MODEL",
-            help="A language model of --probe perplexity; of --theorem generator, retriever's model and reader.",
+        Option(
+            "A language model of --probe perplexity; of --theorem generator, retriever's model and reader.", "MODEL"
         ),
     ] = None,
-    attribute: Annotated[
-        bool, typer.Option("--attribute", help="Which properties go with the gap between twins, for each -r.")
-    ] = False,
-    theorem: Annotated[
-        bool, typer.Option("--theorem", help="Check the conditions of theorem 4.1 with two or three --lm.")
-    ] = False,
+    attribute: Annotated[bool, Option("Which properties go with the gap between twins, for each -r.")] = False,
+    theorem: Annotated[bool, Option("Check the conditions of theorem 4.1 with two or three --lm.")] = False,
     ranker: options.Rankers = None,
-    by: Annotated[
-        str, typer.Option("--by", metavar="COLUMN", help="Hold the groups of this column against each other.")
-    ] = "source",
+    by: Annotated[str, Option("Hold the groups of this column against each other.", "COLUMN")] = "source",
     reference: options.Reference = None,
     split: options.Split = None,
     neural: options.RankerOptions,
     output: PageOutput,
-) -> None:  # fmt: skip
+) -> None:
     """Look at the texts of a collection with probes: what differs between twins, and what goes with a ranker's gap."""
     from ranktilt.probes.explain import explain as run_probes
 
@@ -87,21 +72,17 @@ def check(
     *,
     reference: options.Reference = None,
     split: options.Split = None,
-    max_missing: Annotated[float, typer.Option(help="Maximum share of documents without a twin, in %.")] = 10,
-    max_identical: Annotated[float, typer.Option(help="Maximum share of pairs with the same text twice, in %.")] = 5,
-    max_boilerplate: Annotated[float, typer.Option(help="Maximum share of boilerplate openings, in %.")] = 10,
-    max_refusals: Annotated[float, typer.Option(help="Maximum share of refusals, in %.")] = 10,
-    max_cut_off: Annotated[float, typer.Option(help="Maximum share of cut-off endings, in %.")] = 10,
-    min_length_ratio: Annotated[float, typer.Option(help="Minimum median length ratio, rewrite to reference.")] = 0.67,
-    max_length_ratio: Annotated[float, typer.Option(help="Maximum median length ratio, rewrite to reference.")] = 1.5,
-    max_one_sided: Annotated[
-        float, typer.Option(help="Maximum share of relevant judgments of one twin only, in %.")
-    ] = 5,
-    near_identical: Annotated[
-        float, typer.Option(help="Jaccard similarity of terms from which twins are near-identical.")
-    ] = 0.95,
-    warn_above: Annotated[float, typer.Option(help="Warn when any other fault exceeds this share, in %.")] = 1,
-    examples: Annotated[int, typer.Option("--examples", min=0, help="Ids to name in a row.")] = 3,
+    max_missing: Annotated[float, Option("Maximum share of documents without a twin, in %.")] = 10,
+    max_identical: Annotated[float, Option("Maximum share of pairs with the same text twice, in %.")] = 5,
+    max_boilerplate: Annotated[float, Option("Maximum share of boilerplate openings, in %.")] = 10,
+    max_refusals: Annotated[float, Option("Maximum share of refusals, in %.")] = 10,
+    max_cut_off: Annotated[float, Option("Maximum share of cut-off endings, in %.")] = 10,
+    min_length_ratio: Annotated[float, Option("Minimum median length ratio, rewrite to reference.")] = 0.67,
+    max_length_ratio: Annotated[float, Option("Maximum median length ratio, rewrite to reference.")] = 1.5,
+    max_one_sided: Annotated[float, Option("Maximum share of relevant judgments of one twin only, in %.")] = 5,
+    near_identical: Annotated[float, Option("Jaccard similarity of terms from which twins are near-identical.")] = 0.95,
+    warn_above: Annotated[float, Option("Warn when any other fault exceeds this share, in %.")] = 1,
+    examples: Annotated[int, Option("Ids to name in a row.", min=0)] = 3,
     output: Output,
 ) -> int:
     """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it."""
@@ -127,33 +108,28 @@ def validate(
     reference: options.Reference = None,
     ranker: Annotated[
         list[str] | None,
-        typer.Option(
-            "--ranker", "-r", metavar="SPEC",
-            help="Ranks each side alone (default: bm25, and the encoder of --similarity); none for none.",
+        Option(
+            "Ranks each side alone (default: bm25, and the encoder of --similarity); none for none.", "SPEC", short="-r"
         ),
     ] = None,
     similarity: Annotated[
         str | None,
-        typer.Option(
-            "--similarity", metavar="SPEC",
-            help="The encoder whose vectors are compared (default: dense:minilm, if it is installed); none for none.",
+        Option(
+            "The encoder whose vectors are compared (default: dense:minilm, if it is installed); none for none.", "SPEC"
         ),
     ] = None,
-    map: Annotated[bool, typer.Option("--map/--no-map", help="Draw both sources in the plane (t-SNE).")] = True,
-    map_pairs: Annotated[int, typer.Option("--map-pairs", min=4, help="Most pairs in that picture.")] = 1_000,
+    map: Annotated[bool, Option("Draw both sources in the plane (t-SNE).", flag="--map/--no-map")] = True,
+    map_pairs: Annotated[int, Option("Most pairs in that picture.", min=4)] = 1_000,
     measure: Annotated[
-        list[str] | None,
-        typer.Option("--measure", "-m", metavar="MEASURE", help="A measure of effectiveness (default: nDCG@10)."),
+        list[str] | None, Option("A measure of effectiveness (default: nDCG@10).", "MEASURE", short="-m")
     ] = None,
-    margin: Annotated[
-        float, typer.Option("--margin", help="The largest difference in effectiveness that would not matter, 0 to 1.")
-    ] = 0.02,
-    alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests of equivalence and difference.")] = 0.05,
+    margin: Annotated[float, Option("The largest difference in effectiveness that would not matter, 0 to 1.")] = 0.02,
+    alpha: Annotated[float, Option("Level of the tests of equivalence and difference.")] = 0.05,
     split: options.Split = None,
     seed: options.Seed = 0,
     search: options.SearchOptions,
     output: PageOutput,
-) -> int:  # fmt: skip
+) -> int:
     """Validate a test bed: statistics, terms, similarity, effectiveness on each side, and the check.
 
     Exit 0, or 1 if the check finds a fault that voids the comparison. Effectiveness decides nothing by itself: it is

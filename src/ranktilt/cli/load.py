@@ -7,7 +7,7 @@ import os
 import shlex
 from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,6 +16,7 @@ from ranktilt.cli.builders.fair_ranking import fair_ranking
 from ranktilt.cli.builders.retrieval_qa import retrieval_qa
 from ranktilt.cli.notes import is_quiet, note
 from ranktilt.cli.output import check_paths, print_result
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -33,14 +34,10 @@ def load(
     output: options.Destination,
     *,
     split: options.Split = None,
-    revision: Annotated[
-        str | None, typer.Option("--revision", metavar="REV", help="Branch, tag or commit on the hub (default: main).")
-    ] = None,
+    revision: Annotated[str | None, Option("Branch, tag or commit on the hub (default: main).", "REV")] = None,
     qrels: options.Qrels = None,
-    docs: Annotated[
-        options.Documents, typer.Option("--docs", help="judged: leave out documents that no judgment names.")
-    ] = options.Documents.all,
-    layout: options.Layout = options.Layouts.beir,
+    docs: Annotated[Literal["all", "judged"], Option("judged: leave out documents that no judgment names.")] = "all",
+    layout: options.Layout = "beir",
     parts: options.Parts = None,
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
@@ -86,13 +83,11 @@ def mix(
     folders: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Collections; a single one is only rewritten.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the new collection goes.")],
+    output: Annotated[Path, Option("Where the new collection goes.", "DIR", short="-o")],
     *,
-    layout: options.Layout = options.Layouts.beir,
+    layout: options.Layout = "beir",
     parts: options.Parts = None,
-    split: Annotated[
-        str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test).")
-    ] = None,
+    split: Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test).")] = None,
 ) -> None:
     """Unite collections: sources side by side, twins sharing judgments."""
     from ranktilt.datasets.load import load as load_collection
@@ -110,11 +105,6 @@ build = typer.Typer(
 )
 
 
-@build.callback()
-def _build() -> None:
-    """Make a published collection from its original files."""
-
-
 @build.command("nq320k")
 @options.verb
 def nq320k(
@@ -123,12 +113,11 @@ def nq320k(
     ],
     output: options.Destination,
     *,
-    words: Annotated[int, typer.Option("--words", min=1, metavar="N", help="Cut texts to so many words.")] = 200,
+    words: Annotated[int, Option("Cut texts to so many words.", "N", min=1)] = 200,
     titles: Annotated[
-        options.Titles,
-        typer.Option("--titles", help="text: a text begins with its title, as published; field: only in title."),
-    ] = options.Titles.text,
-    layout: options.Layout = options.Layouts.beir,
+        Literal["text", "field"], Option("text: a text begins with its title, as published; field: only in title.")
+    ] = "text",
+    layout: options.Layout = "beir",
 ) -> None:
     """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
     from ranktilt.datasets.natural_questions import build_nq320k

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import io
-import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from enum import Enum
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -25,9 +21,8 @@ from ranktilt.cli.load import build, load, mix
 from ranktilt.cli.mitigation.level import level
 from ranktilt.cli.mitigation.spiral import spiral
 from ranktilt.cli.notes import say
-from ranktilt.cli.output import ReaderGone
 from ranktilt.cli.plan import plan
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError
 
 _PANELS: dict[str, dict[str, Any]] = {
     "measure": {
@@ -96,7 +91,6 @@ def _options(
 
 def main() -> None:
     """Run the command line; mistakes of the user end in one line on stderr and exit code 2."""
-    _set_threads(sys.argv[1:])
     _speak_utf8()
     sys.exit(_run())
 
@@ -105,7 +99,7 @@ def _run() -> int:
     """Run the command; returns its exit code, whatever happens."""
     try:
         code = app(prog_name=app.info.name, standalone_mode=False) or 0
-    except (ReaderGone, BrokenPipeError):
+    except BrokenPipeError:
         code = _READER_GONE
     except (UserError, OSError, _USAGE) as error:
         if "--debug" in sys.argv:
@@ -135,64 +129,8 @@ def _refuse(error: Any) -> None:
         error.show()  # nothing after a verb that has verbs of its own: the help page
         return
     where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
-    choice = _wrong_choice(error)
-    where = app.info.name if choice else where
-    own = isinstance(error, UserError | OSError)
-    message = str(error) if own else choice or _wrong_number(error) or error.format_message()
+    message = error.format_message().replace("Value error, ", "") if isinstance(error, _USAGE) else str(error)
     say(f"{where}: {' '.join(message.splitlines())}")
-
-
-def _option(error: Any) -> tuple[Any, Any, set[Any]]:
-    """The option that was not understood, as typer and as its verb declare it, and the types that it takes."""
-    parameter = getattr(error, "param", None)
-    command: Any = getattr(getattr(error, "ctx", None), "command", None)
-    if parameter is None or getattr(command, "callback", None) is None:
-        return None, None, set()
-    hint = inspect.signature(command.callback).parameters[parameter.name].annotation
-    kinds = set(get_args(hint.__origin__) or [hint.__origin__]) - {type(None)}
-    return parameter, hint.__metadata__[0], kinds | {kind for one in kinds for kind in get_args(one)}  # of a list
-
-
-def _wrong_choice(error: Any) -> str:
-    """Say which option holds none of its choices, and list them; empty for any other mistake."""
-    parameter, _, kinds = _option(error)
-    choices = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Enum)), None)
-    if choices is None:
-        return ""
-    valid = [str(one.value) for one in choices]
-    came = next((value for value in _given(parameter.opts) if value not in valid), "")
-    return str(unknown(parameter.name.replace("_", " "), came, valid))
-
-
-def _wrong_number(error: Any) -> str:
-    """Say which option holds no number, or one out of its range; empty for any other mistake."""
-    parameter, limits, kinds = _option(error)
-    if not kinds & {int, float}:
-        return ""
-    for came in _given(parameter.opts):
-        expected = _expected(came, int if int in kinds else float, limits.min, limits.max)
-        if expected:
-            return f"{max(parameter.opts, key=len)}: expected {expected}"
-    return ""
-
-
-def _expected(came: str, read: type[int] | type[float], low: float | None, high: float | None) -> str:
-    """Say what a number should be and what came; empty where it is as it should be."""
-    try:
-        number = read(came)
-    except ValueError:
-        return f"{'a whole number' if read is int else 'a number'}, got {came!r}"
-    fits = (low is None or number >= low) and (high is None or number <= high)
-    expected = f"at least {low or 0:g}" if high is None else f"{low or 0:g} to {high:g}"
-    return "" if fits else f"{expected}, got {came}"
-
-
-def _given(names: Sequence[str]) -> Iterator[str]:
-    """What was typed as the value of an option."""
-    for position, argument in enumerate(sys.argv):
-        name, equals, value = argument.partition("=")
-        if name in names:
-            yield value if equals else "".join(sys.argv[position + 1 : position + 2])
 
 
 def _speak_utf8() -> None:
@@ -200,22 +138,6 @@ def _speak_utf8() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
             stream.reconfigure(encoding="utf-8")
-
-
-def _set_threads(arguments: list[str]) -> None:
-    """Libraries read their thread counts when they are imported, so this comes before any of them."""
-    for position, argument in enumerate(arguments):
-        name, equals, value = argument.partition("=")
-        if name == "--threads":
-            count = value if equals else "".join(arguments[position + 1 : position + 2])
-            if count.isdecimal() and int(count):
-                for variable in (
-                    "OMP_NUM_THREADS",
-                    "OPENBLAS_NUM_THREADS",
-                    "MKL_NUM_THREADS",
-                    "POLARS_MAX_THREADS",
-                ):
-                    os.environ[variable] = count
 
 
 if __name__ == "__main__":

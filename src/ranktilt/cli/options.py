@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, fields, replace
-from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
 from ranktilt.cli.notes import reporting
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -23,83 +23,42 @@ if TYPE_CHECKING:
     from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
 
-Formats = StrEnum("Formats", ["table", "markdown", "csv", "latex", "html", "json"])
+Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 """How a result is printed, the same for every verb."""
-TieRule = StrEnum("TieRule", ["expected", "trec_eval"])
-MeanRounding = StrEnum("MeanRounding", ["none", "paper"])
-TiltTest = StrEnum("TiltTest", ["permutation", "t"])
-Corrections = StrEnum("Corrections", ["holm", "bonferroni"])
-MissingRule = StrEnum("MissingRule", ["zero", "exclude"])
-RunOrder = StrEnum("RunOrder", ["score", "rank"])
-Fields = StrEnum("Fields", {"both": "title+text", "text": "text", "title": "title"})
-Layouts = StrEnum("Layouts", ["beir", "cocktail"])
-Documents = StrEnum("Documents", ["all", "judged"])
-OnInconclusive = StrEnum("OnInconclusive", {"fail_": "fail", "pass_": "pass"})
-Titles = StrEnum("Titles", ["text", "field"])
-Precisions = StrEnum("Precisions", ["float32", "bfloat16"])
+Corrections = Literal["holm", "bonferroni"]
+Fields = Literal["title+text", "text", "title"]
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 
 Pairs = list[tuple[str, str]]
 Rankers = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ranker",
-        "-r",
-        metavar="SPEC",
-        help='A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm.',
-    ),
+    list[str] | None, Option('A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm.', "SPEC", short="-r")
 ]
 Measures = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--measure",
-        "-m",
-        metavar="MEASURE",
-        help="A measure, such as nDCG@3; several may be given.",
-    ),
+    list[str] | None, Option("A measure, such as nDCG@3; several may be given.", "MEASURE", short="-m")
 ]
-Card = Annotated[bool, typer.Option("--card", help="The estimand card: five questions side by side.")]
-Controls = Annotated[
-    bool, typer.Option("--controls", help="Raw beside length-matched, boilerplate-free and other controls.")
-]
-Reference = Annotated[
-    str | None,
-    typer.Option("--reference", metavar="GROUP", help="The group that others are compared with (default: human)."),
-]
+Card = Annotated[bool, Option("The estimand card: five questions side by side.")]
+Controls = Annotated[bool, Option("Raw beside length-matched, boilerplate-free and other controls.")]
+Reference = Annotated[str | None, Option("The group that others are compared with (default: human).", "GROUP")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")]
 AnyCollection = Annotated[
     Path, typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID.")
 ]
-Destination = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the collection goes.")]
-Qrels = Annotated[
-    str | None,
-    typer.Option("--qrels", metavar="FILE", help="Judgment file to use instead; none for no judgments."),
-]
-Split = Annotated[
-    str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test, or the only one).")
-]
-IgnoreUnknown = Annotated[
-    bool,
-    typer.Option("--ignore-unknown", help="Keep judgments of unknown documents out of group measures."),
-]
-Correction = Annotated[
-    Corrections, typer.Option("--correction", help="Correction of the p values for the number of tests.")
-]
-Price = Annotated[
-    str | None, typer.Option("--price", metavar="IN,OUT", help="Price of a million tokens, for --dry-run.")
-]
+Destination = Annotated[Path, Option("Where the collection goes.", "DIR", short="-o")]
+Qrels = Annotated[str | None, Option("Judgment file to use instead; none for no judgments.", "FILE")]
+Split = Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test, or the only one).")]
+IgnoreUnknown = Annotated[bool, Option("Keep judgments of unknown documents out of group measures.")]
+Correction = Annotated[Corrections, Option("Correction of the p values for the number of tests.")]
+Price = Annotated[str | None, Option("Price of a million tokens, for --dry-run.", "IN,OUT")]
 MaxFailures = Annotated[
     float | None,
-    typer.Option(
-        "--max-failures", min=0, max=1, metavar="X",
-        help="Most queries or answers that an engine or language model may fail: a share, 0 to 1.",
-    ),
-]  # fmt: skip
-Layout = Annotated[Layouts, typer.Option("--layout", help="How the folder is laid out.")]
-Parts = Annotated[
-    int | None,
-    typer.Option("--parts", min=1, metavar="N", help="Documents in Parquet files of N each, for many of them."),
+    Option("Most queries or answers that an engine or language model may fail: a share, 0 to 1.", "X", min=0, max=1),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
+Layout = Annotated[Literal["beir", "cocktail"], Option("How the folder is laid out.")]
+Parts = Annotated[int | None, Option("Documents in Parquet files of N each, for many of them.", "N", min=1)]
+Seed = Annotated[int, Option("Random seed.", min=0)]
+Resamples = Annotated[int, Option("Bootstrap resamples, and sign flips or exchanges.", min=100)]
+Protected = Annotated[str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP")]
 
 
 @dataclass(frozen=True)
@@ -112,30 +71,24 @@ class OptionGroup:
 
     def changed(self) -> list[str]:
         """Name the options that differ from their defaults."""
-        hints = get_type_hints(type(self), include_extras=True)
-        chosen = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
-        return [hints[name].__metadata__[0].default for name in chosen]  # where typer keeps the first name
+        return [f"--{f.name.replace('_', '-')}" for f in fields(self) if getattr(self, f.name) != f.default]
 
 
 @dataclass(frozen=True)
 class Compute(OptionGroup):
     """What models run on."""
 
-    device: Annotated[str | None, typer.Option("--device", help="Device of neural rankers, such as cpu or cuda:0.")] = (
-        None
-    )
-    threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads to use.")] = None
-    """Read when the program starts, before libraries are imported."""
+    device: Annotated[str | None, Option("Device of neural rankers, such as cpu or cuda:0.")] = None
+    threads: Annotated[int | None, Option("Processor threads to use.", min=1)] = None
     executor: Annotated[
-        str | None,
-        typer.Option(
-            "--executor", metavar="PLACE", help="Where to compute: local, ray (a cluster of this machine), ray:ADDRESS."
-        ),
+        str | None, Option("Where to compute: local, ray (a cluster of this machine), ray:ADDRESS.", "PLACE")
     ] = None
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
-        """Let what is computed be computed there."""
+        """Let what is computed be computed there; libraries read their thread counts when they are imported."""
+        if self.threads is not None:
+            os.environ.update(dict.fromkeys(_THREADS, str(self.threads)))
         if self.executor is None:
             yield
             return
@@ -149,19 +102,13 @@ class Compute(OptionGroup):
 class RankerOptions(Compute):
     """What rankers have in common."""
 
-    text: Annotated[Fields | None, typer.Option("--text", help="Which part of a document is ranked.")] = None
+    text: Annotated[Fields | None, Option("Which part of a document is ranked.")] = None
     max_failures: MaxFailures = None
 
     def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
         """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
-        most = self.max_failures
-        found = read_rankers(specs, text=self.text, device=self.device, max_failures=most, **more)
-        if most is not None and specs and not any(_can_fail(stage) for one in found for stage in stages_of(one)):
-            raise UserError(
-                "--max-failures is about rankers that ask an engine or a language model, or about their runs; here "
-                "is none"
-            )
-        return found
+        own = {name: getattr(self, name, None) for name in ("text", "device", "max_failures", "exclude_self")}
+        return read_rankers(specs, **own, **more)
 
     def require_answers(self, runs: Sequence[Run]) -> None:
         """Refuse runs, wherever they come from, whose language models failed more often than allowed."""
@@ -174,73 +121,53 @@ class SearchOptions(RankerOptions):
 
     exclude_self: Annotated[
         bool | None,
-        typer.Option(
-            "--exclude-self/--no-exclude-self", help="Drop a query's own document where queries are documents."
-        ),
+        Option("Drop a query's own document where queries are documents.", flag="--exclude-self/--no-exclude-self"),
     ] = None
     memory: Annotated[
         str | None,
-        typer.Option(
-            "--memory",
-            metavar="SIZE",
-            help="What exact search or random labels may hold, such as 1GB (default: a quarter of the memory).",
-        ),
+        Option("What exact search or random labels may hold, such as 1GB (default: a quarter of the memory).", "SIZE"),
     ] = None
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
         """Let search hold no more memory; the usual share where nothing is named."""
-        from ranktilt.executing.memory_limits import MemoryLimits, limited, read_size
+        with super().in_force():
+            from ranktilt.executing.memory_limits import MemoryLimits, limited, read_size
 
-        most = None if self.memory is None else read_size(self.memory)
-        with super().in_force(), limited(MemoryLimits(memory=most)):
-            yield
-
-    def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
-        """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
-        return super().rankers(specs, exclude_self=self.exclude_self, **more)
+            most = None if self.memory is None else read_size(self.memory)
+            with limited(MemoryLimits(memory=most)):
+                yield
 
 
 @dataclass(frozen=True)
 class StatisticsOptions(OptionGroup):
     """How tilts are tested."""
 
-    ties: Annotated[TieRule, typer.Option("--ties", help="How ties count; trec_eval for published numbers.")] = (
-        TieRule.expected
+    ties: Annotated[Literal["expected", "trec_eval"], Option("How ties count; trec_eval for published numbers.")] = (
+        "expected"
     )
-    test: Annotated[TiltTest, typer.Option("--test", help="The test of twins.")] = TiltTest.permutation
-    correction: Correction = Corrections.holm
+    test: Annotated[Literal["permutation", "t"], Option("The test of twins.")] = "permutation"
+    correction: Correction = "holm"
     primary: Annotated[
         str | None,
-        typer.Option(
-            "--primary",
-            metavar="MEASURE",
-            help="The question that verdicts answer (default: the deepest nDCG, or else the first -m; without "
+        Option(
+            "The question that verdicts answer (default: the deepest nDCG, or else the first -m; without "
             "judgments HeadToHead of twins, or Share@10).",
+            "MEASURE",
         ),
     ] = None
-    level_margin: Annotated[
-        str,
-        typer.Option(
-            "--level-margin", metavar="X", help="Half-width of what counts as level: points, or such as '0.5 ranks'."
-        ),
-    ] = "5"
-    resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and sign flips.")] = 10_000
+    level_margin: Annotated[str, Option("Half-width of what counts as level: points, or such as '0.5 ranks'.", "X")] = (
+        "5"
+    )
+    resamples: Resamples = 10_000
     seed: Seed = 0
-
-    def __post_init__(self) -> None:
-        """Refuse what is no margin before anything is read."""
-        if self.level_margin != "5":
-            from ranktilt.measures.margin import read_margin
-
-            read_margin(self.level_margin, "--level-margin")
 
     @property
     def keywords(self) -> dict[str, Any]:
         """As the functions take them."""
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
         from ranktilt.measures.margin import read_margin
 
+        given = dict(vars(self))
         level = read_margin(given.pop("level_margin"), "--level-margin")
         return {**given, "level": level}
 
@@ -249,20 +176,15 @@ class StatisticsOptions(OptionGroup):
 class LabelOptions(OptionGroup):
     """Labels of documents, how their file is read, and which group comes first."""
 
-    groups: Annotated[
-        str | None,
-        typer.Option("--groups", metavar="FILE", help="Labels: doc_id, source[, origin], or FILE:id=url,source=is_ai."),
-    ] = None
-    rest: Annotated[
-        str | None,
-        typer.Option(
-            "--rest", metavar="LABEL", help="Label of all documents that --groups, or its list of ids, lacks."
-        ),
-    ] = None
-    name: Annotated[
-        list[str] | None,
-        typer.Option("--name", metavar="VALUE=NAME", help="What a value of the labels is called, such as 1=ai."),
-    ] = None
+    groups: Annotated[str | None, Option("Labels: doc_id, source[, origin], or FILE:id=url,source=is_ai.", "FILE")] = (
+        None
+    )
+    rest: Annotated[str | None, Option("Label of all documents that --groups, or its list of ids, lacks.", "LABEL")] = (
+        None
+    )
+    name: Annotated[list[str] | None, Option("What a value of the labels is called, such as 1=ai.", "VALUE=NAME")] = (
+        None
+    )
     reference: Reference = None
 
     @property
@@ -290,6 +212,33 @@ class LabelOptions(OptionGroup):
         return [(b, a) if b == name else (a, b) for a, b in chosen]
 
 
+@dataclass(frozen=True)
+class FieldsOf:
+    """The fields of a dataclass as options: a verb takes those that were given, by the fields' names."""
+
+    kind: type
+    without: tuple[str, ...] = ()
+
+    def parameters(self) -> list[inspect.Parameter]:
+        """Every field with an option, None where it is not given; its help names the dataclass's default."""
+        return [
+            parameter.replace(annotation=_optional(parameter), default=None)
+            for parameter in _options_of(self.kind)
+            if parameter.name not in self.without and hasattr(parameter.annotation, "__metadata__")
+        ]
+
+    def flags(self, given: Mapping[str, Any]) -> list[str]:
+        """Name the options that were given."""
+        return [one.annotation.__metadata__[0].names(one.name)[0] for one in self.parameters() if one.name in given]
+
+
+def _optional(parameter: inspect.Parameter) -> Any:
+    kind, default = parameter.annotation, parameter.default
+    (option,) = kind.__metadata__
+    told = option if default is None else replace(option, help=f"{option.help.rstrip('.')} (default: {default}).")
+    return Annotated[kind.__origin__ | None, told]
+
+
 def verb(function: Callable[..., int | None]) -> Callable[..., None]:
     """Make a verb of a function: with ``--quiet``, ``--debug`` and the fields of its option groups as options.
 
@@ -297,16 +246,24 @@ def verb(function: Callable[..., int | None]) -> Callable[..., None]:
     """
     hints = get_type_hints(function, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and issubclass(kind, OptionGroup)}
+    more = {name: _options_of(kind) for name, kind in groups.items()}
+    chosen = {name: kind.__metadata__[0] for name, kind in hints.items() if hasattr(kind, "__metadata__")}
+    fields_of = {name: one.parameters() for name, one in chosen.items() if isinstance(one, FieldsOf)}
+    more |= fields_of
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
-        group = groups.get(parameter.name)
-        parameters += [parameter.replace(annotation=hints[parameter.name])] if group is None else _options_of(group)
+        own = [parameter.replace(annotation=hints[parameter.name])]
+        parameters += more.get(parameter.name, own)
     parameters += _options_of(_Common)
+    parameters = [parameter.replace(annotation=_for_typer(parameter)) for parameter in parameters]
 
     @wraps(function)
     def run(**given: Any) -> None:
         common = _Common(given.pop("quiet"), given.pop("debug"))
         made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        for name, named in fields_of.items():
+            values = {one.name: given.pop(one.name) for one in named}
+            given[name] = {key: value for key, value in values.items() if value is not None}
         with reporting(quiet=common.quiet), ExitStack() as stack:
             for group in made.values():
                 stack.enter_context(group.in_force())
@@ -321,26 +278,26 @@ def verb(function: Callable[..., int | None]) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class _Common(OptionGroup):
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")] = False
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False
+    quiet: Annotated[bool, Option("No progress, no notes.")] = False
+    debug: Annotated[bool, Option("Show the traceback of an error.")] = False
     """Read when an error ends the program."""
 
 
-def _options_of(group: type[OptionGroup]) -> list[inspect.Parameter]:
+def _options_of(group: type) -> list[inspect.Parameter]:
     hints, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
-    return [
-        inspect.Parameter(
-            f.name,
-            kind,
-            annotation=hints[f.name],
-            default=inspect.Parameter.empty if f.default is MISSING else f.default,
-        )
-        for f in fields(group)
-    ]
+    empty = inspect.Parameter.empty
+    defaults = {f.name: empty if f.default is MISSING else f.default for f in fields(group)}
+    return [inspect.Parameter(name, kind, annotation=hints[name], default=value) for name, value in defaults.items()]
 
 
-def _can_fail(stage: Ranker) -> bool:
-    return hasattr(stage, "max_failures") or stage.name == "replay"
+def _for_typer(parameter: inspect.Parameter) -> Any:
+    """The type of a parameter with its option as typer declares it."""
+    kind = parameter.annotation
+    (option,) = kind.__metadata__
+    if not isinstance(option, Option):
+        return kind
+    told = {name: getattr(option, name) for name in ("help", "metavar", "min", "max")}
+    return Annotated[kind.__origin__, typer.Option(*option.names(parameter.name), **told)]
 
 
 def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
@@ -363,7 +320,7 @@ def load_texts(folder: Path, split: str | None) -> Collection:
 
 def without_judgments(folder: Path, split: str | None) -> bool:
     """Tell whether a folder holds no judgments and none are asked for; a name such as ``hub:…`` is no folder."""
-    from ranktilt.generation.rewrite.save import splits
+    from ranktilt.datasets.load import splits
 
     return split is None and os.path.isdir(folder) and not splits(folder)
 

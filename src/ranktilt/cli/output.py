@@ -10,24 +10,20 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TextIO, TypeVar, cast
-
-import typer
 
 from ranktilt.cli.notes import end_progress, is_quiet, silence
 from ranktilt.cli.options import Formats, OptionGroup
 from ranktilt.errors import UserError, visible
 from ranktilt.io.files import cannot_write, require_place, write_bytes
+from ranktilt.option import Option
 
 ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
 """How a file of each format ends."""
 _Specified = TypeVar("_Specified")
 _COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
 _COLLECTION = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
-_BESIDE = ("README.md", "manifest.json", "loaded.json")
-_UNITS = ((1e6, "MB"), (1e3, "kB"))
 _LONGEST = 80
 
 
@@ -35,10 +31,8 @@ _LONGEST = 80
 class Output(OptionGroup):
     """How a result is shown and kept, the same for every verb."""
 
-    format: Annotated[Formats, typer.Option("--format", help="How the result is printed.")] = Formats.table
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the whole result; - for stdout.")
-    ] = None
+    format: Annotated[Formats, Option("How the result is printed.")] = "table"
+    json: Annotated[str | None, Option("Write the whole result; - for stdout.", "FILE")] = None
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
@@ -65,8 +59,7 @@ class PageOutput(Output):
     """The same, with a page."""
 
     page: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE.html", help="Write the result as one HTML page with figures."),
+        Path | None, Option("Write the result as one HTML page with figures.", "FILE.html", short="-o", flag="--output")
     ] = None
 
     @property
@@ -104,10 +97,6 @@ def with_command(result: _Specified) -> _Specified:
     return replace(result, spec=spec)  # type: ignore[type-var]
 
 
-class ReaderGone(Exception):
-    """Whoever read stdout went away, as ``| head`` does."""
-
-
 class _Terminal:
     """Standard output where it is a terminal: of what it would act on only colours are let through."""
 
@@ -128,8 +117,8 @@ def results() -> Iterator[TextIO]:
         sys.stdout.flush()
     except OSError as error:
         silence(sys.stdout)
-        if isinstance(error, BrokenPipeError):
-            raise ReaderGone from error
+        if isinstance(error, BrokenPipeError):  # whoever read went away, as `| head` does
+            raise
         raise cannot_write(Path("standard output"), error) from error
 
 
@@ -138,26 +127,23 @@ def print_result(text: str) -> None:
         stream.write(text)
 
 
+def print_lines(lines: Iterable[tuple[str, str]]) -> None:
+    """Print names and what is said of them, one under the other."""
+    pairs = list(lines)
+    width = max(len(name) for name, _ in pairs)
+    print_result("".join(f"{name:<{width}}  {text}\n" for name, text in pairs))
+
+
 def deliver(shown: str, files: Mapping[Path | str | None, Callable[[], bytes]], *more: Callable[[], object]) -> None:
-    """Write a result to stdout, and then its files: what fails does not take the others with it."""
-    contents = [(Path(path), content) for path, content in files.items() if path is not None and str(path) != "-"]
-    writers: list[Callable[[], object]] = [partial(print_result, shown)]
-    writers += [partial(_write_file, *one) for one in contents]
-    failed: list[Exception] = []
-    for write in [*writers, *more]:
-        try:
+    """Write a result to stdout and into its files, which come even where nobody reads stdout any more."""
+    try:
+        print_result(shown)
+    finally:
+        for path, content in files.items():
+            if path is not None and str(path) != "-":
+                write_bytes(Path(path), content())
+        for write in more:
             write()
-        except (UserError, ReaderGone) as error:
-            failed.append(error)
-    reported = [error for error in failed if isinstance(error, UserError)] or failed
-    if len(reported) > 1:
-        raise UserError("; ".join(map(str, reported)))
-    if reported:
-        raise reported[0]
-
-
-def _write_file(path: Path, content: Callable[[], bytes]) -> None:
-    write_bytes(path, content())
 
 
 def check_ending(path: Path, form: str, *, hint: str = "") -> None:
@@ -179,10 +165,7 @@ def check_paths(
         raise UserError(f"{barred} writes a file{others}")
     if len(streams) > 1:
         raise UserError(f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them")
-    read = list(inputs)
-    beside = [path.parent / name for path in read for name in _BESIDE if path.suffix in (".jsonl", ".gz")]
-    taken = {path.resolve(): "belongs to the collection" for path in beside if path.is_file()}
-    taken |= {path.resolve(): "is read" for path in read}
+    taken = {path.resolve(): "is read" for path in inputs}
     for option, path in given.items():
         if option not in streams:
             try:
@@ -211,11 +194,3 @@ def _check(option: str, path: Path, taken: dict[Path, str]) -> None:
 def file_name(name: str) -> str:
     """Shorten a file's name so that every file system takes it with its endings: they count bytes, not letters."""
     return name.encode()[:_LONGEST].decode(errors="ignore")
-
-
-def file_size(count: int) -> str:
-    """Say how large a file is: ``3.2 MB``."""
-    for unit, name in _UNITS:
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count} bytes"

@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from ranktilt.cli import options
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.errors import UserError, shorten
+from ranktilt.option import Option
 
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _POWERS = {"": 0, "k": 3, "m": 6, "g": 9}
@@ -21,23 +20,12 @@ _LONGEST = 15
 class _Planned(options.OptionGroup):
     """What is planned for, and how it is measured."""
 
-    documents: Annotated[
-        str | None,
-        typer.Option("--documents", metavar="N", help="Documents to plan for, such as 8.8M (default: those of DIR)."),
-    ] = None
-    queries: Annotated[
-        str | None,
-        typer.Option("--queries", metavar="N", help="Queries to plan for, such as 7k (default: those of DIR)."),
-    ] = None
-    llm: Annotated[
-        str | None,
-        typer.Option("--llm", metavar="MODEL", help="Rewrite the human documents too; the model is not asked."),
-    ] = None
-    llm_price: Annotated[
-        str | None, typer.Option("--llm-price", metavar="IN,OUT", help="Price of a million tokens of the model.")
-    ] = None
-    machines: Annotated[int, typer.Option("--machines", min=1, metavar="N", help="Machines like this one.")] = 1
-    seconds: Annotated[float, typer.Option("--seconds", min=1, metavar="N", help="About how long to measure.")] = 60.0
+    documents: Annotated[str | None, Option("Documents to plan for, such as 8.8M (default: those of DIR).", "N")] = None
+    queries: Annotated[str | None, Option("Queries to plan for, such as 7k (default: those of DIR).", "N")] = None
+    llm: Annotated[str | None, Option("Rewrite the human documents too; the model is not asked.", "MODEL")] = None
+    llm_price: Annotated[str | None, Option("Price of a million tokens of the model.", "IN,OUT")] = None
+    machines: Annotated[int, Option("Machines like this one.", "N", min=1)] = 1
+    seconds: Annotated[float, Option("About how long to measure.", "N", min=1)] = 60.0
     seed: options.Seed = 0
 
 
@@ -58,15 +46,14 @@ def plan(
 
     output.check(*collection_files(folder))
     rankers = search.rankers(ranker or ["bm25"])
-    documents, queries = read_count(planned.documents, "--documents"), read_count(planned.queries, "--queries")
-    price = options.read_price(planned.llm_price, option="--llm-price")
+    how = {
+        **vars(planned),
+        "documents": read_count(planned.documents, "--documents"),
+        "queries": read_count(planned.queries, "--queries"),
+        "llm_price": options.read_price(planned.llm_price, option="--llm-price"),
+    }
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    output.deliver(
-        run_plan(
-            collection, rankers, documents=documents, queries=queries, llm=planned.llm, llm_price=price,
-            machines=planned.machines, seconds=planned.seconds, seed=planned.seed,
-        )
-    )  # fmt: skip
+    output.deliver(run_plan(collection, rankers, **how))
 
 
 def read_count(text: str | None, option: str) -> int | None:

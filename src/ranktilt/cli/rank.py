@@ -25,6 +25,7 @@ from ranktilt.cli.output import (
 )
 from ranktilt.errors import UserError, counted
 from ranktilt.io.files import write_files
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -40,22 +41,14 @@ def rank(
     *,
     ranker: options.Rankers = None,
     output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Where the run goes; a folder (DIR/) for several; - for stdout."
-        ),
+        str | None, Option("Where the run goes; a folder (DIR/) for several; - for stdout.", "FILE", short="-o")
     ] = None,
     qrels: Annotated[
-        str | None,
-        typer.Option("--qrels", metavar="FILE", help="Judgments that name the queries to rank; none for all queries."),
+        str | None, Option("Judgments that name the queries to rank; none for all queries.", "FILE")
     ] = None,
     split: options.Split = None,
-    ignore_unknown: Annotated[
-        bool, typer.Option("--ignore-unknown", help="Rank although judgments name unknown documents or queries.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Ask no language model: show requests, tokens, price and time.")
-    ] = False,
+    ignore_unknown: Annotated[bool, Option("Rank although judgments name unknown documents or queries.")] = False,
+    dry_run: Annotated[bool, Option("Ask no language model: show requests, tokens, price and time.")] = False,
     price: options.Price = None,
     search: options.SearchOptions,
 ) -> None:
@@ -68,10 +61,12 @@ def rank(
 
     rankers = search.rankers(ranker)
     if dry_run:
-        _require_language_model(rankers)
         prices = options.read_price(price)
         collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
-        print_result("\n".join(_estimates(rankers, collection, prices)))
+        estimates = "\n".join(_estimates(rankers, collection, prices))
+        if not estimates:
+            raise UserError("--dry-run is about rankers that ask a language model; here is none")
+        print_result(estimates)
         return
     if output is None:
         raise UserError("where to? Name a file: -o FILE; or ask for the cost of language models: --dry-run")
@@ -96,13 +91,6 @@ def rank(
         note(f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs_of, *how])}")
 
 
-def _require_language_model(rankers: Sequence[Ranker]) -> None:
-    from ranktilt.rankers.llm.base import LLMRanker
-
-    if not any(isinstance(stage, LLMRanker) for one in rankers for stage in options.stages_of(one)):
-        raise UserError("--dry-run is about rankers that ask a language model; here is none")
-
-
 def _estimates(rankers: Sequence[Ranker], collection: Collection, price: tuple[float, float] | None) -> Iterator[str]:
     """A block of lines for each stage that asks a language model; the stages before it rank."""
     from ranktilt.rankers.llm.base import LLMRanker
@@ -123,20 +111,11 @@ def _estimates(rankers: Sequence[Ranker], collection: Collection, price: tuple[f
 
 def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
     """A file for each run; none for stdout."""
-    several = len(rankers) > 1
-    if output == "-":
-        if several:
-            raise UserError(f"-o -: stdout holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/")
-        return []
     path = Path(output)
     if not (output.endswith(("/", os.sep)) or path.is_dir()):
-        if several:
-            raise UserError(
-                f"-o {output}: a file holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/"
-            )
-        return [path]
-    if path.exists() and not path.is_dir():
-        raise UserError(f"-o {output}: expected a folder, this is a file")
+        if len(rankers) > 1:
+            raise UserError(f"-o {output}: holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/")
+        return [] if output == "-" else [path]
     names = [file_name(re.sub(r"[^\w.=@+-]+", "_", repr(one)).strip("_.")) for one in rankers]
     before = [names[:number].count(name) for number, name in enumerate(names)]
     return [path / f"{name}{f'-{n + 1}' if n else ''}.trec" for name, n in zip(names, before, strict=True)]
@@ -144,12 +123,9 @@ def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
 
 def _read(rankers: Sequence[Ranker]) -> Iterator[Path]:
     """Files that rankers read: saved runs."""
-    from ranktilt.rankers.spec import parse_stages
+    from ranktilt.rankers.replay import Replay
 
-    for one in rankers:
-        for stage in parse_stages(repr(one)):
-            if stage.name == "replay" and stage.argument:
-                yield Path(stage.argument)
+    yield from (Path(stage.file) for one in rankers for stage in options.stages_of(one) if isinstance(stage, Replay))
 
 
 def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
@@ -204,42 +180,28 @@ def replay_log(
         Path, typer.Argument(metavar="LOG", help="Stored calls: rank_llm's JSON, or lines of query, ids and answer.")
     ],
     *,
-    candidates: Annotated[
-        Path,
-        typer.Option(
-            "--candidates", metavar="RUN", help="The first stage's lists: a run, or rank_llm's JSON with texts."
-        ),
-    ],
+    candidates: Annotated[Path, Option("The first stage's lists: a run, or rank_llm's JSON with texts.", "RUN")],
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--collection", metavar="DIR", help="The collection: texts, judgments, groups. Not needed with texts."
-        ),
+        Option("The collection: texts, judgments, groups. Not needed with texts.", "DIR", flag="--collection"),
     ] = None,
     qrels: options.Qrels = None,
     split: options.Split = None,
-    by: Annotated[
-        str | None,
-        typer.Option("--by", metavar="COLUMN", help="Split the tilt between groups too; none for no groups."),
-    ] = None,
-    pair: Annotated[list[str] | None, typer.Option("--pair", metavar="A,B", help="Compare only these groups.")] = None,
+    by: Annotated[str | None, Option("Split the tilt between groups too; none for no groups.", "COLUMN")] = None,
+    pair: Annotated[list[str] | None, Option("Compare only these groups.", "A,B")] = None,
     measure: options.Measures = None,
     max_failures: Annotated[
-        float | None,
-        typer.Option(
-            "--max-failures", min=0, max=1, metavar="X", help="Exit 1 if more answers hold no ranking: a share, 0 to 1."
-        ),
+        float | None, Option("Exit 1 if more answers hold no ranking: a share, 0 to 1.", "X", min=0, max=1)
     ] = None,
     save: Annotated[
-        Path | None,
-        typer.Option("--save", metavar="DIR", help="Write the published and the strict runs there, in TREC format."),
+        Path | None, Option("Write the published and the strict runs there, in TREC format.", "DIR")
     ] = None,
-    correction: options.Correction = options.Corrections.holm,
-    resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples, sign flips.")] = 10_000,
+    correction: options.Correction = "holm",
+    resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     labels: options.LabelOptions,
     output: PageOutput,
-) -> int:  # fmt: skip
+) -> int:
     """Read an LLM ranker's stored answers again, and tell what the model ranked from what the parser did.
 
     Every answer is typed; the published run is made again as RankGPT and rank_llm read answers, and split into the

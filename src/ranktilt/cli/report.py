@@ -8,18 +8,19 @@ import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import ENDINGS, check_ending, check_paths, file_size, print_result
-from ranktilt.errors import UserError, unknown
+from ranktilt.cli.output import ENDINGS, check_ending, check_paths, print_result
+from ranktilt.errors import UserError
 from ranktilt.io.files import require_place, write_files
+from ranktilt.option import Option
 
 TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf", "png")
-FORMATS = ("html", *TABLES, *FIGURES)
+Formats = Literal["html", "latex", "markdown", "csv", "svg", "pdf", "png"]
 LAYOUT = "paper"
 _WITH_TEXTS = (None, LAYOUT, "dai-10", "dai-11")
 
@@ -31,40 +32,27 @@ def report(
         typer.Argument(metavar="FILE…", help="Audits and other results (JSON); of a layout also cells (CSV)."),
     ],
     *,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="OUT", help="The page or table; of figures, the folder.")
-    ] = None,
+    output: Annotated[Path | None, Option("The page or table; of figures, the folder.", "OUT", short="-o")] = None,
     layout: Annotated[
-        str | None,
-        typer.Option(
-            "--layout", metavar="NAME",
-            help="A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, askari-1…",
-        ),
+        str | None, Option("A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, askari-1…", "NAME")
     ] = None,
     format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="FORMAT",
-            help="html (the default); latex, markdown or csv of a layout; svg, pdf or png figures.",
-        ),
+        Formats | None, Option("html (the default); latex, markdown or csv of a layout; svg, pdf or png figures.")
     ] = None,
     query: Annotated[
-        list[str] | None,
-        typer.Option("--query", metavar="ID", help="Whose pairs of texts dai-10 and dai-11 show (default: by tilt)."),
+        list[str] | None, Option("Whose pairs of texts dai-10 and dai-11 show (default: by tilt).", "ID")
     ] = None,
-    no_texts: Annotated[
-        bool, typer.Option("--no-texts", help="Keep queries, ranked lists and documents out of the page.")
-    ] = False,
+    no_texts: Annotated[bool, Option("Keep queries, ranked lists and documents out of the page.")] = False,
     open_page: Annotated[
-        bool, typer.Option("--open", help="Show the page in the browser; without -o, from a temporary file.")
+        bool, Option("Show the page in the browser; without -o, from a temporary file.", flag="--open")
     ] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write results as one page that opens anywhere, as a paper's table, or as figures.
 
     Ranked lists are those that an audit keeps; its collection is read again as it names it. What is gone or has changed
     is left out, and the page says so.
     """
-    form = _form(format, layout)
+    form = format or ("html" if layout is None else "markdown")
     if open_page and form != "html":
         raise UserError(f"--open is about the page, not about {form}")
     if open_page and output is None:
@@ -83,14 +71,6 @@ def report(
         _deliver(text, output)
 
 
-def _form(format: str | None, layout: str | None) -> str:
-    if format is None:
-        return "html" if layout is None else "markdown"
-    if format not in FORMATS:
-        raise unknown("format", format, FORMATS)
-    return format
-
-
 def _check(form: str, output: Path | None, layout: str | None, files: Sequence[Path], *, no_texts: bool) -> None:
     from ranktilt.reporting.papers import layouts
 
@@ -104,15 +84,7 @@ def _check(form: str, output: Path | None, layout: str | None, files: Sequence[P
         if form == "html" and sys.stdout.isatty():
             raise UserError("the page needs a file: -o report.html")
         return
-    if not output.absolute().parent.is_dir():
-        raise UserError(f"-o {output}: there is no folder {output.parent}; make it first, or choose another place")
     if form in FIGURES:
-        if output.exists() and not output.is_dir():
-            raise UserError(f"-o {output}: expected a folder for the figures, this is a file")
-        if output.suffix.lower() == f".{form}":
-            raise UserError(
-                f"-o {output}: expected a folder for several figures, such as -o figures, got a file's name"
-            )
         require_place(output / f"figure.{form}")
         return
     check_paths({"-o": output}, inputs=files)
@@ -121,6 +93,7 @@ def _check(form: str, output: Path | None, layout: str | None, files: Sequence[P
 
 
 def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
+    from ranktilt.reporting.numbers import size
     from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.report import opened, report_page
 
@@ -132,7 +105,7 @@ def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
     page = report_page(found, texts=texts)
     _deliver(page, output)
     if output is not None:
-        note(f"{output}: {file_size(len(page.encode()))}")
+        note(f"{output}: {size(len(page.encode()))}")
 
 
 def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str]) -> str:
@@ -161,6 +134,7 @@ def _deliver(text: str, output: Path | None) -> None:
 
 
 def _figures(files: Sequence[Path], folder: Path, form: str, layout: str) -> None:
+    from ranktilt.reporting.numbers import size
     from ranktilt.reporting.papers.figures import paper_figures
     from ranktilt.reporting.reload import LoadedAudit
     from ranktilt.reporting.report import PAPER_RESULTS, opened
@@ -171,4 +145,4 @@ def _figures(files: Sequence[Path], folder: Path, form: str, layout: str) -> Non
         note(sentence)
     write_files({folder / name: data for name, data in drawn.items()})
     for name, data in drawn.items():
-        note(f"{folder / name}: {file_size(len(data))}")
+        note(f"{folder / name}: {size(len(data))}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.llm.generation import (
@@ -16,61 +15,41 @@ from ranktilt.cli.llm.generation import (
     ModelOptions,
     SamplingOptions,
     Summary,
-    check_output,
     check_request,
     conclude,
     show_estimate,
 )
 from ranktilt.cli.notes import note
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.generation.pooling import Pool
     from ranktilt.generation.rewrite.plan import Rewriting
-    from ranktilt.llm.base import LLM
+
+_COMMA = re.compile(r",(?![^(]*\))")
+"""Between rankers, not within their brackets."""
 
 
 @dataclass(frozen=True)
 class RewriteOptions(SamplingOptions):
     """What is rewritten, and how."""
 
-    prompt: Annotated[
-        str,
-        typer.Option(
-            "--prompt", metavar="NAME|FILE", help="paper, paraphrase, summarise, polish, or a file with {text}."
-        ),
-    ] = "paper"
-    titles: Annotated[str, typer.Option("--titles", help="keep, rewrite or drop.")] = "keep"
-    source_to_rewrite: Annotated[
-        str, typer.Option("--source-to-rewrite", metavar="SOURCE", help="Rewrite the documents of this source.")
-    ] = "human"
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Shorten texts that are too long instead of leaving them out.")
-    ] = False
-    context: Annotated[
-        int | None,
-        typer.Option("--context", min=1, metavar="N", help="Tokens that prompt and answer may have together."),
-    ] = None
+    prompt: Annotated[str, Option("paper, paraphrase, summarise, polish, or a file with {text}.", "NAME|FILE")] = (
+        "paper"
+    )
+    titles: Annotated[str, Option("keep, rewrite or drop.")] = "keep"
+    source_to_rewrite: Annotated[str, Option("Rewrite the documents of this source.", "SOURCE")] = "human"
+    truncate: Annotated[bool, Option("Shorten texts that are too long instead of leaving them out.")] = False
     min_length_ratio: Annotated[
-        float | None,
-        typer.Option(
-            "--min-length-ratio", metavar="X", help="Words, rewrite over text, below which an answer is flagged."
-        ),
+        float | None, Option("Words, rewrite over text, below which an answer is flagged.", "X")
     ] = None
     max_length_ratio: Annotated[
-        float | None,
-        typer.Option(
-            "--max-length-ratio", metavar="X", help="Words, rewrite over text, above which an answer is flagged."
-        ),
+        float | None, Option("Words, rewrite over text, above which an answer is flagged.", "X")
     ] = None
-    max_copied: Annotated[
-        float | None,
-        typer.Option("--max-copied", metavar="X", help="Share of the text's words in a row that flags a copy."),
-    ] = None
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N documents, for a trial.")
-    ] = None
+    max_copied: Annotated[float | None, Option("Share of the text's words in a row that flags a copy.", "X")] = None
+    limit: Annotated[int | None, Option("Only the first N documents, for a trial.", "N", min=1)] = None
 
     def rewriting(self) -> Rewriting:
         """As the function takes it; limits that are not named are the prompt's."""
@@ -83,7 +62,7 @@ class RewriteOptions(SamplingOptions):
         limits = replace(RewriteLimits(), **{**template(self.prompt).limits, **named}) if named else None
         return Rewriting(
             prompt=self.prompt, titles=self.titles, of=self.source_to_rewrite, truncate=self.truncate,
-            context=self.context, limits=limits, first=self.limit, **self.keywords,
+            limits=limits, first=self.limit, **self.keywords,
         )  # fmt: skip
 
 
@@ -92,22 +71,13 @@ def rewrite(
     folder: options.Folder,
     *,
     model: ModelOptions,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where the collection with its rewrites goes.")
-    ] = None,
+    output: Annotated[Path | None, Option("Where the collection with its rewrites goes.", "DIR", short="-o")] = None,
     rewriting: RewriteOptions,
     pool: Annotated[
         str | None,
-        typer.Option(
-            "--pool",
-            metavar="SPEC,...",
-            help="Rewrite only what is judged or found by these rankers, such as bm25,dense:minilm.",
-        ),
+        Option("Rewrite only what is judged or found by these rankers, such as bm25,dense:minilm.", "SPEC,..."),
     ] = None,
-    pool_depth: Annotated[
-        int | None,
-        typer.Option("--pool-depth", min=1, metavar="K", help="Documents per query and ranker (default: 100)."),
-    ] = None,
+    pool_depth: Annotated[int | None, Option("Documents per query and ranker (default: 100).", "K", min=1)] = None,
     split: options.Split = None,
     parts: options.Parts = None,
     dry_run: DryRun = False,
@@ -116,73 +86,40 @@ def rewrite(
     json: Summary = None,
 ) -> int:
     """Rewrite documents with a language model; resumes what was interrupted. Exit 1 if some got no answer."""
-    check_request(output, price, dry_run=dry_run)
+    check_request(folder, output, json, price, kind="rewrites", dry_run=dry_run)
     if pool_depth is not None and pool is None:
         raise UserError("--pool-depth is about a pool; name its rankers, such as --pool bm25")
-    check_output(folder, output, json, "rewrites", dry_run=dry_run)
     how = rewriting.rewriting()
     device = compute.device
     client = model.client(device if model.llm.startswith("transformers:") or pool is None else None)
     if not dry_run:
         client.check()
-    collection = _load(folder, split)
+    collection = options.load_texts(folder, split)
     chosen = None if pool is None else _pool(collection, pool, pool_depth, how, device)
     if output is None or dry_run:
         from ranktilt.generation.rewrite.plan import plan
 
         show_estimate(plan(collection, client, how, only=chosen), client, price, model, json)
         return 0
-    return _rewrite(collection, client, how, chosen, (output, json), split=split, parts=parts)
-
-
-def _load(folder: Path, split: str | None) -> Collection:
-    """The collection under the named or usual judgments; a folder without any can be rewritten too."""
-    from ranktilt.datasets.load import NO_QRELS, load
-    from ranktilt.generation.rewrite.save import splits
-
-    if options.without_judgments(folder, split):
-        return load(folder, qrels=NO_QRELS)
-    existing = splits(folder)
-    usual = "test" if "test" in existing else existing[0] if existing else None
-    return load(folder, split=split or usual, ignore_unknown=True)
-
-
-def _pool(collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None) -> Pool:
-    from ranktilt.generation.pooling import USUAL_DEPTH, pool
-
-    rankers = options.read_rankers([text for text in _split(specs) if text], device=device)
-    found = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=how.of)
-    for sentence in found.sentences:
-        note(sentence)
-    return found
-
-
-def _split(specs: str) -> list[str]:
-    """Rankers apart at commas, but not at those within brackets."""
-    parts, depth = [""], 0
-    for letter in specs:
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
-
-
-def _rewrite(
-    collection: Collection, llm: LLM, how: Rewriting, chosen: Pool | None, paths: tuple[Path, str | None],
-    *, split: str | None, parts: int | None,
-) -> int:  # fmt: skip
     from ranktilt.generation.output_folder import one_writer
-    from ranktilt.generation.rewrite.rewrite import rewrite
+    from ranktilt.generation.rewrite.rewrite import rewrite as run_rewrite
     from ranktilt.generation.rewrite.save import save_rewritten
 
-    output, json = paths
     with one_writer(output):
-        rewritten = rewrite(collection, llm, how, only=chosen)
+        rewritten = run_rewrite(collection, client, how, only=chosen)
         saved = save_rewritten(rewritten, output, parts=parts)
     if not conclude(rewritten, saved, "rewritten", json):
         return INCOMPLETE
     named = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []
     note(f"Next: {shlex.join(['ranktilt', 'check', str(output), *named])}")
     return 0
+
+
+def _pool(collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None) -> Pool:
+    from ranktilt.generation.pooling import USUAL_DEPTH, pool
+
+    rankers = options.read_rankers([one.strip() for one in _COMMA.split(specs) if one.strip()], device=device)
+    found = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=how.of)
+    for sentence in found.sentences:
+        note(sentence)
+    return found

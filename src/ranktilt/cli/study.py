@@ -4,94 +4,57 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.cli.train import (
-    DocumentTokens,
-    Minutes,
-    Negatives,
-    NegativesPerPositive,
-    PairsABatch,
-    Positives,
-    Precision,
-    Preset,
-    QueryTokens,
-    RerankerRate,
-    Steps,
-    WarmupSteps,
-    read_amounts,
-)
+from ranktilt.cli.train import Preset, read_amounts
 from ranktilt.errors import UserError
+from ranktilt.option import Option
+from ranktilt.training.options import RerankerTraining
 
 if TYPE_CHECKING:
     from ranktilt.experiments.training_plan import StudyOptions, ZeroShot
 
-Subjects = StrEnum("Subjects", ["temperature", "training"])
+
+_LEARNING = options.FieldsOf(RerankerTraining, without=("seed", "alpha", "twins", "triples"))
 
 
 @dataclass(frozen=True)
 class _Trainings(options.OptionGroup):
     """What a study of training trains, and on what it is tested."""
 
-    base_model: Annotated[
-        list[str] | None,
-        typer.Option("--base-model", metavar="MODEL", help="Of training: an encoder to start from; repeatable."),
-    ] = None
+    base_model: Annotated[list[str] | None, Option("Of training: an encoder to start from; repeatable.", "MODEL")] = (
+        None
+    )
     work_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--work-dir", metavar="FOLDER", help="Where models and runs go (default: DIR's name with -training)."
-        ),
+        Path | None, Option("Where models and runs go (default: DIR's name with -training).", "FOLDER")
     ] = None
     zero_shot: Annotated[
         list[str] | None,
-        typer.Option(
-            "--zero-shot",
-            metavar="NAME[,qrels=FILE,…]",
-            help="Another collection to test on, with qrels=, candidates= (a run) or name= behind it.",
+        Option(
+            "Another collection to test on, with qrels=, candidates= (a run) or name= behind it.", "NAME[,qrels=FILE,…]"
         ),
     ] = None
-    queries: Annotated[
-        int | None, typer.Option("--queries", metavar="N", help="Test on N queries a domain, drawn by --seed.")
-    ] = None
-    depth: Annotated[int, typer.Option("--depth", metavar="K", help="Re-rank BM25's best K documents.")] = 1000
-    seeds: Annotated[int, typer.Option("--seeds", metavar="N", help="Trainings of each ranker.")] = 1
-    disjoint: Annotated[
-        bool, typer.Option("--disjoint", help="Keep documents of the training out of the test collection.")
-    ] = False
-    curve: Annotated[
-        list[str] | None,
-        typer.Option("--curve", metavar="SOURCE=N,…", help="A ranker that learns from so many documents of each."),
-    ] = None
+    queries: Annotated[int | None, Option("Test on N queries a domain, drawn by --seed.", "N")] = None
+    depth: Annotated[int, Option("Re-rank BM25's best K documents.", "K")] = 1000
+    seeds: Annotated[int, Option("Trainings of each ranker.", "N")] = 1
+    disjoint: Annotated[bool, Option("Keep documents of the training out of the test collection.")] = False
+    curve: Annotated[list[str] | None, Option("A ranker that learns from so many documents of each.", "SOURCE=N,…")] = (
+        None
+    )
     preset: Preset = None
-    negatives: Negatives = None
-    negatives_per_positive: NegativesPerPositive = None
-    positives: Positives = None
-    steps: Steps = None
-    minutes: Minutes = None
-    batch: PairsABatch = None
-    rate: RerankerRate = None
-    warmup_steps: WarmupSteps = None
-    max_query_tokens: QueryTokens = None
-    max_document_tokens: DocumentTokens = None
-    precision: Precision = options.Precisions.float32
 
-    def study_options(self, **more: Any) -> StudyOptions:
+    def study_options(self, learning: dict[str, Any], **more: Any) -> StudyOptions:
         """As the study takes them; `more` are those of other groups."""
         from ranktilt.experiments.training_plan import StudyOptions
-        from ranktilt.training.options import RerankerTraining
 
-        names = [one.name for one in fields(RerankerTraining) if hasattr(self, one.name)]
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        training = RerankerTraining.of_preset(self.preset, **given, text=more.pop("text"), device=more.pop("device"))
+        training = RerankerTraining.of_preset(self.preset, **learning)
         return StudyOptions(
             training=training, seeds=self.seeds, depth=self.depth, queries=self.queries, disjoint=self.disjoint,
             curve=tuple(tuple(read_amounts([one], "--curve").items()) for one in self.curve or ()),
@@ -106,25 +69,19 @@ def study(
     ],
     *,
     vary: Annotated[
-        Subjects, typer.Option("--vary", help="What differs: the rewrites' temperature, or the training.")
-    ] = (Subjects.temperature),
+        Literal["temperature", "training"], Option("What differs: the rewrites' temperature, or the training.")
+    ] = ("temperature"),
     ranker: options.Rankers = None,
     measure: options.Measures = None,
-    reference: Annotated[
-        str, typer.Option("--reference", metavar="SOURCE", help="The human side, held against each of the others.")
-    ] = "human",
-    source: Annotated[
-        list[str] | None, typer.Option("--source", metavar="SOURCE", help="Study only these (default: all others).")
-    ] = None,
+    reference: Annotated[str, Option("The human side, held against each of the others.", "SOURCE")] = "human",
+    source: Annotated[list[str] | None, Option("Study only these (default: all others).", "SOURCE")] = None,
     source_temperature: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source-temperature", metavar="SOURCE=T", help="A source's temperature, where no column tells it."
-        ),
+        list[str] | None, Option("A source's temperature, where no column tells it.", "SOURCE=T")
     ] = None,
     split: options.Split = None,
     ignore_unknown: options.IgnoreUnknown = False,
     trainings: _Trainings,
+    learning: Annotated[dict[str, Any], _LEARNING],
     statistics: options.StatisticsOptions,
     search: options.SearchOptions,
     output: PageOutput,
@@ -134,17 +91,20 @@ def study(
     With --vary training: train each encoder on the human and on the LLM's documents, re-rank BM25's with it, and
     compare effectiveness and tilt, on the test split and on other collections. It resumes what was interrupted.
     """
-    if vary == Subjects.training:
-        asked = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
-        named = [option for option, value in {**asked, "--ignore-unknown": ignore_unknown}.items() if value]
+    if vary == "training":
+        others = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
+        named = [option for option, value in {**others, "--ignore-unknown": ignore_unknown}.items() if value]
         unused = {"--test", "--correction", "--level-margin", "--primary"}.intersection(statistics.changed())
         _refuse("temperature", [*named, *sorted(unused)])
-        _study_training(folder, trainings, statistics, search, output, reference=reference, test=split or "test")
+        how = {"text": search.text or "title+text", "device": search.device, **learning}
+        asked = trainings.study_options(how, reference=reference, test=split or "test", seed=statistics.seed)
+        tests = {"ties": statistics.ties, "resamples": statistics.resamples, "seed": statistics.seed}
+        _study_training(folder, trainings, asked, output, **tests)
         return
-    _refuse("training", trainings.changed())
+    _refuse("training", [*trainings.changed(), *_LEARNING.flags(learning)])
     if not ranker:
         raise UserError("nothing to study: name a ranker, such as -r bm25")
-    temperatures = read_temperatures(source_temperature or ())
+    temperatures, how = read_temperatures(source_temperature or ()), statistics.keywords
     from ranktilt.auditing.study import study as run_study
     from ranktilt.datasets.load import load
 
@@ -152,9 +112,8 @@ def study(
     rankers = search.rankers(ranker)
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
     found = run_study(
-        collection, rankers, measure or None, reference=reference, sources=source, temperatures=temperatures,
-        **statistics.keywords,
-    )  # fmt: skip
+        collection, rankers, measure or None, reference=reference, sources=source, temperatures=temperatures, **how
+    )
     output.deliver(found)
 
 
@@ -164,24 +123,14 @@ def _refuse(subject: str, given: Sequence[str]) -> None:
         raise UserError(f"{given[0]} is for studies of {subject} (--vary {subject})")
 
 
-def _study_training(
-    folder: Path, trainings: _Trainings, statistics: options.StatisticsOptions, search: options.SearchOptions,
-    output: PageOutput, **more: Any,
-) -> None:  # fmt: skip
+def _study_training(folder: Path, trainings: _Trainings, asked: StudyOptions, output: PageOutput, **tests: Any) -> None:
     if not trainings.base_model:
         raise UserError("nothing to train: name an encoder to start from, such as --base-model minilm")
     output.check(*collection_files(folder))
-    text, seed = search.text or "title+text", statistics.seed
-    asked = trainings.study_options(text=str(text), device=search.device, seed=seed, **more)
     from ranktilt.experiments.training_plan import training_study
 
     work = trainings.work_dir or Path(f"{folder.resolve().name}-training")
-    how = {"ties": statistics.ties, "resamples": statistics.resamples, "seed": seed}
-    try:
-        found = training_study(folder, trainings.base_model, work, options=asked, **how)
-    except KeyboardInterrupt:
-        note(f"{work}: the same command goes on from here")
-        raise
+    found = training_study(folder, trainings.base_model, work, options=asked, **tests)
     output.deliver(found)
     note(f"{work}: the trained models and their runs")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,182 +14,43 @@ from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
 from ranktilt.errors import UserError, counted
+from ranktilt.option import Option
+from ranktilt.training.options import RerankerTraining, RetrieverTraining, Schedule
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.training.lora import LoraTraining
-    from ranktilt.training.options import RetrieverTraining, Trained
+    from ranktilt.training.options import Trained
 
 train = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@train.callback()
-def _train() -> None:
-    """Train a ranker on a collection's judgments."""
-
-
-_Folder = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="FOLDER", help="Where the model goes; an interrupted training in it goes on."
-    ),
-]
-_Split = Annotated[str, typer.Option("--split", help="Learn from the judgments in qrels/<split>.tsv.")]
-Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")]
-Minutes = Annotated[
-    float | None, typer.Option("--minutes", metavar="M", help="As many batches as fit into about so many minutes.")
-]
-_Rate = Annotated[float, typer.Option("--learning-rate", metavar="X", help="Highest learning rate.")]
-Precision = Annotated[
-    options.Precisions, typer.Option("--precision", help="Precision of the arithmetic; weights stay in float32.")
-]
-QueryTokens = Annotated[
-    int | None, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there (default: 30).")
-]
-DocumentTokens = Annotated[
-    int | None, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there (default: 200).")
-]
-Preset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset", metavar="paper|notebook", help="Askari et al.'s settings; explicit options override them."
-    ),
-]
-Negatives = Annotated[
-    str | None,
-    typer.Option(
-        "--negatives",
-        metavar="bm25:K|random:N",
-        help="Draw negatives from BM25's best K, or from N documents at random (default: bm25:100).",
-    ),
-]
-NegativesPerPositive = Annotated[
-    int | None,
-    typer.Option("--negatives-per-positive", metavar="N", help="Negatives of each positive in an epoch (default: 4)."),
-]
-Positives = Annotated[
-    str | None,
-    typer.Option(
-        "--positives",
-        metavar="retrieved|all",
-        help="Learn from the relevant documents among BM25's best K, or from all (default with random negatives).",
-    ),
-]
-WarmupSteps = Annotated[
-    int | None,
-    typer.Option(
-        "--warmup-steps", metavar="N", help="Steps over which the learning rate rises (default: a tenth of all)."
-    ),
-]
-PairsABatch = Annotated[
-    int | None, typer.Option("--batch", metavar="N", help="Pairs of query and document a step (default: 32).")
-]
-RerankerRate = Annotated[
-    float | None, typer.Option("--learning-rate", metavar="X", help="Highest learning rate (default: 0.0001).")
-]
-_Seed = Annotated[int, typer.Option("--seed", help="Of first weights and of every draw.")]
-_Encoder = Annotated[
-    str,
-    typer.Option("--base-model", metavar="MODEL", help="Encoder to start from: minilm, a folder or a hub name."),
-]
+_Folder = Annotated[Path, Option("Where the model goes; an interrupted training in it goes on.", "FOLDER", short="-o")]
+_Split = Annotated[str, Option("Learn from the judgments in qrels/<split>.tsv.")]
+Preset = Annotated[str | None, Option("Askari et al.'s settings; explicit options override them.", "paper|notebook")]
+_Encoder = Annotated[str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL")]
 
 
 @dataclass(frozen=True)
 class _Reading(options.Compute):
     """What a model reads, and what it runs on."""
 
-    text: Annotated[options.Fields | None, typer.Option("--text", help="Which part of a document is read.")] = None
+    text: Annotated[options.Fields | None, Option("Which part of a document is read.")] = None
 
 
-@dataclass(frozen=True)
-class _Learning(options.OptionGroup):
-    """How an encoder learns; fields are those of `ranktilt.training.options.Training`."""
-
-    steps: Steps = None
-    minutes: Minutes = None
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", help="Without --steps or --minutes (default: 1).")
-    ] = None
-    warmup_steps: WarmupSteps = None
-    weight_decay: Annotated[
-        float | None, typer.Option("--weight-decay", metavar="X", help="Of AdamW; 0 is Adam (default: 0.01).")
-    ] = None
-    max_query_tokens: QueryTokens = None
-    max_document_tokens: DocumentTokens = None
-    documents: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--documents",
-            metavar="SOURCE[=N],…",
-            help="Learn from these sources, from N relevant documents of each; llm is the one beside the first.",
-        ),
-    ] = None
-    twins: Annotated[
-        str | None,
-        typer.Option(
-            "--twins",
-            metavar="SOURCE",
-            help="The source that the constraint compares (default: the first with versions).",
-        ),
-    ] = None
-    precision: Precision = options.Precisions.float32
-    seed: _Seed = 0
-
-    def given(self) -> dict[str, Any]:
-        """What was asked for, by the names of `ranktilt.training.options.Training`."""
-        found = {name: value for name, value in vars(self).items() if value is not None}
-        if self.documents:
-            amounts = read_amounts(found.pop("documents"), "--documents", whole=True)
-            found["sources"] = tuple(amounts)
-            found["limits"] = tuple((name, most) for name, most in amounts.items() if most >= 0)
-        return found
+_Documents = Annotated[
+    list[str] | None,
+    Option(
+        "Learn from these sources, from N relevant documents of each; llm is the one beside the first.", "SOURCE[=N],…"
+    ),
+]
 
 
-@dataclass(frozen=True)
-class _RerankerLearning(_Learning):
-    """The same for re-rankers."""
-
-    preset: Preset = None
-    loss: Annotated[
-        str | None, typer.Option("--loss", metavar="softmax|binary", help="Choose in a group, or judge each pair.")
-    ] = None
-    negatives: Negatives = None
-    negatives_per_positive: NegativesPerPositive = None
-    positives: Positives = None
-    triples: Annotated[
-        str | None,
-        typer.Option("--triples", metavar="FILE", help="Learn from lines of query, positive and negative (.tsv)."),
-    ] = None
-    batch: PairsABatch = None
-    rate: RerankerRate = None
-    alpha: Annotated[
-        float, typer.Option("--debias", metavar="α", help="Weight of the debiased constraint on the logits.")
-    ] = 0.0
-
-
-@dataclass(frozen=True)
-class _RetrieverLearning(_Learning):
-    """The same for retrievers."""
-
-    variant: Annotated[
-        str, typer.Option("--variant", metavar="paper|code", help="The constraint as written, or as released.")
-    ] = "paper"
-    loss: Annotated[
-        str, typer.Option("--loss", metavar="LOSS", help="A loss of sentence-transformers, as Name(option=value,…).")
-    ] = "MultipleNegativesRankingLoss"
-    mine: Annotated[
-        str, typer.Option("--mine", metavar="SCHEME", help="Negatives: in-batch, bm25, ann (anew each epoch) or cross.")
-    ] = "in-batch"
-    negatives_per_positive: Annotated[
-        int, typer.Option("--negatives-per-positive", metavar="N", help="Mined negatives of each positive.")
-    ] = 1
-    depth: Annotated[int, typer.Option("--depth", metavar="K", help="Negatives are among the best K documents.")] = 100
-    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Queries a step.")] = 32
-    rate: _Rate = 2e-5
-    patience: Annotated[
-        int | None,
-        typer.Option("--patience", metavar="N", help="Stop after N epochs without a better one; needs --dev."),
-    ] = None
+def _amounts(documents: list[str] | None) -> dict[str, Any]:
+    """The sources that are learned from, and how much of each, as `ranktilt.training.options.Training` has them."""
+    amounts = read_amounts(documents or (), "--documents", whole=True)
+    limits = tuple((name, most) for name, most in amounts.items() if most >= 0)
+    return {"sources": tuple(amounts), "limits": limits} if amounts else {}
 
 
 @train.command("cross-encoder")
@@ -201,20 +61,19 @@ def cross_encoder(
     output: _Folder,
     base_model: _Encoder = "minilm",
     split: _Split = "train",
-    learning: _RerankerLearning,
+    documents: _Documents = None,
+    preset: Preset = None,
+    learning: Annotated[dict[str, Any], options.FieldsOf(RerankerTraining)],
     neural: _Reading,
 ) -> None:
     """Fine-tune an encoder into a re-ranker on the train split; resumes what was interrupted."""
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
-    from ranktilt.training.options import RerankerTraining
 
-    given = learning.given()
-    text, preset = neural.text or "title+text", given.pop("preset", None)
-    chosen = RerankerTraining.of_preset(preset, **given, text=text, device=neural.device)
+    given = {**learning, **_amounts(documents), "text": neural.text or "title+text", "device": neural.device}
+    chosen = RerankerTraining.of_preset(preset, **given)
     loaded = load(collection, split=split, ignore_unknown=True)
-    with _interruptible(output):
-        trained = train_cross_encoder(loaded, base_model, output, options=chosen)
+    trained = train_cross_encoder(loaded, base_model, output, options=chosen)
     note(_summary(trained, collection, "bm25@100>>cross-encoder"))
     _warn_of_seen_judgments(collection, split)
 
@@ -228,26 +87,15 @@ def retriever(
     base_model: _Encoder = "minilm",
     debias: Annotated[
         list[str] | None,
-        typer.Option(
-            "--debias",
-            metavar="α",
-            help="Weight of the debiased constraint on the model's own scores; several, or paper, are a sweep.",
-        ),
+        Option("Weight of the debiased constraint on the model's own scores; several, or paper, are a sweep.", "α"),
     ] = None,
     split: _Split = "train",
-    dev: Annotated[
-        str | None, typer.Option("--dev", metavar="SPLIT", help="Audit the model on this split after each epoch.")
-    ] = None,
-    test: Annotated[
-        str, typer.Option("--test", metavar="SPLIT", help="Judgments on which a sweep's models are compared.")
-    ] = "test",
-    budget: Annotated[
-        float, typer.Option("--budget", metavar="X", help="nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).")
-    ] = 0.01,
-    teacher: Annotated[
-        str | None, typer.Option("--teacher", metavar="RANKER", help="Of --mine cross: cross-encoder:MODEL.")
-    ] = None,
-    learning: _RetrieverLearning,
+    dev: Annotated[str | None, Option("Audit the model on this split after each epoch.", "SPLIT")] = None,
+    test: Annotated[str, Option("Judgments on which a sweep's models are compared.", "SPLIT")] = "test",
+    budget: Annotated[float, Option("nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).", "X")] = 0.01,
+    teacher: Annotated[str | None, Option("Of --mine cross: cross-encoder:MODEL.", "RANKER")] = None,
+    documents: _Documents = None,
+    learning: Annotated[dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha",))],
     neural: _Reading,
     shown: Output,
 ) -> None:
@@ -259,32 +107,28 @@ def retriever(
     from ranktilt.datasets.load import load
     from ranktilt.experiments.debias_sweep import PAPER
     from ranktilt.registry import ranker
-    from ranktilt.training.options import RetrieverTraining
     from ranktilt.training.retriever import train_retriever
 
     asked = debias or ["0"]
     shown.check(collection)
-    chosen = RetrieverTraining(**learning.given(), text=neural.text or "title+text", device=neural.device)
+    text = neural.text or "title+text"
+    chosen = RetrieverTraining(**learning, **_amounts(documents), text=text, device=neural.device)
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
     taught = None if teacher is None else ranker(teacher)
     alphas = _alphas(asked, loaded, base_model, chosen)
     if len(alphas) == 1 and PAPER not in asked:
-        with _interruptible(output):
-            trained = train_retriever(
-                loaded, base_model, output, options=replace(chosen, alpha=alphas[0]), teacher=taught, dev=judged
-            )
+        chosen = replace(chosen, alpha=alphas[0])
+        trained = train_retriever(loaded, base_model, output, options=chosen, teacher=taught, dev=judged)
         note(_summary(trained, collection, "dense"))
         _warn_of_seen_judgments(collection, split)
         return
     from ranktilt.experiments.debias_sweep import debias_sweep
 
     tested = load(collection, split=test, ignore_unknown=True)
-    with _interruptible(output):
-        found, _ = debias_sweep(
-            loaded, tested, base_model, output, alphas=alphas, options=chosen, teacher=taught, dev=judged,
-            budget=budget,
-        )  # fmt: skip
+    found, _ = debias_sweep(
+        loaded, tested, base_model, output, alphas=alphas, options=chosen, teacher=taught, dev=judged, budget=budget
+    )
     found = with_command(found)
     place = output / "bench.json"
     shown.deliver(found, {place: found.to_json})
@@ -320,19 +164,6 @@ def _alphas(asked: list[str], collection: Collection, model: str, chosen: Retrie
     return sweep_alphas(asked, scale)
 
 
-@contextmanager
-def _interruptible(folder: Path) -> Iterator[None]:
-    """Say after Ctrl-C what the same command will do."""
-    from ranktilt.training.trainer import CHECKPOINTS
-
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = any(folder.glob(f"**/{CHECKPOINTS}/*"))
-        note(f"{folder}: the same command {'goes on from the last checkpoint' if kept else 'starts anew'}")
-        raise
-
-
 def _warn_of_seen_judgments(collection: Path, split: str) -> None:
     if split == "test" or len(list((collection / "qrels").glob("*.tsv"))) == 1:
         note(
@@ -347,35 +178,19 @@ def lora(
     collection: options.Folder,
     *,
     output: _Folder,
-    base_model: Annotated[
-        str, typer.Option("--base-model", metavar="MODEL", help="The chat model: a folder as transformers saves it.")
-    ],
-    by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="The column of groups.")] = "source",
-    protected: Annotated[
-        str | None,
-        typer.Option(
-            "--protected", metavar="GROUP", help="Protected group, A|B or non-A (default: the smaller of two)."
-        ),
-    ] = None,
-    prompt: Annotated[
-        str, typer.Option("--prompt", metavar="NAME|FILE", help="pairwise-neutral, pairwise-sensitive or a file.")
-    ] = "pairwise-neutral",
-    attribute: Annotated[
-        str | None, typer.Option("--attribute", metavar="X", help="What fills {attribute} in the prompt.")
-    ] = None,
-    pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="About how many pairs an epoch has.")] = 140_000,
-    rank: Annotated[int, typer.Option("--rank", metavar="R", help="Rank of the matrices that are added.")] = 1,
-    steps: Steps = None,
-    minutes: Minutes = None,
-    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Pairs a step.")] = 4,
-    learning_rate: _Rate = 3e-3,
-    share: Annotated[
-        float, typer.Option("--share", metavar="X", help="Of the queries that are learned from; the rest is held out.")
-    ] = 0.8,
-    passage_tokens: Annotated[int, typer.Option("--passage-tokens", metavar="N", help="Cut documents there.")] = 300,
-    precision: Precision = options.Precisions.float32,
+    base_model: Annotated[str, Option("The chat model: a folder as transformers saves it.", "MODEL")],
+    by: Annotated[str, Option("The column of groups.", "COLUMN")] = "source",
+    protected: options.Protected = None,
+    prompt: Annotated[str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE")] = "pairwise-neutral",
+    attribute: Annotated[str | None, Option("What fills {attribute} in the prompt.", "X")] = None,
+    pairs: Annotated[int, Option("About how many pairs an epoch has.", "N")] = 140_000,
+    rank: Annotated[int, Option("Rank of the matrices that are added.", "R")] = 1,
+    batch: Annotated[int, Option("Pairs a step.", "N")] = 4,
+    learning_rate: Annotated[float, Option("Highest learning rate.", "X")] = 3e-3,
+    share: Annotated[float, Option("Of the queries that are learned from; the rest is held out.", "X")] = 0.8,
+    passage_tokens: Annotated[int, Option("Truncate documents to this many tokens.", "N")] = 300,
     split: options.Split = None,
-    seed: _Seed = 0,
+    schedule: Annotated[dict[str, Any], options.FieldsOf(Schedule, without=("batch", "rate"))],
     neural: _Reading,
 ) -> None:
     """Fine-tune a chat model's attention on pairs of documents whose right answer is as often of either group."""
@@ -383,9 +198,8 @@ def lora(
     from ranktilt.training.lora import LoraTraining, train_lora
 
     chosen = LoraTraining(
-        pairs=pairs, rank=rank, rate=learning_rate, batch=batch, share=share, steps=steps, minutes=minutes,
-        prompt=prompt, attribute=attribute, text=neural.text or "title+text", passage_tokens=passage_tokens,
-        precision=precision, seed=seed, device=neural.device,
+        pairs=pairs, rank=rank, rate=learning_rate, batch=batch, share=share, prompt=prompt, attribute=attribute,
+        text=neural.text or "title+text", passage_tokens=passage_tokens, device=neural.device, **schedule,
     )  # fmt: skip
     loaded = options.load_texts(collection, split)
     trained = train_lora(loaded, base_model, output, by=by, protected=protected, options=chosen)

@@ -6,16 +6,13 @@ import re
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from ranktilt.errors import DataError, DataWarning, UserError, counted, shorten
-from ranktilt.io.files import line_chunks
-from ranktilt.io.jsonl import parse_line
+from ranktilt.errors import DataError, DataWarning, counted, refuse_twice, shorten
+from ranktilt.io.jsonl import json_objects
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -72,74 +69,46 @@ def read_answered(files: Sequence[str | Path], fields: QuestionFields | None = N
     """
     fields = fields or QuestionFields()
     paths = [Path(file) for file in files]
-    twice = next((path for path, n in Counter(path.absolute() for path in paths).items() if n > 1), None)
-    if twice is not None:
-        raise UserError(f"{twice.name}: this file is named twice")
+    refuse_twice([str(path.absolute()) for path in paths], "file")
     questions, empty, lost = list[AnsweredQuestion](), Counter[str](), list[str]()
     for path in paths:
-        here = 0
-        for line, row in _rows(path):
-            asked, blanks = _question(path, line, row, fields)
-            empty.update(blanks)
-            if asked.human or asked.llm:
-                questions.append(asked)
-                here += 1
-            else:
-                lost.append(f"{path}:{line}")
-        _require_both(path, questions[len(questions) - here :], fields)
+        found = [(line, *_question(path, line, row, fields)) for line, row in json_objects(path, reported=True)]
+        empty.update(blank for *_, blanks in found for blank in blanks)
+        lost += [f"{path}:{line}" for line, asked, _ in found if not (asked.human or asked.llm)]
+        questions += [asked for _, asked, _ in found if asked.human or asked.llm]
+        for side, name, option in (("human", fields.human, "--human-answers"), ("llm", fields.llm, "--llm-answers")):
+            if not any(getattr(asked, side) for _, asked, _ in found):
+                raise DataError(path, f"no question has an answer in the field {name!r}; {option} names another field")
     if lost:
         many = counted(len(lost), "question has", "questions have")
-        message = f"{lost[0]}: {many} no answer with any text in it, and will be left out"
-        warnings.warn(message if len(lost) == 1 else message.replace(": ", ": the first; ", 1), DataWarning, 2)
+        message = f"{many} no answer with any text in it, and will be left out (first: {lost[0]})"
+        warnings.warn(message, DataWarning, 2)
     return AnsweredQuestions(tuple(questions), tuple(paths), fields, dict(empty), len(lost))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Any]]:
-    for first, lines in line_chunks(path, reported=True):
-        for number, line in enumerate(lines, start=first):
-            if not line or line.isspace():
-                continue
-            try:
-                yield number, parse_line(line)
-            except orjson.JSONDecodeError as error:
-                shown = shorten(line[:200].decode(errors="replace"))
-                message = f"expected one JSON object, got broken JSON ({error}): {shown}"
-                raise DataError(path, message, line=number) from error
+def _question(
+    path: Path, line: int, row: Mapping[str, Any], fields: QuestionFields
+) -> tuple[AnsweredQuestion, list[str]]:
+    """A question, and the side of each of its blank answers."""
 
+    def fault(expected: str, name: str | None) -> DataError:
+        message = f"expected {expected} in the field {name!r}, got {shorten(row.get(name or ''))}"
+        return DataError(path, message, line=line)
 
-def _question(path: Path, line: int, row: Any, fields: QuestionFields) -> tuple[AnsweredQuestion, Counter[str]]:
-    if not isinstance(row, dict):
-        raise DataError(path, f"expected one JSON object, got {type(row).__name__}: {shorten(row)}", line=line)
     text = row.get(fields.question)
     if not isinstance(text, str) or not text.strip():
-        raise DataError(path, f"expected a question in the field {fields.question!r}, got {shorten(text)}", line=line)
-    domain = _stem(path) if fields.domain is None else row.get(fields.domain)
-    if not isinstance(domain, str) or not domain.strip():
-        raise DataError(path, f"expected a name in the field {fields.domain!r}, got {shorten(domain)}", line=line)
-    if _BREAKS.search(domain):
-        message = f"domain {domain!r} has a tab or line end in it, which tab-separated files cannot hold"
-        raise DataError(path, message, line=line)
-    human, llm = (_answers(path, line, row, name) for name in (fields.human, fields.llm))
-    kept = [tuple(one.strip() for one in side if one.strip()) for side in (human, llm)]
-    blanks = Counter({"human": len(human) - len(kept[0]), "llm": len(llm) - len(kept[1])})
-    return AnsweredQuestion(text.strip(), domain.strip(), kept[0], kept[1]), blanks
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
-
-
-def _answers(path: Path, line: int, row: Mapping[str, Any], name: str) -> list[str]:
-    value = row.get(name)
-    answers = [value] if isinstance(value, str) else value or []
-    if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
-        message = f"expected an answer or a list of answers in the field {name!r}, got {shorten(value)}"
-        raise DataError(path, message, line=line)
-    return answers
-
-
-def _require_both(path: Path, questions: Sequence[AnsweredQuestion], fields: QuestionFields) -> None:
-    """Refuse a file that lacks the answers of a side."""
-    for side, name, option in (("human", fields.human, "--human-answers"), ("llm", fields.llm, "--llm-answers")):
-        if not any(getattr(one, side) for one in questions):
-            raise DataError(path, f"no question has an answer in the field {name!r}; {option} names another field")
+        raise fault("a question", fields.question)
+    stem = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+    domain = stem if fields.domain is None else row.get(fields.domain)
+    if not isinstance(domain, str) or not domain.strip() or _BREAKS.search(domain):
+        raise fault("a name in one line", fields.domain)
+    sides = dict[str, tuple[str, ...]]()
+    blanks = list[str]()
+    for side, name in (("human", fields.human), ("llm", fields.llm)):
+        value = row.get(name) or []
+        answers = [value] if isinstance(value, str) else value
+        if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
+            raise fault("an answer or a list of answers", name)
+        sides[side] = tuple(one.strip() for one in answers if one.strip())
+        blanks += [side] * (len(answers) - len(sides[side]))
+    return AnsweredQuestion(text.strip(), domain.strip(), **sides), blanks

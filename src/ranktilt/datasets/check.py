@@ -72,17 +72,10 @@ def check(
     Returns
     -------
     CheckResult
-        A row for each other source and check. Pairs are documents with one origin. ``void``: beyond the limit, or
-        every pair identical or near-identical, which leaves nothing to compare;
-        ``warning``: over ``limits.notice`` %, for title prefixes and cuts so many points between the sides, a median
-        length ratio outside 0.9–1.1, any judgment of something
-        unknown, or nothing to count. Where only a pool of documents was rewritten (their column ``pool`` says so), the
-        others miss no twin, unless they are relevant to a query.
-
-    Raises
-    ------
-    UserError
-        If there is one source only, or none of the reference's name.
+        A row for each other source and check. Pairs are documents with one origin. ``void``: beyond the limit, or no
+        pair is left that differs; ``warning``: over ``limits.notice`` % (for title prefixes and cuts, so many points
+        between the sides), a median length ratio outside 0.9–1.1, any unknown judgment, or nothing to count. Documents
+        outside of a pool (column ``pool``) miss no twin, unless they are relevant to a query.
     """
     sources = collection.sources
     if len(sources) < 2:
@@ -116,7 +109,9 @@ _FEATURES = {
 
 def _examined(collection: Collection) -> pl.DataFrame:
     """Every document with what can be seen in its text."""
-    docs = collection.docs.select("id", "title", "source", "origin", given="text")
+    pooled = collection.docs.schema.get(POOL) == pl.Boolean
+    outside = ~pl.col(POOL).fill_null(True) if pooled else pl.lit(False)
+    docs = collection.docs.select("id", "title", "source", "origin", given="text", outside=outside)
     found, done = list[pl.DataFrame](), 0
     for part in docs.iter_slices(AT_ONCE) if docs.height else [docs]:
         text = part["given"].str.strip_chars()
@@ -127,29 +122,14 @@ def _examined(collection: Collection) -> pl.DataFrame:
         report("examining texts", done, docs.height)
     docs = pl.concat([docs, pl.concat(found)], how="horizontal")
     copy = ~pl.col("empty") & ~pl.struct("source", "one", "two").is_first_distinct()
-    prefixed = title_prefixed(collection.docs).fill_null(False)
-    known = {"outside": _outside(collection), "relevant": _relevant(collection)}
-    return _with_cuts(docs.with_columns(**known, copy=copy, prefixed=prefixed))
-
-
-def _with_cuts(docs: pl.DataFrame) -> pl.DataFrame:
-    """Add the length at which each source is cut, null where it is not, and which texts have it."""
-    found = {source: cut_at(part["words"])[0] for (source,), part in docs.partition_by("source", as_dict=True).items()}
-    limit = pl.col("source").replace_strict(found, return_dtype=pl.Int64)
-    return docs.with_columns(limit=limit).with_columns(cut=(pl.col("words") == pl.col("limit")).fill_null(False))
-
-
-def _outside(collection: Collection) -> pl.Series:
-    """Documents that a pool left out."""
-    docs = collection.docs
-    if POOL not in docs.columns or docs[POOL].dtype != pl.Boolean:
-        return pl.repeat(False, docs.height, dtype=pl.Boolean, eager=True)
-    return ~docs[POOL].fill_null(True)
-
-
-def _relevant(collection: Collection) -> pl.Series:
-    """Documents that are relevant to a query."""
-    return collection.ids.is_in(collection.qrels.filter(pl.col("grade") > 0)["doc_id"].implode())
+    docs = docs.with_columns(
+        copy=copy,
+        prefixed=title_prefixed(collection.docs).fill_null(False),
+        relevant=collection.ids.is_in(collection.qrels.filter(pl.col("grade") > 0)["doc_id"].implode()),
+    )
+    cuts = {source: cut_at(part["words"])[0] for (source,), part in docs.partition_by("source", as_dict=True).items()}
+    docs = docs.with_columns(limit=pl.col("source").replace_strict(cuts, return_dtype=pl.Int64))
+    return docs.with_columns(cut=(pl.col("words") == pl.col("limit")).fill_null(False))
 
 
 class _Twins:
@@ -309,11 +289,10 @@ _FOLD = r"[^\p{L}\p{N}]+"
 
 
 def title_prefixed(docs: pl.DataFrame) -> pl.Series:
-    """Tell which texts begin with the document's own title; null where no title is known.
+    """Tell which texts begin with the document's title, `PAGE_TITLE`, or its origin's; null where none is known.
 
-    Such a text holds the words of its title twice, and titles are what queries name: a side whose texts begin with them
-    has an advantage over a side whose rewrites dropped them. Compared word by word, without case and punctuation; a
-    document without a title (or `PAGE_TITLE`) has that of the document it was rewritten from.
+    Such a text holds the words of its title twice, and titles are what queries name. Compared word by word, without
+    case and punctuation.
     """
     table = docs.select(
         "id", "title", "text", "origin", _page=PAGE_TITLE if PAGE_TITLE in docs.columns else pl.lit(None)
@@ -339,9 +318,8 @@ def _known(name: str) -> pl.Expr:
 def cut_at(lengths: pl.Series) -> tuple[int | None, pl.Series]:
     """Find the length (in words) at which the texts of a source were cut, and which have it; None if they were not.
 
-    Texts cut at a number of words pile up at exactly that number, with next to none longer. Found is the most frequent
-    length among those that at most 5 % of the texts exceed, at least `SHORTEST_CUT`; at least 5 texts and 2 % of them
-    have it, and 5 times as many as have any other length within 10 words of it.
+    That is the most frequent length among those that at most 5 % of the texts exceed, at least `SHORTEST_CUT`, which at
+    least 5 texts and 2 % of them have, and 5 times as many as have any other length within 10 words of it.
     """
     total = len(lengths)
     counts = lengths.rename("length").value_counts(name="texts").sort("length", descending=True)

@@ -88,24 +88,11 @@ class CheckRow:
 
 @dataclass(frozen=True, eq=False)
 class CheckResult(Result, format="ranktilt-check", version=1, noun="a check", command="ranktilt check"):
-    """The result of `check`.
-
-    Parameters
-    ----------
-    rows : tuple of CheckRow
-        By source, and those on the whole collection last.
-    reference : str
-        The source that the others are held against.
-    sources : tuple of str
-        The others.
-    limits : CheckLimits
-        The limits used.
-    spec : mapping, optional
-        What was checked: path, split, counts, version.
-    """
+    """The result of `check`: its rows by source, and those on the whole collection last."""
 
     rows: tuple[CheckRow, ...]
     reference: str
+    """The source that the others are held against."""
     sources: tuple[str, ...]
     limits: CheckLimits = LIMITS
     spec: Mapping[str, Any] = field(default_factory=dict)

@@ -46,9 +46,6 @@ class Inventory:
 
     def split(self, name: str | None, where: str) -> tuple[str, tuple[Path, ...]]:
         """Name and files of a split's judgments; ``test``, or the only one, where none is named."""
-        if not self.splits:
-            shown = ", ".join(self.files) or "none"
-            raise UserError(f"{where}: expected judgments in qrels/<split> or <split>.tsv; its files: {shown}")
         try:
             name = choose_split(self.splits, name)
         except UserError as error:
@@ -113,29 +110,20 @@ _PATTERNS = [*(f"*{suffix}" for suffix in SUFFIXES), "*.zip"]
 _TOO_MANY = 8
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """The files of a data set ``OWNER/NAME`` at one commit, given by its full hash."""
-
-    id: str
-    folder: Path
-    commit: str
-
-
 def load_hub(name: Named, wanted: Wanted) -> Collection:
     """Load a data set of the Hugging Face hub; ``spec`` has the commit as ``revision``.
 
     Judgments that it lacks are looked for in ``OWNER/NAME-qrels``, as BEIR keeps them. `UserError` if it is unavailable
     or lies in no known layout; `DataError` names the file and line of what is wrong.
     """
-    fetched = snapshot(name)
-    found = inventory(_unpacked(fetched))
+    folder = snapshot(name)
+    found = inventory(_unpacked(folder, name.id))
     if not found.corpora or not found.queries:
         raise _no_layout(name, found)
     documents = read_documents(found.corpora)
     queries = stack([read_rows(file) for file in found.queries])
     files = [str(file) for file in (*(file for _, file in found.corpora), *found.queries)]
-    spec: dict[str, Any] = {"path": f"hub:{name.id}", "revision": fetched.commit, "layout": found.layout}
+    spec: dict[str, Any] = {"path": f"hub:{name.id}", "revision": folder.name, "layout": found.layout}
     if wanted.qrels is not None and str(wanted.qrels) == NO_QRELS:
         return unjudged(documents[0], queries, {**spec, "qrels": NO_QRELS, "files": files})
     more, judgments = _judgments(name, found, wanted)
@@ -162,12 +150,12 @@ def _judgments(name: Named, found: Inventory, wanted: Wanted) -> tuple[dict[str,
         raise UserError(
             f"{name} holds no judgments, nor does {beside}, where BEIR keeps them; {hint} ({error})"
         ) from error
-    split, files = inventory(other.folder, judgments_only=True).split(wanted.split, str(beside))
-    return {"split": split, "qrels": str(beside), "qrels_revision": other.commit}, files
+    split, files = inventory(other, judgments_only=True).split(wanted.split, str(beside))
+    return {"split": split, "qrels": str(beside), "qrels_revision": other.name}, files
 
 
-def snapshot(name: Named) -> Snapshot:
-    """Fetch the files of a data set, or find them in the hub's cache; `UserError` says why that cannot be."""
+def snapshot(name: Named) -> Path:
+    """Fetch the files of a data set, or find them in the hub's cache: a folder that is called by its commit."""
     hub = need("huggingface_hub", extra="datasets", for_=str(name))
     try:
         folder = hub.snapshot_download(
@@ -176,7 +164,7 @@ def snapshot(name: Named) -> Snapshot:
         )  # fmt: skip
     except Exception as error:  # the library's transport raises errors of its own, which no name holds together
         raise _refused(name, error) from error
-    return Snapshot(name.id, Path(folder), Path(folder).name)
+    return Path(folder)
 
 
 def _refused(name: Named, error: Exception) -> UserError:
@@ -184,48 +172,23 @@ def _refused(name: Named, error: Exception) -> UserError:
     page = f"https://huggingface.co/datasets/{name.id}"
     if isinstance(error, errors.HFValidationError):
         return UserError(f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact")
-    if isinstance(error, errors.GatedRepoError):
-        login = "log in with `hf auth login` or set HF_TOKEN"
-        return UserError(f"{name}: its owner must let you read it: ask at {page}, then {login}")
-    if isinstance(error, errors.RepositoryNotFoundError):
-        login = "a private one needs `hf auth login` or HF_TOKEN"
-        return UserError(f"{name}: the hub has no such data set; look at https://huggingface.co/datasets ({login})")
-    if isinstance(error, errors.RevisionNotFoundError):
-        return UserError(
-            f"{name}: no revision {name.revision!r}; its branches, tags and commits are at {page}/tree/main"
-        )
     if isinstance(error, errors.LocalEntryNotFoundError):
-        return _not_cached(name, error)
-    first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    return UserError(f"{name}: could not be fetched: {first}; try again, or see {page}")
+        place = need("huggingface_hub.constants", extra="datasets", for_=str(name)).HF_HUB_CACHE
+        why = "the hub cannot be reached (HF_HUB_OFFLINE?)" if may_fetch() else "nothing is fetched for a report"
+        fetch = f"hf download {name.id} --repo-type dataset" + (f" --revision {name.revision}" if name.revision else "")
+        return UserError(f"{name}: {why}, and not all of it is in the cache ({place}); `{fetch}` puts it there")
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    return UserError(f"{name}: could not be fetched: {reason}; see {page} (what is private needs `hf auth login`)")
 
 
-def _not_cached(name: Named, error: Exception) -> UserError:
-    constants = need("huggingface_hub.constants", extra="datasets", for_=str(name))
-    place = Path(constants.HF_HUB_CACHE) / f"datasets--{name.id.replace('/', '--')}"
-    offline = constants.HF_HUB_OFFLINE
-    why = "HF_HUB_OFFLINE is set" if offline else "the hub cannot be reached"
-    why = why if may_fetch() else "nothing is fetched for a report"
-    part = "only in part " if "incomplete" in type(error).__name__.lower() else ""
-    there = f"is {part or 'not '}in the cache ({place})"
-    command = f"hf download {name.id} --repo-type dataset" + (f" --revision {name.revision}" if name.revision else "")
-    online = "unset it" if offline and may_fetch() else "load it first" if not may_fetch() else "try again"
-    return UserError(
-        f"{name}: {why}, and it {there}; {online}, or run `{command}` where there is a network, and copy that folder"
-    )
-
-
-def _unpacked(fetched: Snapshot) -> Path:
+def _unpacked(folder: Path, id: str) -> Path:
     """The folder that holds the files themselves, unpacked where the data set is a zip file, as Cocktail's are."""
-    archives = sorted(fetched.folder.glob("*.zip"))
-    if not archives or inventory(fetched.folder).corpora:
-        return fetched.folder
+    archives = sorted(folder.glob("*.zip"))
+    if not archives or inventory(folder).corpora:
+        return folder
     if len(archives) > 1:
-        named = ", ".join(file.name for file in archives)
-        raise UserError(
-            f"hub:{fetched.id}: expected one zip file, got {len(archives)}: {named}; unpack the one you want"
-        )
-    target = cache_folder() / "collections" / f"{fetched.id.replace('/', '--')}-{fetched.commit}"
+        raise UserError(f"hub:{id}: expected one zip file, got {', '.join(file.name for file in archives)}")
+    target = cache_folder() / "collections" / f"{id.replace('/', '--')}-{folder.name}"
     if not target.is_dir():
         _unpack(archives[0], target)
     return _inner(target)
@@ -256,5 +219,4 @@ def _inner(folder: Path) -> Path:
 def _no_layout(name: Named, found: Inventory) -> UserError:
     what = "queries (queries.jsonl, queries/*.parquet)" if found.corpora else "documents (corpus.jsonl, corpus/*)"
     shown = ", ".join(found.files[:_TOO_MANY]) or "no file of .jsonl, .parquet, .tsv or .zip"
-    rest = f" and {len(found.files) - _TOO_MANY} more" if len(found.files) > _TOO_MANY else ""
-    return UserError(f"{name}: expected {what} in the layout of Cocktail, BEIR or MTEB; there are: {shown}{rest}")
+    return UserError(f"{name}: expected {what} in the layout of Cocktail, BEIR or MTEB; there are: {shown}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
@@ -93,50 +93,25 @@ def _held_back(library: Any) -> Iterator[None]:
     """Let ir_datasets read what it has, and reach for nothing else: each of its ways to a network ends here."""
 
     def refuse(self: object) -> NoReturn:
-        raise PermissionError("nothing is fetched")
+        raise PermissionError("nothing is fetched for a report")
 
-    module = library.util.download
-    kinds: list[Any] = [
-        kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, module.BaseDownload)
-    ]
-    far = [kind for kind in kinds if kind is not module.LocalDownload]
-    before = {kind: vars(kind)["stream"] for kind in far if "stream" in vars(kind)}
-    for kind in before:
+    download = library.util.download
+    far = (download.RequestsDownload, download.GoogleDriveDownload, download.GoogleCloudBucketStream)
+    before = [kind.stream for kind in far]
+    for kind in far:
         kind.stream = refuse
     try:
         yield
     finally:
-        for kind, stream in before.items():
+        for kind, stream in zip(far, before, strict=True):
             kind.stream = stream
 
 
 def _failed(name: Named, error: Exception, said: list[str], home: Path) -> UserError:
-    keeps = f"ir_datasets keeps its files in {home} (IR_DATASETS_HOME names another place)"
     told = next((text for text in reversed(said) if str(home) in text), "").removesuffix(".")
-    if not may_fetch():
-        return UserError(f"{name}: not all of it is on this machine, and nothing is fetched for a report; {keeps}")
-    if isinstance(error, FileNotFoundError):
-        return UserError(f"{name}: {told or f'{error.filename or error} is not there'}; {keeps}")
-    failed = _unreachable(error)
-    if failed is not None:
-        hint = f"; {told[0].lower()}{told[1:]}" if told else ""
-        return UserError(f"{name}: {failed} could not be fetched{hint}; {keeps}")
-    reason = " ".join((str(error).strip() or type(error).__name__).split())
-    again = "delete what is broken there, so that it is fetched again"
-    return UserError(f"{name}: its files cannot be read: {shorten(reason, 200)}; {keeps}; {again}")
-
-
-def _unreachable(error: Exception) -> str | None:
-    """The first address that a download failed at, with the reason; None where something else failed."""
-    tried = [error]
-    if len(error.args) == 2 and isinstance(error.args[1], list):  # what it raises where a file has mirrors
-        tried = [part[1] for part in error.args[1]]
-    for one in tried:
-        url = getattr(getattr(one, "request", None), "url", None)
-        if url is not None:
-            status = getattr(getattr(one, "response", None), "status_code", None)
-            return f"{url} ({'no connection' if status is None else f'HTTP status {status}'})"
-    return None
+    reason = told or " ".join((str(error).strip() or type(error).__name__).split())
+    keeps = f"ir_datasets keeps its files in {home} (IR_DATASETS_HOME names another place)"
+    return UserError(f"{name}: cannot be read: {shorten(reason, 400).strip(chr(34) + chr(39))}; {keeps}")
 
 
 def find_dataset(library: Any, name: Named, kinds: list[str]) -> Any:
@@ -145,22 +120,16 @@ def find_dataset(library: Any, name: Named, kinds: list[str]) -> Any:
         dataset = library.load(name.id)
     except KeyError:
         family = name.id.partition("/")[0]
-        known = _below(library, name.id, []) or _below(library, family, [])
-        if not known:
-            known = sorted({text.partition("/")[0] for text in library.registry})
-        raise UserError(f"{name}: {unknown('collection', name.id, _few(known, name.id))}") from None
+        near = _near(name.id, _below(library, family, []) or [text.partition("/")[0] for text in library.registry])
+        raise UserError(f"{name}: {unknown('collection', name.id, near)}") from None
     missing = next((kind for kind in kinds if not dataset.has(kind)), None)
     if missing is not None:
-        raise _lacking(library, name, missing, kinds)
+        noun = {"docs": "documents", "queries": "queries", "qrels": "judgments"}[missing]
+        near = _near(name.id, _below(library, name.id, kinds))
+        advice = f"these have them: {', '.join(near)}" if near else "see https://ir-datasets.com"
+        none = "; or --qrels none to do without" if missing == "qrels" else ""
+        raise UserError(f"{name}: has no {noun} of its own; {advice}{none}")
     return dataset
-
-
-def _lacking(library: Any, name: Named, kind: str, kinds: list[str]) -> UserError:
-    noun = {"docs": "documents", "queries": "queries", "qrels": "judgments"}[kind]
-    near = _below(library, name.id, kinds)
-    advice = f"these have them: {', '.join(_few(near, name.id))}" if near else "see https://ir-datasets.com"
-    none = "; or --qrels none to do without" if kind == "qrels" else ""
-    return UserError(f"{name}: has no {noun} of its own; {advice}{none}")
 
 
 def _below(library: Any, id: str, kinds: list[str]) -> list[str]:
@@ -169,11 +138,8 @@ def _below(library: Any, id: str, kinds: list[str]) -> list[str]:
     return [text for text in names if all(library.registry[text].has(kind) for kind in kinds)]
 
 
-def _few(names: list[str], id: str) -> list[str]:
-    if len(names) <= _SHOWN:
-        return names
-    near = difflib.get_close_matches(id, names, n=_SHOWN, cutoff=0.0)
-    return [*near, f"and {len(names) - _SHOWN} more"]
+def _near(id: str, names: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(id, sorted(set(names)), n=_SHOWN, cutoff=0.0)
 
 
 def dataset_qrels(dataset: Any, name: Named) -> pl.DataFrame:
@@ -212,23 +178,13 @@ def _docs(dataset: Any, only: set[str] | None) -> tuple[pl.DataFrame, int]:
     fields = dataset.docs_cls()._fields
     body = next((field for field in _BODIES if field in fields), None)
     titled = body is not None and "title" in fields
-
-    def row(doc: Any) -> tuple[str, str, str]:
-        text = doc.default_text() if body is None else getattr(doc, body)
-        return doc.doc_id, (doc.title or "") if titled else "", text or ""
-
-    return _streamed(dataset.docs_iter(), row, only, dataset.docs_count() or 0)
-
-
-def _streamed(
-    docs: Iterable[Any], row: Callable[[Any], tuple[str, str, str]], only: set[str] | None, expected: int
-) -> tuple[pl.DataFrame, int]:
-    frames, chunk, total = list[pl.DataFrame](), list[tuple[str, str, str]](), 0
     schema = {"id": pl.String, "title": pl.String, "text": pl.String}
-    for doc in docs:
-        total += 1
+    frames, chunk, total = list[pl.DataFrame](), list[tuple[str, str, str]](), 0
+    expected = dataset.docs_count() or 0
+    for total, doc in enumerate(dataset.docs_iter(), start=1):
         if only is None or doc.doc_id in only:
-            chunk.append(row(doc))
+            text = doc.default_text() if body is None else getattr(doc, body)
+            chunk.append((doc.doc_id, (doc.title or "") if titled else "", text or ""))
         if len(chunk) == _CHUNK:
             frames.append(pl.DataFrame(chunk, schema=schema, orient="row"))
             chunk = []

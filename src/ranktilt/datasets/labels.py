@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import orjson
 import polars as pl
 
@@ -40,20 +39,15 @@ _BEGINS = "a label file begins with its columns' names"
 _COLUMN, _LIST = "; name that of ids: FILE:id=COLUMN", "; of a bare list of ids say what all others are: --rest LABEL"
 _IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
 """First lines of a list of ids that are the name of its column."""
-_OTHER = {"\t": (",", "commas", ".csv"), ",": ("\t", "tabs", ".tsv")}
 
 
 def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
     """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON, each plain or .gz, or Parquet.
 
-    JSON is lines or a list of objects, or one object of ids and labels. The `rest` of a `LabelFile` is not given here.
-    Columns: ``doc_id``, the one named by `by` (``COLUMN:N``, the notation of bins, names COLUMN), optionally ``origin``
-    (the document that it is a version of), and any others; those without a name or called id, text or title, and
-    Parquet's nested ones, are passed over. Returns ``doc_id`` (unique), the label column, ``origin`` where given, then
-    the others. A blank or NaN is null: no label. Ids and labels of a text file stay strings; every other column, and a
-    label column that is asked for in bins, becomes one of numbers where all its values are.
-
-    `DataError` names the place of a fault; `UserError` says that no label file can have the column.
+    Returns ``doc_id`` (unique), the column named by `by` (``COLUMN:N``, the notation of bins, names COLUMN), ``origin``
+    where given, and the others; those without a name or called id, text or title, and Parquet's nested ones, are passed
+    over. A blank or NaN is null: no label. Ids and labels of a text file stay strings; every other column, and one in
+    bins, becomes one of numbers where all its values are. The `rest` of a `LabelFile` is not given here.
     """
     given = LabelFile.of(labels)
     path, frame = Path(given.path), _read_table(given, label_column(by, ()))
@@ -71,7 +65,7 @@ def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.Dat
         raise DataError(path, "doc_id is empty" if where else f"doc_id is empty in row {row + 1}", **where)
     if frame[label].null_count() == frame.height:
         raise DataError(path, f"column {label!r} is blank in every row")
-    frame = _one_row_each(path, frame, label)
+    frame = one_row_each(path, frame, "document", "doc_id")
     kept = [name for name in ("doc_id", label, "origin") if name in frame.columns]
     numbers = [_as_numbers(frame[name]) for name in frame.columns if name not in kept or name == label != by]
     return frame.with_columns(numbers).select(*kept, pl.exclude(*kept, LINE))
@@ -118,11 +112,10 @@ def from_labels(
 ) -> Collection:
     """Make a collection without texts from labels, for auditing runs that were made elsewhere.
 
-    Queries are those given, each once, and those of the judgments, which may name unknown documents. A document without
-    a ``source`` label is left out, because a collection takes one without a source for human; under any other column it
-    stays and is in no group. Its source is ``unknown`` where the file does not say it. The `rest` of a `LabelFile` is
-    the label of all `documents`, and those judged, that have none. The spec holds the paths (``labels``, ``qrels``,
-    ``files``), how labels were read, ``by``, and ``unlabelled``, the number of documents without a label.
+    Queries are those given and those of the judgments. A document without a ``source`` label is left out, because a
+    collection takes one without a source for human; under another column it stays, in no group, and its source is
+    ``unknown`` where the file does not say it. The `rest` of a `LabelFile` is the label of all `documents`, and those
+    judged, that have none. The spec holds the paths, how labels were read, and how many documents are ``unlabelled``.
     """
     given = None if labels_file is None else LabelFile.of(labels_file)
     column = label_column(by, labels.columns)
@@ -177,7 +170,7 @@ def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> 
     return f"no overlap: none of its {counted(len(documents), 'document', 'documents')} is {where}{more}"
 
 
-def _require_names(path: Path, names: list[str], line: int | None, separator: str = "", own: bool = True) -> None:
+def _require_names(path: Path, names: list[str], line: int | None, *, own: bool = True) -> None:
     """Refuse columns without ``doc_id``, or of one name: mostly those of a file that begins with its rows."""
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
@@ -187,10 +180,6 @@ def _require_names(path: Path, names: list[str], line: int | None, separator: st
     came = ", ".join(filter(None, names)) or "no name"
     hint = (_LIST if len(names) == 1 else _COLUMN) if own else ""
     came = came if len(came) <= _WIDTH else f"{came[: _WIDTH - 1]}…"
-    if len(names) == 1 and separator in _OTHER:
-        other, noun, ending = _OTHER[separator]
-        if other in names[0]:
-            came, hint = repr(came), f" (separated by {noun}? then name it {ending})"
     raise DataError(path, f"expected a column doc_id, got {came}; {_BEGINS}{hint}", line=line)
 
 
@@ -221,7 +210,7 @@ def read_delimited(path: Path, separator: str, labels: LabelFile | None = None) 
             first, line = [str(name).strip() for name in rows["fields"][0]], rows[LINE][0]
             bare = labels is not None and labels.rest and not labels.columns and len(first) == 1
             names = first if labels is None else ["doc_id"] if bare else labels.renamed(first)
-            _require_names(path, names, line, separator, labels is not None)
+            _require_names(path, names, line, own=labels is not None)
             rows = rows if bare and first[0].lower() not in _IDS else rows[1:]
         wrong = rows.filter(pl.col("fields").list.len() != len(names))
         if wrong.height:
@@ -251,18 +240,9 @@ def _quoted_rows(path: Path, text: str) -> Iterator[pl.DataFrame]:
     held = ((rows.line_num, row) for row in rows if len(row) > 1 or (row and row[0].strip()))
     try:
         while block := list(islice(held, _ROWS)):
-            numbers, fields = zip(*block, strict=True)
-            lengths = pl.Series([len(row) for row in fields])
-            values = pl.Series([value for row in fields for value in row], dtype=pl.String)
-            yield pl.DataFrame({LINE: pl.Series(numbers, dtype=pl.UInt32), "fields": _in_lists(values, lengths)})
+            yield pl.DataFrame(block, schema={LINE: pl.UInt32, "fields": pl.List(pl.String)}, orient="row")
     except csv.Error as error:
         raise DataError(path, f"cannot be read as CSV: {error}", line=rows.line_num) from error
-
-
-def _in_lists(values: pl.Series, lengths: pl.Series) -> pl.Series:
-    """Cut values into lists of these lengths, none of which is 0."""
-    number = pl.Series(np.repeat(np.arange(len(lengths)), lengths))
-    return pl.DataFrame({"n": number, "v": values}).group_by("n", maintain_order=True).agg("v")["v"]
 
 
 def _plain_columns(given: LabelFile, frame: pl.DataFrame) -> pl.DataFrame:
@@ -283,24 +263,22 @@ def _without_blanks(frame: pl.DataFrame, *, strings: list[str]) -> pl.DataFrame:
     return frame.with_columns(stripped).with_columns(pl.when(pl.col(names) != "").then(pl.col(names)))
 
 
-def _one_row_each(path: Path, frame: pl.DataFrame, label: str) -> pl.DataFrame:
-    """Keep a row that comes twice once; rows of one document that differ are a `DataError`."""
-    if frame["doc_id"].n_unique() == frame.height:
+def one_row_each(path: Path, frame: pl.DataFrame, noun: str, key: str, names: Mapping[str, str] = {}) -> pl.DataFrame:
+    """Keep a row that comes twice once; rows of one key that differ are a `DataError`, by the `names` of columns."""
+    if frame[key].n_unique() == frame.height:
         return frame
-    values = [label, *(name for name in frame.columns if name not in ("doc_id", label, LINE))]
-    frame = frame.unique(["doc_id", *values], keep="first", maintain_order=True)
-    again = frame["doc_id"].is_first_distinct().not_()
-    if not again.any():
-        return frame
-    row = again.arg_max() or 0
-    second = frame.row(row, named=True)
-    first = frame.filter(pl.col("doc_id") == second["doc_id"]).row(0, named=True)
-    name = next(n for n in values if first[n] != second[n])
-    what = "two labels" if name == label else f"two values of {name!r}"
-    one, two = ("none" if side[name] is None else repr(side[name]) for side in (first, second))
-    place = f" (line {first[LINE]})" if LINE in frame.columns else ""
-    message = f"document {second['doc_id']!r} has {what}: {one}{place} and {two}"
-    raise DataError(path, message, line=second.get(LINE))
+    values = [name for name in frame.columns if name not in (key, LINE)]
+    frame = frame.unique([key, *values], keep="first", maintain_order=True)
+    again = frame.filter(~pl.col(key).is_first_distinct())
+    if again.height:
+        second = again.row(0, named=True)
+        first = frame.filter(pl.col(key) == second[key]).row(0, named=True)
+        name = next(n for n in values if first[n] != second[n])
+        place = f" (line {first[LINE]})" if LINE in first else ""
+        both = f"{first[name]!r}{place} and {second[name]!r}"
+        message = f"{noun} {second[key]!r} has two values of {names.get(name, name)!r}: {both}"
+        raise DataError(path, message, line=second.get(LINE))
+    return frame
 
 
 def _as_numbers(series: pl.Series) -> pl.Series:
@@ -318,27 +296,10 @@ def labelled(
 ) -> Collection:
     """Make a collection without texts from a label file, for auditing runs that were made elsewhere.
 
-    Parameters
-    ----------
-    labels : str, Path or LabelFile
-        A table ``doc_id``, the column `by`, and optionally ``origin``. ``FILE:id=url,source=is_ai`` names its columns;
-        a `LabelFile` says what else there is to say.
-    runs : sequence of Run
-        Their queries are the collection's, beside those of the judgments.
-    by : str, optional
-        The column of labels.
-    qrels : str or Path, optional
-        A file of judgments. Without one only the card's questions that need none can be asked.
-
-    Returns
-    -------
-    Collection
-        To be audited with the runs themselves.
-
-    Raises
-    ------
-    DataError
-        If a file is not what it should be, none of a run's queries is judged, or no document of the runs has a label.
+    `labels` is a table ``doc_id``, the column `by`, and optionally ``origin``; ``FILE:id=url,source=is_ai`` names its
+    columns, a `LabelFile` says what else there is to say. Queries are those of the `runs` and of the judgments (a file,
+    `qrels`), without which only questions that need none can be asked. `DataError` if a file is not what it should be,
+    none of a run's queries is judged, or no document of the runs has a label.
     """
     judgments = None if qrels is None else read_qrels(qrels).drop("line")
     if judgments is not None:
@@ -363,9 +324,8 @@ def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: s
     """Add a column of labels from a file to a collection's documents, and the file's origins where it has some.
 
     Labels of documents that are not there are left out; documents without a label are in no group, or have that of the
-    rest. `DataError` if the file names none of the documents, leaves one without a source, or gives one another source
-    than a collection of several sources does; `UserError` if `by` is a column that every collection has, other than
-    ``source``.
+    rest. Refused: a file that names none of the documents, leaves one without a source, or contradicts the sources that
+    a collection has; another column that every collection has.
     """
     column = label_column(by, collection.docs.columns)
     if column in DOC_COLUMNS and column != "source":

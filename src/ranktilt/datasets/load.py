@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -50,16 +49,8 @@ def load(
     Returns
     -------
     Collection
-        With ``spec`` naming the files it was read from, and for the hub the commit.
-
-    Raises
-    ------
-    DataError
-        Naming file and line of what is wrong.
-    UserError
-        If both a split and a file of judgments are named, or a named collection is unavailable.
-    MissingExtra
-        If the library that keeps a named collection is not installed.
+        With ``spec`` naming the files it was read from, and for the hub the commit. `DataError` names file and line of
+        what is wrong; `UserError` says that a named collection is unavailable.
     """
     if split is not None and qrels is not None:
         raise UserError("name a split or a file of judgments, not both")
@@ -80,56 +71,46 @@ def load(
     return only_judged(collection) if docs == "judged" else collection
 
 
+_ENDINGS = (".jsonl", ".jsonl.gz")
+_Corpora = tuple[tuple[str | None, Path], ...]
+"""(source, file); source None where the file itself says it. A folder is one of parts."""
+
+
 def _folder(path: Path, wanted: Wanted) -> Collection:
-    layout = find_layout(path)
-    documents = read_documents(layout.corpora)
-    queries = read_rows(layout.queries)
-    corpora = (f for _, file in layout.corpora for f in (part_files(file) if file.is_dir() else (file,)))
-    files = [str(f) for f in (*corpora, layout.queries)]
+    layout, corpora = _layout(path)
+    documents, asked = read_documents(corpora), _plain_or_gz(path / "queries.jsonl")
+    if asked is None:
+        raise DataError(path, "expected queries.jsonl (or .gz) in this folder")
+    queries = read_rows(asked)
+    every = (f for _, file in corpora for f in (part_files(file) if file.is_dir() else (file,)))
+    files = [str(f) for f in (*every, asked)]
     if wanted.qrels is not None and str(wanted.qrels) == NO_QRELS:
-        spec = {"path": str(path), "qrels": NO_QRELS, "layout": layout.name, "files": files}
+        spec = {"path": str(path), "qrels": NO_QRELS, "layout": layout, "files": files}
         return unjudged(documents[0], queries, spec)
     given = wanted.qrels
-    name, file = (str(given), Path(given)) if given is not None else layout.qrels(wanted.split)
-    spec = {"path": str(path), "split": name, "layout": layout.name, "files": [*files, str(file)]}
+    name, file = (str(given), Path(given)) if given is not None else _judgments(path, wanted.split)
+    spec = {"path": str(path), "split": name, "layout": layout, "files": [*files, str(file)]}
     return judged(documents, queries, read_qrels(file), file, spec=spec, ignore_unknown=wanted.ignore_unknown)
 
 
-_ENDINGS = (".jsonl", ".jsonl.gz")
-_SPLITS = (".tsv", ".tsv.gz")
+def splits(folder: Path) -> list[str]:
+    """List the names of a folder's judgments, by name; none where it has none."""
+    files = (folder / "qrels").iterdir() if os.path.isdir(folder / "qrels") else ()
+    return sorted({f.name.removesuffix(".gz").removesuffix(".tsv") for f in files if _is_named(f, (".tsv", ".tsv.gz"))})
 
 
-@dataclass(frozen=True)
-class FolderLayout:
-    """The files of a collection's folder."""
-
-    name: str
-    folder: Path
-    corpora: tuple[tuple[str | None, Path], ...]
-    """(source, file); source None where the file itself says it. A folder is one of parts."""
-
-    @cached_property
-    def queries(self) -> Path:
-        found = _plain_or_gz(self.folder / "queries.jsonl")
-        if found is None:
-            raise DataError(self.folder, "expected queries.jsonl (or .gz) in this folder")
-        return found
-
-    def qrels(self, split: str | None) -> tuple[str, Path]:
-        """Name and file of a split's judgments; ``test``, or the only one, where none is named."""
-        folder = self.folder / "qrels"
-        files = sorted(folder.iterdir(), reverse=True) if folder.is_dir() else []  # plain wins over .gz
-        splits = {f.name.removesuffix(".gz").removesuffix(".tsv"): f for f in files if _is_named(f, _SPLITS)}
-        if not splits:
-            raise DataError(folder, "expected judgments in qrels/<split>.tsv (or .gz)")
-        try:
-            split = choose_split(splits, split)
-        except UserError as error:
-            raise DataError(folder, str(error)) from None
-        return split, _plain_or_gz(folder / f"{split}.tsv") or splits[split]
+def _judgments(folder: Path, split: str | None) -> tuple[str, Path]:
+    """Name and file of a split's judgments; ``test``, or the only one, where none is named."""
+    if not (names := splits(folder)):
+        raise DataError(folder / "qrels", "expected judgments in qrels/<split>.tsv (or .gz)")
+    try:
+        split = choose_split(names, split)
+    except UserError as error:
+        raise DataError(folder / "qrels", str(error)) from None
+    return split, _plain_or_gz(folder / "qrels" / f"{split}.tsv") or folder / "qrels" / f"{split}.tsv.gz"
 
 
-def find_layout(folder: Path) -> FolderLayout:
+def _layout(folder: Path) -> tuple[str, _Corpora]:
     """Recognise a folder's layout by its files, or say which files were expected."""
     if not folder.is_dir():
         public = "; a public collection begins with hub: or irds:" if ":" in str(folder) else ""
@@ -137,16 +118,16 @@ def find_layout(folder: Path) -> FolderLayout:
     one = _plain_or_gz(folder / "corpus.jsonl")
     parts = folder / "corpus"
     if parts.is_dir() and (files := part_files(parts)):
-        lines = one or next((f for f in sorted(parts.iterdir()) if _is_jsonl(f)), None)
+        lines = one or next((f for f in sorted(parts.iterdir()) if _is_named(f, _ENDINGS)), None)
         if lines:
             beside = f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({files[0].name})"
             raise DataError(folder, f"expected one form of the documents, got {beside}; remove one of them")
-        return FolderLayout("beir", folder, ((None, parts),))
+        return "beir", ((None, parts),)
     if one:
-        return FolderLayout("beir", folder, ((None, one),))
+        return "beir", ((None, one),)
     for name, corpora in (("cocktail", _cocktail(folder)), ("paper", _paper(folder))):
         if corpora:
-            return FolderLayout(name, folder, _human_first(corpora))
+            return name, _human_first(corpora)
     raise DataError(
         folder,
         "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or corpus-human.jsonl with "
@@ -156,20 +137,20 @@ def find_layout(folder: Path) -> FolderLayout:
 
 def _cocktail(folder: Path) -> list[tuple[str, Path]]:
     corpora = folder / "corpus"
-    return [(_stem(f), f) for f in sorted(corpora.iterdir()) if _is_jsonl(f)] if corpora.is_dir() else []
+    return [(_stem(f), f) for f in sorted(corpora.iterdir()) if _is_named(f, _ENDINGS)] if corpora.is_dir() else []
 
 
 def _paper(folder: Path) -> list[tuple[str, Path]]:
-    top = [(_stem(f).removeprefix("corpus-"), f) for f in sorted(folder.glob("corpus-*")) if _is_jsonl(f)]
+    top = [(_stem(f).removeprefix("corpus-"), f) for f in sorted(folder.glob("corpus-*")) if _is_named(f, _ENDINGS)]
     deep = [
         (f"{_stem(f).removeprefix('corpus-')}_{f.parent.name}", f)
         for f in sorted(folder.glob("*/corpus-*"))
-        if _is_jsonl(f)
+        if _is_named(f, _ENDINGS)
     ]
     return [*top, *deep]
 
 
-def _human_first(corpora: list[tuple[str, Path]]) -> tuple[tuple[str | None, Path], ...]:
+def _human_first(corpora: list[tuple[str, Path]]) -> _Corpora:
     ordered = sorted(corpora, key=lambda c: (c[0] != "human", c[0]))
     for (source, one), (again, two) in pairwise(ordered):
         if source == again:
@@ -181,13 +162,8 @@ def _plain_or_gz(path: Path) -> Path | None:
     """The file, plain or compressed; where both are there the plain one, with a warning."""
     found = [p for p in (path, path.with_name(path.name + ".gz")) if p.exists()]
     if len(found) > 1:
-        message = f"{found[0]} is read, and not {found[1].name} beside it; remove one of them"
-        warnings.warn(message, DataWarning, stacklevel=2)
+        warnings.warn(f"{found[0]} is read, and not {found[1].name} beside it", DataWarning, stacklevel=2)
     return found[0] if found else None
-
-
-def _is_jsonl(path: Path) -> bool:
-    return _is_named(path, _ENDINGS)
 
 
 def _is_named(path: Path, endings: tuple[str, ...]) -> bool:

@@ -25,18 +25,8 @@ def mix(first: Collection, *others: Collection) -> Collection:
     -------
     Collection
         A document without a judgment for a query takes that of its origin, or else the highest of
-        its other versions. Documents given twice word for word are kept once.
-
-    Raises
-    ------
-    UserError
-        If one id stands for different documents of one source, or for different queries, or a pair
-        has two grades.
-
-    Warns
-    -----
-    DataWarning
-        If documents lack a version in another source: counted, the first ones named.
+        its other versions. Documents given twice word for word are kept once, and those without a version in another
+        source are warned of. `UserError` if one id stands for two documents or queries, or a pair has two grades.
     """
     parts = [first, *others]
     if _shared_ids(parts):

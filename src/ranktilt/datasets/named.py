@@ -52,18 +52,13 @@ def read_name(path: str | Path, *, revision: str | None = None) -> Named | None:
     `UserError` if nothing follows the prefix, or a revision is given twice or where there are none.
     """
     kind, colon, rest = str(path).partition(":")
-    if not colon or kind not in KINDS or os.path.exists(path):
-        if revision is not None:
-            raise UserError(f"{path}: a folder has no revision; revisions are for hub:OWNER/NAME")
+    named = colon and kind in KINDS and not os.path.exists(path)
+    name, at, own = rest.partition("@") if kind == "hub" else (rest, "", "")
+    if (revision is not None and (not named or kind == "irds" or at)) or (named and at and not own):
+        raise UserError(f"{path}: expected one revision, or none, and that of hub:OWNER/NAME alone")
+    if not named:
         return None
-    example = "hub:IR-Cocktail/scifact" if kind == "hub" else "irds:beir/scifact/test"
-    if not rest.strip("/"):
+    if not name.strip("/"):
+        example = "hub:IR-Cocktail/scifact" if kind == "hub" else "irds:beir/scifact/test"
         raise UserError(f"{path}: expected a name after the colon, such as {example}")
-    if kind == "irds":
-        if revision is not None:
-            raise UserError(f"{path}: collections of ir_datasets have no revision; revisions are for hub:OWNER/NAME")
-        return Named(kind, rest.strip("/"))
-    name, at, own = rest.partition("@")
-    if at and (not own or revision is not None):
-        raise UserError(f"{path}: expected one revision after @, got {'two' if own else 'none'}")
     return Named(kind, name.strip("/"), own or revision)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import orjson
 import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import PAGE_TITLE
-from ranktilt.errors import DataError, DataWarning, UserError, shorten, unknown
-from ranktilt.io.files import line_chunks
-from ranktilt.io.jsonl import parse_line
+from ranktilt.errors import DataError, DataWarning, UserError, unknown
+from ranktilt.io.jsonl import json_objects
 from ranktilt.progress import report
 from ranktilt.text.quality import words as count_words
 
@@ -31,6 +30,7 @@ PUBLISHED: Mapping[str, float] = {"documents": 109_739, "test queries": 7_830, "
 """What Dai et al. (KDD 2024) count in NQ320K."""
 TRAINING = 307_373
 """Lines of the simplified training set."""
+_REPORTED = 500
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _H1 = re.compile(r"<H1>(.*?)</H1>", re.DOTALL)
 _CJK = (
@@ -53,46 +53,27 @@ class Built:
         return all(self.counts[name] == PUBLISHED[name] for name in ("documents", "test queries"))
 
 
-@dataclass(frozen=True)
-class _Question:
-    """A question, and the line it stands in."""
-
-    file: Path
-    line: int
-    id: str
-    text: str
-    row: Mapping[str, Any]
-
-    def fault(self, message: str) -> DataError:
-        return DataError(self.file, message, line=self.line)
-
-
-@dataclass
 class _Pages:
     """The pages met so far: the first one of each folded title."""
 
-    words: int
-    titles: str
-    number: dict[str, int] = field(default_factory=dict)
-    rows: list[tuple[str, str, str, str | None, str | None]] = field(default_factory=list)
+    def __init__(self, words: int, titles: str) -> None:
+        self.words, self.titles = words, titles
+        self.ids = dict[str, str]()
+        self.rows = list[tuple[str, str, str, str | None, str | None]]()
 
-    def add(self, asked: _Question) -> str:
-        """The id of a question's page, which is taken up if its title is new."""
-        try:
-            page = read_page(asked.row)
-            key = fold_title(page.title)
-            if key not in self.number:
-                self.rows.append(self._row(str(len(self.rows)), page))
-                self.number[key] = len(self.rows) - 1
-        except NotAPage as error:
-            raise asked.fault(str(error)) from error
-        return str(self.number[key])
-
-    def _row(self, id: str, page: WikipediaPage) -> tuple[str, str, str, str | None, str | None]:
-        title, text = " ".join(page.title.split()), page.text(self.words)
-        if self.titles == "field":
-            return id, title, text, None, page.url or None
-        return id, "", " ".join(f"{title} {text}".split()[: self.words]), title, page.url or None
+    def add(self, row: Mapping[str, Any]) -> str:
+        """The id of a line's page, which is taken up if its title is new; `ValueError` where it holds none."""
+        page = read_page(row)
+        key = fold_title(page.title)
+        if key not in self.ids:
+            id, title, text = str(len(self.rows)), " ".join(page.title.split()), page.text(self.words)
+            if self.titles == "field":
+                self.rows.append((id, title, text, None, page.url or None))
+            else:
+                whole = " ".join(f"{title} {text}".split()[: self.words])
+                self.rows.append((id, "", whole, title, page.url or None))
+            self.ids[key] = id
+        return self.ids[key]
 
 
 def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS, titles: str = "text") -> Built:
@@ -108,91 +89,63 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS, titles: str
     if words < 1:
         raise UserError(f"expected at least 1 word a text, got {words}")
     train, dev = _parts([Path(file) for file in files])
-    pages, read = _Pages(words, titles), 0
-    for asked in _questions(train, "reading training questions", TRAINING):
-        pages.add(asked)
-        read += 1
-    queries, qrels, seen = list[tuple[str, str]](), list[tuple[str, str, int]](), set[str]()
-    for asked in _questions(dev, "reading development questions", int(PUBLISHED["test queries"])):
-        if asked.id in seen:
-            raise asked.fault(f"example_id {asked.id} came before; is a file named twice?")
-        seen.add(asked.id)
-        queries.append((asked.id, asked.text))
-        qrels.append((asked.id, pages.add(asked), 1))
-    if not queries:
-        raise UserError(f"{dev[0]}: expected questions, got none")
+    pages = _Pages(words, titles)
+    read = sum(1 for _ in _lines(train, pages, "reading training questions", TRAINING))
+    queries, qrels = dict[str, str](), list[tuple[str, str, int]]()
+    for row, page, fault in _lines(dev, pages, "reading development questions", int(PUBLISHED["test queries"])):
+        id, text = row.get("example_id"), row.get("question_text")
+        if not isinstance(id, str | int) or id == "" or not isinstance(text, str):
+            raise fault("expected the fields example_id and question_text")
+        if str(id) in queries:
+            raise fault(f"example_id {id} came before; is a file named twice?")
+        queries[str(id)] = text
+        qrels.append((str(id), page, 1))
+    names = dict.fromkeys(("id", "title", "text", PAGE_TITLE, "url"), pl.String)
+    docs = pl.DataFrame(pages.rows, schema=names, orient="row")
+    judged = pl.DataFrame(qrels, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
+    asked = pl.DataFrame({"id": list(queries), "text": list(queries.values())})
     spec = {
         "built": "nq320k", "words": words, "titles": titles, "split": "test", "ranktilt": __version__,
         "files": [str(file) for file in (*train, *dev)],
     }  # fmt: skip
-    return _built(pages, queries, qrels, spec, read)
-
-
-def _built(
-    pages: _Pages, queries: list[tuple[str, str]], qrels: list[tuple[str, str, int]], spec: Mapping[str, Any],
-    train_lines: int,
-) -> Built:  # fmt: skip
-    text = dict.fromkeys(("id", "title", "text", PAGE_TITLE, "url"), pl.String)
-    docs = pl.DataFrame(pages.rows, schema=text, orient="row")
-    judged = pl.DataFrame(qrels, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
-    asked = pl.DataFrame(queries, schema={"id": pl.String, "text": pl.String}, orient="row")
-    collection = Collection(docs, asked, judged, spec)
     mean = float(count_words(docs["text"]).to_numpy().mean())
     counts = {"documents": docs.height, "test queries": asked.height, "mean words": mean}
-    return Built(collection, counts, train_lines)
+    return Built(Collection(docs, asked, judged, spec), counts, read)
 
 
 def _parts(files: list[Path]) -> tuple[list[Path], list[Path]]:
     """Training files and development files, told by their names."""
-    train, dev = list[Path](), list[Path]()
+    parts = dict[str, list[Path]](train=[], dev=[])
     for file in files:
-        kinds = [kind for kind in ("train", "dev") if kind in file.name.lower()]
+        kinds = [kind for kind in parts if kind in file.name.lower()]
         if len(kinds) != 1:
             raise UserError(f"{file}: expected train or dev in the file's name, which says what it holds; rename it")
-        (train if kinds == ["train"] else dev).append(file)
-    if not dev:
-        raise UserError(
-            "expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz): it has the test queries"
-        )
-    if not train:
-        warnings.warn(
-            "no training file: only the pages of the development set are there, far fewer than published",
-            DataWarning,
-            stacklevel=3,
-        )
-    return train, dev
+        parts[kinds[0]].append(file)
+    if not parts["dev"]:
+        message = "expected the development set too (v1.0-simplified_nq-dev-all.jsonl.gz): it has the test queries"
+        raise UserError(message)
+    if not parts["train"]:
+        message = "no training file: only the pages of the development set are there, far fewer than published"
+        warnings.warn(message, DataWarning, stacklevel=3)
+    return parts["train"], parts["dev"]
 
 
-def _questions(files: Iterable[Path], label: str, expected: int) -> Iterator[_Question]:
-    """The questions of files; no more than a few megabytes and one line are held."""
+def _lines(
+    files: Iterable[Path], pages: _Pages, label: str, expected: int
+) -> Iterator[tuple[Mapping[str, Any], str, Callable[[str], DataError]]]:
+    """Each line of files with its page's id, and what makes an error of it; one line is held at a time."""
     done = 0
     for file in files:
-        for first, lines in line_chunks(file):
-            report(label, min(done, expected - 1), expected)
-            for number, line in enumerate(lines, start=first):
-                if line and not line.isspace():
-                    done += 1
-                    yield _question(file, number, line)
+        for number, row in json_objects(file):
+            done += 1
+            if done % _REPORTED == 0:
+                report(label, min(done, expected - 1), expected)
+            fault = partial(DataError, file, line=number)
+            try:
+                yield row, pages.add(row), fault
+            except ValueError as error:
+                raise fault(str(error)) from error
     report(label, expected, expected)
-
-
-def _question(file: Path, number: int, line: bytes) -> _Question:
-    shown = shorten(line[:200].decode(errors="replace"))
-    try:
-        row = parse_line(line)
-    except orjson.JSONDecodeError as error:
-        message = f"expected one JSON object, got broken JSON ({error}): {shown}"
-        raise DataError(file, message, line=number) from error
-    if not isinstance(row, dict):
-        raise DataError(file, f"expected one JSON object, got {type(row).__name__}: {shown}", line=number)
-    id, text = row.get("example_id"), row.get("question_text")
-    if not isinstance(id, str | int) or id == "" or not isinstance(text, str):
-        raise DataError(file, f"expected the fields example_id and question_text: {shown}", line=number)
-    return _Question(file, number, str(id), text, row)
-
-
-class NotAPage(ValueError):
-    """A line that holds no question with its page; the message says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +160,7 @@ class WikipediaPage:
         """Return the first so many words of the page, between single spaces, without tags.
 
         From the first paragraph on (all of the page where it has none) up to the end of the last list but one: behind
-        it are the page's references and links. `NotAPage` if a token is no object with a text.
+        it are the page's references and links. `ValueError` if a token is no object with a text.
         """
         tokens = self._tokens()
         start = tokens.index("<P>") if "<P>" in tokens else 0
@@ -223,7 +176,7 @@ class WikipediaPage:
             # As the simplified form is made: a tag's blanks become underscores, so that it is one token.
             return " ".join(token["token"].replace(" ", "_") for token in self.content).split()
         except (TypeError, KeyError, AttributeError) as error:
-            raise NotAPage("expected document_tokens to be objects with the string token") from error
+            raise ValueError("expected document_tokens to be objects with the string token") from error
 
 
 def _words(tokens: Iterable[str]) -> Iterator[str]:
@@ -234,18 +187,18 @@ def read_page(row: Mapping[str, Any]) -> WikipediaPage:
     """Read the page of one line, simplified (``document_text``) or full (``document_title``, ``document_tokens``).
 
     Its title is ``document_title`` where the line has it; else what stands between the first ``<H1>`` and ``</H1>``;
-    else the one in ``document_url``. `NotAPage` if neither form is there, or a page has no title at all.
+    else the one in ``document_url``. `ValueError` if neither form is there, or a page has no title at all.
     """
     text, listed = row.get("document_text"), row.get("document_tokens")
     content = text if isinstance(text, str) else listed
     if not isinstance(content, str | list):
         came = ", ".join(sorted(row)) or "none"
-        raise NotAPage(f"expected document_text (simplified) or document_tokens (full); its fields are: {came}")
+        raise ValueError(f"expected document_text (simplified) or document_tokens (full); its fields are: {came}")
     given, url = row.get("document_title"), row.get("document_url")
     address = url if isinstance(url, str) else ""
     title = (given if isinstance(given, str) else "") or _heading(content) or _named(address)
     if not title.strip():
-        raise NotAPage("expected a title in document_title, <H1> or document_url, found none")
+        raise ValueError("expected a title in document_title, <H1> or document_url, found none")
     return WikipediaPage(title, content, address)
 
 

@@ -20,11 +20,10 @@ _EXPECTED = "expected rank_llm's candidates: query and hits (or candidates) with
 
 
 def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tuple[Collection, Run]:
-    """Read a first stage's lists with their texts, as a collection of these documents and a run.
+    """Read a first stage's lists with their texts, as a collection of these documents and a run in their order.
 
-    The file holds a JSON list, or a line each: ``{"query", "hits": [{"qid", "docid", "content"}]}``, or as later
-    versions write it ``{"query": {"qid", "text"}, "candidates": [{"docid", "doc": {"contents"}}]}``. Documents rank in
-    the order in which they stand. `DataError` says what a file holds instead.
+    A JSON list, or a line each: ``{"query", "hits": [{"qid", "docid", "content"}]}``, or as later versions write it
+    ``{"query": {"qid", "text"}, "candidates": [{"docid", "doc": {"contents"}}]}``.
     """
     path = Path(path)
     queries, rows = dict[str, str](), list[tuple[str, str, str, str, int]]()
@@ -40,9 +39,8 @@ def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tup
     if not rows:
         raise DataError(path, f"{_EXPECTED}; got none")
     frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "title", "text", "score"], orient="row")
-    again = frame.select(pl.struct("query_id", "doc_id").is_first_distinct().not_()).to_series().arg_max()
-    if again and frame.select("query_id", "doc_id").is_duplicated().any():
-        query, doc = frame.select("query_id", "doc_id").row(again)
+    again = frame.select("query_id", "doc_id").filter(~pl.struct("query_id", "doc_id").is_first_distinct())
+    for query, doc in again.head(1).iter_rows():
         raise DataError(path, f"document {doc!r} comes twice for query {query!r}")
     docs = frame.select("title", "text", id="doc_id").unique("id", keep="first", maintain_order=True)
     judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}

@@ -41,11 +41,6 @@ def save(
     beside : mapping, optional
         Further files of the folder, name → content, which loading does not read; all files are written or none.
 
-    Returns
-    -------
-    Path
-        The folder.
-
     Raises
     ------
     UserError

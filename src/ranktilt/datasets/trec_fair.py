@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.datasets.irds import dataset_qrels, dataset_queries, find_dataset, open_library
-from ranktilt.datasets.labels import LINE, SEVERAL, read_delimited, split_labels
+from ranktilt.datasets.labels import LINE, SEVERAL, one_row_each, read_delimited, split_labels
 from ranktilt.datasets.named import Named, read_name
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.progress import report
@@ -70,8 +70,8 @@ def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
         if blank.height:
             raise DataError(path, f"{noun} is empty", line=blank[LINE][0])
     olds = {**{new: old for old, new in COLUMNS.items()}, "labels": by}
-    docs = _one_row_each(path, table.select("id", "title", "text", "labels", LINE), "document", olds)
-    queries = _one_row_each(path, table.select(pl.col("query_id").alias("id"), "query", LINE), "query", olds)
+    docs = one_row_each(path, table.select("id", "title", "text", "labels", LINE), "document", "id", olds)
+    queries = one_row_each(path, table.select("query", LINE, id="query_id"), "query", "id", olds)
     labels = docs.select("id", labels=split_labels(docs["labels"]).fill_null([]))
     texts = docs.select("id", pl.col("title", "text").fill_null(""))
 
@@ -84,39 +84,20 @@ def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
     )
 
 
-def _label_column(path: Path, others: list[str], by: str | None) -> str:
+def _label_column(where: str | Path, others: list[str], by: str | None) -> str:
     if by is None and len(others) != 1:
         got = f"name one of {', '.join(others)} (--by)" if others else "there is none, such as gender"
-        raise DataError(path, f"which column holds the groups? {got}")
-    if by is None:
-        return others[0]
-    if by not in others:
-        raise DataError(path, str(unknown("column of groups", by, others)))
-    return by
-
-
-def _one_row_each(path: Path, table: pl.DataFrame, noun: str, names: Mapping[str, str]) -> pl.DataFrame:
-    """One row of each id; rows of one id that differ are a `DataError`, by the file's names of columns."""
-    values = [name for name in table.columns if name not in ("id", LINE)]
-    rows = table.unique(["id", *values], keep="first", maintain_order=True)
-    again = rows.filter(~pl.col("id").is_first_distinct())
-    if again.height:
-        second = again.row(0, named=True)
-        first = rows.filter(pl.col("id") == second["id"]).row(0, named=True)
-        differs = next(names[name] for name in values if first[name] != second[name])
-        message = f"{noun} {second['id']!r} has another {differs} than in line {first[LINE]}"
-        raise DataError(path, message, line=second[LINE])
-    return rows
+        raise DataError(where, f"which column holds the groups? {got}")
+    if by is not None and by not in others:
+        raise DataError(where, str(unknown("column of groups", by, others)))
+    return by or others[0]
 
 
 def _read_irds(name: Named, by: str | None) -> LabelledDocuments:
     with open_library(name) as library:
         dataset = find_dataset(library, name, ["docs", "queries", "qrels"])
         fields = [one for one in dataset.docs_cls()._fields if one not in (*_TEXTS, *_TAKEN, "doc_id")]
-        if by is None:
-            raise UserError(f"{name}: which field holds the groups? Name one of {', '.join(fields)} (--by)")
-        if by not in fields:
-            raise UserError(f"{name}: {unknown('field of groups', by, fields)}")
+        by = _label_column(str(name), fields, by)
         queries = dataset_queries(dataset)
         judged = dataset_qrels(dataset, name).filter(pl.col("grade") > 0).select("query_id", "doc_id")
         labels = _stream_labels(dataset, name, by, set(judged["doc_id"]))

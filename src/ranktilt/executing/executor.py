@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,13 +18,12 @@ Stage = Callable[[Iterator[Item]], Iterator[Result]]
 """Turns a stream of items into a stream of results, in the items' order; what it holds travels with it."""
 
 
-class Executor(ABC):
-    """Does parts of work, somewhere."""
+class Executor:
+    """Does parts of work: this one in the process itself."""
 
-    workers: int
+    workers: int = 1
     """Parts that can be done at the same time; with one, callers need not divide their work."""
 
-    @abstractmethod
     def map(
         self,
         stage: Stage[Item, Result],
@@ -41,27 +39,10 @@ class Executor(ABC):
         hold what a part needs and nothing else. Results come in the items' order or, where that is not asked, as soon
         as their part is done. A `neural` part wants a GPU where there are some.
         """  # fmt: skip
-
-
-class LocalExecutor(Executor):
-    """The process itself."""
-
-    workers = 1
-
-    def map(
-        self,
-        stage: Stage[Item, Result],
-        items: Iterable[Item],
-        *,
-        at_once: int = 1,
-        ordered: bool = True,
-        neural: bool = False,
-    ) -> Generator[Result, None, None]:
-        """Hand all items to the stage; see `Executor.map`."""  # fmt: skip
         yield from stage(iter(items))
 
 
-_executor: ContextVar[Executor] = ContextVar("ranktilt_executor", default=LocalExecutor())  # noqa: B039 - holds nothing
+_executor: ContextVar[Executor] = ContextVar("ranktilt_executor", default=Executor())  # noqa: B039 - holds nothing
 
 
 def executor() -> Executor:

@@ -27,28 +27,16 @@ _CPU_QUOTA = _CGROUPS / "cpu.max"
 
 @dataclass(frozen=True)
 class MemoryLimits:
-    """How much is computed and held at once; None leaves the default.
-
-    Parameters
-    ----------
-    memory : int, optional
-        Bytes that exact search, the lexical index and an audit's random labels may each hold beside the collection
-        and files that are mapped.
-    texts_per_write : int, optional
-        Texts encoded between two writes to the cache.
-    texts_per_batch : int, optional
-        Texts handed to the model together.
-    index_files_from : int, optional
-        Bytes of text from which a lexical index is made in files.
-    cache : Path, optional
-        Where vectors are kept in place of the usual folder; an empty one has all of them computed anew.
-    """
+    """How much is computed and held at once; None leaves the default."""
 
     memory: int | None = None
+    """Bytes that exact search, the lexical index and random labels may each hold beside the collection."""
     texts_per_write: int | None = None
     texts_per_batch: int | None = None
     cache: Path | None = None
+    """Where vectors are kept in place of the usual folder; an empty one has all of them computed anew."""
     index_files_from: int | None = None
+    """Bytes of text from which a lexical index is made in files."""
 
 
 DEFAULT = MemoryLimits()
@@ -97,28 +85,7 @@ def vector_folder() -> Path:
 
 
 def read_size(text: str, *, option: str = "memory", least: int | None = None) -> int:
-    """Read a size as people write it.
-
-    Parameters
-    ----------
-    text : str
-        A number of bytes, or a number with a unit: ``1GB``, ``512M``, ``0.5GiB``. KB, MB, GB and TB are powers of
-        1000; KiB, MiB, GiB and TiB are powers of 1024.
-    option : str, optional
-        What it is the size of, for messages.
-    least : int, optional
-        Bytes; 64 MiB by default.
-
-    Returns
-    -------
-    int
-        Bytes.
-
-    Raises
-    ------
-    UserError
-        If it is no size, or less than `least`.
-    """
+    """Read a size, at least 64 MiB by default: bytes, ``1GB``, ``512M`` (powers of 1000) or ``0.5GiB`` (of 1024)."""
     match = _SIZE.fullmatch(text.strip())
     if match is None or len(text) > _LONGEST:
         raise UserError(f"{option}: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}")
@@ -154,20 +121,11 @@ def _installed_memory() -> int:
 
 
 def _limit_files() -> Iterator[Path]:
-    """Files with a limit (versions 1 and 2): of this process's group and of all above, up to what a container sees."""
+    """Files with a limit: of this process's control group and of all above, up to what a container sees."""
     try:
         lines = _OWN_CGROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, group = rest.partition(":")
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        root = _CGROUPS / "memory" if controllers else _CGROUPS
-        name = "memory.limit_in_bytes" if controllers else "memory.max"
-        innermost = root / group.lstrip("/")
-        for folder in (innermost, *innermost.parents):
-            yield folder / name
-            if folder == root:
-                break
+    for group in (line.removeprefix("0::") for line in lines if line.startswith("0::")):
+        innermost = _CGROUPS / group.lstrip("/")
+        yield from (folder / "memory.max" for folder in (innermost, *innermost.parents))

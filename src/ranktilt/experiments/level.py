@@ -86,9 +86,6 @@ class Levelling:
             raise UserError(f"expected strengths above 0 and at most 2, got {shown or 'none'}")
         if self.depth < 1:
             raise UserError(f"expected a depth of at least 1, got {self.depth}")
-        self._check_methods()
-
-    def _check_methods(self) -> None:
         if max(self.strengths) > 1 and (over := [name for name in self.methods if name != "offset"]):
             raise UserError(f"{over[0]} has strengths up to 1, got {max(self.strengths):g}; offset alone goes further")
         twins = next((name for name in self.methods if name in ("causal", "projection")), None)
@@ -97,10 +94,11 @@ class Levelling:
         if self.target is None:
             return
         units = {name == "fair-rerank:exposure" for name in self.methods if name.startswith("fair-rerank")}
-        if not units:
-            raise UserError("a target is where fair re-ranking ends; none of the methods is fair-rerank")
-        if len(units) > 1:
-            raise UserError("a target is points of a share or a ratio of exposures; level fair-rerank:exposure apart")
+        if len(units) != 1:
+            raise UserError(
+                "a target is where fair-rerank ends (points of a share), or fair-rerank:exposure (a ratio); name one "
+                "of them, and the other apart"
+            )
         FairReRank(method="exposure" if True in units else "fa-ir", target=self.target)  # refuses what is out of range
 
 

@@ -18,7 +18,7 @@ from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.significance import Columns, corrected
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralDifference, SpiralRound
 from ranktilt.experiments.tradeoff import EFFECTIVENESS
 from ranktilt.measures.base import Estimand, measure
@@ -96,17 +96,7 @@ def spiral(
     ----------
     Chen et al., Spiral of Silence, ACL 2024; Dai et al., KDD 2024.
     """
-    _check_numbers(rounds, page, share, entry_rule, resamples)
     _check_rankers(rankers)
-    growth = Growth.of(collection, reference, source)
-    entering = Entering(rounds, share or 1 / rounds, entry_rule == "random", seed)
-    pages, turned = (_rounds(one, rankers, entering, page) for one in (growth, growth.mirrored))
-    options = {"rounds": rounds, "page": page, "entry_rule": entry_rule, "share": entering.share}
-    options |= {"reference": reference, "source": growth.source, "effectiveness": EFFECTIVENESS}
-    return _spiral(pages, turned, growth, {**options, "correction": "holm", "resamples": resamples, "seed": seed})
-
-
-def _check_numbers(rounds: int, page: int, share: float | None, entry_rule: str, resamples: int) -> None:
     for name, number in (("rounds", rounds), ("page", page)):
         if number < 1:
             raise UserError(f"expected {name} of at least 1, got {number}")
@@ -115,21 +105,24 @@ def _check_numbers(rounds: int, page: int, share: float | None, entry_rule: str,
     if entry_rule not in ENTRY_RULES:
         raise unknown("entry rule", entry_rule, ENTRY_RULES)
     check_resamples(resamples)
+    growth = Growth.of(collection, reference, source)
+    entering = Entering(rounds, share or 1 / rounds, entry_rule == "random", seed)
+    pages, turned = (_rounds(one, rankers, entering, page) for one in (growth, growth.mirrored))
+    options = {"rounds": rounds, "page": page, "entry_rule": entry_rule, "share": entering.share}
+    options |= {"reference": reference, "source": growth.source, "effectiveness": EFFECTIVENESS}
+    return _spiral(pages, turned, growth, {**options, "correction": "holm", "resamples": resamples, "seed": seed})
 
 
 def _check_rankers(rankers: Sequence[Ranker]) -> None:
     if not rankers:
         raise UserError("a spiral needs at least one ranker, such as bm25 (-r bm25)")
-    texts = [repr(one) for one in rankers]
-    twice = next((text for text in texts if texts.count(text) > 1), None)
-    if twice is not None:
-        raise UserError(f"ranker {twice!r} is given twice")
+    refuse_twice([repr(one) for one in rankers], "ranker")
     for one in rankers:
         first = stages_of(one)[0]
         if first.name == "replay" or getattr(first, "live", False):
-            what = "a saved run" if first.name == "replay" else "an engine"
-            raise UserError(f"{one!r}: {what} cannot rank a collection that grows; name a ranker such as bm25")
-    for one in rankers:
+            raise UserError(
+                f"{one!r}: a saved run or an engine cannot rank a collection that grows; name a ranker such as bm25"
+            )
         one.check()
 
 

@@ -119,8 +119,6 @@ def bench(
     check_limits(level, budget)
     trials = _ordered([Trial(*one) for one in trials])
     asked, valued = _questions(measures, primary, measure(effectiveness), by, judged=mixed.qrels.height > 0)
-    if isinstance(level, str):
-        raise UserError(f"level is judged in points of percent here, got {level!r}")
     if pairs is None:
         names = grouping(mixed, by).names
         if reference not in names:

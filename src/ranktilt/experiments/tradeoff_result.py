@@ -51,8 +51,6 @@ class Intervention:
     """What the strength is called, such as ``α``."""
 
     def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise UserError("an intervention needs a name, such as 'α = 0.001'")
         if not math.isfinite(self.strength):
             raise UserError(f"intervention {self.name!r}: expected a number as strength, got {self.strength:g}")
         object.__setattr__(self, "strength", float(self.strength))
@@ -208,22 +206,7 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     def choose(self, *, level: float | None = None, budget: float | None = None) -> Choice:
         """Say which interventions reach level within the budget, and which of them is the smallest.
 
-        Parameters
-        ----------
-        level : float, optional
-            Half-width, in percent, of what counts as level; the bench's own by default.
-        budget : float, optional
-            Effectiveness that an intervention may cost, 0 to 1; the bench's own by default.
-
-        Returns
-        -------
-        Choice
-            The outcome of every intervention, and the sentences.
-
-        Raises
-        ------
-        UserError
-            If a limit is out of range.
+        `level` is a half-width in percent, `budget` what may be lost of effectiveness, 0 to 1; the bench's by default.
         """
         limits = self.level if level is None else level, self.budget if budget is None else budget
         check_limits(*limits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from ranktilt.datasets.named import NO_QRELS
 from ranktilt.datasets.rank_llm import holds_texts, read_candidates
 from ranktilt.errors import UserError, refuse_twice, unknown
 from ranktilt.experiments.tradeoff import reference_alone
-from ranktilt.experiments.training_result import BASELINE, TrainedRanker, TrainingStudy
+from ranktilt.experiments.training_result import BASELINE, Kind, TrainedRanker, TrainingStudy
 from ranktilt.experiments.training_study import DOMAIN, Ranked, compare_trainings
 from ranktilt.models.checkpoint import read_json
 from ranktilt.progress import report
@@ -130,7 +131,8 @@ def training_study(
     check_resamples(given["resamples"])
     refuse_twice([plan.run for plan in plans], "training")
     refuse_twice([one[0] for one in zero_shot], "collection")
-    _check_bodies(bodies, options.training)
+    for model in bodies.values():  # the weights are read, for a folder may hold those of another
+        require_encoder(model, options.training.max_query_tokens, options.training.max_document_tokens)
     trained = []
     for number, plan in enumerate(plans):
         report("training rankers", number, len(plans))
@@ -139,27 +141,22 @@ def training_study(
     compared = [one for one in trained if not one.limits]
     blind = [one for one in compared if options.reference not in one.documents]
     queries = f"{name}-{options.train} queries, {options.reference} documents"
-    ranking = _Ranking(work / "runs", options)
+    rank = partial(_ranked, work=work, options=options)
     ranked = [
-        ranking.of(f"{name}-{options.test}", "supervised", supervised, compared),
-        *(ranking.of(other, "zero-shot", found, compared, run) for other, found, run in zero_shot),
-        ranking.of(queries, "seen", seen, blind),
+        rank(f"{name}-{options.test}", "supervised", supervised, compared),
+        *(rank(other, "zero-shot", found, compared, run) for other, found, run in zero_shot),
+        rank(queries, "seen", seen, blind),
         *_first_stages(folder, name, train.sources),
     ]
     if options.curve:
         augmented = [one for one in trained if one.limits]
-        ranked.append(ranking.of(f"{name}-{options.test}, augmented", "curve", supervised, augmented))
-    mixed = ranking.of("mixed", "supervised", _drawn(tested, options), compared)
+        ranked.append(rank(f"{name}-{options.test}, augmented", "curve", supervised, augmented))
+    mixed = rank("mixed", "supervised", _drawn(tested, options), compared)
     found = compare_trainings(trained, ranked, mixed=mixed, answers=test, reference=options.reference, **given)
-    collection = {**found.spec["collection"], "path": str(folder)}
-    asked = {"training": asdict(options.training), **_spec(options), "work": str(work)}
-    return replace(found, spec={**found.spec, "collection": collection, **asked})
-
-
-def _spec(options: StudyOptions) -> dict[str, Any]:
-    zero_shot = [{k: v for k, v in one._asdict().items() if v} for one in options.zero_shot]
-    told = {"seeds": options.seeds, "depth": options.depth, "queries": options.queries, "disjoint": options.disjoint}
-    return {**told, "zero_shot": zero_shot, "train": options.train, "test": options.test}
+    spec = {**found.spec, "collection": {**found.spec["collection"], "path": str(folder)}}
+    spec |= {name: getattr(options, name) for name in ("seeds", "depth", "queries", "disjoint", "train", "test")}
+    spec["zero_shot"] = [{name: value for name, value in one._asdict().items() if value} for one in options.zero_shot]
+    return replace(found, spec={**spec, "training": asdict(options.training), "work": str(work)})
 
 
 def _bodies(models: Sequence[str | Path]) -> dict[str, str]:
@@ -169,12 +166,6 @@ def _bodies(models: Sequence[str | Path]) -> dict[str, str]:
     names = [PurePath(model).name or str(model) for model in models]
     refuse_twice(names, "model")
     return dict(zip(names, map(str, models), strict=True))
-
-
-def _check_bodies(bodies: Mapping[str, str], training: RerankerTraining) -> None:
-    """Refuse what is no encoder before any training; the weights are read, for a folder may hold those of another."""
-    for model in bodies.values():
-        require_encoder(model, training.max_query_tokens, training.max_document_tokens)
 
 
 def tuned_for(model: str) -> str:
@@ -299,31 +290,23 @@ def _zero_shot(one: ZeroShot, options: StudyOptions) -> tuple[str, Collection, R
     return name, collection, run
 
 
-@dataclass(frozen=True)
-class _Ranking:
-    """What re-ranks, and where the runs go."""
-
-    folder: Path
-    options: StudyOptions
-
-    def of(
-        self, name: str, kind: Any, collection: Collection, rankers: Sequence[TrainedRanker],
-        candidates: Run | None = None,
-    ) -> Ranked:  # fmt: skip
-        """Rank a collection with the first stage and with each ranker, and save the runs."""
-        depth, training = self.options.depth, self.options.training
-        if candidates is None:
-            first = BM25(k=depth, text=training.text).rank(collection)
-        else:
-            first = _cut(candidates, collection, depth)
-            depth = min(depth, int(np.diff(first.offsets).max(initial=1)))
-        runs = {BASELINE: first}
-        for one in rankers:
-            place = self.folder.parent / "models" / _slug(one.run)
-            runs[one.run] = _cross_encoder(place, training).rank(collection, first)
-        for run, found in runs.items():
-            found.save(self.folder / f"{_slug(name)}--{_slug(run)}.trec")
-        return Ranked(name, kind, collection, runs, depth)
+def _ranked(
+    name: str, kind: Kind, collection: Collection, rankers: Sequence[TrainedRanker], candidates: Run | None = None,
+    *, work: Path, options: StudyOptions,
+) -> Ranked:  # fmt: skip
+    """Rank a collection with the first stage and with each ranker, and save the runs."""
+    depth, training = options.depth, options.training
+    if candidates is None:
+        first = BM25(k=depth, text=training.text).rank(collection)
+    else:
+        first = _cut(candidates, collection, depth)
+        depth = min(depth, int(np.diff(first.offsets).max(initial=1)))
+    runs = {BASELINE: first}
+    for one in rankers:
+        runs[one.run] = _cross_encoder(work / "models" / _slug(one.run), training).rank(collection, first)
+    for run, found in runs.items():
+        found.save(work / "runs" / f"{_slug(name)}--{_slug(run)}.trec")
+    return Ranked(name, kind, collection, runs, depth)
 
 
 def _cut(run: Run, collection: Collection, depth: int) -> Run:

@@ -11,7 +11,7 @@ import numpy as np
 from ranktilt.auditing.answer.verdict import bounds
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
-from ranktilt.errors import UserError, counted, join_words, unknown
+from ranktilt.errors import counted, join_words, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.printing import signed
 
@@ -35,10 +35,6 @@ class TrainedRanker:
     """How many documents of each source it learned from, where not all (the augmentation curve)."""
     tuned: str = ""
     """What the encoder was trained for before, such as ``retrieval``; empty for pretraining alone."""
-
-    def __post_init__(self) -> None:
-        if not (self.body and self.documents):
-            raise UserError("a trained ranker needs a body and the sources that it learned from")
 
     @property
     def learned(self) -> str:

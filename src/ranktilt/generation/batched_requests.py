@@ -26,6 +26,7 @@ DRAWS_APART = 1_000
 """Attempts between two answers to one prompt: each is a request of its own, whatever the number of either."""
 
 _SHORTER = 0.75
+_ANSWERED = ("model", "revision", "prompt_tokens", "completion_tokens")
 _CHECKED_AT_ONCE = 4_096
 """Few answers at a time cost several times as much each, and get in the way of those that are asked for."""
 RECORD = pl.Schema(
@@ -95,11 +96,7 @@ class RoundConfig:
 
 @dataclass
 class RoundOutcome:
-    """What became of all tasks.
-
-    `kept` is the good answer of each task's row, `words` counts what was given to the model where a text was cut,
-    `records` are all answers, with the columns of `RECORD`.
-    """
+    """What became of all tasks: the good answer of each row, words of texts that were cut, and all answers."""
 
     kept: dict[int, str] = field(default_factory=dict)
     lost: list[Rejected] = field(default_factory=list)
@@ -211,10 +208,7 @@ def _checked(
         "answer": raw,
         **{name: found[name] for name in ("text", "opening", "closing", "flags")},
         "finish": finish,
-        "model": [answer.model for _, answer, _ in pairs],
-        "revision": [answer.revision for _, answer, _ in pairs],
-        "prompt_tokens": [answer.prompt_tokens for _, answer, _ in pairs],
-        "completion_tokens": [answer.completion_tokens for _, answer, _ in pairs],
+        **{name: [getattr(answer, name) for _, answer, _ in pairs] for name in _ANSWERED},
         "time": [one.time for _, _, one in pairs],
         "fresh": [one.fresh for _, _, one in pairs],
     }

@@ -39,18 +39,8 @@ _SHORT, _SHORT_LETTERS = 8, 16
 class RewriteLimits:
     """From where on a rewrite counts as too short, too long or copied.
 
-    Parameters
-    ----------
-    shortest, longest : float, optional
-        Words of the rewrite over words of its source; less than `shortest` is too short, more than `longest` too
-        long.
-    copied : float, optional
-        Share of the source's words, above 0 and up to 1, that may not stand in the rewrite in the same order.
-
-    Raises
-    ------
-    UserError
-        If a limit is outside of its range, or `shortest` is not below `longest`.
+    Words of the rewrite over words of its source (less than `shortest` is too short, more than `longest` too long), and
+    the share of the source's words, above 0 and up to 1, that may not stand in the rewrite in the same order.
     """
 
     shortest: float = 0.5
@@ -113,28 +103,14 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
 def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: RewriteLimits = LIMITS) -> pl.Series:
     """Find what is wrong with cleaned rewrites (null is empty): names out of `FLAGS`, in their order, for each.
 
-    `finish` says why the model stopped: ``"stop"``, ``"length"``, ``"content_filter"`` or what else the server says;
-    null where unknown.
+    `finish` says why the model stopped (``"stop"``, ``"length"``, ``"content_filter"``); null where unknown. An empty
+    text has no other flag but "cut off" (the model met its limit, or the text ends without final punctuation although
+    its source ends with one; the last item of a list whose items have none is an end) and "filtered".
 
-    refusal
-        The model declined: "I'm sorry, but I cannot …" (English only), and the source does not begin so.
-    empty
-        Nothing but white space. Such a text has no other flag but "cut off" and "filtered".
-    cut off
-        The model met its limit (``"length"``), or the text ends without final punctuation although its source
-        ends with one; the last item of a list whose items have no punctuation is an end.
-    filtered
-        The server held text back (``"content_filter"``).
-    copied
-        The same words as the source, case and white space aside, or at least `limits.copied` of the source's
-        words as a common subsequence; the latter only for sources of at least 8 words, because a short title
-        stands in every good expansion of it.
-    other script
-        In another writing script than the source: Chinese for an English one. Spanish is in the same. Han letters alone
-        may be Japanese.
-    too short, too long
-        Outside of the length limits. A source of fewer than 8 words may grow to the length that one of 8 may,
-        and lose one word more than its limit: "BMI" may become "The body mass index".
+    - copied: the same words as the source, or at least `limits.copied` of them as a common subsequence; the latter only
+      for sources of at least 8 words, because a short title stands in every good expansion of it.
+    - too short, too long: a source of fewer than 8 words may grow to the length that one of 8 may, and lose one word
+      more than its limit: "BMI" may become "The body mass index".
 
     A word is what stands between white space; in scripts without it (`UNSPACED`), a letter, and 8 words are 16
     letters. Lengths are not compared between a script with and one without.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -16,11 +16,12 @@ _NONE = "–"
 def model_section(generated: Generated) -> str:
     """Tell which model was asked, which answered, and how."""
     spec, answers = generated.spec, generated.answers
+    url = spec["llm"].get("base_url")
     lines = [
         ("asked for", f"`{spec['llm'].get('model', '')}`"),
         ("answered", _names(answers["model"])),
         ("revision", _names(answers["revision"])),
-        ("where", served_by(spec["llm"])),
+        ("where", f"`{spec['llm'].get('llm', '')}`" + (f" at `{url}`" if url else "")),
         ("temperature", join_words([repr(one.temperature) for one in generated.made])),
         ("top_p", f"{spec['top_p']:g}"),
         ("most tokens of an answer", _or_none(spec["max_tokens"], "the server's own limit")),
@@ -32,12 +33,6 @@ def model_section(generated: Generated) -> str:
     asked, came = spec["llm"].get("model"), set(answers["model"].drop_nulls())
     note = "" if came <= {asked} else "\n\nAnother name answered than was asked for: the names of both are above."
     return table(["", ""], lines) + note
-
-
-def served_by(llm: Mapping[str, Any]) -> str:
-    """Say what a model is and where it is served."""
-    url = llm.get("base_url")
-    return f"`{llm.get('llm', '')}`" + (f" at `{url}`" if url else "")
 
 
 def prompt_section(generated: Generated, given: str) -> str:
@@ -75,6 +70,19 @@ def counts_section(generated: Generated, written: str, *, cut: bool = False) -> 
     )
     more = " Texts that were cut have the number of words that the model was given in `cut_to`."
     return f"{counts}\n\n{said}{more if any(one.cut for one in made) else ''}"
+
+
+def files_section(splits: Iterable[str], corpus: str, qrels: str, left_out: str) -> str:
+    """List the files of the folder, and what these hold."""
+    rows = [
+        ("`corpus.jsonl`", corpus),
+        ("`queries.jsonl`", "the queries, as they were"),
+        *((f"`qrels/{split}.tsv`", qrels) for split in splits),
+        ("`left-out.jsonl`", f"documents without {left_out}, each with the reason"),
+        ("`answers.jsonl.gz`", "every answer as it came, with its flags and what was removed"),
+        ("`manifest.json`", "how it was made, and SHA-256 hashes of what was read and written"),
+    ]
+    return table(["file", "what it holds"], rows)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:

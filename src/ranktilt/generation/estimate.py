@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ranktilt.errors import counted
-from ranktilt.generation.batched_requests import EMPTY, TOO_LONG
+from ranktilt.generation.batched_requests import EMPTY
 from ranktilt.generation.settings import GenerationPlan
 from ranktilt.llm.base import LLM, Prompt
 from ranktilt.llm.estimate import TEMPLATE_TOKENS, counting, duration, price_of, time_of
@@ -16,18 +16,14 @@ from ranktilt.llm.journal import Journal, journal_of, request_key
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What would be asked.
+    """What would be asked: documents to be written for each source, of which `empty` ones would not be asked for.
 
-    `documents` are those that are to be written, for each source, of which `empty` and `too_long` would not be asked
-    for. `requests` are the different ones, the first of each text (flagged answers are asked for again on top, up to
-    `retries` times), of which `journalled` are answered. `counted` says how the tokens of the others were counted,
-    `price` is in the currency of the price given, `seconds` None where nothing is known of the model's speed, `pace`
-    what it rests on, `length` how long answers are taken to be.
+    `requests` are the different first ones of each text, of which `journalled` are answered; flagged answers come on
+    top, up to `retries` times. `counted`, `pace` and `length` say what tokens, time and answers rest on.
     """
 
     documents: int
     empty: int
-    too_long: int
     sources: tuple[str, ...]
     requests: int
     journalled: int
@@ -48,13 +44,11 @@ class CostEstimate:
     def lines(self) -> tuple[tuple[str, str], ...]:
         """The estimate in words: what, and how much."""
         left = self.requests - self.journalled
-        skipped = [(self.empty, "empty"), (self.too_long, "too long for the context")]
-        why = ", ".join(f"{n:,} {what}" for n, what in skipped if n)
-        asked = counted(self.documents, "document", "documents") + (f" (not asked for: {why})" if why else "")
+        empty = f" (not asked for: {self.empty:,} empty)" if self.empty else ""
         retries = f"; up to {self.retries} more for each text whose answers are flagged" if self.retries else ""
         price = "give one with --price IN,OUT per million tokens" if self.price is None else f"{self.price:,.2f}"
         return (
-            ("documents", asked),
+            ("documents", counted(self.documents, "document", "documents") + empty),
             ("sources", ", ".join(self.sources)),
             ("requests", f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){retries}"),
             ("tokens in", f"{self.tokens_in:,}, {self.counted}"),
@@ -87,11 +81,9 @@ def estimate(
     most = planned.settings.max_tokens
     written = sum(answers if most is None else [min(most, n) for n in answers])
     seconds, pace = time_of(llm, (len(left), read, written), requests_per_minute)
-    reasons = [one.reason for one in planned.lost]
     return CostEstimate(
         documents=planned.chosen,
-        empty=reasons.count(EMPTY),
-        too_long=reasons.count(TOO_LONG),
+        empty=sum(one.reason == EMPTY for one in planned.lost),
         sources=tuple(planned.sources),
         requests=requests,
         journalled=requests - len(left),

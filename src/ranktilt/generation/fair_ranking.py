@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from ranktilt.run import Run
 Rows = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-SHORTAGES = ("fill", "drop", "refuse")
-UNLABELLED = ("drop", "keep", "refuse")
+SHORTAGES = ("fill", "drop")
+UNLABELLED = ("drop", "keep")
 LABELS_OF_BOTH = ("any", "drop")
 UNKNOWN = "unknown"
 """Group of documents without a label, where they are kept."""
@@ -40,7 +40,7 @@ class GroupRules:
 
     `protected` is a group, a union (``Europe|Asia``), or all documents that name none (``non-Europe``), as every verb
     reads it. A document with labels of both sides is on the one that is named (``several="any"``), or left out
-    (``drop``). One without a label is left out (``drop``), kept as a group of its own (``keep``), or refused.
+    (``drop``). One without a label is left out (``drop``) or kept as a group of its own (``keep``).
     """
 
     protected: str
@@ -63,8 +63,8 @@ class ListRules:
     `blocks` says how many of each of `BLOCKS`; None draws half of the items from the relevant documents and half from
     the others, whatever their group, so that groups keep their natural shares. A block with too few documents is
     filled from the other group's of the same relevance (``shortage="fill"``; a query that is short all the same is left
-    out), costs the query its place (``drop``), or is refused. Queries with fewer than `min_judged` relevant documents
-    (as many as `items` where None) are left out.
+    out), or costs the query its place (``drop``). Queries with fewer than `min_judged` relevant documents (as many as
+    `items` where None) are left out.
     """
 
     items: int = 200
@@ -104,15 +104,6 @@ class FairRanking:
     counts: Mapping[str, Any]
 
 
-@dataclass
-class _Drawn:
-    """Items of the queries drawn so far, and what became of the others."""
-
-    lists: dict[str, list[Rows]] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
-    filled: dict[str, int] = field(default_factory=dict)
-
-
 def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: ListRules) -> FairRanking:
     """Draw each query's items, relevant and irrelevant ones of both groups, and make a collection of them.
 
@@ -120,25 +111,30 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
     query are judged so wherever they are in the collection, in its own list or not.
 
     Wang et al., NAACL 2024, sec. 3; the sizes of its blocks are not published. `UserError` if a group or a value is not
-    there, no query has enough documents, or a policy says to refuse.
+    there, or no query has enough documents.
     """
     members, told = _assign_groups(source, groups)
     ids, names, protected = members["id"], members["labels"], members["protected"].to_numpy()
     relevant = _relevant_rows(source, ids)
-    drawn = _draw(relevant, protected, source.by, lists)
-    if not drawn.lists:
-        _refuse_all(relevant, lists)
-    items = [np.concatenate(blocks) for blocks in drawn.lists.values()]
+    drawn, dropped, filled = _draw(relevant, protected, lists)
+    if not drawn:
+        most = counted(max(map(len, relevant.values()), default=0), "relevant document", "relevant documents")
+        hint = "ask for fewer --items, lower --min-judged, or name other --blocks"
+        raise UserError(f"no query has enough documents of known groups (the most has {most}): {hint}")
+    items = [np.concatenate(blocks) for blocks in drawn.values()]
     rows = np.unique(np.concatenate(items))
     chosen = ids.gather(rows)
     docs = source.texts(chosen.to_list()).with_columns(names.gather(rows).alias(source.by))
-    queries = source.queries.filter(pl.col("id").is_in(list(drawn.lists)))
+    queries = source.queries.filter(pl.col("id").is_in(list(drawn)))
     judged = source.relevant.join(queries.select(query_id="id"), on="query_id", how="semi", maintain_order="left")
     judged = judged.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
-    counts = {**told, **_counts(drawn, relevant, lists), "documents": docs.height}
+    counts = {
+        **told, "queries": len(drawn), "queries_of": len(relevant), "left_out": dict(dropped), "filled": filled,
+        **_shares(drawn, lists), "documents": docs.height,
+    }  # fmt: skip
     spec = _spec(source, groups, lists, counts)
     collection = Collection(docs, queries, judged.with_columns(grade=pl.lit(1, pl.Int32)), spec)
-    places = {name: np.searchsorted(rows, found) for name, found in zip(drawn.lists, items, strict=True)}
+    places = {name: np.searchsorted(rows, found) for name, found in zip(drawn, items, strict=True)}
     shuffled = {name: _random(lists.seed, name, "order").permutation(found) for name, found in places.items()}
     orders = (
         "each query's items shuffled: their order favours nobody",
@@ -153,7 +149,8 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
 
 def _assign_groups(source: LabelledDocuments, rules: GroupRules) -> tuple[pl.DataFrame, dict[str, Any]]:
     """The documents of either side: ``id``, ``labels`` as a collection has them and whether they are ``protected``."""
-    labels, names = source.labels["labels"], _most_frequent(source.labels["labels"])
+    labels = source.labels["labels"]
+    names = labels.explode().drop_nulls().value_counts(sort=True).to_series(0).head(_SHOWN).to_list()
     side = read_side(rules.protected, labels.explode().drop_nulls().unique(), source.by)
     if side is None:
         raise unknown(f"protected {source.by}", rules.protected, names)
@@ -161,10 +158,6 @@ def _assign_groups(source: LabelledDocuments, rules: GroupRules) -> tuple[pl.Dat
     inside, outside = (labels.list.eval(one).list.any().fill_null(False) for one in (member, ~member))
     both, bare = inside & outside, ~(inside | outside)
     unlabelled, several = int(bare.sum()), int(both.sum())
-    if unlabelled and rules.unlabelled == "refuse":
-        documents = counted(unlabelled, "document has", "documents have")
-        first = source.labels["id"].filter(bare)[0]
-        raise UserError(f"{documents} no {source.by} (first: {first!r}); leave them out, or keep them: --unlabelled")
     text = labels.list.join(SEVERAL).set(bare, UNKNOWN)
     found = source.labels.select("id", labels=text, protected=~inside if side.complement else inside)
     found = found.filter(~(both & (rules.several == "drop")), ~(bare & (rules.unlabelled == "drop")))
@@ -181,13 +174,6 @@ def _assign_groups(source: LabelledDocuments, rules: GroupRules) -> tuple[pl.Dat
     }
 
 
-def _most_frequent(labels: pl.Series) -> list[str]:
-    """Labels that documents have, most frequent first."""
-    counts = labels.explode().drop_nulls().value_counts(sort=True)
-    found = counts[counts.columns[0]].to_list()
-    return found if len(found) <= _SHOWN else [*found[:_SHOWN], f"and {len(found) - _SHOWN} more"]
-
-
 def _relevant_rows(source: LabelledDocuments, ids: pl.Series) -> dict[str, Rows]:
     """Rows of the documents that are relevant to each query; only those of a group count."""
     table = pl.DataFrame({"doc_id": ids, "row": np.arange(len(ids))})
@@ -196,11 +182,14 @@ def _relevant_rows(source: LabelledDocuments, ids: pl.Series) -> dict[str, Rows]
     return {name: found.get(name, np.empty(0, np.int64)) for name in source.queries["id"]}
 
 
-def _draw(relevant: Mapping[str, Rows], protected: Bools, by: str, rules: ListRules) -> _Drawn:
-    drawn = _Drawn()
+def _draw(
+    relevant: Mapping[str, Rows], protected: Bools, rules: ListRules
+) -> tuple[dict[str, list[Rows]], Counter[str], dict[str, int]]:
+    """Blocks of items by query, why others were left out, and how many items were filled up by query."""
+    lists, dropped, fills = dict[str, list[Rows]](), Counter[str](), dict[str, int]()
     for name, rows in relevant.items():
         if len(rows) < rules.fewest:
-            drawn.dropped[f"fewer than {counted(rules.fewest, 'relevant document', 'relevant documents')}"] += 1
+            dropped[f"fewer than {counted(rules.fewest, 'relevant document', 'relevant documents')}"] += 1
             continue
         random = _random(rules.seed, name, "items")
         others = np.setdiff1d(np.arange(len(protected)), rows)
@@ -214,16 +203,13 @@ def _draw(relevant: Mapping[str, Rows], protected: Bools, by: str, rules: ListRu
             split = [pool[protected[pool] == side] for pool in pools for side in (False, True)]
             short = [len(block) < n for block, n in zip(split, rules.blocks, strict=True)]
             blocks, filled = _filled(split, rules.blocks)
-        if any(short) and rules.shortage == "refuse":
-            parts = BLOCKS if rules.blocks is not None else ("relevant", "irrelevant")
-            raise UserError(f"query {name!r} has too few {parts[short.index(True)]} documents ({by}); see --shortage")
         if any(short) and (rules.shortage == "drop" or sum(map(len, blocks)) < rules.items):
-            drawn.dropped["too few documents for a block"] += 1
+            dropped["too few documents for a block"] += 1
             continue
-        drawn.lists[name] = blocks
+        lists[name] = blocks
         if filled:
-            drawn.filled[name] = filled
-    return drawn
+            fills[name] = filled
+    return lists, dropped, fills
 
 
 def _filled(pools: Sequence[Rows], wanted: Sequence[int]) -> tuple[list[Rows], int]:
@@ -242,36 +228,16 @@ def _random(seed: int, query: str, purpose: str) -> np.random.Generator:
     return np.random.default_rng([seed, int.from_bytes(digest)])
 
 
-def _refuse_all(relevant: Mapping[str, Rows], rules: ListRules) -> None:
-    best = max(relevant, key=lambda name: len(relevant[name]), default=None)
-    if best is None or not len(relevant[best]):
-        raise UserError("no query has a relevant document of a known group")
-    if len(relevant[best]) < rules.fewest:
-        most = counted(len(relevant[best]), "relevant document", "relevant documents")
-        message = (
-            f"no query has {rules.fewest:,} relevant documents; the most has query {best!r}, {most} of a known group"
-        )
-        raise UserError(f"{message}: ask for fewer --items, or lower --min-judged")
-    raise UserError(
-        f"no query has enough documents for a list of {rules.items:,} items; ask for fewer --items, or other --blocks"
-    )
-
-
-def _counts(drawn: _Drawn, relevant: Mapping[str, Rows], rules: ListRules) -> dict[str, Any]:
-    lists = drawn.lists.values()
-    sizes = np.array([[len(block) for block in blocks] for blocks in lists])
+def _shares(lists: Mapping[str, list[Rows]], rules: ListRules) -> dict[str, Any]:
+    sizes = np.array([[len(block) for block in blocks] for blocks in lists.values()])
     share = sizes[:, 1] + sizes[:, 3]
     lone = np.minimum(share, rules.items - share) < 2
     return {
-        "queries": len(drawn.lists),
-        "queries_of": len(relevant),
-        "left_out": dict(drawn.dropped),
         "items": rules.items,
         "blocks": dict(zip(BLOCKS, sizes.mean(axis=0).round(2).tolist(), strict=True)),
         "protected": [int(share.min()), float(np.median(share)), int(share.max())],
         "protected_share": float(share.mean() / rules.items),
         "queries_with_a_group_below_2": int(lone.sum()),
-        "filled": drawn.filled,
         "precision_by_chance": float(sizes[:, :2].sum(axis=1).mean() / rules.items) * min(1, rules.items / _DEPTH),
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -13,6 +14,7 @@ from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.generation.batched_requests import UNANSWERED, RoundOutcome
 from ranktilt.generation.settings import GenerationPlan
+from ranktilt.io.files import sha256
 from ranktilt.llm.base import LLM
 
 LEFT_OUT = pl.Schema(
@@ -110,14 +112,16 @@ def _summary(planned: GenerationPlan, source: str, found: RoundOutcome) -> Sourc
     )
 
 
-def spec_of(llm: LLM, planned: GenerationPlan, inputs: Mapping[str, str]) -> dict[str, Any]:
-    """Say how texts were asked for; `inputs` are the hashes of what was read."""
+def spec_of(llm: LLM, planned: GenerationPlan, collection: Collection) -> dict[str, Any]:
+    """Say how texts were asked for, and of which collection."""
     prompt = planned.template
+    files = [Path(str(file)) for file in collection.spec.get("files", ())]
     return {
         "llm": llm.spec,
         "prompt": {"name": prompt.name, "text": prompt.text, **({"file": prompt.place} if prompt.place else {})},
         "sources": {name: sampling.temperature for name, sampling in planned.sources.items()},
         **{name: getattr(planned.settings, name) for name in _PLAIN},
-        "inputs": dict(inputs),
+        "inputs": {str(file): sha256(file) for file in files if file.is_file()},
+        "collection": {name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
         "ranktilt": __version__,
     }

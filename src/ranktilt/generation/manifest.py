@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,7 +12,7 @@ import msgspec
 
 from ranktilt._version import __version__
 from ranktilt.errors import DataError, UserError
-from ranktilt.io.files import Content, blocks, cannot_write, read_text, require_folder, sha256
+from ranktilt.io.files import cannot_write, read_text, require_folder
 
 MANIFEST = "manifest.json"
 WHAT = {"rewrites": "ranktilt rewrite", "answers": "ranktilt answer"}
@@ -26,34 +24,19 @@ class _CollectionPath(msgspec.Struct):
     path: str | None = None
 
 
-class _ManifestSpec(msgspec.Struct):
+class _Spec(msgspec.Struct):
     collection: _CollectionPath = msgspec.field(default_factory=_CollectionPath)
 
 
 class _Manifest(msgspec.Struct):
     """Of a manifest, what is read."""
 
-    spec: _ManifestSpec
     files: dict[str, str]
-    inputs: dict[str, str] = msgspec.field(default_factory=dict)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-class _Prompt(msgspec.Struct):
-    name: str
-
-
-class _RewriteSpec(msgspec.Struct):
-    """Of the spec of rewrites, what the data card of later ones tells."""
-
-    llm: dict[str, Any]
-    prompt: _Prompt
-    sources: dict[str, float]
-    of: str
-    titles: str
-
-
-def manifest(spec: Mapping[str, Any], contents: Mapping[str, Content], kind: str = "rewrites") -> bytes:
-    """Describe a folder as JSON: how it was made, and the hashes of what was read and written, files by their path."""
+def manifest(spec: Mapping[str, Any], files: Mapping[str, str], kind: str = "rewrites") -> bytes:
+    """Describe a folder as JSON: how it was made, and the hashes of what was read and written, by path."""
     packages = {}
     for name in _PACKAGES:
         try:
@@ -67,91 +50,37 @@ def manifest(spec: Mapping[str, Any], contents: Mapping[str, Content], kind: str
         "packages": packages,
         "spec": {name: value for name, value in spec.items() if name != "inputs"},
         "inputs": dict(spec.get("inputs", {})),
-        "files": {name: _hash(contents[name]) for name in sorted(contents)},
+        "files": dict(files),
     }
     # What of a path is no UTF-8 becomes an escape of JSON, from which the same name is read back.
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
 
 
-def _hash(content: Content) -> str:
-    found = hashlib.sha256()
-    for block in blocks(content):
-        found.update(block)
-    return found.hexdigest()
-
-
-def require_ours(folder: Path, kind: str = "rewrites") -> dict[str, Any] | None:
-    """Refuse a folder that cannot be replaced: one that holds something else, or something of the user's own.
-
-    Returns the manifest of what is there; None for a new or empty folder.
-    """
+def require_ours(folder: Path, given: str | Path | None = None, kind: str = "rewrites") -> None:
+    """Refuse a folder that holds anything but what was written there of the same collection, `given` by its path."""
     try:
         require_folder(folder)
         if not folder.exists():
-            return None
-        file = folder / MANIFEST
-        known = _read(file, kind) if file.is_file() else None
-        if known is None:
-            if first := min(folder.iterdir(), default=None):
-                raise UserError(f"{folder}: holds something else ({first.name}); choose an empty folder")
-            return None
-        for path in folder.rglob("*"):
-            name = path.relative_to(folder).as_posix()
-            if name == MANIFEST or path.is_dir():
-                continue
-            if name not in known["files"]:
-                what = f"is no part of the {kind}"
-            elif sha256(path) != known["files"][name]:
-                what = "was changed by hand"
-            else:
-                continue
-            raise UserError(f"{path}: {what} and would be lost; move it, or choose another folder")
+            return
+        known = _read(folder / MANIFEST, kind) if (folder / MANIFEST).is_file() else None
+        ours = set() if known is None else {*known.files, MANIFEST}
+        there = (path for path in sorted(folder.rglob("*")) if path.is_file())
+        if strange := next((path for path in there if path.relative_to(folder).as_posix() not in ours), None):
+            raise UserError(f"{strange}: is no part of {kind} and would be lost; move it, or choose another folder")
     except OSError as error:
         raise cannot_write(folder, error) from error
-    return known
-
-
-def earlier(path: str | Path | None) -> list[dict[str, Any]]:
-    """Read how the rewrites in a collection's folder were made: the ``spec`` of each manifest, the first ones first."""
-    file = None if path is None else Path(path) / MANIFEST
-    known = _read(file, "rewrites") if file is not None and os.path.isfile(file) else None
-    if file is None or known is None:
-        return []
-    spec = dict(known["spec"])
-    before = spec.pop("earlier", [])
-    try:
-        msgspec.convert(before, list[_RewriteSpec])
-        msgspec.convert(spec, _RewriteSpec)
-    except msgspec.ValidationError as error:
-        raise DataError(file, f"expected how rewrites were made: {error}") from error
-    return [*before, spec]
-
-
-def require_same(
-    folder: Path, known: Mapping[str, Any] | None, given: str | Path | None, kind: str = "rewrites"
-) -> None:
-    """Refuse to replace what was made of another collection.
-
-    That is one that was made of a folder elsewhere, none of whose files is as in the given one; `known` is the manifest
-    of what is there.
-    """
-    before = None if known is None else known.get("spec", {}).get("collection", {}).get("path")
-    if known is None or before is None or given is None or Path(before).absolute() == Path(given).absolute():
-        return
-    inputs = {name: digest for name, digest in known.get("inputs", {}).items() if Path(name).is_relative_to(before)}
-    now = {name: Path(given) / Path(name).relative_to(before) for name in inputs}
-    if not any(os.path.isfile(now[name]) and sha256(now[name]) == digest for name, digest in inputs.items()):
+    before = None if known is None else known.spec.collection.path
+    if before is not None and given is not None and Path(before).absolute() != Path(given).absolute():
         whose = "rewrites of another collection" if kind == "rewrites" else "answers to other queries"
         raise UserError(f"{folder}: holds {whose}, {before}; choose another folder or remove it")
 
 
-def _read(file: Path, kind: str) -> dict[str, Any] | None:
+def _read(file: Path, kind: str) -> _Manifest | None:
     """A manifest of ours; None for any other JSON."""
     try:
-        content = json.loads(read_text(file))
+        content = msgspec.json.decode(read_text(file))
         if not isinstance(content, dict) or content.get("what") != WHAT[kind]:
             return None
-        msgspec.convert(content, _Manifest)
+        return msgspec.convert(content, _Manifest)
     except (RecursionError, ValueError) as error:
         raise DataError(file, f"expected a manifest as JSON: {error}") from error
-    return content

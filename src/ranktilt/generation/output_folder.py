@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +14,8 @@ import polars as pl
 from ranktilt.datasets.save import corpus_files
 from ranktilt.errors import UserError
 from ranktilt.generation.generated import Generated
-from ranktilt.generation.manifest import MANIFEST, manifest, require_ours, require_same
-from ranktilt.io.files import Content, alone, blocks, new_folder, open_bytes, recover
+from ranktilt.generation.manifest import MANIFEST, manifest, require_ours
+from ranktilt.io.files import Content, alone, new_folder, sha256, write_files
 from ranktilt.io.jsonl import to_jsonl
 from ranktilt.io.qrels import to_tsv
 
@@ -33,41 +32,32 @@ class SavedFolder(NamedTuple):
     folder: Path
     splits: tuple[str, ...]
     """Names of the files of judgments."""
-    dropped: int
-    """Answers of an earlier version of the folder that are no part of this one."""
 
 
 def open_folder(folder: str | Path, path: str | None, kind: str = "rewrites") -> Path:
-    """Find the folder to write, as it was before a kill; refuses one that holds anything but what was made of `path`.
-
-    The same folder for its place, links resolved.
-    """
+    """Find the folder to write, links resolved; refuses one that holds anything but what was made of `path`."""
     place = Path(os.path.realpath(folder))
-    recover(place)
-    require_same(place, require_ours(place, kind), path, kind)
+    require_ours(place, path, kind)
     return place
 
 
 @contextmanager
 def one_writer(folder: str | Path) -> Iterator[None]:
     """Refuse a folder that another command on this machine is about to write."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(alone(f"write {os.path.realpath(folder)}"))
-        except BlockingIOError as error:
-            raise UserError(f"{folder}: another command is writing it; wait for it, or name another folder") from error
-        yield
+    try:
+        with alone(f"write {os.path.realpath(folder)}"):
+            yield
+    except BlockingIOError as error:
+        raise UserError(f"{folder}: another command is writing it; wait for it, or name another folder") from error
 
 
 def write_folder(
     place: Path, generated: Generated, judged: Mapping[str, pl.DataFrame], card: str, spec: Mapping[str, Any],
     *, kind: str = "rewrites", parts: int | None = None,
-) -> int:  # fmt: skip
+) -> None:  # fmt: skip
     """Write a collection, its data card, every answer and the hashes of it all; `judged` are judgments by split.
 
     With `parts` the documents are Parquet files of so many each; see `ranktilt.datasets.save.save`.
-
-    Returns how many answers of an earlier version are no part of this one.
     """
     contents: dict[str, Content] = {
         **corpus_files(generated.collection.docs, parts),
@@ -75,16 +65,12 @@ def write_folder(
         **{f"qrels/{split}.tsv": to_tsv(qrels) for split, qrels in judged.items()},
         CARD: card.encode(errors="backslashreplace"),
         LEFT_OUT: _left_out(generated.left_out),
-        ANSWERS: gzip.compress(_answers(generated), compresslevel=6, mtime=0),
+        ANSWERS: _answers(generated),
     }
-    contents[MANIFEST] = manifest(spec, contents, kind)
-    dropped = _dropped(place / ANSWERS, generated)
     with new_folder(place) as new:
-        for name, content in contents.items():
-            (new / name).parent.mkdir(exist_ok=True)
-            with (new / name).open("wb") as stream:
-                stream.writelines(blocks(content))
-    return dropped
+        write_files({new / name: content for name, content in contents.items()})
+        hashes = {name: sha256(new / name) for name in sorted(contents)}
+        (new / MANIFEST).write_bytes(manifest(spec, hashes, kind))
 
 
 def _left_out(left_out: pl.DataFrame) -> bytes:
@@ -104,14 +90,3 @@ def _used(generated: Generated) -> pl.Expr:
     """Whether an answer stands in the collection: good, and of a document that was not left out for another part."""
     lost = generated.left_out.select(pl.concat_str("source", "id", separator="\0"))["source"]
     return (pl.col("flags").list.len() == 0) & ~pl.concat_str("source", "id", separator="\0").is_in(lost.implode())
-
-
-def _dropped(file: Path, generated: Generated) -> int:
-    """How many answers of the version that is replaced are not asked for any more."""
-    names = ["source", "part", "attempt", "prompt"]
-    now = set(generated.answers.select(names).iter_rows())
-    if not file.is_file():
-        return 0
-    with open_bytes(file) as stream:
-        before = (orjson.loads(line) for line in stream)
-        return sum(tuple(row.get(name) for name in names) not in now for row in before)

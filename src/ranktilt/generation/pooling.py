@@ -72,12 +72,9 @@ def _named(reason: Reason, spec: Mapping[str, Any]) -> str:
 def pool(collection: Collection, rankers: Sequence[Ranker], *, depth: int = USUAL_DEPTH, of: str = "human") -> Pool:
     """Choose the documents that can matter to an audit: the judged ones, and what rankers find for each judged query.
 
-    Judged documents are in whatever their grade. The relevant ones must be: they are what Relative Δ counts, and one
-    without a twin would count for one side only. Those of grade 0 are in because some system found them likely enough
-    to be judged; they stand where a ranker outside of the pool may put them.
-
-    Each ranker ranks the documents of the source `of` alone, and adds `depth` of them for each judged query (all
-    queries where nothing is judged), or fewer by its own ``@k``.
+    Judged documents are in whatever their grade: the relevant ones are what Relative Δ counts, those of grade 0 some
+    system found likely enough to be judged. Each ranker ranks the documents of the source `of` alone, and adds `depth`
+    of them for each judged query (all queries where nothing is judged), or fewer by its own ``@k``.
     """
     rankers = list(rankers)
     _check(collection, rankers, depth, of)

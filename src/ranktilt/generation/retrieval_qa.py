@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,30 +24,25 @@ SHARES = (69.0, 2.5, 28.5)
 """Of training, development and test; they give the published sizes of all five domains, such as 862, 31 and 355."""
 ERROR_MESSAGE = re.compile(r"\A!(?:\s|\\n)|There was an error generating a response\s*\Z")
 """What ChatGPT's page says in place of an answer, or below one that broke off; in HC3 also with a literal ``\\n``."""
-_REST = len(SPLITS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class QARules:
     """How questions are split, and what the two sides are called.
 
-    `sizes` gives questions for training, development and test by domain; the others are split by `shares`, as the
-    authors do it: development and test are rounded down, and training gets what is left. The authors keep the language
-    model's answers that are error messages; `drop_errors` leaves them out.
+    Each domain is split by `shares`, as the authors do it: development and test are rounded down, and training gets
+    what is left. The authors keep the language model's answers that are error messages; `drop_errors` leaves them out.
     """
 
-    sizes: Mapping[str, Sizes] | None = None
     shares: tuple[float, float, float] = SHARES
     sources: tuple[str, str] = ("human", "chatgpt")
     seed: int = 0
     drop_errors: bool = False
 
     def __post_init__(self) -> None:
-        if min(self.shares) < 0 or not sum(self.shares) > 0:
-            raise UserError(f"expected three shares of at least 0, not all of them 0, got {_written(self.shares)}")
-        for domain, sizes in (self.sizes or {}).items():
-            if min(sizes) < 0:
-                raise UserError(f"domain {domain!r}: expected sizes of at least 0, got {_written(sizes)}")
+        if not (min(self.shares) >= 0 and 0 < sum(self.shares) < math.inf):
+            shown = ",".join(f"{share:g}" for share in self.shares)
+            raise UserError(f"expected three shares of at least 0, not all of them 0, got {shown}")
         human, llm = self.sources
         if human == llm:
             raise UserError(f"the two sides need different names, both are called {human!r}")
@@ -78,8 +74,7 @@ def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None
 
     Every question is a query and every answer a document, relevant to its question with grade 1. Askings of one
     question, equal after folding, stay queries of their own, as published, but stand in one split, and each other's
-    answers are relevant to them. What is in no split, where `rules` ask for fewer questions than there are, is left
-    out. Ids are running numbers; the number of an answer says nothing of its side.
+    answers are relevant to them. Ids are running numbers; the number of an answer says nothing of its side.
 
     Askari et al., *A Test Collection of Synthetic Documents for Training Rankers*, CIKM 2023. `UserError` where a
     domain is too small for its split.
@@ -89,12 +84,8 @@ def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None
     if rules.drop_errors:
         answered = _without_errors(answered, rules.sources[1])
     domains = Counter(one.domain for one in answered.questions)
-    for name in rules.sizes or ():
-        if name not in domains:
-            raise UserError(f"no question is of the domain {name!r}; there are: {', '.join(domains)}")
-    sizes = _split_sizes(domains, rules)
-    splits = assign_splits(answered.questions, sizes, rules.seed)
-    kept = [(one, split) for one, split in zip(answered.questions, splits, strict=True) if split < _REST]
+    sizes = {name: _by_share(name, n, rules.shares) for name, n in domains.items()}
+    kept = list(zip(answered.questions, assign_splits(answered.questions, sizes, rules.seed), strict=True))
     docs, queries, judged = _tables(kept, rules.sources)
     qrels = {name: judged.filter(pl.col("split") == number).drop("split") for number, name in enumerate(SPLITS)}
     counts = {**_counts(answered, kept, docs, qrels, rules.sources), "error_messages": errors}
@@ -117,23 +108,6 @@ def _without_errors(answered: AnsweredQuestions, source: str) -> AnsweredQuestio
     return replace(answered, questions=left, unanswered=answered.unanswered + len(questions) - len(left))
 
 
-def _written(values: Sequence[float]) -> str:
-    return ",".join(f"{value:g}" for value in values)
-
-
-def _split_sizes(domains: Mapping[str, int], rules: QARules) -> dict[str, Sizes]:
-    """Questions for each split by domain; `UserError` where a domain has too few."""
-    given, sizes = rules.sizes or {}, dict[str, Sizes]()
-    for name, n in domains.items():
-        sizes[name] = given[name] if name in given else _by_share(name, n, rules.shares)
-        if sum(sizes[name]) > n:
-            asked = f"{_written(sizes[name])} are {sum(sizes[name]):,}"
-            raise UserError(
-                f"domain {name!r} has {counted(n, 'question', 'questions')}, too few for its split: {asked}"
-            )
-    return sizes
-
-
 def _by_share(name: str, n: int, shares: Sequence[float]) -> Sizes:
     """Share `n` questions out; a split that has a share gets one at least."""
     wanted = [share > 0 for share in shares]
@@ -149,7 +123,7 @@ def _by_share(name: str, n: int, shares: Sequence[float]) -> Sizes:
 
 
 def assign_splits(questions: Sequence[AnsweredQuestion], sizes: Mapping[str, Sizes], seed: int) -> list[int]:
-    """Assign each question a split, by number, or the number after the last where it is in none.
+    """Assign each question a split, by number.
 
     Each domain gets exactly its sizes, and askings of one question one split. A question's split depends on the seed,
     its text and the others of its domain; not on their order, nor on another domain unless it shares a question.
@@ -157,15 +131,14 @@ def assign_splits(questions: Sequence[AnsweredQuestion], sizes: Mapping[str, Siz
     groups = defaultdict[str, list[int]](list)
     for number, one in enumerate(questions):
         groups[one.key].append(number)
-    n = Counter(one.domain for one in questions)
-    room = {name: [*given, n[name] - sum(given)] for name, given in sizes.items()}
-    found = [_REST] * len(questions)
+    room = {name: [*given] for name, given in sizes.items()}
+    found = [0] * len(questions)
     order = {key: _hash(seed, key) for key in groups}
     # What is asked more than once goes first, while every split has room for it.
     for key in sorted(groups, key=lambda key: (-len(groups[key]), order[key])):
         members = groups[key]
         needed = Counter(questions[number].domain for number in members)
-        fits = [all(room[name][split] >= n for name, n in needed.items()) for split in range(_REST + 1)]
+        fits = [all(room[name][split] >= n for name, n in needed.items()) for split in range(len(SPLITS))]
         split = _draw_split(order[key], room[min(needed)], fits)
         if split is None:
             asked = f"{shorten(questions[members[0]].text, 60)} is asked {len(members)} times"
@@ -244,7 +217,6 @@ def _counts(
         "no_answer_at_all": answered.unanswered,
         "asked_again": sum(n - 1 for n in again.values()),
         "in_several_splits": int((answers["split"] > 1).sum()),
-        "in_no_split": len(answered.questions) - len(kept),
     }
 
 
@@ -272,5 +244,3 @@ def summary(built: RetrievalQA) -> Iterator[tuple[str, str]]:
         yield "repeated", f"{texts} to questions of more than one split"
     if counts["no_answer_at_all"]:
         yield "no answer", f"{counted(counts['no_answer_at_all'], 'question', 'questions')}, left out"
-    if counts["in_no_split"]:
-        yield "in no split", f"{counted(counts['in_no_split'], 'question', 'questions')}, left out with their answers"

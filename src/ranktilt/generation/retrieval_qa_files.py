@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
 import polars as pl
 
@@ -22,12 +20,9 @@ from ranktilt.io.files import new_folder, require_folder, sha256
 from ranktilt.io.qrels import to_tsv
 from ranktilt.progress import report
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.run import Run, sidecar
 
 ABOUT = "built.json"
 DEPTH = 1_000
-_QUERIES = 500
-"""Queries of a run that are written at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,29 +96,7 @@ def _save_runs(built: RetrievalQA, folder: Path, depth: int) -> None:
             if side.qrels.height:
                 run = BM25(k=depth).rank(side)
                 told = replace(run, spec={**run.spec, "source": source, "split": split})
-                _save_run(told, folder / f"bm25_{source}_{split}.trec.gz")
-
-
-def _save_run(run: Run, path: Path) -> None:
-    """Write a run as `Run.save` does, some queries at a time: as text it needs ten times the memory."""
-    path.parent.mkdir(exist_ok=True)
-    first = _part_of_run(run, 0, len(run.queries), depth=1)  # what stands beside a run says nothing of its entries
-    sidecar(path).write_bytes(first.contents(path)[sidecar(path)])
-    with path.open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as stream:
-        for start in range(0, len(run.queries), _QUERIES):
-            part = _part_of_run(run, start, min(start + _QUERIES, len(run.queries)))
-            stream.write(part.contents(path)[path])
-
-
-def _part_of_run(run: Run, start: int, end: int, *, depth: int | None = None) -> Run:
-    """Some consecutive queries of a run, each to a depth."""
-    lengths = np.diff(run.offsets[start : end + 1])
-    rows = np.arange(run.offsets[start], run.offsets[end])
-    if depth is not None:
-        places = rows - np.repeat(run.offsets[start:end], lengths)
-        rows, lengths = rows[places < depth], np.minimum(lengths, depth)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return Run(run.queries[start:end], offsets, run.docs[rows], run.scores[rows], run.ids, run.spec)
+                told.save(folder / f"bm25_{source}_{split}.trec.gz")
 
 
 def _save_triples(built: RetrievalQA, folder: Path, wanted: QAFiles) -> None:

@@ -1,24 +1,11 @@
 """Results as versioned JSON files: ``{format, version, …, sha256}``, written as they are, read back by their types.
 
-A result is a frozen dataclass that derives from `Result` and says its format; that gives it `to_json`, `save`, `load`
-and equality::
-
-    @dataclass(frozen=True, eq=False)
-    class Study(Result, format="ranktilt-study", version=1, noun="a study", command="ranktilt study"):
-        spec: Mapping[str, Any]
-        rows: tuple[Effect, ...]  # dataclasses, NamedTuples, Literals and tuples of them, checked by msgspec
-        values: Floats  # NDArray of float64 or int64, of any number of dimensions
-        names: tuple[str, ...] = field(metadata={"file": "sources"})  # where the file calls it otherwise
-
-        def derived(self) -> dict[str, Any]:  # what the file tells besides, and `load` leaves out
-            return {"sentences": self.sentences}
-
-Dataclasses within a result are written the same way. NaN is null, and null is NaN where a type says float; a field with
-a default may be missing. `register` teaches another type, such as a measure written as its text; where that is a
-dataclass, its fields are of type ``Coded[Measure]``.
-
-The last field is the SHA-256 of all that stands before it. Only a file that is as it was written is read, so that
-nothing checks whether its parts fit together.
+A result is a frozen dataclass that derives from `Result` and says its format, its version and the command that makes
+it. Its fields (dataclasses, NamedTuples, Literals, tuples, arrays) are checked by msgspec; one that the file calls
+otherwise has ``field(metadata={"file": …})``, and ``derived()`` is what the file tells besides. NaN is null, and null
+is NaN where a type says float. `register` teaches another type, such as a measure written as its text; where that is a
+dataclass, its fields are of type ``Coded[Measure]``. Only a file that is as it was written is read, by its last field,
+the SHA-256 of all before it, so that nothing checks whether its parts fit together.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import tempfile
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, cast
 
@@ -51,12 +51,20 @@ def read_text(path: Path) -> str:
 
 def decode_text(path: Path, data: bytes) -> str:
     """Decode a file's bytes as UTF-8; `DataError` names the line and the byte that is none."""
-    data = data.removeprefix(_BOM)
+    return _decoded(path, 1, data.removeprefix(_BOM))
+
+
+def decode_lines(path: Path, first_line: int, lines: list[bytes]) -> str:
+    """Decode a chunk of lines as UTF-8, joined by LF; `DataError` names the line and the byte that is none."""
+    return _decoded(path, first_line, b"\n".join(lines))
+
+
+def _decoded(path: Path, first_line: int, data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise _not_utf8(path, line, error.start - data.rfind(b"\n", 0, error.start) - 1) from error
+        line, byte = first_line + data.count(b"\n", 0, error.start), error.start - data.rfind(b"\n", 0, error.start)
+        raise DataError(path, f"invalid UTF-8 at byte {byte} of the line; save it as UTF-8", line=line) from error
 
 
 def line_chunks(path: Path, *, reported: bool = False) -> Iterator[tuple[int, list[bytes]]]:
@@ -99,23 +107,6 @@ def nth_line(path: Path, row: int) -> int:
     return 0
 
 
-def decode_lines(path: Path, first_line: int, lines: list[bytes]) -> str:
-    """Decode a chunk of lines as UTF-8, joined by LF; `DataError` names the line and the byte that is none."""
-    try:
-        return b"\n".join(lines).decode("utf-8")
-    except UnicodeDecodeError:
-        for number, line in enumerate(lines, start=first_line):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise _not_utf8(path, number, error.start) from error
-        raise
-
-
-def _not_utf8(path: Path, line: int, byte: int) -> DataError:
-    return DataError(path, f"invalid UTF-8 at byte {byte + 1} of the line; save it as UTF-8", line=line)
-
-
 def sha256(path: Path) -> str:
     """SHA-256 of a file's bytes as they lie on disk, as 64 hexadecimal digits."""
     with path.open("rb") as stream:
@@ -146,19 +137,14 @@ def write_files(contents: Mapping[Path, Content]) -> None:
     path, temporaries = Path(), dict[Path, Path]()
     try:
         for path, content in contents.items():
-            if path.suffix == ".gz":
-                content = gzip.compress(b"".join(blocks(content)), compresslevel=6, mtime=0)
             target = Path(os.path.realpath(path))
-            before = target.exists()
-            if before and not target.is_file():
-                _write(target, content)
+            if target.exists() and not target.is_file():
+                _write(target, content, packed=path.suffix == ".gz")
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
             temporaries[temporary] = target
-            _write(temporary, content)
-            if before:
-                shutil.copymode(target, temporary)
+            _write(temporary, content, packed=path.suffix == ".gz")
         for temporary, target in temporaries.items():
             os.replace(temporary, target)
     except OSError as error:
@@ -169,62 +155,43 @@ def write_files(contents: Mapping[Path, Content]) -> None:
                 temporary.unlink(missing_ok=True)
 
 
-def _write(path: Path, content: Content) -> None:
+def _write(path: Path, content: Content, *, packed: bool) -> None:
     with path.open("wb") as stream:
-        stream.writelines(blocks(content))
+        if packed:
+            with gzip.GzipFile("", "wb", 6, stream, mtime=0) as into:
+                into.writelines(blocks(content))
+        else:
+            stream.writelines(blocks(content))
 
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Give an empty folder beside, to be filled; it takes the place of `folder` when all is well.
+    """Give an empty folder beside, to be filled, which takes the place of `folder` when all is well.
 
-    `UserError` where that fails; then everything is as it was, but for folders above that were made. A kill between the
-    two moves leaves the earlier version beside, which `recover` brings back.
+    `UserError` where that fails; then everything is as it was, but for folders above that were made.
     """
-    target, new, old = _beside(folder)
+    target = Path(os.path.realpath(folder))
+    new, old = (target.with_name(f".{target.name}.{end}") for end in ("new", "old"))
     try:
-        recover(folder)
         shutil.rmtree(new, ignore_errors=True)
-        if target.exists():
-            shutil.rmtree(old, ignore_errors=True)
         new.mkdir(parents=True)
         yield new
+        shutil.rmtree(old, ignore_errors=True)
         if target.exists():
-            shutil.copymode(target, new)
             os.rename(target, old)
         os.rename(new, target)
+        shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         raise cannot_write(folder, error) from error
     finally:
-        recover(folder)
         shutil.rmtree(new, ignore_errors=True)
-        if target.exists():
-            shutil.rmtree(old, ignore_errors=True)
-
-
-def recover(folder: Path) -> None:
-    """Bring back the earlier version of a folder that a kill took away just before the new one came."""
-    target, _, old = _beside(folder)
-    with suppress(OSError):
-        if old.is_dir() and not target.exists():
-            os.rename(old, target)
-
-
-def _beside(folder: Path) -> tuple[Path, Path, Path]:
-    target = Path(os.path.realpath(folder))
-    return target, target.with_name(f".{target.name}.new"), target.with_name(f".{target.name}.old")
 
 
 @contextmanager
 def alone(task: str) -> Iterator[None]:
-    """Keep other processes of this machine from the same task; `BlockingIOError` where one is at it."""
-    name = hashlib.sha256(os.fsencode(task)).hexdigest()[:32]
-    with ExitStack() as stack:
-        try:
-            stream = stack.enter_context((Path(tempfile.gettempdir()) / f"ranktilt-{name}.lock").open("wb"))
-        except OSError:  # another user's: nobody is kept out
-            yield
-            return
+    """Keep this user's other processes from the same task; `BlockingIOError` where one is at it."""
+    name = hashlib.sha256(os.fsencode(f"{Path.home()} {task}")).hexdigest()[:32]
+    with (Path(tempfile.gettempdir()) / f"ranktilt-{name}.lock").open("wb") as stream:
         lock(stream, wait=False)
         yield
 
@@ -233,45 +200,35 @@ def lock(stream: IO[bytes], *, wait: bool) -> None:
     """Lock a file until it is closed, where the system can; `BlockingIOError` where another process holds it."""
     try:
         import fcntl
-    except ImportError:  # Windows
-        return
-    try:
+
         fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         raise
-    except OSError:  # a file system without locks
+    except (ImportError, OSError):  # Windows, or a file system without locks
         return
 
 
 def require_place(path: Path) -> None:
     """Find out before hours of work whether a file can be written, without a trace; `UserError` if not."""
-    try:
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            if not os.access(target, os.W_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            return
-        _write_beside(target)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-
-
-def _write_beside(target: Path) -> None:
-    """Write a file that leaves no trace where `target`, or the first folder above it that is to be made, would be."""
-    with tempfile.TemporaryFile(dir=next(p for p in target.parents if os.path.lexists(p))):
-        pass
+    target = Path(os.path.realpath(path))
+    if target.is_file() or not target.exists():
+        _write_beside(path, target)
 
 
 def require_folder(folder: Path) -> None:
     """Find out before hours of work whether `new_folder` can make or replace a folder; `UserError` if not."""
     if folder.is_file():
         raise UserError(f"{folder}: expected a folder to write to, this is a file")
-    if os.path.ismount(folder):
-        raise UserError(f"{folder}: is a mount point, which cannot be replaced; name a folder in it")
+    _write_beside(folder, Path(os.path.realpath(folder)))
+
+
+def _write_beside(path: Path, target: Path) -> None:
+    """Write a file that leaves no trace where `target`, or the first folder above it that is to be made, would be."""
     try:
-        _write_beside(Path(os.path.realpath(folder)))
+        with tempfile.TemporaryFile(dir=next(p for p in target.parents if os.path.lexists(p))):
+            pass
     except OSError as error:
-        raise cannot_write(folder, error) from error
+        raise cannot_write(path, error) from error
 
 
 def cannot_write(path: Path, error: OSError) -> UserError:

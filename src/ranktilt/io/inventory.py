@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import unknown
 from ranktilt.io.cache import ABOUT, cache_folder, count_vectors
 from ranktilt.io.files import cannot_write
 from ranktilt.io.texts import KIND as TEXTS
@@ -27,18 +27,14 @@ KINDS = (*VECTORS, *WHOLE, ANSWERS, UNPACKED)
 STALE = 3600.0
 """Seconds after which a temporary file has no process any more that writes it."""
 _TEMPORARY = ".tmp"
-_DAY = 86_400.0
-_DIGITS = 9
 
 
 @dataclass(frozen=True)
 class CacheEntry:
     """What one model (or one analyzer, for one collection) has in the cache.
 
-    `what` is one of `KINDS`; `model` as it was named, empty for a lexical index, and `names` what else it answers to;
-    `settings` are the options that make it another entry than the next one of the same model. `entries` counts texts,
-    pairs, documents, answers, or files, `size` bytes; `used` is when it was last of use, in seconds since 1970. `paid`
-    says whether a server was asked for it: answers of a language model, vectors of an embedding server.
+    `names` is what else the model answers to, `settings` what makes it another entry than the next one of that model,
+    `used` when it was last of use (seconds since 1970), and `paid` says whether a server was asked for it.
     """
 
     folder: Path
@@ -89,16 +85,6 @@ def of_model(kept: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
     return found
 
 
-def unused_for(kept: Iterable[CacheEntry], age: str) -> list[CacheEntry]:
-    """Choose what was not of use for a while, such as ``30d``, ``12h`` or ``2w``; may be empty."""
-    number, unit = age[:-1], age[-1:].lower()
-    seconds = {"h": _DAY / 24, "d": _DAY, "w": 7 * _DAY}.get(unit)
-    if seconds is None or not number.isdecimal() or len(number) > _DIGITS:
-        raise UserError(f"--older-than: expected a number of hours, days or weeks such as 12h, 30d or 2w, got {age!r}")
-    before = time.time() - int(number) * seconds
-    return [one for one in kept if one.used < before]
-
-
 def remove(found: Iterable[CacheEntry | StaleFile]) -> int:
     """Take entries and stale files away, and return the bytes that are free again.
 
@@ -121,32 +107,23 @@ def remove(found: Iterable[CacheEntry | StaleFile]) -> int:
 
 
 def _entry_of(folder: Path, what: str) -> CacheEntry | None:
+    files = [p for p in folder.rglob("*") if p.is_file() and p.suffix != _TEMPORARY]
+    about, times = _about(folder), [p.stat().st_mtime for p in files]
+    settings = _settings(about, what)
     if what == UNPACKED:
-        return _unpacked(folder)
-    files = [p for p in folder.iterdir() if p.is_file() and p.suffix != _TEMPORARY]
-    about = _about(folder)
-    if what in WHOLE:
+        name, _, commit = folder.name.rpartition("-")
+        about, settings, entries = {"model": f"hub:{name.replace('--', '/', 1)}"}, commit[:12], len(files)
+        times.append(folder.stat().st_mtime)
+    elif what in WHOLE:
         entries = int(about.get("documents", 0))
     else:
         entries = sum(map(_count_answers, files)) if what == ANSWERS else count_vectors(folder)
     if not entries:
         return None
-    used = max(p.stat().st_mtime for p in files)
-    model, folder_name = str(about.get("model", "")), str(about.get("folder", ""))
-    names = frozenset(filter(None, (model, folder_name)))
-    settings = _settings(about, what)
-    size, paid = sum(p.stat().st_size for p in files), what == ANSWERS or model.startswith("openai:")
-    return CacheEntry(folder, what, _shown(model), settings, entries, size, used, names, paid)
-
-
-def _unpacked(folder: Path) -> CacheEntry | None:
-    files = [p for p in folder.rglob("*") if p.is_file()]
-    if not files:
-        return None
-    name, _, commit = folder.name.rpartition("-")
-    shown, used = f"hub:{name.replace('--', '/', 1)}", max(p.stat().st_mtime for p in [folder, *files])
-    size = sum(p.stat().st_size for p in files)
-    return CacheEntry(folder, UNPACKED, shown, commit[:12], len(files), size, used, frozenset({shown}))
+    model, size = str(about.get("model", "")), sum(p.stat().st_size for p in files)
+    names = frozenset(filter(None, (model, str(about.get("folder", "")))))
+    paid = what == ANSWERS or model.startswith("openai:")
+    return CacheEntry(folder, what, _shown(model), settings, entries, size, max(times), names, paid)
 
 
 def _count_answers(file: Path) -> int:

@@ -17,7 +17,8 @@ from ranktilt.io.files import decode_lines, line_chunks, nth_line
 from ranktilt.io.texts import LARGE, aside
 
 _ID = "_id"
-_SWAP = {"id": _ID, _ID: "id"}
+SWAP = {"id": _ID, _ID: "id"}
+"""A further column called as the field of the id is kept under the other name."""
 _FIRST = ("id", "title", "text", "source", "origin")
 STRINGS = ("title", "source", "origin")
 
@@ -25,10 +26,9 @@ STRINGS = ("title", "source", "origin")
 def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     """Read a BEIR corpus or query file, one JSON object a line; fields in `strings` must be strings where given.
 
-    ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as column ``_id``). A
-    field is a column of its own type where its values are all of one kind, and a Binary column of raw JSON otherwise;
-    null where a line lacks it or gives null, NaN or an infinity. `DataError` names the line of a fault. The texts of a
-    large file are mapped; see `ranktilt.io.texts`.
+    ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as column ``_id``), of
+    its own type where its values are all of one kind, and raw JSON (Binary) otherwise; null where a line lacks it or
+    gives null, NaN or an infinity. The texts of a large file are mapped; see `ranktilt.io.texts`.
     """
     if path.is_file() and path.stat().st_size >= LARGE:
         rest = list[pl.DataFrame]()
@@ -75,7 +75,7 @@ def _frame(lines: list[bytes], strings: tuple[str, ...]) -> pl.DataFrame | None:
         ids = [str(i) for i in ids]
     extras = dict.fromkeys(name for row in rows for name in row)
     try:
-        columns = {_SWAP.get(name, name): _column([row.get(name) for row in rows]) for name in extras}
+        columns = {SWAP.get(name, name): _column([row.get(name) for row in rows]) for name in extras}
     except orjson.JSONEncodeError:  # nested too deeply
         return None
     return pl.DataFrame({"id": pl.Series(ids, dtype=pl.String), "text": pl.Series(texts, dtype=pl.String), **columns})
@@ -129,32 +129,41 @@ def _first_fault(path: Path, first_line: int, lines: list[bytes], strings: tuple
         if not line or line.isspace():
             continue
         text = decode_lines(path, number, [line])
-        try:
-            message = _fault(parse_line(line), strings)
-        except orjson.JSONDecodeError as error:
-            message = f"expected one JSON object, got broken JSON ({error})"
-        if message:
+        if message := _fault(json_object(path, number, line), strings):
             return DataError(path, f"{message}: {shorten(text)}", line=number)
-    return DataError(path, "expected JSON objects with _id and text")
+    return DataError(path, "cannot be read as JSON objects with _id and text")
 
 
-def _fault(row: Any, strings: tuple[str, ...]) -> str:
+def _fault(row: dict[str, Any], strings: tuple[str, ...]) -> str:
     """Say what is wrong with a line; empty where nothing is."""
-    if not isinstance(row, dict):
-        return f"expected one JSON object, got {type(row).__name__}"
     for name in (_ID, "text"):
         if row.get(name) is None:
             return f"expected the fields _id and text, {name} is missing"
     if type(row[_ID]) not in (str, int) or row[_ID] == "":
         return "expected _id to be a string that is not empty"
     strange = next((name for name in ("text", *strings) if not isinstance(row.get(name), str | None)), None)
-    if strange is not None:
-        return f"expected {strange} to be a string, got {type(row[strange]).__name__}"
+    return "" if strange is None else f"expected {strange} to be a string, got {type(row[strange]).__name__}"
+
+
+def json_objects(path: Path, *, reported: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Read a file of one JSON object a line: its number, and the object; blank lines hold none."""
+    for first_line, lines in line_chunks(path, reported=reported):
+        for number, line in enumerate(lines, start=first_line):
+            if line and not line.isspace():
+                yield number, json_object(path, number, line)
+
+
+def json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    """Parse a line that holds an object; `DataError` says what it holds instead."""
     try:
-        orjson.dumps(list(row.values()))
-    except orjson.JSONEncodeError:
-        return "expected JSON of at most 250 levels, got more"
-    return ""
+        row = parse_line(line)
+        got = type(row).__name__
+    except orjson.JSONDecodeError as error:
+        row, got = None, f"broken JSON ({error})"
+    if isinstance(row, dict):
+        return row
+    text = shorten(line[:200].decode(errors="replace"))
+    raise DataError(path, f"expected one JSON object, got {got}: {text}", line=number)
 
 
 def to_jsonl(frame: pl.DataFrame) -> bytes:
@@ -164,7 +173,7 @@ def to_jsonl(frame: pl.DataFrame) -> bytes:
     """
     rest = sorted(set(frame.columns) - set(_FIRST))
     frame = frame.select(*(name for name in _FIRST if name in frame.columns), *rest)
-    names = [_SWAP.get(name, name) for name in frame.columns]
+    names = [SWAP.get(name, name) for name in frame.columns]
     columns = [
         [None if v is None else orjson.Fragment(v) for v in s] if s.dtype == pl.Binary else s.to_list()
         for s in frame.iter_columns()

@@ -11,10 +11,10 @@ from typing import Any
 import orjson
 import polars as pl
 
-from ranktilt.errors import DataError, counted, shorten
+from ranktilt.errors import DataError, counted
 from ranktilt.io.columns import whole_or_fractions
-from ranktilt.io.files import line_chunks, sha256
-from ranktilt.io.jsonl import parse_line
+from ranktilt.io.files import sha256
+from ranktilt.io.jsonl import SWAP, json_objects
 from ranktilt.io.texts import AT_ONCE, LARGE, kept_texts
 from ranktilt.progress import report
 
@@ -22,7 +22,6 @@ PARQUET = ".parquet"
 JSON_COLUMNS = "ranktilt.json"
 """Key of a file's metadata: which of its columns of bytes are raw JSON."""
 _TEXTS = ("text", "title")
-_SWAP = {"id": "_id", "_id": "id"}
 _JUDGMENT = {
     "query_id": ("query-id", "query_id", "qid"),
     "doc_id": ("corpus-id", "corpus_id", "doc_id", "docid"),
@@ -40,7 +39,7 @@ def read_parquet(path: Path, *, strings: tuple[str, ...] = (), mapped: bool | No
     named = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
     _require(path, table, {"_id": (named,), "text": ("text",)})
     if named == "_id":
-        table = table.rename({name: _SWAP[name] for name in table.columns if name in _SWAP})
+        table = table.rename({name: SWAP[name] for name in table.columns if name in SWAP})
     table = table.with_columns(_plain(path, table["id"], "_id"))
     for name in ("text", *strings):
         if name in table.columns and table[name].dtype not in (pl.String, pl.Null):
@@ -143,11 +142,8 @@ def _readable(series: pl.Series) -> pl.Series | None:
     except pl.exceptions.PolarsError:  # bytes of another kind
         return None
     known = kind in (pl.String, pl.Boolean, pl.Null) or kind.is_nested() or kind.is_temporal() or kind.is_float()
-    return series if known or (kind.is_integer() and _within_64_bits(series)) else None
-
-
-def _within_64_bits(series: pl.Series) -> bool:
-    return series.cast(pl.Int64, strict=False).null_count() == series.null_count()
+    whole = kind.is_integer() and series.cast(pl.Int64, strict=False).null_count() == series.null_count()
+    return series if known or whole else None
 
 
 def _rows_of(path: Path, *, columns: list[str] | None = None) -> pl.DataFrame:
@@ -159,34 +155,17 @@ def _rows_of(path: Path, *, columns: list[str] | None = None) -> pl.DataFrame:
 
 def json_rows(path: Path) -> tuple[pl.DataFrame, pl.Series]:
     """Read the objects of JSON lines, each value as text, and the numbers of their lines."""
-    lines, rows = zip(*_objects(path), strict=True)
-    return text_table(rows), pl.Series(lines, dtype=pl.Int64)
+    lines, rows = zip(*json_objects(path), strict=True)
+    try:
+        return text_table(rows), pl.Series(lines, dtype=pl.Int64)
+    except TypeError as error:  # nested too deeply
+        raise DataError(path, f"cannot be read as JSON: {error}") from error
 
 
 def text_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Make a table of JSON objects, each value as text."""
     names = dict.fromkeys(name for row in rows for name in row)
     return pl.DataFrame({name: pl.Series([_cell(row.get(name)) for row in rows], dtype=pl.String) for name in names})
-
-
-def _objects(path: Path) -> Iterator[tuple[int, dict[str, str | None]]]:
-    for first, lines in line_chunks(path):
-        for number, line in enumerate(lines, start=first):
-            if not line or line.isspace():
-                continue
-            try:
-                row = parse_line(line)  # NaN is null, which no field of a judgment may be
-            except orjson.JSONDecodeError as error:
-                message = f"expected one JSON object, got broken JSON ({error})"
-                raise DataError(path, f"{message}: {shorten(line.decode(errors='replace'))}", line=number) from error
-            if not isinstance(row, dict):
-                raise DataError(path, f"expected one JSON object, got {type(row).__name__}", line=number)
-            try:
-                cells = {name: _cell(value) for name, value in row.items()}
-            except TypeError as error:
-                message = f"expected JSON of at most 250 levels, got more: {shorten(line.decode())}"
-                raise DataError(path, message, line=number) from error
-            yield number, cells
 
 
 def _cell(value: Any) -> str | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from ranktilt.errors import DataError
-from ranktilt.io.jsonl import stack
+from ranktilt.io.jsonl import SWAP, stack
 from ranktilt.io.parquet import JSON_COLUMNS, PARQUET, is_large, read_parquet, schema_of
 from ranktilt.io.texts import AT_ONCE
 
@@ -35,37 +35,16 @@ def read_parts(folder: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     All have the columns of the first one, and no id comes twice.
     """
     files = part_files(folder)
-    first = schema_of(files[0])
-    for file in files[1:]:
-        _require_alike(file, schema_of(file), files[0], first)
+    first, *others = (", ".join(f"{name} {kind}" for name, kind in sorted(schema_of(file).items())) for file in files)
+    for file, columns in zip(files[1:], others, strict=True):
+        if columns != first:
+            raise DataError(file, f"expected the columns {first}, as in {files[0].name}, got {columns or 'none'}")
     mapped = is_large(files)
-    frames = [read_parquet(file, strings=strings, mapped=mapped) for file in files]
-    table = stack(frames)
-    ids = table["id"]
-    if ids.n_unique() < len(ids):
-        row = int(ids.is_first_distinct().not_().arg_max() or 0)
-        number, start = 0, 0
-        while row >= start + frames[number].height:
-            start += frames[number].height
-            number += 1
-        raise DataError(
-            files[number], f"_id {ids[row]!r} came before, in {_holder(ids[row], frames, files)}; ids must be unique"
-        )
+    table = stack([read_parquet(file, strings=strings, mapped=mapped) for file in files])
+    repeated = table["id"].is_first_distinct().not_().arg_max()
+    if repeated is not None and table["id"].n_unique() < table.height:
+        raise DataError(folder, f"_id {table['id'][repeated]!r} came before; ids must be unique")
     return table
-
-
-def _holder(name: str, frames: Iterable[pl.DataFrame], files: Iterable[Path]) -> str:
-    return next(file.name for frame, file in zip(frames, files, strict=True) if (frame["id"] == name).any())
-
-
-def _require_alike(file: Path, found: dict[str, pl.DataType], first: Path, wanted: dict[str, pl.DataType]) -> None:
-    if set(found) != set(wanted):
-        raise DataError(
-            file, f"expected the columns {', '.join(wanted)}, as in {first.name}, got {', '.join(found) or 'none'}"
-        )
-    for name, kind in wanted.items():
-        if found[name] != kind:
-            raise DataError(file, f"expected {name} as {kind}, as in {first.name}, got {found[name]}")
 
 
 def part_contents(docs: pl.DataFrame, size: int) -> dict[str, Callable[[], Iterator[bytes]]]:
@@ -80,7 +59,7 @@ def part_contents(docs: pl.DataFrame, size: int) -> dict[str, Callable[[], Itera
 def _part(docs: pl.DataFrame) -> Iterator[bytes]:
     """One Parquet file; columns of raw JSON are named in its metadata, for Parquet does not tell them from bytes."""
     raw = [name for name, kind in docs.schema.items() if kind == pl.Binary]
-    named = docs.rename({"id": "_id", **({"_id": "id"} if "_id" in docs.columns else {})})
+    named = docs.rename({name: SWAP[name] for name in docs.columns if name in SWAP})
     stream = io.BytesIO()
     named.write_parquet(stream, row_group_size=AT_ONCE, metadata={JSON_COLUMNS: json.dumps(raw)})
     yield stream.getvalue()

@@ -39,12 +39,10 @@ _TREC = _Form("query-id, iteration, document-id, grade (4 fields)", (0, 2, 3), "
 
 
 def read_qrels(path: str | Path) -> pl.DataFrame:
-    """Read judgments in BEIR's format or TREC's; the first line tells which.
+    """Read judgments in BEIR's format (tabs, or blanks where there is none) or TREC's; the first line tells which.
 
-    BEIR: three fields a line, split by tabs, or by blanks where there is none. TREC: four fields, of which the second
-    is not read. Both may begin with a header. Returns ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is
-    a fraction) and ``line``; a judgment that is repeated with the same grade is kept once. `DataError` names the line
-    of a fault, such as a second, different grade for a pair, or a run in place of judgments.
+    Both may begin with a header. Returns ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is a fraction)
+    and ``line``; a judgment that is repeated with the same grade is kept once. `DataError` names the line of a fault.
     """
     path = Path(path)
     frames, form = list[pl.DataFrame](), None
@@ -99,7 +97,7 @@ def _parse(path: Path, frame: pl.DataFrame, form: _Form) -> pl.DataFrame:
     wrong = frame.filter(pl.col("fields").list.len() != form.width)
     if wrong.height:
         line, raw, fields = wrong.row(0)
-        message = f"expected {form.expected}, got {len(fields)}: {shorten(raw)}{_other_form(raw, form)}"
+        message = f"expected {form.expected}, got {len(fields)}: {shorten(raw)}"
         raise DataError(path, message, line=line)
     query, doc, grade = (pl.col("fields").list.get(place) for place in form.places)
     number = pl.when(grade.str.contains(_NUMBER)).then(grade.str.strip_chars()).cast(pl.Float64, strict=False)
@@ -108,17 +106,6 @@ def _parse(path: Path, frame: pl.DataFrame, form: _Form) -> pl.DataFrame:
     )
     _check(path, frame, form.noun)
     return frame.select("query_id", "doc_id", "grade", "line", "second")
-
-
-def _other_form(line: str, form: _Form) -> str:
-    """Say what a line is that has another number of fields than the file's first one."""
-    fields = re.findall(_FIELD, line)
-    if len(fields) in (5, 6) and re.match(_NUMBER, fields[4]):
-        return "; this is a line of a run, not a judgment"
-    if len(fields) == 7 - form.width and re.match(_NUMBER, fields[-1]):
-        there, here = ("BEIR", "TREC") if form is _TREC else ("TREC", "BEIR")
-        return f"; this is {there}'s form in a file that begins with {here}'s: keep to one of them"
-    return ""
 
 
 def _refuse_run(path: Path, frame: pl.DataFrame) -> None:

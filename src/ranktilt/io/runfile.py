@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -20,8 +19,9 @@ import polars as pl
 
 from ranktilt.errors import DataError, DataWarning, counted, shorten, unknown
 from ranktilt.io import ranked_lists as lists
-from ranktilt.io.files import decode_lines, line_chunks, read_text
-from ranktilt.io.ranked_lists import JsonObject, RunFile
+from ranktilt.io.files import decode_lines, line_chunks, read_bytes
+from ranktilt.io.jsonl import parse_line
+from ranktilt.io.ranked_lists import RunFile
 
 _ORDERED = 3
 """Documents from which ranks say something that one score for all of them hides."""
@@ -49,6 +49,7 @@ class _Sidecar(msgspec.Struct):
     score_order: str = ""
     file: str = ""
     own_documents_dropped: int = 0
+    queries_without_documents: tuple[str, ...] = ()
     truncated: _Truncated | msgspec.UnsetType = msgspec.UNSET
     candidates: _Sidecar | msgspec.UnsetType = msgspec.UNSET
 
@@ -215,67 +216,45 @@ def _falls(frame: pl.DataFrame) -> bool:
     return bool(((query[1:] > query[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] <= score[:-1]))).all())
 
 
-def _read_json(path: Path, text: str, order: str, asked: Sequence[str] | None) -> RunFile:
+def _read_json(path: Path, text: str, order: str, queries: Sequence[str] | None) -> RunFile:
     try:
-        run = json.loads(text, object_pairs_hook=JsonObject)
-    except json.JSONDecodeError as error:
-        got = "more behind it" if error.msg == "Extra data" else f"broken JSON ({error.msg}, column {error.colno})"
-        raise DataError(path, f"expected one JSON object {_SHAPE}, got {got}", line=error.lineno) from error
-    except (RecursionError, ValueError) as error:
-        raise DataError(path, f"expected one JSON object {_SHAPE}: {error}") from error
-    if (engine_lists := lists.json_lists(path, run, asked, order)) is not None:
+        content = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        message = f"expected one JSON object {_SHAPE}, got broken JSON ({error.msg})"
+        raise DataError(path, message, line=error.lineno) from error
+    if (engine_lists := lists.json_lists(path, content, queries, order)) is not None:
         return _ranks_checked(path, engine_lists)
     if order == "rank":
         raise DataError(path, "JSON holds scores and no ranks; leave --score-order rank (score_order) out")
-    if not run:
+    if not content:
         raise DataError(path, f"expected {_SHAPE}, got no query")
-    seen, docs, scores, lengths = set[str](), list[str](), list[np.ndarray](), list[int]()
-    for query, found in run:
-        if query in seen:
-            raise DataError(path, f"query {query!r} comes twice")
-        if type(found) is not JsonObject:
-            raise DataError(path, f"query {query!r}: expected {{document: score}}, got {lists.kind(found)}")
-        seen.add(query)
-        docs += (doc for doc, _ in found)
-        scores.append(_scores(path, query, found))
-        lengths.append(len(found))
-    queries, doc_ids = (
-        lists.text_ids(path, "query", [query for query, _ in run]),
-        lists.text_ids(path, "document", docs),
-    )
-    entry_queries = queries.gather(np.repeat(np.arange(len(queries)), lengths))
-    frame = pl.DataFrame({"query_id": entry_queries, "doc_id": doc_ids, "score": np.concatenate(scores)})
-    return RunFile(frame, queries)
-
-
-def _scores(path: Path, query: str, found: JsonObject) -> np.ndarray:
-    seen = set[str]()
-    for doc, score in found:
-        if doc in seen:
-            raise DataError(path, f"document {doc!r} comes twice for query {query!r}")
-        if not lists.is_finite(score):
-            message = f"query {query!r}, document {doc!r}: expected a finite number as score, got {lists.kind(score)}"
-            raise DataError(path, message)
-        seen.add(doc)
-    return np.array([score for _, score in found], dtype=np.float64)
+    for query, found in content.items():
+        if not isinstance(found, dict):
+            raise DataError(path, f"query {query!r}: expected {{document: score}}, got {shorten(found)}")
+    every = pl.Series(list(content), dtype=pl.String)
+    names = every.gather(np.repeat(np.arange(len(content)), list(map(len, content.values()))))
+    docs = pl.Series(chain.from_iterable(content.values()), dtype=pl.String)
+    scores = [score for found in content.values() for score in found.values()]
+    if (wrong := lists.first_not_finite(scores)) is not None:
+        where = f"query {names[wrong]!r}, document {docs[wrong]!r}"
+        raise DataError(path, f"{where}: expected a finite number as score, got {shorten(scores[wrong])}")
+    if (docs == "").any() or "" in content:
+        raise DataError(path, "the id of a query or a document is empty")
+    frame = pl.DataFrame({"query_id": names, "doc_id": docs, "score": np.array(scores, dtype=np.float64)})
+    return RunFile(frame, every)
 
 
 def read_spec(path: Path) -> dict[str, Any]:
-    """Read the spec in a run's sidecar, empty where there is none; what is used of it is of its kind.
-
-    A whole number beyond 64 bits, such as NumPy's entropy, is kept as its digits, for no other JSON can hold it.
-    """
+    """Read the spec in a run's sidecar, empty where there is none; what is used of it is of its kind."""
     if not os.path.exists(path):
         return {}
     try:
-        spec = json.loads(read_text(path), parse_int=lambda digits: int(digits) if len(digits) < 19 else digits)
+        spec = parse_line(read_bytes(path))
         if isinstance(spec, dict) and spec and all(isinstance(value, dict) for value in spec.values()):
             return {}  # the same run in JSON may lie beside it under that name
         msgspec.convert(spec, _Sidecar)
-    except (RecursionError, ValueError) as error:
+    except ValueError as error:
         raise DataError(path, f"expected the run's spec as JSON: {error}") from error
-    if fault := unwritable(spec):
-        raise DataError(path, fault)
     return cast(dict[str, Any], spec)
 
 
@@ -283,6 +262,6 @@ def unwritable(spec: Mapping[str, Any]) -> str:
     """Say why a spec cannot be written into a result's JSON; empty where it can."""
     try:
         orjson.dumps(dict(spec), default=str, option=orjson.OPT_SERIALIZE_NUMPY)
-    except (RecursionError, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         return f"expected what JSON can hold: {error}"
     return ""

@@ -10,9 +10,8 @@ import json
 import os
 import shutil
 import tempfile
-import warnings
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ranktilt.errors import DataWarning
+from ranktilt.errors import UserError
 from ranktilt.io.cache import ABOUT, cache_folder
 from ranktilt.io.files import cannot_write
 
@@ -37,50 +36,42 @@ Parts = Iterable[Mapping[str, pl.Series]]
 def kept_texts(digest: str, about: Mapping[str, Any], make: Callable[[], Parts]) -> dict[str, pl.Series]:
     """Map columns of texts from the cache, where they lie under the hash of what they come of; write them at need.
 
-    `make` gives them a few rows at a time, without nulls. In memory where the cache cannot be written, with a warning.
+    `make` gives them a few rows at a time, without nulls. `UserError` where the cache cannot be written.
     """
     folder = cache_folder() / KIND / digest
     if (folder / ABOUT).is_file():
+        with suppress(OSError):  # says when it was last of use
+            os.utime(folder / ABOUT)
         try:
-            with suppress(OSError):  # says when it was last of use
-                os.utime(folder / ABOUT)
             return _mapped(folder)
-        except (OSError, ValueError) as error:
-            warnings.warn(f"{folder}: damaged texts are written anew: {error}", DataWarning, stacklevel=2)
+        except (OSError, ValueError):  # damaged
             shutil.rmtree(folder, ignore_errors=True)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with _temporary(folder.parent) as temporary:
-            made = Path(temporary) / KIND  # others may read it, unlike a temporary folder
-            made.mkdir()
-            rows = _write(made, make())
-            (made / ABOUT).write_text(json.dumps({**about, "documents": rows}), encoding="utf-8")
-            with suppress(OSError):  # another process was faster
-                os.rename(made, folder)
+    with _temporary() as temporary:
+        made = temporary / KIND  # others may read it, unlike a temporary folder
+        made.mkdir()
+        rows = _write(made, make())
+        (made / ABOUT).write_text(json.dumps({**about, "documents": rows}), encoding="utf-8")
+        with suppress(OSError):  # another process was faster
+            os.rename(made, folder)
         return _mapped(folder)
-    except OSError as error:
-        return _in_memory(error, make)
 
 
 def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
     """Put columns of texts into files without a name, which are gone with this process; see `kept_texts`."""
+    with _temporary() as made:
+        _write(made, make())
+        return _mapped(made)
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    folder = cache_folder() / KIND
     try:
-        (cache_folder() / KIND).mkdir(parents=True, exist_ok=True)
-        with _temporary(cache_folder() / KIND) as made:
-            _write(Path(made), make())
-            return _mapped(Path(made))
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, suffix=".tmp", ignore_cleanup_errors=True) as made:
+            yield Path(made)
     except OSError as error:
-        return _in_memory(error, make)
-
-
-def _temporary(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(dir=folder, suffix=".tmp", ignore_cleanup_errors=True)
-
-
-def _in_memory(error: OSError, make: Callable[[], Parts]) -> dict[str, pl.Series]:
-    warnings.warn(f"{cannot_write(cache_folder() / KIND, error)}; texts stay in memory", DataWarning, stacklevel=3)
-    parts = [dict(part) for part in make()]
-    return {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
+        raise UserError(f"{cannot_write(folder, error)} (RANKTILT_CACHE names the cache's folder)") from error
 
 
 def _write(folder: Path, parts: Parts) -> int:

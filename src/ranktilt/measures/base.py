@@ -14,7 +14,7 @@ import numpy as np
 
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.answered import Answered
-from ranktilt.measures.names import OTHER_OPTIONS, canonical, whole_number
+from ranktilt.measures.names import canonical, whole_number
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Judged, Ranking
 
@@ -459,8 +459,6 @@ def _options(written: str, text: str, of: Estimand) -> dict[str, Any]:
         name, equals, value = (part.strip() for part in piece.partition("="))
         if not equals:
             raise UserError(f"cannot read measure {text!r}: expected name[(rel=grade)][@cutoff]")
-        if name in OTHER_OPTIONS and name not in valid:
-            raise UserError(f"measure {text!r}: {of.name} takes no option {name}: {OTHER_OPTIONS[name]}")
         if name not in valid:
             raise unknown(f"option of measure {text!r}", name, valid)
         if name in options:

@@ -9,12 +9,6 @@ from ranktilt.errors import UserError
 
 ALIASES = {"map": "AP", "mrr": "RR", "recip_rank": "RR", "recall": "R", "prec": "P", "precision": "P"}
 """Measures by other names, in small letters. trec_eval's map_cut is AP with a cutoff."""
-OTHER_OPTIONS = {
-    "dcg": "gains are the grades themselves, which ir_measures calls dcg='log2' and leaves out",
-    "gains": "gains are the grades themselves; --qrels names a file with others",
-    "judged_only": "documents without a judgment keep their ranks",
-}
-"""Options of ir_measures that have one value here, and which."""
 _CUT = re.compile(r"(?P<name>\w+?)(?:_cut)?[._](?P<cutoff>[0-9]+)")
 
 

@@ -78,25 +78,37 @@ def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
     write_every = memory_limits.texts_per_write(WRITE_EVERY * max(job.tokens // TOKENS, 1))
     most = min(memory_limits.texts_per_batch(MOST_ROWS), write_every)
     batches = [missing[batch] for batch in plan_batches(job.lengths[missing], job.tokens, most=most)]
-    _compute(job, batches, _CacheWriter(cache, job.keys, write_every), label)
+    computed, since = list[tuple[Ints, Vectors]](), time.monotonic()
+
+    def write() -> None:
+        if computed:
+            positions, vectors = (np.concatenate(side) for side in zip(*computed, strict=True))
+            cache.put(job.keys[positions], vectors)
+        computed.clear()
+
+    try:
+        for batch, vectors in _computed(job, batches, label):
+            computed.append((batch, vectors))
+            if sum(len(one) for one, _ in computed) >= write_every or time.monotonic() - since > _SECONDS:
+                write()
+                since = time.monotonic()
+    finally:
+        write()
     found, stored = cache.get(job.keys)
     if not found.all():
         raise UserError(f"{cache.folder}: what was stored is gone; was the cache pruned meanwhile? Run it again")
     return stored
 
 
-def _compute(job: BatchJob, batches: Sequence[Ints], writer: _CacheWriter, label: str) -> None:
+def _computed(job: BatchJob, batches: Sequence[Ints], label: str) -> Iterator[tuple[Ints, Vectors]]:
     total, done = int(sum(job.lengths[batch].sum() for batch in batches)), 0
     report(label, 0, total)
     stage = partial(_each, job.compute, job.context)
-    try:
-        with closing(executor().map(stage, map(job.take, batches), at_once=_BATCHES_A_PART, neural=True)) as found:
-            for batch, vectors in zip(batches, found, strict=True):
-                writer.add(batch, vectors)
-                done += int(job.lengths[batch].sum())
-                report(label, done, total)
-    finally:
-        writer.write()
+    with closing(executor().map(stage, map(job.take, batches), at_once=_BATCHES_A_PART, neural=True)) as found:
+        for batch, vectors in zip(batches, found, strict=True):
+            yield batch, vectors
+            done += int(job.lengths[batch].sum())
+            report(label, done, total)
 
 
 def _each(
@@ -104,27 +116,3 @@ def _each(
 ) -> Iterator[Vectors]:
     with context():
         yield from map(compute, items)
-
-
-class _CacheWriter:
-    """Gathers whole batches and stores them now and then."""
-
-    def __init__(self, cache: VectorCache, keys: Keys, size: int) -> None:
-        self._cache, self._keys, self._size = cache, keys, size
-        self._clear()
-
-    def add(self, positions: Ints, vectors: Vectors) -> None:
-        self._positions.append(positions)
-        self._vectors.append(vectors)
-        if sum(map(len, self._positions)) >= self._size or time.monotonic() - self._since > _SECONDS:
-            self.write()
-
-    def write(self) -> None:
-        if self._positions:
-            self._cache.put(self._keys[np.concatenate(self._positions)], np.concatenate(self._vectors))
-        self._clear()
-
-    def _clear(self) -> None:
-        self._positions: list[Ints] = []
-        self._vectors: list[Vectors] = []
-        self._since = time.monotonic()

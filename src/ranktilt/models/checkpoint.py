@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
@@ -231,21 +231,14 @@ def first_line(error: Exception) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__).strip()
 
 
-def load(
-    folder: Path, auto_class: str, *, for_: str, dtype: str = "float32", check: Callable[..., None] | None = None,
-    **options: Any,
-) -> Any:  # fmt: skip
+def load(folder: Path, auto_class: str, *, for_: str, dtype: str = "float32", pooler: bool = True) -> Any:
     """Load a model with a class of transformers, such as ``AutoModelForCausalLM``, all of its weights from the folder.
 
-    In float32, whatever the folder holds, unless `dtype` names another precision.
-
-    `check` takes the model and what ``from_pretrained`` says of its weights; see `require_weights`, the default.
+    In float32, whatever the folder holds, unless `dtype` names another precision; see `require_weights`.
     """
     kind = getattr(transformers(for_=for_), auto_class)
-    safe = {"trust_remote_code": False, "local_files_only": True, "output_loading_info": True, "dtype": dtype}
-    safe["ignore_mismatched_sizes"] = check is None  # `require_weights` refuses these too, and by name
-    model, info = kind.from_pretrained(str(folder), **safe, **options)
-    (check or require_weights)(folder, model, info)
+    with weights_required(folder, pooler=pooler, for_=for_):
+        model = kind.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True, dtype=dtype)
     return model.eval()
 
 

@@ -25,8 +25,8 @@ from ranktilt.optional import need
 
 Floats = npt.NDArray[np.float64]
 
-CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM", "span": "AutoModelForSeq2SeqLM"}
-"""Kinds of model: left to right, with masks, and encoder-decoders such as T5, which fill in spans."""
+CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}
+"""Kinds of model: left to right, and with masks."""
 EVERY = 8
 """Of the tokens of a masked model, one in so many is masked at once."""
 LONGEST = 2_048
@@ -64,32 +64,21 @@ class Likelihood(Portable):
     """A language model in a local folder, as transformers saves it.
 
     Texts longer than the model reads are windowed: a causal model reads the second half of each window again as the
-    first half of the next, so that every token has half a window before it; other models read parts of equal length.
+    first half of the next, so that every token has half a window before it; a masked one reads parts of equal length.
     A causal model reads its start token first, and where it has none, the first token of a text is not scored; special
     tokens are never scored.
-
-    Parameters
-    ----------
-    folder : Path
-        The model.
-    kind : {"auto", "causal", "masked", "span"}
-        ``auto`` goes by the class that the model's configuration names.
-    every : int
-        A masked model masks every so manieth token at once, in as many passes; 0 is exact, one token at a time.
-    precision : {"float32", "bfloat16", "float16"}
-        Of the forward pass; log-probabilities are always computed in float32.
-    device : str, optional
-        Torch's name of where to compute; a GPU where there is one, else the processor, by default.
-    model_name : str
-        The model as the user named it.
     """
 
     folder: Path
     kind: str = "auto"
+    """``causal``, ``masked``, or by the class that the model's configuration names."""
     every: int = EVERY
+    """A masked model masks every so manieth token at once, in as many passes; 0 is exact, one token at a time."""
     precision: str = "float32"
+    """Of the forward pass; log-probabilities are always computed in float32."""
     device: str | None = None
     model_name: str = ""
+    """The model as the user named it."""
 
     # What it is
 
@@ -101,9 +90,7 @@ class Likelihood(Portable):
             raise unknown("kind of language model", self.kind, ("auto", *CLASSES))
         if self.precision not in PRECISIONS:
             raise unknown("precision of perplexity", self.precision, PRECISIONS)
-        if not isinstance(self.every, int):
-            raise UserError(f"perplexity: every must be a whole number, got {self.every}")
-        if self.every < 0 or self.every == 1:
+        if not isinstance(self.every, int) or self.every < 0 or self.every == 1:
             raise UserError(f"perplexity: every must be 0 (one token at a time) or 2 or more, got {self.every}")
         found = _kind_of(config)
         if found is None and self.kind == "auto":
@@ -115,7 +102,7 @@ class Likelihood(Portable):
 
     @cached_property
     def resolved_kind(self) -> str:
-        """``causal``, ``masked`` or ``span``."""
+        """``causal`` or ``masked``."""
         return self.kind if self.kind != "auto" else _kind_of(checkpoint.require(self.folder)) or "causal"
 
     @cached_property
@@ -151,7 +138,9 @@ class Likelihood(Portable):
     def distributions(self, text: str, given: str = "") -> npt.NDArray[np.float32]:
         """Return ln P over the whole vocabulary at each scored token of a text, shape (n_tokens, n_vocabulary)."""
         with inference(self._model.device, self.precision):
-            parts = [self._log_probabilities([row]) for row in self._rows([(text, given)])[0]]
+            parts = [
+                self._logits([row]).float().log_softmax(-1).cpu().numpy() for row in self._rows([(text, given)])[0]
+            ]
         return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
     def scored_tokens(self, text: str) -> Ints:
@@ -204,16 +193,13 @@ class Likelihood(Portable):
 
     def _rows(self, texts: Sequence[tuple[str, str]]) -> list[list[TokenRow]]:
         """Return what the model reads to score each text after what is given."""
-        tokens, given = (self._tokenize(column) for column in zip(*texts, strict=True))
-        return [self._rows_of(item, *both) for item, both in enumerate(zip(tokens, given, strict=True))]
-
-    def _rows_of(self, item: int, tokens: list[int], given: list[int]) -> list[TokenRow]:
-        ids = np.array(tokens, dtype=np.int64)
-        if not len(ids):
-            return []
-        if self.resolved_kind == "causal":
-            return list(self._causal_rows(item, ids, given))
-        return list(self._masked_rows(item, ids))
+        found = list[list[TokenRow]]()
+        for item, (tokens, given) in enumerate(zip(*map(self._tokenize, zip(*texts, strict=True)), strict=True)):
+            ids = np.array(tokens, dtype=np.int64)
+            causal = self.resolved_kind == "causal"
+            rows = self._causal_rows(item, ids, given) if causal else self._masked_rows(item, ids)
+            found.append(list(rows) if tokens else [])
+        return found
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         found = self._tokenizer.backend_tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
@@ -233,19 +219,16 @@ class Likelihood(Portable):
     def _masked_rows(self, item: int, ids: Ints) -> Iterator[TokenRow]:
         before, after = self._special_tokens
         most = self._limit - len(before) - len(after)
-        count = -(-len(ids) // most)
-        masked = self.resolved_kind == "masked"
-        mask = self._tokenizer.mask_token_id if masked else self._sentinel
-        edges = np.linspace(0, len(ids), count + 1).astype(np.int64)
+        edges = np.linspace(0, len(ids), -(-len(ids) // most) + 1).astype(np.int64)
         for begin, stop in pairwise(edges.tolist()):
             part = ids[begin:stop]
-            step = self.every if masked and self.every else len(part)  # a sentinel stands for one token
+            step = self.every or len(part)
             for first in range(min(step, len(part))):
                 places = np.arange(first, len(part), step)
                 hidden = part.copy()
-                hidden[places] = mask
-                at = places + len(before) if masked else np.ones(1, dtype=np.int64)
-                yield TokenRow(item, np.concatenate([before, hidden, after]).astype(np.int64), at, part[places])
+                hidden[places] = self._tokenizer.mask_token_id
+                read = np.concatenate([before, hidden, after]).astype(np.int64)
+                yield TokenRow(item, read, places + len(before), part[places])
 
     @cached_property
     def _special_tokens(self) -> tuple[list[int], list[int]]:
@@ -255,13 +238,6 @@ class Likelihood(Portable):
         if not inner:
             raise UserError(f"{self.folder}: its tokenizer makes no token of the letter a")
         return one.ids[: inner[0]], one.ids[inner[-1] + 1 :]
-
-    @cached_property
-    def _sentinel(self) -> int:
-        found = self._tokenizer.convert_tokens_to_ids("<extra_id_0>")
-        if found is None or found == self._tokenizer.unk_token_id:
-            raise UserError(f"{self.folder}: its tokenizer has no <extra_id_0>, the mark of a span to be filled in")
-        return int(found)
 
     @cached_property
     def _limit(self) -> int:
@@ -276,7 +252,7 @@ class Likelihood(Portable):
     # Computing
 
     def _job(self, keys: Any, texts: Sequence[tuple[str, str]]) -> BatchJob:
-        passes = {"causal": 1, "masked": self.every, "span": 0}[self.resolved_kind]
+        passes = self.every if self.resolved_kind == "masked" else 1
         lengths = np.array([len(text) + len(given) for text, given in texts], dtype=np.int64) // _CHARACTERS_A_TOKEN + 1
         cost = lengths * (np.minimum(passes, lengths) if passes else lengths)
         tokens = _TOKENS_A_BATCH * self._device_factor
@@ -306,11 +282,11 @@ class Likelihood(Portable):
         most, logits = _TOKENS_A_BATCH * self._device_factor, _LOGITS_A_BATCH * self._device_factor
         start = 0
         while start < len(rows):
-            size = max(most // len(rows[start].ids), 1)
+            size = most // len(rows[start].ids)
             scored = np.cumsum([len(row.at) for row in rows[start : start + size]])
-            fit = int(np.searchsorted(scored, logits // self._outputs, side="right"))
-            yield rows[start : start + max(min(size, fit), 1)]
-            start += max(min(size, fit), 1)
+            size = max(min(size, int(np.searchsorted(scored, logits // self._outputs, side="right"))), 1)
+            yield rows[start : start + size]
+            start += size
 
     @property
     def _device_factor(self) -> int:
@@ -336,10 +312,6 @@ class Likelihood(Portable):
             raise UserError(f"{self.folder}: the model gives NaN or infinite log-probabilities")
         return np.split(found, np.cumsum([len(row.at) for row in rows])[:-1])
 
-    def _log_probabilities(self, rows: list[TokenRow]) -> npt.NDArray[np.float32]:
-        found: npt.NDArray[np.float32] = self._logits(rows).float().log_softmax(-1).cpu().numpy()
-        return found
-
     def _logits(self, rows: list[TokenRow]) -> Any:
         """Return the logits at the places where predictions stand, shape (n_scored, n_vocabulary)."""
         torch = need("torch", extra="neural", for_="perplexity")
@@ -350,11 +322,7 @@ class Likelihood(Portable):
         for number, row in enumerate(rows):
             ids[number, : len(row.ids)], mask[number, : len(row.ids)] = row.ids, 1
         features = {"input_ids": ids} if not self._reads_ahead else {"input_ids": ids, "attention_mask": mask}
-        if self.resolved_kind == "span":
-            start = self._model.config.decoder_start_token_id
-            features["decoder_input_ids"] = np.full((len(rows), 2), [start, self._sentinel], dtype=np.int64)
-        read = features.get("decoder_input_ids", ids).shape[1]
-        at = torch.from_numpy(np.concatenate([number * read + row.at for number, row in enumerate(rows)]))
+        at = torch.from_numpy(np.concatenate([number * width + row.at for number, row in enumerate(rows)]))
         tensors = {name: torch.from_numpy(values).to(self._model.device) for name, values in features.items()}
         try:
             return self._head(tensors, at.to(self._model.device))
@@ -386,8 +354,6 @@ class Likelihood(Portable):
                 last.forward = plain
 
         sample = {"input_ids": torch.tensor([[1, 2, 3, 1]]), "attention_mask": torch.ones((1, 4), dtype=torch.long)}
-        if self.resolved_kind == "span":
-            sample["decoder_input_ids"] = torch.tensor([[0, 1]])
         sample = {name: values.to(model.device) for name, values in sample.items()}
         at = torch.tensor([1], device=model.device)
         if last is None:
@@ -447,8 +413,6 @@ def mean_loss(losses: Floats) -> float:
 
 def _kind_of(config: dict[str, Any]) -> str | None:
     """Tell the kind of a model by the class that its configuration names."""
-    if config.get("is_encoder_decoder"):
-        return "span"
     names = [str(name) for name in config.get("architectures") or ()]
     if any(name.endswith("ForMaskedLM") or name == "BertForPreTraining" for name in names):
         return "masked"

@@ -27,7 +27,6 @@ from ranktilt.planning.step_costs import (
     QUERIES,
     RESULTS,
     REWRITE,
-    Experiment,
     Measurement,
     RankerSteps,
     Step,
@@ -39,7 +38,6 @@ from ranktilt.planning.step_costs import (
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.lexical.index import LARGE
-from ranktilt.statistics.extrapolation import fit_costs
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,7 +46,10 @@ QUANTITIES = ("seconds", "processor", "memory", "disk", "tokens_in", "tokens_out
 USUAL_LLM = "openai:gpt-4o-mini"
 SECONDS = 60.0
 _FEWEST, _CLOSE, _FAR = 20, 10, 1000
-_QUICK_SHARE = 0.4
+_WEIGHT = 0.3
+"""Values below this share of the largest are fitted as closely as it, and no closer: they say little of large ones."""
+_DEVIATION = 0.05
+"""Relative deviation of a measurement that is assumed at least: a machine is as fast as that, from minute to minute."""
 
 
 class Amount(NamedTuple):
@@ -62,6 +63,9 @@ class Amount(NamedTuple):
     def known(self) -> bool:
         """Whether there is a number."""
         return not math.isnan(self.value)
+
+
+_UNKNOWN = Amount(math.nan, math.nan, math.nan)
 
 
 class PlannedStep(NamedTuple):
@@ -148,27 +152,6 @@ class _Scale(NamedTuple):
     rewrites: int
     machines: int
     price: tuple[float, float] | None
-    seed: int
-
-
-class _Estimate(NamedTuple):
-    """An expected amount, and draws of what it may turn out to be."""
-
-    value: float
-    draws: Floats
-    factor: float = 1.0
-    grows: str = ""
-
-    @property
-    def amount(self) -> Amount:
-        """With the middle 95 % of the draws."""
-        if not np.isfinite(self.value):
-            return Amount(np.nan, np.nan, np.nan)
-        low, high = np.quantile(self.draws, [0.025, 0.975]).tolist()
-        return Amount(self.value, min(low, self.value), max(high, self.value))
-
-
-_NOTHING = _Estimate(np.nan, np.full(1, np.nan))
 
 
 def plan(
@@ -207,7 +190,7 @@ def plan(
     seconds : float, optional
         About how long to measure; at least a few samples of each step are.
     seed : int, optional
-        Of the samples and intervals.
+        Of the samples.
 
     Returns
     -------
@@ -230,24 +213,28 @@ def plan(
         ranked = with_rewrites(collection)
     prompts, share = rewriting(collection, model) if model is not None else (None, 0.0)
     asked = documents or collection.docs.height, queries or collection.judged.height
-    scale = _Scale(*asked, round(asked[0] * share), machines, llm_price, seed)
+    scale = _Scale(*asked, round(asked[0] * share), machines, llm_price)
     total, works = asked[0] + scale.rewrites, [RankerSteps(one) for one in rankers]
     large = sum(collection.texts().str.len_bytes().to_list()) / collection.docs.height * total >= LARGE
     watch = Stopwatch(float(ranked.docs.estimated_size() + ranked.queries.estimated_size()))
     with limited(MemoryLimits(index_files_from=0 if large else None)):  # as it will be done
         experiments = [loading(ranked, total, large=large), *([prompts] if prompts else [])]
         experiments += [one for work in works for one in work.experiments(ranked, total)]
-        _measure(experiments, watch, seconds, seed)
+        experiments.sort(key=lambda one: one.slow)  # what the quick ones leave of the time, the slow ones get
+        end = time.perf_counter() + seconds
+        for left, one in zip(range(len(experiments), 0, -1), experiments, strict=True):
+            one.carry_out(watch, seconds=max(end - time.perf_counter(), 0.0) / left, seed=seed)
     each = (*([REWRITE] if prompts else []), LOAD, *(step for work in works for step in work.steps))
-    steps = {step.key: step for step in each}  # what rankers share counts once
-    found = {key: _expected(step, scale, watch.measurements) for key, step in steps.items()}
+    distinct = {step.key: step for step in each}.values()  # what rankers share counts once
+    steps = tuple(
+        _planned(step, [row for row in watch.measurements if row.step == step.key], scale) for step in distinct
+    )
     return CostPlan(
         {"rankers": [repr(one) for one in rankers], "llm": None if model is None else model.name, "price": llm_price,
-         "seconds": seconds, "seed": seed, "machine": _machine(), **audit_provenance(collection, [])},
-        *asked, scale.rewrites, machines,
-        tuple(_planned(step, found[key], scale) for key, step in steps.items()),
-        _planned(Step("", "total", ()), _total(list(found.values())), scale),
-        tuple(watch.measurements),
+         "seconds": seconds, "seed": seed,
+         "machine": {"processor": platform.machine(), "cores": processors(), "memory": available_memory()},
+         **audit_provenance(collection, [])},
+        *asked, scale.rewrites, machines, steps, _total(steps), tuple(watch.measurements),
         tuple(_notes(collection, scale, model)),
     )  # fmt: skip
 
@@ -268,53 +255,46 @@ def _check(collection: Collection, rankers: Sequence[Ranker], least_one: dict[st
         )
 
 
-def _measure(experiments: Sequence[Experiment], watch: Stopwatch, seconds: float, seed: int) -> None:
-    """Carry out all experiments; those that a model's speed decides have most of the time, and what others leave."""
-    begun, slow = time.perf_counter(), [one for one in experiments if one.slow]
-    quick = [one for one in experiments if not one.slow]
-    for group, share in ((quick, _QUICK_SHARE if slow else 1.0), (slow, 1.0)):
-        for number, one in enumerate(group):
-            left = max(share * seconds - (time.perf_counter() - begun), 0.0)
-            one.carry_out(watch, seconds=left / (len(group) - number), seed=seed)
+def _planned(step: Step, measured: Sequence[Measurement], scale: _Scale) -> PlannedStep:
+    """What a step would cost, a quantity at a time; rewrites are loaded and ranked as the documents are."""
+    measured = _paced(measured)
+    documents = scale.documents if step is REWRITE else scale.documents + scale.rewrites
+    most = max(measured, key=lambda row: (row.documents, row.queries))
+    # Lists grow as the documents do, up to a depth.
+    results = scale.queries * min(most.results / most.queries * documents / most.documents, step.depth)
+    found, grows, factor = dict[str, Amount](), "", 1.0
+    for quantity in QUANTITIES:
+        names = step.terms_of(quantity)
+        values = np.array([getattr(row, quantity) for row in measured])
+        if not np.isfinite(values).all():
+            found[quantity] = _UNKNOWN
+            continue
+        design = np.array([_terms(names, row.documents, row.queries, row.results) for row in measured])
+        whole = np.array(_terms(names, documents, scale.queries, results))
+        if quantity.startswith("tokens"):
+            design[:, 0] = whole[0] = 0.0  # no text, no tokens
+        fit = CostFit.of(design, values)
+        shared = whole / (scale.machines if step.spreads and quantity == "seconds" else 1)
+        shared[0] = whole[0]
+        # What is done batch by batch grows as the batches do, however far.
+        found[quantity] = fit.amount(shared, whole, bends=not step.batched)
+        if quantity == "seconds":
+            factor = float(whole @ fit.coefficients) / max(float(np.max(fit.fitted)), 1e-12)
+            grows = ("fixed", *names)[int(np.argmax(fit.coefficients * whole))]
+        if quantity == "memory" and step.name == "search":
+            limit = memory_limit() + float(fit.coefficients[0])
+            found[quantity] = Amount(*(min(one, limit) for one in found[quantity]))
+    price = _UNKNOWN
+    if scale.price is not None and found["tokens_in"].known:
+        tokens = zip(found["tokens_in"], found["tokens_out"], strict=True)
+        price = Amount(*((read * scale.price[0] + written * scale.price[1]) / 1e6 for read, written in tokens))
+    return PlannedStep(step.ranker, step.name, step.spreads, grows, factor, **found, price=price)
 
 
 def _terms(names: Sequence[str], documents: float, queries: float, results: float) -> list[float]:
     """What a cost at this size is made of, after the fixed part."""
     of = {DOCUMENTS: documents, QUERIES: queries, RESULTS: results, PRODUCT: documents * queries}
     return [1.0, *(of[name] for name in names)]
-
-
-def _expected(step: Step, scale: _Scale, measured: Sequence[Measurement]) -> dict[str, _Estimate]:
-    """What a step would cost, a quantity at a time; rewrites are loaded and ranked as the documents are."""
-    measured = _paced([row for row in measured if row.step == step.key])
-    documents = scale.documents if step is REWRITE else scale.documents + scale.rewrites
-    most = max(measured, key=lambda row: (row.documents, row.queries))
-    # Lists grow as the documents do, up to a depth.
-    results = scale.queries * min(most.results / most.queries * documents / most.documents, step.depth)
-    found = dict[str, _Estimate]()
-    for number, quantity in enumerate(QUANTITIES):
-        names = step.terms_of(quantity)
-        rows = [row for row in measured if np.isfinite(getattr(row, quantity))]
-        if not rows:
-            found[quantity] = _NOTHING
-            continue
-        design = np.array([_terms(names, row.documents, row.queries, row.results) for row in rows])
-        if quantity.startswith("tokens"):
-            design[:, 0] = 0.0  # no text, no tokens
-        # One seed for all steps: what disturbs one measurement disturbs others too, so their errors add up.
-        fit = fit_costs(design, np.array([getattr(row, quantity) for row in rows]), seed=scale.seed + number)
-        whole = np.array(_terms(names, documents, scale.queries, results))
-        shared = whole / (scale.machines if step.spreads and quantity == "seconds" else 1)
-        shared[0] = 1.0
-        factor = fit.value(whole) / max(float(np.max(design @ fit.coefficients)), 1e-12)
-        # What is done batch by batch grows as the batches do, however far.
-        value, draws = fit.value(shared), fit.drawn(shared, 1.0 if step.batched else factor)
-        if quantity == "memory" and step.name == "search":
-            limit = memory_limit() + float(fit.coefficients[0])
-            value, draws = min(value, limit), np.minimum(draws, limit)
-        grows = ("fixed", *names)[int(np.argmax(fit.coefficients * whole))]
-        found[quantity] = _Estimate(value, draws, factor, grows)
-    return found
 
 
 def _paced(rows: Sequence[Measurement]) -> Sequence[Measurement]:
@@ -324,34 +304,56 @@ def _paced(rows: Sequence[Measurement]) -> Sequence[Measurement]:
     return rows if math.isnan(pace) else [row._replace(seconds=row.processor * pace) for row in rows]
 
 
-def _total(steps: Sequence[dict[str, _Estimate]]) -> dict[str, _Estimate]:
-    """Sums of what is known; of memory, the most."""
-    found = dict[str, _Estimate]()
-    for quantity in QUANTITIES:
-        known = [one[quantity] for one in steps if np.isfinite(one[quantity].value)]
-        merge = max if quantity == "memory" else sum
-        whole = (np.max if quantity == "memory" else np.sum)([one.draws for one in known], axis=0) if known else 0.0
-        found[quantity] = _Estimate(float(merge(one.value for one in known)), np.asarray(whole)) if known else _NOTHING
-    return found
+@dataclass(frozen=True)
+class CostFit:
+    """A sum of terms with coefficients of at least 0, fitted to the relative errors of measurements."""
+
+    coefficients: Floats
+    fitted: Floats
+    deviation: float
+    """Relative, of one measurement."""
+    left: int
+    """Degrees of freedom."""
+
+    @classmethod
+    def of(cls, terms: Floats, values: Floats) -> CostFit:
+        """Fit measurements: a row of terms, at least 0, for each value."""
+        from scipy.optimize import nnls
+
+        weights = 1 / np.maximum(values, _WEIGHT * max(float(values.max()), 1e-12))
+        design, wanted = terms * weights[:, None], values * weights
+        scale = np.linalg.norm(design, axis=0)
+        scale[scale == 0] = 1
+        coefficients: Floats = nnls(design / scale, wanted)[0] / scale
+        left = max(len(values) - int(np.count_nonzero(coefficients)), 1)
+        deviation = float(np.sqrt(np.sum((wanted - design @ coefficients) ** 2) / left))
+        return cls(coefficients, terms @ coefficients, max(deviation, _DEVIATION), left)
+
+    def amount(self, terms: Floats, whole: Floats, *, bends: bool = True) -> Amount:
+        """Return a cost with the prediction interval of a line through the logarithms, at the size that `whole` has.
+
+        It widens with the distance from what was measured: the exponent of growth is known as well as that of a line.
+        """
+        from scipy.special import stdtrit
+
+        value, size = float(terms @ self.coefficients), float(whole @ self.coefficients)
+        logs = np.log(self.fitted[self.fitted > 0])
+        if not value or not len(logs):
+            return Amount(value, value, value)
+        spread = float(np.sum((logs - logs.mean()) ** 2))
+        far = max(np.log(size) - logs.mean(), 0.0) ** 2 / spread if bends and spread > 1e-9 else 0.0
+        width = min(stdtrit(self.left, 0.975) * self.deviation * math.sqrt(1 + 1 / len(logs) + far), 2.0)
+        return Amount(value, value * math.exp(-width), value * math.exp(width))
 
 
-def _planned(step: Step, found: dict[str, _Estimate], scale: _Scale) -> PlannedStep:
-    read, written = found["tokens_in"], found["tokens_out"]
-    price = _NOTHING
-    if scale.price is not None and np.isfinite(read.value):
-        each = [one / 1e6 for one in scale.price]
-        price = _Estimate(
-            read.value * each[0] + written.value * each[1], read.draws * each[0] + written.draws * each[1]
-        )
-    seconds, processor, memory, disk, *_ = (found[quantity].amount for quantity in QUANTITIES)
-    return PlannedStep(
-        step.ranker, step.name, step.spreads, found["seconds"].grows, found["seconds"].factor,
-        seconds, processor, memory, disk, read.amount, written.amount, price.amount,
-    )  # fmt: skip
-
-
-def _machine() -> dict[str, object]:
-    return {"processor": platform.machine(), "cores": processors(), "memory": available_memory()}
+def _total(steps: Sequence[PlannedStep]) -> PlannedStep:
+    """Sums of what is known, as if all erred alike; of memory, the most."""
+    found = dict[str, Amount]()
+    for name in (*QUANTITIES, "price"):
+        known = [amount for step in steps if (amount := getattr(step, name)).known]
+        merge = max if name == "memory" else sum
+        found[name] = Amount(*map(merge, zip(*known, strict=True))) if known else _UNKNOWN
+    return PlannedStep("", "total", False, "", 1.0, **found)
 
 
 def _notes(collection: Collection, scale: _Scale, model: LLM | None) -> Iterator[str]:

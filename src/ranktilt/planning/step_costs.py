@@ -9,9 +9,10 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import accumulate, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,11 +43,15 @@ from ranktilt.rankers.replay import Replay
 DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × queries", "results"
 PLANNED = "planned rewrites"
 """The source of documents that stand in for rewrites."""
-_COPIES, _QUERIES, _NUMBERS, _CANDIDATES, _REWRITTEN = 64, 500, 1 << 26, 20_000, 4_000
-"""At most: copies of a document in a sample, queries where no model computes, numbers of pretended vectors, documents
-among which candidates of a re-ranker are found, and documents whose prompts are counted."""
-_SMALLEST, _SIZES, _REPEATS, _FEWER_QUERIES = 64, 3, 2, 4
-"""Documents of the first sample; sizes at least; passes over the largest sizes; queries that every second one lacks."""
+SIZES = 3
+"""Samples that are measured at least."""
+_COPIES, _COPIED, _QUERIES, _NUMBERS, _CANDIDATES, _REWRITTEN = 64, 20_000, 500, 1 << 26, 20_000, 4_000
+"""At most: copies of a document in a sample, and documents of one with copies, which bring no new words, of which an
+index is measured; queries where no model computes, numbers of pretended vectors, documents among which candidates of a
+re-ranker are found, and documents whose prompts are counted."""
+_FIRST, _FIRST_SLOW, _FEWER_QUERIES = 1_024, 64, 4
+"""Documents of the first sample (in far fewer, lists are as long as the collection), of one where a model computes, and
+by how many times fewer queries each is measured too."""
 _GROWTH, _LEAST_GROWTH, _DEARER = 4, 1.5, 1.25
 """How much larger each sample is than the one before, at least where the time is short, and how much longer a document
 of it may take."""
@@ -101,7 +106,7 @@ REWRITE = Step("", "rewrite", (DOCUMENTS,), spreads=True, batched=True)
 
 @dataclass
 class Usage:
-    """What a step used; the block that is measured may say more of it."""
+    """What a block that is measured says of itself."""
 
     results: int = 0
     disk: float = 0.0
@@ -132,23 +137,23 @@ class Stopwatch:
         size = given.docs.height, given.judged.height, usage.results
         disk = _folder_size(cache_folder()) - before + usage.disk
         tokens = float(usage.tokens_in), float(usage.tokens_out)
-        self.measurements.append(Measurement(step, *size, wall, processor, peak[0] - self._held, disk, *tokens))
+        self.measurements.append(Measurement(step, *size, wall, processor, max(peak) - self._held, disk, *tokens))
 
 
 @contextmanager
 def _peak_memory() -> Iterator[list[float]]:
     """Follow the memory of the process that is no file's; NaN where the system does not tell."""
-    peak, over = [_anonymous_memory()], threading.Event()
+    seen, over = [_anonymous_memory()], threading.Event()
 
     def watch() -> None:
         while not over.wait(_PAUSE):
-            peak[0] = max(peak[0], _anonymous_memory())
+            seen[0] = max(seen[0], _anonymous_memory())
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
-        yield peak
-        peak[0] = max(peak[0], _anonymous_memory())
+        yield seen
+        seen.append(_anonymous_memory())
     finally:
         over.set()
         thread.join()
@@ -188,14 +193,14 @@ def sample(collection: Collection, documents: int, queries: int, *, seed: int) -
     return Collection(docs, asked, _judged_by_chance(qrels, docs, rng), {"split": "test"})
 
 
-def _drawn(rows: pl.DataFrame, count: int, rng: np.random.Generator) -> pl.DataFrame:
+def _drawn(rows: pl.DataFrame, most: int, rng: np.random.Generator) -> pl.DataFrame:
     """Rows at even distances, from a random one on; at least one."""
-    count = min(max(count, 1), rows.height)
-    return rows[((np.arange(count) + rng.random()) * rows.height / count).astype(np.int64)]
+    number = min(max(most, 1), rows.height)
+    return rows[((np.arange(number) + rng.random()) * rows.height / number).astype(np.int64)]
 
 
 def _judged_by_chance(qrels: pl.DataFrame, docs: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
-    """About as many judgments of the same queries and grades, of other documents."""
+    """About as many judgments of the same queries and grades, of other documents; an audit of twins takes less time."""
     versions = max(round(docs.height / docs["origin"].n_unique()), 1)
     some = qrels.sort(pl.col("grade"), descending=True, maintain_order=True)
     some = some.filter(pl.col("doc_id").cum_count().over("query_id") % versions == 1 % versions)
@@ -225,14 +230,14 @@ class Experiment:
     """Of the largest sample."""
     queries: int
     slow: bool = False
-    """Whether a model computes in it."""
+    """Whether a model computes in it, so that a smaller sample has fewer queries, too."""
     documents_vary: bool = True
-    """Whether a smaller sample has fewer documents, and not only fewer queries."""
+    """Whether a smaller sample has fewer documents."""
 
-    def once(self, fraction: float, fewer: int, watch: Stopwatch, *, seed: int) -> None:
+    def once(self, share: float, fewer: int, watch: Stopwatch, *, seed: int) -> None:
         """Measure on one sample, with an empty cache."""
-        documents = self.documents * (fraction if self.documents_vary else 1)
-        queries = self.queries / fewer * (fraction if self.slow else 1)
+        documents = self.documents * (share if self.documents_vary else 1)
+        queries = self.queries / fewer * (share if self.slow else 1)
         given = sample(self.collection, max(round(documents), 1), max(round(queries), 1), seed=seed)
         with empty_cache(), listening(lambda *_: None), warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
@@ -241,33 +246,22 @@ class Experiment:
     def carry_out(self, watch: Stopwatch, *, seconds: float, seed: int) -> None:
         """Measure on larger and larger samples, each with few and with many queries, until the time is spent.
 
-        What is left of it goes to the two largest sizes once more. The first sample is measured twice: it warms up.
+        There are three at least. The first is measured twice: it warms up.
         """
-        begun, number = time.perf_counter(), 0
-        smallest = _SMALLEST / self.documents if self.documents_vary else 1 / self.queries
-        sizes = [min(smallest, 1 / _GROWTH ** (_SIZES - 1))]
-
-        def both(fraction: float) -> float:
-            nonlocal number
+        begun = time.perf_counter()
+        first = (_FIRST_SLOW if self.slow else _FIRST) / self.documents
+        share = min(first if self.documents_vary else 1 / self.queries, _GROWTH ** (1 - SIZES))
+        self.once(share, 1, Stopwatch(), seed=seed)
+        for number in count(1):
             start = time.perf_counter()
             for fewer in (_FEWER_QUERIES, 1):
-                number += 1
-                self.once(fraction, fewer, watch, seed=seed + number)
-            report(f"measuring {self.label}", min(int(time.perf_counter() - begun), int(seconds)), int(seconds) + 1)
-            return time.perf_counter() - start
-
-        self.once(sizes[0], 1, Stopwatch(), seed=seed)
-        took = both(sizes[0])
-        while sizes[-1] < 1:
-            room = (seconds - (time.perf_counter() - begun)) / max(_DEARER * took, 1e-9)
-            growth = _GROWTH if len(sizes) < _SIZES else min(room, _GROWTH)
-            if growth < _LEAST_GROWTH:
+                self.once(share, fewer, watch, seed=seed + number)
+            spent, took = time.perf_counter() - begun, time.perf_counter() - start
+            report(f"measuring {self.label}", min(int(spent), int(seconds)), int(seconds) + 1)
+            growth = _GROWTH if number < SIZES else min((seconds - spent) / max(_DEARER * took, 1e-9), _GROWTH)
+            if share == 1 or growth < _LEAST_GROWTH:
                 break
-            sizes.append(min(growth * sizes[-1], 1.0))
-            took = both(sizes[-1])
-        for fraction in sizes[-2:] * (_REPEATS - 1):
-            if time.perf_counter() - begun + took < seconds:
-                both(fraction)
+            share = min(growth * share, 1.0)
         report(f"measuring {self.label}", int(seconds) + 1, int(seconds) + 1)
 
 
@@ -308,11 +302,10 @@ def rewriting(collection: Collection, llm: LLM) -> tuple[Experiment, float]:
     how = Rewriting(of=source, source=PLANNED)
 
     def measure(given: Collection, watch: Stopwatch) -> None:
-        if source not in given.sources:
-            return
-        with watch(REWRITE.key, given) as usage:
-            found = estimate(rewriting_plan(given, llm, how), llm)
-            _count(usage, found.tokens_in, found.tokens_out, found.seconds)
+        if source in given.sources:
+            with watch(REWRITE.key, given) as usage:
+                found = estimate(rewriting_plan(given, llm, how), llm)
+                _count(usage, found.tokens_in, found.tokens_out, found.seconds)
 
     share = rewriting_plan(collection, llm, how).chosen / collection.docs.height
     return Experiment("prompts", measure, collection, min(collection.docs.height, _REWRITTEN), 1), share
@@ -327,25 +320,29 @@ class RankerSteps:
     """What a ranker does; each of its stages computes on this machine, or can be rehearsed without asking anything."""
 
     def __init__(self, ranker: Ranker) -> None:
-        self._name, stages = repr(ranker), list[Any](stages_of(ranker))
+        stages: list[Any] = list(stages_of(ranker))
         for stage in stages:
             asks = isinstance(stage, Dense) and not isinstance(stage.encoder, Encoder)
             if isinstance(stage, LiveEngine | Replay) or asks:
-                raise UserError(
-                    f"{stage!r}: what a server or a saved run takes cannot be measured here; name a ranker that this "
-                    "machine computes, such as bm25"
-                )
+                raise UserError(f"{stage!r}: what a server or a saved run takes cannot be measured here; try bm25")
             if not isinstance(stage, LLMRanker):  # they are not asked, and need no key
                 stage.check()
         if not isinstance(stages[0], FirstStage):
             raise UserError(f"{ranker!r}: no stage searches; put one first, such as bm25@100>>{ranker!r}")
-        self._first: Any = stages[0]
-        self._later = stages[1:]
-        depths = [self._first.depth]
-        for stage in self._later:
-            depths.append(min(depths[-1], stage.k or depths[-1]))
-        self._prepared = self._preparation()
-        self._search = Step(repr(self._first), "search", (DOCUMENTS, PRODUCT, RESULTS), True, depths[0])
+        self._name, (self._first, *self._later) = repr(ranker), stages
+        first, text = self._first, repr(self._first)
+        depths = list(accumulate(self._later, lambda depth, stage: min(depth, stage.k or depth), initial=first.depth))
+        if isinstance(first, Dense):
+            name = repr(replace(first, k=None))
+            self._prepared = [
+                Step(name, f"encode {kind}", (kind,), spreads=True, batched=True) for kind in (DOCUMENTS, QUERIES)
+            ]
+        elif isinstance(first, Lexical):  # rankers share it
+            of = "" if first.text == "title+text" else f", {first.text}"
+            self._prepared = [Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS,), True)]
+        else:
+            self._prepared = [Step(text, "prepare documents", (DOCUMENTS,), True)]
+        self._search = Step(text, "search", (DOCUMENTS, PRODUCT, RESULTS), True, depths[0])
         self._reranked = [
             Step(self._name, f"re-rank: {stage!r}", (RESULTS,), True, depth, True)
             for stage, depth in zip(self._later, depths, strict=False)
@@ -354,18 +351,6 @@ class RankerSteps:
         self.steps = (*self._prepared, self._search, *self._reranked, self._audited)
         """In the order of the work."""
 
-    def _preparation(self) -> tuple[Step, ...]:
-        """What is done before a search; the same for rankers that share it."""
-        first = self._first
-        if isinstance(first, Lexical):
-            of = "" if first.text == "title+text" else f", {first.text}"
-            return (Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS,), True),)
-        if isinstance(first, Dense):
-            name = repr(replace(first, k=None))
-            documents = Step(name, "encode documents", (DOCUMENTS,), spreads=True, batched=True)
-            return documents, Step(name, "encode queries", (QUERIES,), spreads=True, batched=True)
-        return (Step(repr(first), "prepare documents", (DOCUMENTS,), True),)
-
     def experiments(self, collection: Collection, planned: int) -> Iterator[Experiment]:
         """The quick one first."""
         documents, queries = collection.docs.height, collection.judged.height
@@ -373,8 +358,9 @@ class RankerSteps:
         if isinstance(self._first, Dense):
             most = min(most, _NUMBERS // self._width)
         yield Experiment(
-            f"{self._name}: search and audit", self._measure_search, collection, most, min(queries, _QUERIES)
-        )
+            f"{self._name}: search and audit", partial(self._measure_search, max(documents, _COPIED)), collection, most,
+            min(queries, _QUERIES),
+        )  # fmt: skip
         if isinstance(self._first, Dense):
             encode = self._measure_encoding
             yield Experiment(f"{self._first!r}: encoding", encode, collection, documents, queries, slow=True)
@@ -384,13 +370,13 @@ class RankerSteps:
                 min(documents, _CANDIDATES), queries, slow=True, documents_vary=False,
             )  # fmt: skip
 
-    def _measure_search(self, given: Collection, watch: Stopwatch) -> None:
-        """Index, search and audit; where a model encodes, over random vectors."""
+    def _measure_search(self, indexed: int, given: Collection, watch: Stopwatch) -> None:
+        """Index samples of so many documents at most, search and audit; where a model encodes, over random vectors."""
         first, depth = replace(self._first), self._audited.depth
         if isinstance(first, Dense):
             self._pretend_vectors(first, given)
         else:
-            with watch(self._prepared[0].key, given):
+            with watch(self._prepared[0].key, given) if given.docs.height <= indexed else nullcontext():
                 first.rank(given.only_queries(given.judged["id"][:1]))
         with watch(self._search.key, given) as usage:
             run = first.rank(given)

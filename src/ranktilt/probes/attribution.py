@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,12 @@ from ranktilt.probes.base import (
     twin_sources,
 )
 from ranktilt.probes.perplexity import PerplexityProbe
-from ranktilt.probes.statistics import StatisticsProbe
 from ranktilt.probes.text_probes import (
     QueryWordsProbe,
     ReadabilityProbe,
     SentenceLengthProbe,
     SpecificityProbe,
+    StatisticsProbe,
     TypeTokenProbe,
 )
 from ranktilt.rankers.base import DEPTH, Ranker, score_documents, stages_of
@@ -53,40 +52,8 @@ _COLLINEAR = 10
 _PART, _COEFFICIENT = "part of the gap, sd", "coefficient"
 _DECIMALS = {_PART: 3, _COEFFICIENT: 3, "% of R²": 1, "R² without": 4, "inflation": 2}
 
-Measured = Sequence[tuple[TextProbe, Floats]]
-
-
-@dataclass(frozen=True, eq=False)
-class Gaps:
-    """Twins that a run holds both of, a row each, by query; documents and queries by their row in the collection."""
-
-    query: Rows
-    reference: Rows
-    other: Rows
-    """The twin of the reference's document."""
-    score: Floats
-    """How far the twin is ahead, in standard deviations of the query's scores."""
-    rank: Floats
-    """How far it is ahead, in ranks."""
-
-
-@dataclass(frozen=True, eq=False)
-class Attribution:
-    """What a ranker's gaps between twins go with."""
-
-    ranker: str
-    source: str
-    reference: str
-    properties: tuple[str, ...]
-    """Those in which twins differ, and not all by the same."""
-    twins: int
-    selection: str
-    """Which pairs of twins these are: ``judged``, ``all`` that were drawn or are there, or ``retrieved`` with both."""
-    score: Regression
-    """Of the score gap, in standard deviations of the query's scores."""
-    rank: Regression
-    """Of the rank gap."""
-    notes: tuple[str, ...]
+Measured = Mapping[str, tuple[TextProbe, Floats]]
+Row = Mapping[str, Any]
 
 
 def default_properties() -> list[TextProbe]:
@@ -116,86 +83,76 @@ def attribute(
 
     A ranker scores twins whether it retrieves them or not: as many documents a query as it ranks (`k`), judged ones
     first, others drawn at random, with all their twins. Where it scores only what it retrieves, as a saved run does,
-    they are those of which both are retrieved: chosen by their scores, so that no part of their gap is named.
+    they are those of which both are retrieved: chosen by their scores, so that no property is named.
     """
     first = reference_of(collection, reference, to="explain")
     chosen = list(default_properties() if properties is None else properties)
     if not 1 <= len(chosen) <= MOST_REGRESSORS:
         raise UserError(f"attribution: expected 1 to {MOST_REGRESSORS} properties, got {len(chosen)}")
-    names = [_named(one) for one in chosen]
+    names = [one.label or one.name for one in chosen]
     refuse_twice(names, "attribution: property")
     sources = twin_sources(collection, first)
     if not sources:
         raise UserError(f"nothing to attribute: no source has twins of {first}")
-    measured = [(one, one.measure(collection, first, ranker)) for one in chosen]
+    measured = {name: (one, one.measure(collection, first, ranker)) for name, one in zip(names, chosen, strict=True)}
     runs = [_scored(collection, one, (first, *sources), seed) for one in rankers]
-    found = [
-        [_attribution(collection, run, bool(note), (first, source), measured) for run, note in runs]
-        for source in sources
-    ]
-    every = [one for same in found for one in same]
-    tables, figures = zip(*(shown for same in found for shown in _shown(same)), strict=True)
-    units = "; ".join(f"{_named(one)}: {one.what}" for one in chosen)
     notes = [note for _, note in runs if note]
-    notes += [note for one in every for note in one.notes]
+    rows, shown = list[Row](), list[tuple[ProbeTable, ProbeFigure]]()
+    for source in sources:
+        same = list[list[Row]]()
+        for run, note in runs:
+            found, cautions = _attribution(collection, run, bool(note), (first, source), measured)
+            notes += [f"{run.name}, {source}: {text}" for text in cautions]
+            rows += found
+            same.append([row for row in found if row["of"] == SCORE_GAP])
+        shown += _shown(same, first)
+    units = "; ".join(f"{name}: {one.what}" for name, (one, _) in measured.items())
     notes.append(
         f"Gaps are in standard deviations (sd) of a query's scores, positive where a source is ahead of {first}. A "
         f"coefficient is for one standard deviation of what twins differ by. Properties: {units}."
     )
-    rows = tuple(row for one in every for row in _rows(one))
+    tables, figures = zip(*shown, strict=True)
     said = " ".join(table.says for table in tables)
-    return ProbeResult("attribution", QUESTION, CITATION, rows, (), figures, said, tables, tuple(notes))
+    return ProbeResult("attribution", QUESTION, CITATION, tuple(rows), (), figures, said, tables, tuple(notes))
 
 
-def _scored(collection: Collection, one: Ranker | Run, sources: Sequence[str], seed: int) -> tuple[Run, str]:
-    """Score twins by a ranker, and say which and how many; rank with it where it scores only what it retrieves."""
-    if isinstance(one, Run):
-        return one, ""
-    run = score_twins(collection, one, sources, seed)
-    if run is None:
-        return check_reranked(one.rank(collection), None, one), ""
-    scored = f"{len(run.docs):,} documents scored for {counted(len(run.queries), 'query', 'queries')}"
-    how = f"retrieved or not: judged ones first, others drawn at random (seed {seed}), with their twins"
-    return run, f"{run.name}: {scored}, {how}"
+def gaps(collection: Collection, run: Run, reference: str, source: str) -> pl.DataFrame:
+    """Return a row for each pair of twins that a run holds both of, by query.
 
-
-def gaps(collection: Collection, run: Run, reference: str, source: str) -> Gaps:
-    """Return the gaps of all twins of which a run holds both."""
-    docs = collection.docs.select("source", "origin", row=pl.int_range(pl.len()))
+    Columns are the rows of `query`, `reference` and `other` in the collection, and how far the other one is ahead: in
+    standard deviations of the query's scores (`score`), and in ranks (`rank`).
+    """
+    docs = collection.docs.select("source", "origin", reference=pl.int_range(pl.len()))
     scored = pl.DataFrame({
         "query": codes(pl.Series(run.queries, dtype=pl.String), collection.queries["id"])[run.entry_queries],
-        "row": collection_rows(run, collection)[run.docs], "score": run.scores,
+        "reference": collection_rows(run, collection)[run.docs], "score": run.scores,
     }).with_columns(
         spread=pl.col("score").std(ddof=0).over("query"),
         place=pl.col("score").rank("average", descending=True).over("query"),
-    ).filter(pl.col("query") >= 0).join(docs, on="row", maintain_order="left")  # fmt: skip
+    ).filter(pl.col("query") >= 0).join(docs, on="reference", maintain_order="left")  # fmt: skip
     sides = [scored.filter(pl.col("source") == name) for name in (reference, source)]
     twins = sides[0].join(sides[1], on=["query", "origin"], suffix="_other", maintain_order="left")
     ahead = (pl.col("score_other") - pl.col("score")) / pl.col("spread")
-    columns = twins.select(
-        "query", "row", "row_other", score=pl.when(pl.col("spread") > 0).then(ahead).otherwise(0.0),
-        rank=pl.col("place") - pl.col("place_other"),
+    return twins.select(
+        "query", "reference", other="reference_other", rank=pl.col("place") - pl.col("place_other"),
+        score=pl.when(pl.col("spread") > 0).then(ahead).otherwise(0.0),
     )  # fmt: skip
-    return Gaps(*(column.to_numpy() for column in columns.iter_columns()))
-
-
-def _named(one: TextProbe) -> str:
-    return one.label or one.name
 
 
 def _attribution(
     collection: Collection, run: Run, drawn: bool, sources: tuple[str, str], measured: Measured
-) -> Attribution:
+) -> tuple[list[Row], list[str]]:
+    """Regress one run's gaps of one source: rows of both gaps, and notes."""
     found = gaps(collection, run, *sources)
     queries = int(np.isin(run.queries, collection.queries["id"]).sum())
     selection = "retrieved"
-    if drawn or len(found.query) == queries * collection.pairs(*sources).height:
+    if drawn or found.height == queries * collection.pairs(*sources).height:
         found, selection = _judged(collection, found)
-    names = np.array([_named(one) for one, _ in measured])
+    query, first, other = (found[name].to_numpy() for name in ("query", "reference", "other"))
+    names = np.array(list(measured))
     columns = np.stack([
-        one.of_pairs(collection, values, found.query, found.other)
-        - one.of_pairs(collection, values, found.query, found.reference)
-        for one, values in measured
+        one.of_pairs(collection, values, query, other) - one.of_pairs(collection, values, query, first)
+        for one, values in measured.values()
     ], axis=1)  # fmt: skip
     undefined = np.isnan(columns)
     known = np.flatnonzero(~undefined.any(axis=1))
@@ -207,13 +164,11 @@ def _attribution(
             f"attribution needs {_FEWEST} pairs of {sources[0]} and {sources[1]} in the same rankings; {run.name} "
             f"holds {held}{fault}"
         )
-    columns, query = columns[known], found.query[known]
-    origin = collection.origin_codes()[found.reference[known]]
+    columns, query, origin = columns[known], query[known], collection.origin_codes()[first[known]]
     spread = columns.std(axis=0)
     varies = spread > _SAME * np.abs(columns).max(axis=0)
     scaled = columns[:, varies] / spread[varies]
-    fits = [regress(gap[known], scaled, query, origin) for gap in (found.score, found.rank)]
-    properties = tuple(names[varies].tolist())
+    fits = [regress(found[gap].to_numpy()[known], scaled, query, origin) for gap in ("score", "rank")]
     notes = []
     if lacking:
         out = counted(len(undefined) - len(known), "pair is", "pairs are")
@@ -221,21 +176,26 @@ def _attribution(
     if not varies.all():
         same = [f"{name} ({gap:+.4g})" for name, gap in zip(names[~varies], columns[0, ~varies], strict=True)]
         notes.append(f"left out, because all twins differ by the same: {join_words(same)}".replace("(+0)", "(0)"))
+    properties = names[varies].tolist()
     notes += _cautions(properties, fits[0], query)
-    said = tuple(f"{run.name}, {sources[1]}: {note}" for note in notes)
-    return Attribution(run.name, sources[1], sources[0], properties, len(query), selection, fits[0], fits[1], said)
+    front = {"source": sources[1], "ranker": run.name}
+    held_by = {"twins": len(query), "selection": selection}
+    rows: list[Row] = [
+        {**front, "of": of, "property": name, **held_by, **numbers}
+        for of, fit in zip((SCORE_GAP, RANK_GAP), fits, strict=True)
+        for name, numbers in zip((REMAINS, *properties), _numbers(fit), strict=True)
+    ]
+    return rows, notes
 
 
-def _judged(collection: Collection, found: Gaps) -> tuple[Gaps, str]:
+def _judged(collection: Collection, found: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     """Keep the judged pairs where they are enough, and say which pairs these are."""
-    pair = found.query * collection.docs.height + collection.origin_codes()[found.reference]
-    judged = np.isin(pair, judged_origins(collection))
-    if judged.sum() < _FEWEST:
-        return found, "all"
-    return Gaps(*(getattr(found, item.name)[judged] for item in fields(Gaps))), "judged"
+    pair = found["query"].to_numpy() * collection.docs.height + collection.origin_codes()[found["reference"].to_numpy()]
+    judged = np.isin(pair, _judged_origins(collection))
+    return (found, "all") if judged.sum() < _FEWEST else (found.filter(judged), "judged")
 
 
-def _cautions(properties: tuple[str, ...], fit: Regression, query: Rows) -> Iterator[str]:
+def _cautions(properties: Sequence[str], fit: Regression, query: Rows) -> Iterator[str]:
     """Say where intervals or parts mean less than they seem to."""
     if len(np.unique(query)) == 1:
         yield "there is one query, so that intervals speak of other documents, and not of other queries"
@@ -248,129 +208,86 @@ def _cautions(properties: tuple[str, ...], fit: Regression, query: Rows) -> Iter
         yield f"what goes with which of {join_words(inflated)} is uncertain: they follow from each other (inflation)"
 
 
-def _rows(one: Attribution) -> Iterator[dict[str, Any]]:
-    for of, fit in ((SCORE_GAP, one.score), (RANK_GAP, one.rank)):
-        gap = dict(zip(("mean gap", "gap low", "gap high"), fit.mean.tolist(), strict=True))
-        for number, name in enumerate((REMAINS, *one.properties)):
-            value, low, high = fit.coefficients[number].tolist()
-            part, part_low, part_high = fit.parts[number].tolist()
-            j = number - 1
-            yield {
-                "source": one.source, "ranker": one.ranker, "of": of, "property": name, "twins": one.twins,
-                "selection": one.selection, **gap,
-                "coefficient": value, "low": low, "high": high,
-                "part": part, "part low": part_low, "part high": part_high,
-                "share of R²": float(fit.shares[j]) if number else None, "R²": fit.r2,
-                "R² without": float(fit.without[j]) if number else None,
-                "inflation": float(fit.inflation[j]) if number else None,
-            }  # fmt: skip
+def _numbers(fit: Regression) -> Iterator[Row]:
+    """What a regression says of what remains, then of each property."""
+    gap = dict(zip(("mean gap", "gap low", "gap high"), fit.mean.tolist(), strict=True))
+    for number, (coefficient, part) in enumerate(zip(fit.coefficients.tolist(), fit.parts.tolist(), strict=True)):
+        of_property = (fit.shares, fit.without, fit.inflation)
+        share, without, inflation = (float(one[number - 1]) if number else None for one in of_property)
+        yield {
+            **gap, **dict(zip(("coefficient", "low", "high"), coefficient, strict=True)),
+            **dict(zip(("part", "part low", "part high"), part, strict=True)),
+            "share of R²": share, "R²": fit.r2, "R² without": without, "inflation": inflation,
+        }  # fmt: skip
 
 
-def _shown(same: Sequence[Attribution]) -> Iterator[tuple[ProbeTable, ProbeFigure]]:
+def _shown(same: Sequence[Sequence[Row]], reference: str) -> Iterator[tuple[ProbeTable, ProbeFigure]]:
     """Show the score gaps of one source, a ranker each: in one order, the largest parts first, and on one scale."""
-    largest: dict[str, float] = {}
-    for one in same:
-        for name, part in zip(one.properties, np.abs(one.score.parts[1:, 0]).tolist(), strict=True):
-            largest[name] = max(part, largest.get(name, 0.0))
-    order = sorted(largest, key=lambda name: -largest[name])
-    ends = tuple(float(end(one.score.parts)) for one in same for end in (np.min, np.max))
-    for one in same:
-        names = (REMAINS, *(name for name in order if name in one.properties))
-        yield _table(one, names), _figure(one, names, ends)
+    every = [row for rows in same for row in rows]
+    largest = dict.fromkeys((row["property"] for row in every), 0.0)
+    for row in every:
+        largest[row["property"]] = max(abs(row["part"]), largest[row["property"]])
+    largest[REMAINS] = np.inf
+    ends = tuple(end(row[name] for row in every) for end in (min, max) for name in ("part low", "part high"))
+    for rows in same:
+        yield _table(sorted(rows, key=lambda row: -largest[row["property"]]), reference, ends)
 
 
-def _table(one: Attribution, names: Sequence[str]) -> ProbeTable:
-    fit, rows = one.score, list[dict[str, Any]]()
-    for name in names:
-        row: dict[str, Any] = dict.fromkeys(("property", *_DECIMALS))
-        row["property"] = name
-        j = -1 if name == REMAINS else one.properties.index(name)
-        row[_PART] = tuple(fit.parts[j + 1].tolist())
-        if j >= 0:
-            row[_COEFFICIENT] = tuple(fit.coefficients[j + 1].tolist())
-            row["% of R²"] = 100 * float(fit.shares[j]) / fit.r2 if fit.r2 else None
-            row["R² without"] = float(fit.without[j])
-            row["inflation"] = "∞" if np.isinf(fit.inflation[j]) else float(fit.inflation[j])
-        rows.append(row)
-    pairs = _pairs(one, "pair of twins", "pairs of twins")
-    title = f"{one.ranker}, {one.source}: mean score gap {_interval(fit.mean)} over {pairs}, R² {fit.r2:.4f}"
-    return ProbeTable(title, tuple(rows), _DECIMALS, _sentence(one))
+def _table(rows: Sequence[Row], reference: str, ends: tuple[float, ...]) -> tuple[ProbeTable, ProbeFigure]:
+    one = rows[0]
+    pairs = counted(one["twins"], "pair of twins", "pairs of twins")
+    pairs = pairs if one["selection"] == "all" else pairs.replace(" ", f" {one['selection']} ", 1)
+    gap = f"{_sd(one['mean gap'])} [{one['gap low']:+.3f}, {one['gap high']:+.3f}] over {pairs}".replace("-", "−")
+    parts = {row["property"]: (row["part"], row["part low"], row["part high"]) for row in rows}
+    table = [
+        {
+            "property": row["property"], _PART: parts[row["property"]],
+            _COEFFICIENT: (row["coefficient"], row["low"], row["high"]) if row is not one else None,
+            "% of R²": 100 * row["share of R²"] / row["R²"] if row is not one and row["R²"] else None,
+            "R² without": row["R² without"], "inflation": "∞" if row["inflation"] == np.inf else row["inflation"],
+        }
+        for row in rows
+    ]  # fmt: skip
+    front = f"{one['ranker']}, {one['source']}"
+    title = f"{front}: mean score gap {gap}, R² {one['R²']:.4f}"
+    of = ", of retrieved pairs only" if one["selection"] == "retrieved" else ""
+    says = f"Parts of a mean gap of {_sd(one['mean gap'])}{of}."
+    figure = ProbeFigure("forest", f"{front}: what the mean score gap goes with", _PART, ends, parts, says)
+    return ProbeTable(title, tuple(table), _DECIMALS, _sentence(rows, reference)), figure
 
 
-def _figure(one: Attribution, names: Sequence[str], ends: tuple[float, ...]) -> ProbeFigure:
-    fit = one.score
-    parts = dict(zip((REMAINS, *one.properties), fit.parts.tolist(), strict=True))
-    series = {name: tuple(parts[name]) for name in names}
-    largest = max(names, key=lambda name: abs(parts[name][0]))
-    says = f"Of a mean gap of {_sd(fit.mean[0])}, the largest part: {largest}, {_sd(parts[largest][0])}."
-    if one.selection == "retrieved":
-        says = f"Parts of a mean gap of {_sd(fit.mean[0])}, of retrieved pairs only."
-    title = f"{one.ranker}, {one.source}: what the mean score gap goes with"
-    return ProbeFigure("forest", title, _PART, ends, series, says)
-
-
-def _sentence(one: Attribution) -> str:
-    """Say of a ranker how much of its gap goes with what, where there is a gap at all."""
-    fit = one.score
-    gap, low, high = fit.mean.tolist()
-    over = _pairs(one, "pair", "pairs")
-    if low == gap == high == 0:
-        return (
-            f"{one.ranker} gives {one.source} and {one.reference} the same score in all {over}: nothing to attribute."
-        )
-    if low <= 0 <= high:
-        between = f"between {one.source} and {one.reference}"
-        return f"{one.ranker} shows no gap {between}: {_interval(fit.mean)} over {over}, so nothing is attributed."
-    if one.selection == "retrieved":
-        return (
-            f"{one.ranker} scores only what it retrieves: a mean gap of {_interval(fit.mean)} over {over}. Which these "
-            "are depends on their scores, so that shares are of retrieved pairs only, and none is named."
-        )
-    favoured = one.source if gap > 0 else one.reference
-    lead = f"{one.ranker} scores {favoured} higher than its twins: of a mean gap of {_interval(fit.mean)} over {over},"
-
-    remains, *parts = fit.parts.tolist()
-    ordered = sorted(zip(parts, one.properties, strict=True), key=lambda part: -abs(part[0][0]))
-    clear = [(part, name) for (part, low, high), name in ordered if not low <= 0 <= high]
-    rest = [(part, name) for (part, low, high), name in ordered if low <= 0 <= high]
-    # Parts are shares of a whole only where none points the other way and none is more than all of it.
-    shares = [part / gap for part in (*(part for part, _ in clear), sum(part for part, _ in rest), remains[0])]
-    steady = min(abs(low), abs(high)) >= abs(gap) / 2 and all(-0.005 <= share <= 1.005 for share in shares)
-
-    def amount(part: float) -> str:
-        return f"{abs(100 * part / gap):.0f} %" if steady else _sd(part)
-
-    said = [f"{amount(part)} goes with {name}" for part, name in clear]
-    if rest:
-        others = f"the {'other ' if said else ''}{len(rest)} properties, none of which is shown to have a part"
-        said.append(f"{amount(sum(part for part, _ in rest))} goes with {others if len(rest) > 1 else rest[0][1]}")
-    maybe = ", which may be nothing" if remains[1] <= 0 <= remains[2] else ""
-    return f"{lead} {'; '.join(filter(None, [', '.join(said), f'{amount(remains[0])} remains{maybe}']))}."
-
-
-def _pairs(one: Attribution, singular: str, plural: str) -> str:
-    pairs = counted(one.twins, singular, plural)
-    return pairs if one.selection == "all" else pairs.replace(" ", f" {one.selection} ", 1)
+def _sentence(rows: Sequence[Row], reference: str) -> str:
+    """Say which side a ranker scores higher, and which properties are shown to have a part in it."""
+    remains, *properties = rows
+    ranker, source, gap = remains["ranker"], remains["source"], remains["mean gap"]
+    if remains["gap low"] <= 0 <= remains["gap high"]:
+        return f"{ranker} shows no gap between {source} and {reference}, so nothing is attributed."
+    lead = f"{ranker} scores {source if gap > 0 else reference} higher than its twins"
+    if remains["selection"] == "retrieved":
+        return f"{lead} among those that it retrieves; these are chosen by their scores, so that no property is named."
+    shown = [row for row in properties if not row["part low"] <= 0 <= row["part high"]]
+    with_it, against = ([row["property"] for row in shown if (row["part"] * gap > 0) is way] for way in (True, False))
+    said = f"{lead}; {f'this goes with {join_words(with_it)}' if with_it else 'no property is shown to go with it'}"
+    return f"{said}{f', in spite of {join_words(against)}' if against else ''}."
 
 
 def _sd(value: float) -> str:
     return f"{value:+.3f} sd".replace("-", "−")
 
 
-def _interval(bounds: Floats) -> str:
-    return f"{_sd(bounds[0])} [{bounds[1]:+.3f}, {bounds[2]:+.3f}]".replace("-", "−")
+def _scored(collection: Collection, one: Ranker | Run, sources: Sequence[str], seed: int) -> tuple[Run, str]:
+    """Score twins by a ranker, and say how many; where it scores only what it retrieves, rank with it."""
+    if isinstance(one, Run):
+        return one, ""
+    run = score_documents(one, collection, _sample(collection, one, sources, seed))
+    if run is None:
+        return check_reranked(one.rank(collection), None, one), ""
+    scored = f"{len(run.docs):,} documents scored for {counted(len(run.queries), 'query', 'queries')}"
+    how = f"retrieved or not: judged ones first, others drawn at random (seed {seed}), with their twins"
+    return run, f"{run.name}: {scored}, {how}"
 
 
-def score_twins(collection: Collection, ranker: Ranker, sources: Sequence[str], seed: int) -> Run | None:
-    """Score twins of these sources, the reference's first; None where the ranker scores only what it retrieves.
-
-    As many documents a query as the ranker ranks (``@k``; of a pipeline's last stage, as many as it re-ranks): judged
-    ones first, others drawn at random, each with all its twins.
-    """
-    return score_documents(ranker, collection, _sample(collection, ranker, sources, seed))
-
-
-def judged_origins(collection: Collection) -> Rows:
+def _judged_origins(collection: Collection) -> Rows:
     """Return a number for each judged pair of query and origin: the query's row · documents + the origin's number."""
     query = codes(collection.qrels["query_id"], collection.queries["id"])
     row = codes(collection.qrels["doc_id"], collection.ids)
@@ -379,7 +296,11 @@ def judged_origins(collection: Collection) -> Rows:
 
 
 def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed: int) -> Run:
-    """Choose documents of each query, without scores yet."""
+    """Choose the documents of each query that are scored, without scores yet; `sources` begin with the reference.
+
+    As many as the ranker ranks (``@k``; of a pipeline's last stage, as many as it re-ranks): judged ones first, others
+    drawn at random, each with all its twins.
+    """
     stages, size = stages_of(ranker), collection.docs.height
     docs = collection.docs.select("source", row=pl.int_range(pl.len()), origin=pl.Series(collection.origin_codes()))
     reference = (pl.col("source") == sources[0]).any().over("origin")
@@ -391,7 +312,7 @@ def _sample(collection: Collection, ranker: Ranker, sources: Sequence[str], seed
     place[origins.to_numpy()] = np.arange(len(origins))
     depth = next((k for one in reversed(stages[:-1] or stages) if (k := getattr(one, "k", None))), DEPTH)
     count = min(max(depth * len(origins) // max(twins.height, 1), _FEWEST_ORIGINS), len(origins))
-    names, generator, judged = collection.judged["id"], np.random.default_rng(seed), judged_origins(collection)
+    names, generator, judged = collection.judged["id"], np.random.default_rng(seed), _judged_origins(collection)
     excluded = self_documents(collection, getattr(stages[0], "exclude_self", None))
     parts, none = [np.empty(0, np.int64)], np.empty(0, np.int64)
     for number, query in enumerate(codes(names, collection.queries["id"]).tolist()):

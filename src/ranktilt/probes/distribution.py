@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-BINS = 50
-"""Bars of a histogram, unless a caller wants another number."""
 ABOVE = 0.95
 """Cosine above which the paper finds most twins."""
 
@@ -53,23 +51,8 @@ class Distribution:
         """Return the share of the defined values that are larger than `limit`, 0 to 1; NaN without values."""
         return float(np.mean(self.defined > limit)) if self.count else np.nan
 
-    def histogram(self, bins: int = BINS) -> tuple[npt.NDArray[np.int64], Floats]:
-        """Count values in bins of equal width over the range; the last bin holds its upper edge too."""
-        counts, edges = np.histogram(self.defined, bins=bins, range=self.range)
-        return counts.astype(np.int64), edges
-
     def derived(self) -> dict[str, Any]:
-        """What is said of the values, and a histogram of `BINS` bars."""
-        counts, edges = self.histogram()
-        return {
-            "count": self.count,
-            "undefined": self.undefined,
-            "mean": self.mean,
-            "quartiles": self.quartiles,
-            "least": float(self.defined.min()) if self.count else np.nan,
-            "most": float(self.defined.max()) if self.count else np.nan,
-            "histogram": {"counts": counts, "edges": edges},
-        }
+        return {name: getattr(self, name) for name in ("count", "undefined", "mean", "quartiles")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +60,3 @@ class Cosines(Distribution):
     """Cosines of pairs of vectors, −1 to 1."""
 
     range: tuple[float, float] = (-1.0, 1.0)
-
-    def derived(self) -> dict[str, Any]:
-        """The same, with the share of pairs above `ABOVE`."""
-        return {**super().derived(), f"above_{ABOVE:g}": self.above(ABOVE)}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,36 +17,21 @@ from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
+from ranktilt.run import codes
 
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class SplitBySource:
-    """Two collections that hold the same content, written by two sources."""
-
-    reference: Collection
-    source: Collection
-    pairs: int
-    """Origins that both sides hold."""
-    left_out: int
-    """Documents of both sources without a twin."""
-
-
-def split_by_source(collection: Collection, reference: str, source: str) -> SplitBySource:
-    """Take a collection apart into two that can be searched alone.
+def split_by_source(collection: Collection, reference: str, source: str) -> tuple[Collection, Collection]:
+    """Take a collection apart into two that can be searched alone: the same content, written by two sources.
 
     Both hold all queries, the documents of their source that have a twin on the other side, and the judgments of these.
     Without that restriction the side with more documents would be the harder one to search, and a collection of which
     only a part was rewritten would say nothing.
     """
-    docs = collection.docs
-    origins = [set(docs.filter(pl.col("source") == name)["origin"]) for name in (reference, source)]
-    shared = pl.Series(sorted(origins[0] & origins[1]), dtype=pl.String)
-    paired = docs.filter(pl.col("origin").is_in(shared.implode()))
-    sides = [alone(collection, paired.filter(pl.col("source") == name), name) for name in (reference, source)]
-    both = docs.filter(pl.col("source").is_in([reference, source])).height
-    return SplitBySource(sides[0], sides[1], len(shared), both - sides[0].docs.height - sides[1].docs.height)
+    sides = [collection.docs.filter(pl.col("source") == name) for name in (reference, source)]
+    left, right = (a.join(b, on="origin", how="semi", maintain_order="left") for a, b in (sides, sides[::-1]))
+    return alone(collection, left, reference), alone(collection, right, source)
 
 
 def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
@@ -79,47 +63,29 @@ def equivalences(
         raise UserError(f"expected an alpha above 0 and below 0.5, such as {ALPHA:g}, got {alpha:g}")
     for one in rankers:
         one.check()
-    ranked = _Ranked(measures)
-    tasks = []
+    known, tasks = dict[tuple[str, tuple[str, ...]], Floats](), []
     for source in sources:
-        parts = split_by_source(collection, reference, source)
-        for one in rankers if parts.pairs else ():
-            left, right = (ranked.values(one, side) for side in (parts.reference, parts.source))
-            for place, m in enumerate(measures):
-                a, b = (found.of(collection.judged["id"], place) for found in (left, right))
-                tasks.append(EquivalenceTask(repr(one), m, reference, source, a, b, parts.pairs, parts.left_out))
+        sides = split_by_source(collection, reference, source)
+        pairs = sides[0].docs["origin"].n_unique()
+        either = collection.docs.filter(pl.col("source").is_in([reference, source])).height
+        left_out = either - sum(side.docs.height for side in sides)
+        for one in rankers if pairs else ():
+            both = []
+            for side in sides:
+                key = repr(one), tuple(side.ids)
+                if key not in known:  # a side that several comparisons share is ranked once
+                    known[key] = _values(one, side, measures, collection.judged["id"])
+                both.append(known[key])
+            for m, a, b in zip(measures, *both, strict=True):
+                tasks.append(EquivalenceTask(repr(one), m, reference, source, a, b, pairs, left_out))
     return equivalence_rows(tasks, margin=margin, alpha=alpha)
 
 
-@dataclass(frozen=True)
-class _Values:
-    """Per-query values of one ranker on one side, a row a measure; NaN where nothing is relevant."""
-
-    place: dict[str, int]
-    values: Floats
-
-    def of(self, queries: Iterable[str], measure: int) -> Floats:
-        """Values of these queries; NaN for one without a judgment on this side."""
-        known = np.append(self.values[measure], np.nan)
-        return known[[self.place.get(query, -1) for query in queries]]
-
-
-class _Ranked:
-    """Values of each ranker on each side; a side that several comparisons share is ranked once."""
-
-    def __init__(self, measures: Sequence[Measure]) -> None:
-        self._measures = measures
-        self._known: dict[tuple[str, tuple[str, ...]], _Values] = {}
-
-    def values(self, ranker: Ranker, side: Collection) -> _Values:
-        key = repr(ranker), tuple(side.ids)
-        if key not in self._known:
-            self._known[key] = self._make(ranker, side)
-        return self._known[key]
-
-    def _make(self, ranker: Ranker, side: Collection) -> _Values:
-        groups = grouping(side, None)
-        judgments = Judgments.of(side, groups)
-        run = check_reranked(ranker.rank(side), None, ranker)
-        found = group_values(Aligned.of(run, side, judgments), self._measures, groups, "expected")
-        return _Values({query: i for i, query in enumerate(judgments.queries)}, found[:, 0])
+def _values(ranker: Ranker, side: Collection, measures: Sequence[Measure], queries: pl.Series) -> Floats:
+    """Values of these queries on one side, a row a measure; NaN where nothing is relevant."""
+    groups = grouping(side, None)
+    judgments = Judgments.of(side, groups)
+    run = check_reranked(ranker.rank(side), None, ranker)
+    found = group_values(Aligned.of(run, side, judgments), measures, groups, "expected")[:, 0]
+    place = codes(queries, pl.Series(judgments.queries, dtype=pl.String))
+    return np.pad(found, ((0, 0), (0, 1)), constant_values=np.nan)[:, place]

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from inspect import signature
 from typing import Any
 
 import polars as pl
@@ -15,22 +14,22 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, join_words, refuse_twice, unknown
+from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.probes.attribution import attribute as attributed
 from ranktilt.probes.base import Probe, ProbeResult, TextProbe, others, reference_of, twin_rows, twin_sources
 from ranktilt.probes.perplexity import PerplexityProbe
-from ranktilt.probes.theorem import check_theorem, require_one_tokenizer
+from ranktilt.probes.theorem import check_theorem
 from ranktilt.probes.vectors import require_encoder
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
-from ranktilt.rankers.spec import Stage, parse_stages
+from ranktilt.rankers.spec import parse_stages
 from ranktilt.run import Run
 
 PROBES = {
-    "statistics": "ranktilt.probes.statistics:StatisticsProbe",
-    "overlap": "ranktilt.probes.overlap:OverlapProbe",
+    "statistics": "ranktilt.probes.text_probes:StatisticsProbe",
+    "overlap": "ranktilt.probes.text_probes:OverlapProbe",
     "similarity": "ranktilt.probes.similarity:SimilarityProbe",
     "type-token": "ranktilt.probes.text_probes:TypeTokenProbe",
     "specificity": "ranktilt.probes.text_probes:SpecificityProbe",
@@ -122,7 +121,8 @@ def explain(
     if by != "source":
         collection = _grouped(collection, by)
     first = reference_of(collection, reference, to="explain")
-    _require_twins(collection, first)
+    if not twin_sources(collection, first):
+        raise UserError(f"nothing to explain: no other source has twins of {first}, which are documents of one origin")
     by_default = probes is None and not attribute and not theorem
     asked = list[str | Probe[Any]]()
     for one in PROBES if by_default else probes or ():
@@ -178,16 +178,6 @@ def _grouped(collection: Collection, by: str) -> Collection:
     return Collection(docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec)
 
 
-def _require_twins(collection: Collection, reference: str) -> None:
-    """Refuse a collection in which nothing can be compared."""
-    sources = others(collection, reference)
-    if not sources:
-        raise UserError(f"nothing to explain: {reference} is the only source; it takes another one to compare")
-    if not twin_sources(collection, reference):
-        lacking = f"{join_words(sources)} {'has' if len(sources) == 1 else 'have'} no twins of {reference}"
-        raise UserError(f"nothing to explain: {lacking}, which are documents of the same origin")
-
-
 def _notes(collection: Collection, reference: str) -> list[str]:
     """Note sources without twins, and how many twins are one text, in which no property can differ."""
     texts, notes = collection.docs["text"], []
@@ -210,13 +200,15 @@ def _theorem_models(names: Sequence[str]) -> list[Likelihood]:
             f"human readers (--lm); got {len(names)}"
         )
     found = [PerplexityProbe(name, kind="causal").model() for name in names]
-    require_one_tokenizer(list(zip(names, found, strict=True)))
+    for name, model in zip(names, found, strict=True):
+        if model.vocabulary() != found[0].vocabulary():
+            raise UserError(f"theorem 4.1 compares next tokens, and {name} has other tokens than {names[0]}")
     return found
 
 
-def probe_names() -> list[str]:
-    """Return the names of all probes: ours, and those of installed packages (entry points ``ranktilt.probes``)."""
-    return [*PROBES, *sorted({one.name for one in entry_points(group=ENTRY_POINTS)} - set(PROBES))]
+def probe_classes() -> dict[str, str]:
+    """Where the class of each probe is defined, by name: ours, and those of installed packages (entry points)."""
+    return {**{one.name: one.value for one in entry_points(group=ENTRY_POINTS)}, **PROBES}
 
 
 def probe(name: str | Probe[Any]) -> Probe[Any]:
@@ -224,44 +216,24 @@ def probe(name: str | Probe[Any]) -> Probe[Any]:
     if isinstance(name, Probe):
         return name
     try:
-        stages = parse_stages(name) if re.search(r"[:(]", name) else [Stage(name)]
+        stages = parse_stages(name)
     except UserError:
         stages = []
     if len(stages) != 1 or stages[0].k is not None:
         raise UserError(f"probe {name!r}: expected name[:argument][(option=value,…)]")
-    (stage,) = stages
-    if stage.name in PROBES:
-        module, _, attribute = PROBES[stage.name].partition(":")
+    (stage,), known = stages, probe_classes()
+    if stage.name not in known:
+        raise unknown("probe", stage.name, known)
+    module, _, attribute = known[stage.name].partition(":")
+    try:
         kind = getattr(import_module(module), attribute)
-    else:
-        found = [one for one in entry_points(group=ENTRY_POINTS) if one.name == stage.name]
-        if not found:
-            raise unknown("probe", stage.name, probe_names())
-        try:
-            kind = found[0].load()
-        except Exception as error:  # a package of someone else's may fail to import in any way
-            raise UserError(f"probe {name!r} ({found[0].value}) cannot be imported: {error}") from error
+    except Exception as error:  # a package of someone else's may fail to import in any way
+        raise UserError(f"probe {name!r} ({known[stage.name]}) cannot be imported: {error}") from error
     if not (isinstance(kind, type) and issubclass(kind, Probe)):
         raise UserError(f"probe {name!r}: expected a subclass of ranktilt's Probe, got {kind!r}")
-    return _from_text(kind, stage)
-
-
-def _from_text(kind: type[Probe[Any]], stage: Stage) -> Probe[Any]:
-    """Make a probe with the argument and options of its text; numbers are whole."""
-    taken = [
-        one for one in signature(kind).parameters.values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
-    ]
-    argument = [one.name for one in taken if one.kind is one.POSITIONAL_OR_KEYWORD]
-    options = {one.name: one.default for one in taken if one.kind is one.KEYWORD_ONLY}
-    if stage.argument is not None and not argument:
-        raise UserError(f"probe {stage.name!r} takes no argument, got {stage.argument!r}")
-    wrong = next((name for name in stage.options if name not in options), None)
-    if wrong is not None:
-        raise unknown(f"option of probe {stage.name!r}", wrong, list(options))
-    given: dict[str, Any] = {} if stage.argument is None else {argument[0]: stage.argument}
-    for name, value in stage.options.items():
-        given[name] = int(value) if re.fullmatch(r"-?\d+", value) else value
+    argument = [] if stage.argument is None else [stage.argument]
+    options = {key: int(value) if re.fullmatch(r"-?\d+", value) else value for key, value in stage.options.items()}
     try:
-        return kind(**given)
+        return kind(*argument, **options)
     except TypeError as error:
         raise UserError(f"probe {stage}: {error}") from error

@@ -47,10 +47,8 @@ class PerplexityProbe(TextProbe):
             raise UserError(f"perplexity: given must be origin, got {given!r}")
         if kind not in ("auto", *CLASSES):
             raise unknown("kind of language model", kind, ("auto", *CLASSES))
-        if lm.startswith(SERVER) and (given is not None or kind not in ("auto", "causal")):
-            raise UserError(f"perplexity: {lm} is asked for the tokens of texts alone; leave out given and kind")
-        if lm == NGRAM and (given is not None or kind != "auto"):
-            raise UserError("perplexity: options of language models need one: perplexity:MODEL(…)")
+        if (lm == NGRAM or lm.startswith(SERVER)) and (given is not None or kind != "auto"):
+            raise UserError("perplexity: given and kind are options of a model of transformers: perplexity:MODEL(…)")
         self.lm, self.given, self.seed = lm, given, seed
         self.name = "perplexity" if lm == NGRAM else f"perplexity:{lm}"  # type: ignore[misc]
         given_origin = ", given the origin" if given else ""
@@ -84,11 +82,8 @@ class PerplexityProbe(TextProbe):
             return cross_fitted_perplexity(docs["text"], docs["origin"], (docs["source"] == reference).to_numpy())
         label = f"perplexity:{self.lm}"
         if self.lm.startswith(SERVER):
-            return (
-                LikelihoodServer(OpenAI(self.lm.removeprefix(SERVER)))
-                .score(docs["text"].to_list(), label=label)
-                .perplexity
-            )
+            server = LikelihoodServer(OpenAI(self.lm.removeprefix(SERVER)))
+            return server.score(docs["text"].to_list(), label=label).perplexity
         model = self.model()
         if self.given:
             values, cut = _given_origin(collection, reference, model, label)

@@ -1,12 +1,11 @@
 """How near twins lie to each other in an encoder's space (Dai et al., KDD 2024, Fig. 4 and 5).
 
-And what a picture cannot prove: whether the sources can be told apart, and whether twins find each other.
+And what a picture cannot prove: whether the sources can be told apart.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ranktilt.datasets.check_result import percent
 from ranktilt.optional import need
 from ranktilt.probes.base import NO_TWINS, Probe, ProbeResult, described, histogram, twin_rows, twin_sources
 from ranktilt.probes.distribution import ABOVE, Cosines
-from ranktilt.probes.vectors import DocumentVectors, Floats, Rows, one_thread, parts, require_encoder
+from ranktilt.probes.vectors import DocumentVectors, Floats, Rows, one_thread
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 
@@ -23,11 +22,7 @@ MOST_OTHERS = 10_000
 """Random pairs of the baseline, unless there are fewer twins."""
 MOST_FITTED = 5_000
 """Pairs on which the sources are told apart; of more, a seeded sample."""
-MOST_ASKED = 2_000
-"""Pairs whose documents look for their nearest; of more, a seeded sample."""
 FOLDS = 5
-_FEWEST = 2 * FOLDS
-_TIE = 1e-9
 MAP_PAIRS = 1_000
 """Pairs in the picture, unless another number is asked for."""
 FEWEST = 4
@@ -38,7 +33,7 @@ _LABEL = "drawing the map (t-SNE)"
 
 @dataclass(frozen=True)
 class Separation:
-    """How well the sources can be told apart by their vectors, and whether a document's nearest is its twin."""
+    """How well the sources can be told apart by their vectors."""
 
     auc: float
     """Area under the ROC curve of a logistic regression on documents that it was not fitted to; versions of one text
@@ -48,13 +43,6 @@ class Separation:
     """The least and the largest of the folds."""
     pairs: int
     """Pairs that the regression saw; a seeded sample of large collections."""
-    nearest: float
-    """Share of the asked documents whose nearest of all other documents of both sources is its own twin, 0 to 1; a
-    tie of n documents counts 1/n. NaN where nothing was asked."""
-    asked: int
-    """Documents whose nearest was looked for, as many of either side."""
-    among: int
-    """Documents among which it was looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +61,6 @@ class Map:
     def pairs(self) -> int:
         return len(self.ids) // 2
 
-    def derived(self) -> dict[str, Any]:
-        return {"pairs": self.pairs}
-
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
@@ -93,31 +78,6 @@ class Similarity:
     map: Map | None
 
 
-def twin_similarity(
-    collection: Collection, ranker: Ranker, reference: str, source: str, *, map_pairs: int = MAP_PAIRS, seed: int = 0
-) -> Similarity:
-    """Compare the vectors of every pair of twins with those of other pairs, at most 10,000 of them.
-
-    Vectors are those that the ranker ranks with, and are cached as for ranking. `map_pairs` is the most pairs in the
-    picture, 0 for none (Dai et al., KDD 2024, sec. 4, Fig. 4 and 5).
-    """
-    vectors = DocumentVectors.of(collection, ranker)
-    pairs = np.stack(twin_rows(collection, reference, source), axis=1)
-    origin = collection.origin_codes()
-    first, second = other_pairs(pairs, origin, seed)
-    others = np.stack([pairs[first, 0], pairs[second, 1]], axis=1)
-    among = np.flatnonzero(collection.docs["source"].is_in([reference, source]).to_numpy())
-    return Similarity(
-        source,
-        repr(ranker),
-        str(getattr(ranker, "text", "")),
-        Cosines("twins", vectors.cosines(pairs[:, 0], pairs[:, 1])),
-        Cosines("other pairs", vectors.cosines(others[:, 0], others[:, 1])),
-        separation(vectors, pairs, among, origin, seed=seed),
-        scatter(collection, vectors, pairs, most=map_pairs, seed=seed) if map_pairs else None,
-    )
-
-
 def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
     """Draw pairs of a text and the rewrite of another one, neighbours on a ring in random order, as rows of `pairs`."""
     ring = np.random.default_rng(seed).permutation(len(pairs))
@@ -126,7 +86,7 @@ def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
     return ring[apart][:MOST_OTHERS], other[apart][:MOST_OTHERS]
 
 
-def vectors_sentence(found: Similarity) -> str:
+def _sentence(found: Similarity) -> str:
     """Say how near twins are, beside other pairs, and whether the sources can be told apart all the same."""
     if not found.cosine.count:
         return f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
@@ -134,23 +94,13 @@ def vectors_sentence(found: Similarity) -> str:
     near = f"twins have a cosine of {found.cosine.quartiles[1]:.2f} in the median, {above} above {ABOVE:g}"
     if found.baseline.count:
         near += f"; a text and the rewrite of another, {found.baseline.quartiles[1]:.2f}"
-    apart = found.separation
-    if not np.isnan(apart.nearest):
-        near += f"; for {percent(100 * apart.nearest)} of documents the nearest of all is their own twin"
-    if not np.isnan(apart.auc):
-        near += f"; {_told(apart.auc)} by their vectors (AUC {apart.auc:.2f})"
+    if not np.isnan(found.separation.auc):
+        near += f"; a classifier tells the sources apart with an AUC of {found.separation.auc:.2f}"
     return f"{near} ({found.model})"
 
 
-def _told(auc: float) -> str:
-    """The AUC in a word: half way between chance and certainty is called well."""
-    if auc < 0.6:
-        return "the sources can hardly be told apart"
-    return "the sources can be told apart" + (" well" if auc >= 0.75 else " in part")
-
-
 class SimilarityProbe(Probe[tuple[Similarity, ...]]):
-    """How near rewrites lie to what they were made of."""
+    """How near rewrites lie to what they were made of; `map_pairs` is the most pairs in the picture, 0 for none."""
 
     name = "similarity"
     question = "How near is a text to its rewrite in an encoder's space, and can the sources be told apart there?"
@@ -161,11 +111,25 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
         self.map_pairs, self.seed = map_pairs, seed
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Similarity, ...]:
-        dense = require_encoder(ranker)
-        return tuple(
-            twin_similarity(collection, dense, reference, name, map_pairs=self.map_pairs, seed=self.seed)
-            for name in twin_sources(collection, reference)
-        )
+        """Compare the vectors of every pair of twins with those of other pairs, at most 10,000 of them.
+
+        Vectors are those that the ranker ranks with, and are cached as for ranking.
+        """
+        vectors, origin = DocumentVectors.of(collection, ranker, self.name), collection.origin_codes()
+        found = []
+        for source in twin_sources(collection, reference):
+            pairs = np.stack(twin_rows(collection, reference, source), axis=1)
+            first, second = other_pairs(pairs, origin, self.seed)
+            drawn = scatter(collection, vectors, pairs, most=self.map_pairs, seed=self.seed) if self.map_pairs else None
+            found.append(
+                Similarity(
+                    source, repr(ranker), str(getattr(ranker, "text", "")),
+                    Cosines("twins", vectors.cosines(pairs[:, 0], pairs[:, 1])),
+                    Cosines("other pairs", vectors.cosines(pairs[first, 0], pairs[second, 1])),
+                    separation(vectors, pairs, origin, seed=self.seed), drawn,
+                )
+            )  # fmt: skip
+        return tuple(found)
 
     def describe(self, collection: Collection, reference: str, measured: tuple[Similarity, ...]) -> ProbeResult:
         """Make a row a source and kind of pair; a cosine belongs to both sides, so that there is no effect size."""
@@ -174,30 +138,21 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
             kinds = {"twins": one.cosine, "other pairs": one.baseline}
             rows += [described(one.source, kind, of=name) for name, kind in kinds.items()]
             figures.append(histogram(f"Cosine similarity of {reference} and {one.source}", "cosine", kinds))
-        said = [f"{one.source}: {vectors_sentence(one)}" for one in measured]
+        said = [f"{one.source}: {_sentence(one)}" for one in measured]
         return self.result(rows, [], figures, f"{'; '.join(said) or NO_TWINS}.")
 
 
-def separation(vectors: DocumentVectors, pairs: Rows, among: Rows, origin: Rows, *, seed: int = 0) -> Separation:
-    """Measure how far the vectors of two sources tell them apart, and twins from other documents.
+def separation(vectors: DocumentVectors, pairs: Rows, origin: Rows, *, seed: int = 0) -> Separation:
+    """Measure how far the vectors of two sources tell them apart.
 
-    `pairs` holds the rows of the twins, `among` those of all documents of both sources, `origin` a number for each
-    document's origin. Pairs with a vector of zeros are left out.
+    `pairs` holds the rows of the twins, `origin` a number for each document's origin. Pairs with a vector of zeros are
+    left out.
     """
-    whole = pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))]
-    fitted, asked = (sample(whole, most, seed) for most in (MOST_FITTED, MOST_ASKED))
+    fitted = sample(pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))], MOST_FITTED, seed)
     folds = told_apart(vectors.unit(fitted[:, 0]), vectors.unit(fitted[:, 1]), origin[fitted[:, 0]], seed=seed)
-    nearest = own_twin_first(vectors, asked, among, origin)
-    auc, low, high = (folds.mean(), folds.min(), folds.max()) if len(folds) else (np.nan, np.nan, np.nan)
-    return Separation(
-        auc=float(auc),
-        auc_low=float(low),
-        auc_high=float(high),
-        pairs=len(fitted) if len(folds) else 0,
-        nearest=float(nearest.mean()) if len(nearest) else np.nan,
-        asked=len(nearest),
-        among=len(among),
-    )
+    if not len(folds):
+        return Separation(np.nan, np.nan, np.nan, 0)
+    return Separation(float(folds.mean()), float(folds.min()), float(folds.max()), len(fitted))
 
 
 def sample(pairs: Rows, most: int, seed: int) -> Rows:
@@ -213,50 +168,21 @@ def told_apart(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 
     Twins stand in one row of `a` and `b`; pairs that share an origin are in one fold, because a document that stands in
     several pairs would otherwise be known by heart. Empty below ten origins.
     """
-    names = np.arange(len(a)) if origin is None else origin
-    texts, first, group = np.unique(names, return_index=True, return_inverse=True)
-    if len(texts) < _FEWEST:
+    groups = np.arange(len(a)) if origin is None else origin
+    if len(np.unique(groups)) < 2 * FOLDS:
         return np.empty(0)
-    linear = need("sklearn.linear_model", extra="neural", for_="telling the sources apart")
-    metrics = need("sklearn.metrics", extra="neural", for_="telling the sources apart")
-    drawn = np.random.default_rng(seed).permutation(len(texts)) % FOLDS
-    fold = drawn[np.argsort(np.argsort(first))[group]]  # in the order of the pairs, whatever their numbers
-    found = np.empty(FOLDS)
-    for number in range(FOLDS):
-        report("telling the sources apart", number, FOLDS)
-        seen, held = ((np.concatenate([a[keep], b[keep]])) for keep in (fold != number, fold == number))
-        middle, spread = seen.mean(axis=0), seen.std(axis=0)
-        spread[spread == 0] = 1.0
-        with one_thread():
-            model = linear.LogisticRegression(max_iter=1_000).fit((seen - middle) / spread, _side_labels(len(seen)))
-            scores = model.decision_function((held - middle) / spread)
-        found[number] = metrics.roc_auc_score(_side_labels(len(held)), scores)
-    report("telling the sources apart", FOLDS, FOLDS)
+    need("sklearn", extra="neural", for_="telling the sources apart")
+    from sklearn import linear_model, model_selection, pipeline, preprocessing
+
+    regression = linear_model.LogisticRegression(max_iter=1_000)
+    model = pipeline.make_pipeline(preprocessing.StandardScaler(), regression)
+    folds = model_selection.StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
+    sides = np.repeat([0, 1], len(a))
+    with one_thread():
+        found: Floats = model_selection.cross_val_score(
+            model, np.concatenate([a, b]), sides, groups=np.tile(groups, 2), scoring="roc_auc", cv=folds
+        )
     return found
-
-
-def _side_labels(count: int) -> Rows:
-    return np.repeat(np.arange(2), count // 2)
-
-
-def own_twin_first(vectors: DocumentVectors, pairs: Rows, among: Rows, origin: Rows) -> Floats:
-    """Tell for each document of some pairs whether its own twin is nearer by cosine than every one of another origin.
-
-    1 where it is, 0 where not, 1/n where it ties with n − 1 others; first the documents of one side, then the other's.
-    """
-    asking, twin = pairs.T.ravel(), pairs[:, ::-1].T.ravel()
-    own = vectors.cosines(asking, twin)
-    questions = vectors.unit(asking)
-    nearer, tied = (np.zeros(len(asking), dtype=np.int64) for _ in range(2))
-    for part in parts(len(among)):
-        report("looking for nearest documents", part.start, len(among))
-        rows = among[part]
-        near = questions @ np.nan_to_num(vectors.unit(rows)).T - own[:, None]
-        near[origin[asking][:, None] == origin[rows]] = -np.inf
-        nearer += (near > _TIE).sum(axis=1)
-        tied += (np.abs(near) <= _TIE).sum(axis=1)
-    report("looking for nearest documents", len(among), len(among))
-    return np.where(nearer > 0, 0.0, 1.0 / (1 + tied))
 
 
 def scatter(collection: Collection, vectors: DocumentVectors, pairs: Rows, *, most: int, seed: int = 0) -> Map | None:

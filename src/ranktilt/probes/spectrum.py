@@ -6,19 +6,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.probes.base import NO_TWINS, Probe, ProbeFigure, ProbeResult, twin_rows, twin_sources
-from ranktilt.probes.effect_size import EffectSize, effect_size
+from ranktilt.probes.base import (
+    NO_TWINS,
+    EffectSize,
+    Floats,
+    Probe,
+    ProbeFigure,
+    ProbeResult,
+    Rows,
+    effect_size,
+    twin_rows,
+    twin_sources,
+)
 from ranktilt.probes.vectors import DocumentVectors, one_thread, parts
 from ranktilt.rankers.base import Ranker
 
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
-
-MOST_DIMENSIONS = 4_096
 HEAD = 0.1
 """Of the singular values, the largest tenth is the head; the rest is the tail."""
 _RESAMPLES = 1_000
@@ -41,8 +46,8 @@ class Spectrum:
     """95 % interval of the source's head share less the reference's, by a bootstrap over twins."""
     leading: EffectSize
     """Share of a document's squared length along the reference's leading directions, twins compared."""
-    errors: Floats
-    """Bound of the relative error of each value, on whichever side it is larger, from rounding."""
+    rounding: float
+    """How far rounding may move a singular value, on whichever side it is more."""
 
     @property
     def relative(self) -> Floats:
@@ -50,58 +55,58 @@ class Spectrum:
 
         The smaller a value, the larger its error: they end before the first whose error may be over a tenth.
         """
-        known = int(np.argmax(np.append(self.errors > _MOST_ERROR, True)))
+        small = np.minimum(self.values, self.reference) * _MOST_ERROR <= self.rounding
+        known = int(np.argmax(np.append(small, True)))
         return self.values[:known] / self.reference[:known]
 
 
-def singular_values(
-    blocks: Iterator[Floats], dimensions: int, *, store: str = "float32"
-) -> tuple[Floats, Floats, Floats]:
-    """All singular values of a matrix that comes in blocks of rows, largest first, its right vectors, and error bounds.
+def singular_values(blocks: Iterator[Floats], dimensions: int) -> tuple[Floats, Floats]:
+    """All singular values of a matrix that comes in blocks of rows, largest first, and its right vectors.
 
     They are the roots of the eigenvalues of the d × d Gram matrix, summed in float64, so that no more than a block is
-    in memory. That squares the matrix's condition: it adds d ε₆₄ σ₁² / (2 σ²) or so to the relative error of a value σ.
-    Most of it comes of the numbers' own rounding to `store`: vectors known to a relative ε change no singular value by
-    more than ε ‖A‖ (Weyl; ‖A‖² is the sum of all σ²), which is ε ‖A‖ / σ of it.
+    in memory.
     """
     gram = np.zeros((dimensions, dimensions))
     for block in blocks:
         gram += block.T @ block
     squares, vectors = np.linalg.eigh(gram)
-    values = np.sqrt(np.maximum(squares[::-1], 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        errors = np.finfo(store).eps * np.linalg.norm(values) / values
-        errors += dimensions * np.finfo(float).eps / 2 * (values[0] / values) ** 2
-    return values, vectors[:, ::-1], np.nan_to_num(errors, nan=np.inf, posinf=np.inf)
+    return np.sqrt(np.maximum(squares[::-1], 0.0)), vectors[:, ::-1]
 
 
 def spectrum(
     vectors: DocumentVectors, source: str, rows: tuple[Rows, Rows], *, values: int | None = None, seed: int = 0
 ) -> Spectrum:
-    """Compare the singular values of twins: of the reference's rows, and of the source's; as many on both sides."""
+    """Compare the singular values of twins: of the reference's rows, and of the source's; as many on both sides.
+
+    Vectors known to a relative ε change no singular value by more than ε ‖A‖ (Weyl; ‖A‖² is the sum of all σ²).
+    """
     dimensions, count = vectors.stored.shape[1], len(rows[0])
     most = dimensions if values is None else min(values, dimensions)
-    if dimensions > MOST_DIMENSIONS:
-        raise UserError(f"spectrum: vectors of {dimensions:,} numbers are longer than {MOST_DIMENSIONS:,}")
     if count <= most:
-        fewer = f"; ask for fewer values: spectrum(values={max(count // 2, 1)})" if count > 1 else ""
         twins = counted(count, "pair of twins", "pairs of twins")
-        raise UserError(f"spectrum of {source}: {most} values need more than {most} pairs of twins, got {twins}{fewer}")
+        raise UserError(
+            f"spectrum of {source}: {most} values need more than {most} pairs of twins, got {twins}; ask for fewer "
+            "values: spectrum(values=N)"
+        )
     with one_thread():
-        ours = singular_values(_blocks(vectors, rows[0]), dimensions, store=vectors.store)
-        theirs = singular_values(_blocks(vectors, rows[1]), dimensions, store=vectors.store)
-        head = max(round(HEAD * most), 1)
-        lengths, inside = zip(*(_energies(vectors, side, found[1][:, :head]) for side, found in
-                                zip(rows, (ours, theirs), strict=True)), strict=True)  # fmt: skip
-        along = _energies(vectors, rows[1], ours[1][:, :head])[1]
-    heads = tuple(float(a.sum() / b.sum()) for a, b in zip(inside, lengths, strict=True))
-    shares = [np.divide(a, b, out=np.full(count, np.nan), where=b > 0) for a, b in
-              ((inside[0], lengths[0]), (along, lengths[1]))]  # fmt: skip
-    return Spectrum(
-        source, count, ours[0][:most], theirs[0][:most], (heads[0], heads[1]), _interval(inside, lengths, seed),
-        effect_size(source, "share along the leading directions", *shares),
-        np.maximum(ours[2], theirs[2])[:most],
-    )  # fmt: skip
+        found, lengths, inside = [], list[Floats](), list[Floats]()
+        for side in rows:
+            sigma, directions = singular_values(_blocks(vectors, side), dimensions)
+            found.append((sigma, directions[:, : max(round(HEAD * most), 1)]))
+            length, held = _energies(vectors, side, found[-1][1])
+            lengths.append(length)
+            inside.append(held)
+        along = _energies(vectors, rows[1], found[0][1])[1]
+    heads = [float(held.sum() / length.sum()) for held, length in zip(inside, lengths, strict=True)]
+    shares = [
+        np.divide(held, length, out=np.full(count, np.nan), where=length > 0)
+        for held, length in zip((inside[0], along), lengths, strict=True)
+    ]
+    (ours, _), (theirs, _) = found
+    norm = max(float(np.linalg.norm(ours)), float(np.linalg.norm(theirs)))
+    leading = effect_size(source, "share along the leading directions", *shares)
+    interval, rounding = _interval(inside, lengths, seed), float(np.finfo(vectors.store).eps) * norm
+    return Spectrum(source, count, ours[:most], theirs[:most], (heads[0], heads[1]), interval, leading, rounding)
 
 
 def _blocks(vectors: DocumentVectors, rows: Rows) -> Iterator[Floats]:
@@ -116,7 +121,7 @@ def _energies(vectors: DocumentVectors, rows: Rows, directions: Floats) -> tuple
     return np.concatenate(whole), np.concatenate(inside)
 
 
-def _interval(inside: tuple[Floats, ...], lengths: tuple[Floats, ...], seed: int) -> tuple[float, float]:
+def _interval(inside: list[Floats], lengths: list[Floats], seed: int) -> tuple[float, float]:
     """Draw twins again and again; the directions stay, for a share's first-order change does not need theirs."""
     generator, count = np.random.default_rng(seed), len(inside[0])
     table = np.stack([*inside, *lengths])
@@ -157,45 +162,22 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
         rows = [
             {
                 "source": one.source, "pairs": one.pairs, "values": len(one.values),
-                "above rounding": len(one.relative), "head": one.heads[1],
-                f"head of {reference}": one.heads[0], "difference low": one.interval[0],
-                "difference high": one.interval[1], "effective rank": effective_rank(one.values),
-                f"effective rank of {reference}": effective_rank(one.reference),
-                "error bound": float(one.errors[len(one.relative) - 1]) if len(one.relative) else np.nan,
+                "above rounding": len(one.relative), "head": one.heads[1], f"head of {reference}": one.heads[0],
+                "difference low": one.interval[0], "difference high": one.interval[1],
             }
             for one in measured
         ]  # fmt: skip
-        said = [_sentence(one, reference) for one in measured]
-        return self.result(
-            rows, [one.leading for one in measured], _figures(measured, reference), f"{'; '.join(said) or NO_TWINS}."
+        series = {one.source: tuple(one.relative.tolist()) for one in measured}
+        ends = "; ".join(
+            f"{name}: {heights[0]:.3f} at the first value, {heights[-1]:.3f} at the last that is above rounding"
+            if heights
+            else f"{name}: no value is above rounding"
+            for name, heights in series.items()
         )
-
-
-def effective_rank(values: Floats) -> float:
-    """Return e to the entropy of the squared values' shares: 1 for one direction, d for d equal ones."""
-    shares = np.square(values) / max(float(np.square(values).sum()), np.finfo(float).tiny)
-    shares = shares[shares > 0]
-    return float(np.exp(-(shares * np.log(shares)).sum()))
-
-
-def _figures(measured: tuple[Spectrum, ...], reference: str) -> list[ProbeFigure]:
-    if not measured:
-        return []
-    series = {one.source: tuple(one.relative.tolist()) for one in measured}
-    says = "; ".join(f"{one.source}: {_ends(one)}" for one in measured)
-    title = f"Relative singular values ({reference} = 1)"
-    return [ProbeFigure("curve", title, "index", (), series, f"{says}.")]
-
-
-def _ends(one: Spectrum) -> str:
-    """Say where a curve starts and ends, and at which index."""
-    relative, count = one.relative, len(one.values)
-    if not len(relative):
-        return "no value is above rounding"
-    last = "the last"
-    if len(relative) < count:
-        last = f"the last that is above rounding ({len(relative)} of {count})"
-    return f"{relative[0]:.3f} at the first value, {relative[-1]:.3f} at {last}"
+        title = f"Relative singular values ({reference} = 1)"
+        figures = [ProbeFigure("curve", title, "index", (), series, f"{ends}.")] if measured else []
+        said = [_sentence(one, reference) for one in measured]
+        return self.result(rows, [one.leading for one in measured], figures, f"{'; '.join(said) or NO_TWINS}.")
 
 
 def _sentence(one: Spectrum, reference: str) -> str:

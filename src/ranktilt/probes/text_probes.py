@@ -1,19 +1,199 @@
-"""Probes of a number a text: how varied and specific its words are, how hard it is to read, what a model cuts off."""
+"""Small probes of texts: what a collection holds, what twins share, how varied and hard to read texts are."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError
-from ranktilt.probes.base import Floats, Rows, TextProbe
+from ranktilt.datasets.check_result import percent
+from ranktilt.errors import UserError, counted
+from ranktilt.probes.base import (
+    NO_TWINS,
+    Floats,
+    Probe,
+    ProbeResult,
+    Rows,
+    TextProbe,
+    described,
+    effect_size,
+    histogram,
+    twin_sources,
+)
+from ranktilt.probes.distribution import Distribution
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import codes
 from ranktilt.text.quality import share, term_counts, words
 
 _TEXTS_AT_ONCE = 50_000
 _SENTENCE_END = r"\p{Sentence_Terminal}+[\p{Pe}\p{Pf}\"']*(?:\s|\z)"
+
+
+@dataclass(frozen=True)
+class SourceStatistics:
+    """What one source holds."""
+
+    source: str
+    documents: int
+    empty: int
+    """Documents without a word; they count in the mean with 0."""
+    words: float
+    """Mean number of whitespace words of a text without its title; NaN without documents."""
+    quartiles: tuple[float, float, float]
+    """Words below which a quarter, half and three quarters of the texts lie."""
+    queries: int
+    """Queries with at least one relevant document of the source."""
+    relevant: float
+    """Mean number of relevant documents of the source over these queries; NaN without any."""
+
+
+@dataclass(frozen=True)
+class QueryStatistics:
+    """How many queries there are, and how long they are."""
+
+    which: str
+    """``all`` queries of the collection, or the ``judged`` ones, which are ranked."""
+    queries: int
+    words: float
+    """Mean number of whitespace words; NaN without queries."""
+
+
+@dataclass(frozen=True)
+class CollectionStatistics:
+    """The table of a collection: a row a source, and the queries, which all sources share."""
+
+    sources: tuple[SourceStatistics, ...]
+    queries: tuple[QueryStatistics, ...]
+    """All queries; then the judged ones, where there are judgments."""
+    split: str | None
+    """Name of the judgments, such as ``test``; None where they have none."""
+
+
+def statistics(collection: Collection) -> CollectionStatistics:
+    """Count documents, words, queries and relevant documents of every source (Dai et al., KDD 2024, Table 1).
+
+    Lengths are whitespace words, of documents without the title (this gives the published 201.81 for SciFact). Relevant
+    is a grade of 1 or more of a document and a query that the collection holds.
+    """
+    docs = collection.docs.select("id", "source", words=words(collection.docs["text"]))
+    relevant = collection.qrels.filter(pl.col("grade") > 0).join(
+        collection.queries, left_on="query_id", right_on="id", how="semi"
+    )
+    judged = relevant.join(docs, left_on="doc_id", right_on="id", how="inner")
+    rows = tuple(
+        _source(name, docs.filter(pl.col("source") == name), judged.filter(pl.col("source") == name))
+        for name in collection.sources
+    )
+    queries = [_queries("all", collection.queries)]
+    if collection.qrels.height:
+        queries.append(_queries("judged", collection.judged))
+    split = collection.spec.get("split")
+    return CollectionStatistics(rows, tuple(queries), None if split is None else str(split))
+
+
+def _source(name: str, docs: pl.DataFrame, judged: pl.DataFrame) -> SourceStatistics:
+    counts = docs["words"].to_numpy()
+    queries = judged["query_id"].n_unique()
+    low, median, high = np.quantile(counts, (0.25, 0.5, 0.75)).tolist()
+    relevant, empty = judged.height / queries if queries else np.nan, int((counts == 0).sum())
+    mean = float(np.mean(counts))
+    return SourceStatistics(name, len(counts), empty, mean, (low, median, high), queries, relevant)
+
+
+def _queries(which: str, queries: pl.DataFrame) -> QueryStatistics:
+    counts = words(queries["text"]).to_numpy()
+    return QueryStatistics(which, len(counts), float(np.mean(counts)) if len(counts) else np.nan)
+
+
+class StatisticsProbe(TextProbe):
+    """How long the documents of each source are, and how many of them are relevant."""
+
+    name = "statistics"
+    question = "Do the sources hold as many documents of the same length, with as many relevant ones?"
+    citation = "Dai et al., KDD 2024, Table 1"
+    what = "words"
+    label = "length"
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        return words(collection.docs["text"]).to_numpy().astype(np.float64)
+
+    def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
+        return [
+            {
+                **{name: value for name, value in asdict(one).items() if name != "quartiles"},
+                **dict(zip(("25 %", "median", "75 %"), one.quartiles, strict=True)),
+            }
+            for one in sorted(statistics(collection).sources, key=lambda one: list(found).index(one.source))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """What the twins of one source share with the reference."""
+
+    source: str
+    jaccard: Distribution
+    """Terms of both over terms of either, 0 to 1."""
+    overlap: Distribution
+    """The share of the reference's terms that its rewrite kept, 0 to 1."""
+
+
+def shared_terms(collection: Collection, reference: str, source: str) -> Overlap:
+    """Compare the terms of every pair of twins, in the order of `Collection.pairs`; NaN where a side has no term.
+
+    Terms are lower-cased runs of letters, digits and underscores of the texts without their titles (Dai et al., KDD
+    2024, sec. 2.3.1 and Fig. 3).
+    """
+    left, right, both = _twin_terms(collection, reference, source)
+    return Overlap(
+        source,
+        Distribution("Jaccard", share(both, left + right - both)),
+        Distribution("overlap", share(both, left)),
+    )
+
+
+def _twin_terms(collection: Collection, reference: str, source: str) -> tuple[Rows, ...]:
+    """Distinct terms of each text of the reference, of its twin, and of both."""
+    texts = collection.docs.select("id", "text")
+    table = collection.pairs(reference, source).join(texts, left_on="a", right_on="id", maintain_order="left")
+    table = table.join(texts, left_on="b", right_on="id", suffix="_b", maintain_order="left")
+    return term_counts(table["text"], table["text_b"])
+
+
+class OverlapProbe(Probe[tuple[Overlap, ...]]):
+    """How many words a rewrite keeps."""
+
+    name = "overlap"
+    question = "How many of a text's words does its rewrite keep?"
+    citation = "Dai et al., KDD 2024, sec. 2.3.1 and Fig. 3"
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Overlap, ...]:
+        return tuple(shared_terms(collection, reference, name) for name in twin_sources(collection, reference))
+
+    def describe(self, collection: Collection, reference: str, measured: tuple[Overlap, ...]) -> ProbeResult:
+        """Make a row a source and quantity; the effect size is that of distinct terms a text."""
+        found = [(one.source, kind) for one in measured for kind in (one.jaccard, one.overlap)]
+        rows = [described(source, kind, of=kind.name) for source, kind in found]
+        effects = []
+        for one in measured:
+            left, right, _ = _twin_terms(collection, reference, one.source)
+            effects.append(effect_size(one.source, "distinct terms", left.astype(float), right.astype(float)))
+        figures = [
+            histogram("Jaccard similarity of twins' terms", "Jaccard", {one.source: one.jaccard for one in measured}),
+            histogram("Share of terms that rewrites keep", "overlap", {one.source: one.overlap for one in measured}),
+        ]
+        said = [
+            f"{one.source}: rewrites keep {percent(100 * one.overlap.mean)} of the terms of {reference} text; Jaccard "
+            f"{one.jaccard.mean:.2f} (means over {counted(one.overlap.count, 'pair', 'pairs')})"
+            if one.overlap.count
+            else f"{one.source}: terms cannot be compared: no text of {reference} with a twin has a term"
+            for one in measured
+        ]
+        return self.result(rows, effects, figures, f"{'; '.join(said) or NO_TWINS}.")
 
 
 class SpecificityProbe(TextProbe):

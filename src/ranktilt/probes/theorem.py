@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
+from ranktilt.models.likelihood import Likelihood
 from ranktilt.probes.base import ProbeResult, reference_of, twin_rows, twin_sources
 from ranktilt.progress import report
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Twin = tuple[list[float], Floats]
 
 TWINS = 100
 """Twins that are looked at, drawn at random, unless another number is asked for."""
@@ -24,44 +26,11 @@ _RESAMPLES = 2_000
 _FEWEST = 3
 
 
-class NextTokens(Protocol):
-    """A language model that gives the distribution of the next token at each place of a text."""
-
-    def distributions(self, text: str, given: str = "") -> npt.NDArray[np.floating[Any]]:
-        """Return ln P over the vocabulary at each scored token, after `given` and the tokens before it."""
-
-    def scored_tokens(self, text: str) -> Ints:
-        """Return the numbers of the tokens that are scored."""
-
-    def reads_whole(self, given: str, text: str) -> bool:
-        """Whether `given` is read to its end before the text; a window may not hold both."""
-
-
-@dataclass(frozen=True, eq=False)
-class TwinPerplexities:
-    """What the conditions need of one pair of twins; all in nats per token."""
-
-    human_plm: float
-    """PPL(d_H, B)."""
-    rewrite_plm: float
-    """PPL(d_G, B)."""
-    rewrite_plm_given: float
-    """PPL(d_G | d_H, B)."""
-    human_reader: float
-    """PPL(d_H, H); NaN without a model that stands for the reader, as are the next ones."""
-    rewrite_reader_given: float
-    """PPL(d_G | d_H, H)."""
-    plm_divergence: Floats
-    """D_KL(P_LLM ‖ P_B) at each position of d_G."""
-    reader_divergence: Floats
-    """D_KL(P_LLM ‖ P_H) at each position of d_G."""
-
-
 @dataclass(frozen=True)
 class Condition:
     """One condition: a number, its interval, and whether it holds."""
 
-    name: str
+    condition: str
     formula: str
     value: float
     low: float
@@ -71,23 +40,24 @@ class Condition:
     note: str = ""
 
 
-def twin_perplexities(
-    human: str, rewrite: str, llm: NextTokens, plm: NextTokens, reader: NextTokens | None
-) -> TwinPerplexities:
-    """Read one pair of twins with the models; they share their tokens."""
+def read_twin(human: str, rewrite: str, llm: Likelihood, plm: Likelihood, reader: Likelihood | None) -> Twin:
+    """Read one pair of twins with models that share their tokens; all in nats per token.
+
+    Gives PPL(d_H, B), PPL(d_G, B), PPL(d_G | d_H, B), PPL(d_H, H) and PPL(d_G | d_H, H), the last two NaN without a
+    model that stands for the reader; and D_KL(P_LLM ‖ P_H) − D_KL(P_LLM ‖ P_B) at each position of d_G.
+    """
     ids = [plm.scored_tokens(text) for text in (human, rewrite)]
     after = plm.distributions(rewrite, human)
-    found = (
+    found = [
         _perplexity(plm.distributions(human), ids[0]),
         _perplexity(plm.distributions(rewrite), ids[1]),
         _perplexity(after, ids[1]),
-    )
-    nothing = np.empty(0)
+    ]
     if reader is None:
-        return TwinPerplexities(*found, np.nan, np.nan, nothing, nothing)
+        return [*found, np.nan, np.nan], np.empty(0)
     read, wrote = reader.distributions(rewrite, human), llm.distributions(rewrite, human)
     by_reader = _perplexity(reader.distributions(human), ids[0]), _perplexity(read, ids[1])
-    return TwinPerplexities(*found, *by_reader, divergence(wrote, after), divergence(wrote, read))
+    return [*found, *by_reader], divergence(wrote, read) - divergence(wrote, after)
 
 
 def divergence(p: npt.NDArray[np.floating[Any]], q: npt.NDArray[np.floating[Any]]) -> Floats:
@@ -102,15 +72,12 @@ def _perplexity(logs: npt.NDArray[np.floating[Any]], ids: Ints) -> float:
     return float(-np.asarray(logs, dtype=np.float64)[np.arange(len(ids)), ids].mean()) if len(ids) else np.nan
 
 
-def conditions(twins: Sequence[TwinPerplexities], *, seed: int = 0) -> list[Condition]:
+def conditions(twins: Sequence[Twin], *, seed: int = 0) -> list[Condition]:
     """Estimate each condition as a mean over twins, with a 95 % interval by a bootstrap over twins.
 
     A text's ε is the mean of what the origin tells the PLM, at least 0; its largest value stands beside it.
     """
-    read = np.array([
-        [one.human_plm, one.rewrite_plm, one.rewrite_plm_given, one.human_reader, one.rewrite_reader_given]
-        for one in twins
-    ])  # fmt: skip
+    read = np.array([perplexities for perplexities, _ in twins])
     draws = np.random.default_rng(seed).multinomial(len(twins), [1 / len(twins)] * len(twins), _RESAMPLES)
     given = read[:, 1] - read[:, 2]
     epsilon = max(float(given.mean()), 0.0)
@@ -130,9 +97,9 @@ def conditions(twins: Sequence[TwinPerplexities], *, seed: int = 0) -> list[Cond
     return rows
 
 
-def _divergences(twins: Sequence[TwinPerplexities], epsilon: float, draws: Ints) -> list[Condition]:
+def _divergences(twins: Sequence[Twin], epsilon: float, draws: Ints) -> list[Condition]:
     formula = "KL(LLM ‖ B) + ε ≤ KL(LLM ‖ H)"
-    margins = [one.reader_divergence - one.plm_divergence - epsilon for one in twins]
+    margins = [apart - epsilon for _, apart in twins]
     count = np.array([len(margin) for margin in margins], dtype=np.float64)
     held = np.array([float((margin >= 0).sum()) for margin in margins])
     total = np.array([float(margin.sum()) for margin in margins])
@@ -164,9 +131,9 @@ def _interval(draws: Floats) -> tuple[float, float]:
 
 def check_theorem(
     collection: Collection,
-    llm: NextTokens,
-    plm: NextTokens,
-    reader: NextTokens | None = None,
+    llm: Likelihood,
+    plm: Likelihood,
+    reader: Likelihood | None = None,
     *,
     names: Sequence[str] = ("LLM", "PLM", "reader"),
     reference: str | None = None,
@@ -191,42 +158,24 @@ def check_theorem(
         found, cut = [], 0
         for number, (a, b) in enumerate(drawn.tolist()):
             report("theorem 4.1: reading twins", number, len(drawn))
-            one = twin_perplexities(texts[a], texts[b], llm, plm, reader)
-            if not np.isnan([one.human_plm, one.rewrite_plm]).any():
+            one = read_twin(texts[a], texts[b], llm, plm, reader)
+            if not np.isnan(one[0][:2]).any():
                 found.append(one)
                 cut += not all(model.reads_whole(texts[a], texts[b]) for model in (llm, plm, reader) if model)
         report("theorem 4.1: reading twins", len(drawn), len(drawn))
         if len(found) < _FEWEST:
             raise UserError(f"the theorem needs {_FEWEST} twins with tokens on both sides, {source} has {len(found)}")
         checked = conditions(found, seed=seed)
-        rows += [
-            {"source": source, "condition": one.name, "formula": one.formula, "value": one.value, "low": one.low,
-             "high": one.high, "holds": one.holds, "note": one.note,
-             "origins cut": cut}
-            for one in checked
-        ]  # fmt: skip
+        rows += [{"source": source, **asdict(one), "origins cut": cut} for one in checked]
         said.append(_sentence(source, checked, len(found)))
-        if cut:
-            said.append(
-                f"Of {cut} of the {len(found)} originals only the beginning is read before the rewrite, because a "
-                "model's window does not hold both: what holds given d_H is about that beginning."
-            )
     question = "Do the conditions under which theorem 4.1 predicts source bias hold here?"
     return ProbeResult("theorem", f"{question} ({stand})", CITATION, tuple(rows), (), (), " ".join(said))
 
 
-def require_one_tokenizer(models: Sequence[tuple[str, Any]]) -> None:
-    """Refuse models of which one has other tokens than the first."""
-    name, first = models[0]
-    for other, model in models[1:]:
-        if model.vocabulary() != first.vocabulary():
-            raise UserError(f"theorem 4.1 compares next tokens, and {other} has other tokens than {name}")
-
-
 def _sentence(source: str, checked: Sequence[Condition], twins: int) -> str:
     *before, conclusion = checked
-    failed = [one.name for one in before if one.holds == "no"]
-    open_ = [one.name for one in before if one.holds == "undecided"]
+    failed = [one.condition for one in before if one.holds == "no"]
+    open_ = [one.condition for one in before if one.holds == "undecided"]
     state = "all conditions that were checked hold"
     if failed or open_:
         parts = [f"not met: {', '.join(failed)}"] if failed else []

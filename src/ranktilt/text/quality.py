@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -169,12 +167,8 @@ def cut_off(text: pl.Series) -> pl.Series:
     texts that end in Thai or Lao never are, nor are empty ones.
     """
     parts = text.to_frame().iter_slices(_ENDS_AT_ONCE) if len(text) else [text.to_frame()]
-    return pl.concat([_ends_open(part.to_series().str.strip_chars().str.tail(_TAIL)) for part in parts])
-
-
-def _ends_open(end: pl.Series) -> pl.Series:
-    whole = end.str.contains(_WHOLE) & ~end.str.contains(_TRAILS_OFF)
-    return ~whole & (end != "")
+    ends = pl.concat([part.to_series().str.strip_chars().str.tail(_TAIL) for part in parts])
+    return (~ends.str.contains(_WHOLE) | ends.str.contains(_TRAILS_OFF)) & (ends != "")
 
 
 def jaccard(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
@@ -210,7 +204,11 @@ def share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> npt.NDAr
 
 
 def term_counts(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]:
-    """Count the distinct terms of each `a`, of each `b`, and of both; terms as in `jaccard`."""
+    """Count the distinct terms of each `a`, of each `b`, and of both; terms as in `jaccard`.
+
+    A few pairs at a time, because term lists take many times the memory of the texts.
+    """
+    table = pl.DataFrame({"a": a, "b": b}, schema={"a": pl.String, "b": pl.String})
     sets = [pl.col(side).list for side in "ab"]
     counts = [sets[0].n_unique(), sets[1].n_unique(), sets[0].set_intersection(pl.col("b")).list.len()]
     parts = [
@@ -218,14 +216,9 @@ def term_counts(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]
         .select(pl.all().str.to_lowercase().str.extract_all(r"\w+"))
         .select(expr.cast(pl.Int64).alias(name) for name, expr in zip(("left", "right", "both"), counts, strict=True))
         .collect()
-        for part in _slices(pl.DataFrame({"a": a, "b": b}, schema={"a": pl.String, "b": pl.String}))
+        for part in (table.iter_slices(_PAIRS_AT_ONCE) if table.height else [table])
     ]
     return tuple(series.to_numpy() for series in pl.concat(parts).iter_columns())
-
-
-def _slices(table: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Few pairs at a time, because term lists take many times the memory of the texts."""
-    return iter(table.iter_slices(_PAIRS_AT_ONCE)) if table.height else iter([table])
 
 
 def script(text: pl.Series) -> pl.Series:
@@ -233,27 +226,18 @@ def script(text: pl.Series) -> pl.Series:
 
     Han letters count as Japanese where kana stand beside them (at least 5 % of both).
     """
-    table = text.alias("text").to_frame().with_row_index("row")
-    plain = pl.col("text").str.len_bytes() == pl.col("text").str.len_chars()
-    easy = table.select(
-        "row", "text", script=pl.when(plain & pl.col("text").str.contains("[A-Za-z]")).then(pl.lit("Latin"))
-    )
-    hard = easy.filter(pl.col("script").is_null() & pl.col("text").str.contains(r"\p{L}"))
-    found = pl.DataFrame({"row": hard["row"], "hard": _dominant(hard["text"])}, schema_overrides={"hard": pl.String})
-    joined = easy.join(found, on="row", how="left", maintain_order="left")
-    return joined.select(pl.coalesce("script", "hard").alias(text.name))[text.name]
-
-
-def _dominant(text: pl.Series) -> pl.Series:
-    """Script of texts that have letters; those that are mainly Latin are told by two counts."""
-    letters = text.str.count_matches(r"[\p{L}\p{M}]").cast(pl.Int64)
-    latin = text.str.count_matches(r"\p{Latin}").cast(pl.Int64)
-    sure = 2 * latin > letters
-    rest = text.filter(~sure)
-    out = np.full(len(text), "Latin", dtype=object)
-    if len(rest):
-        out[~sure.to_numpy()] = _counted(rest)
-    return pl.Series(out.tolist(), dtype=pl.String)
+    plain = ((text.str.len_bytes() == text.str.len_chars()) & text.str.contains("[A-Za-z]")).to_numpy()  # fast
+    found = np.full(len(text), None, dtype=object)
+    found[plain] = "Latin"
+    if len(other := text.filter(pl.Series(~plain, dtype=pl.Boolean))):
+        letters = other.str.count_matches(r"[\p{L}\p{M}]").to_numpy()
+        names = np.full(len(other), None, dtype=object)
+        names[letters > 0] = "Latin"
+        hard = (letters > 0) & (2 * other.str.count_matches(r"\p{Latin}").to_numpy() <= letters)
+        if hard.any():
+            names[hard] = _counted(other.filter(pl.Series(hard)))
+        found[~plain] = names
+    return pl.Series(text.name, found.tolist(), dtype=pl.String)
 
 
 def _counted(text: pl.Series) -> npt.NDArray[np.object_]:

@@ -50,14 +50,6 @@ def train_cross_encoder(
     UserError
         Before any work: where there is nothing to learn from, the encoder cannot be used, or the folder holds something
         else. Later: if the loss stops being a number, or the disk is full.
-
-    Examples
-    --------
-    >>> import ranktilt as rt
-    >>> from ranktilt.training.cross_encoder import train_cross_encoder
-    >>> from ranktilt.training.options import RerankerTraining
-    >>> train = rt.load("DIR", split="train")  # doctest: +SKIP
-    >>> train_cross_encoder(train, "minilm", "model", options=RerankerTraining(minutes=20))  # doctest: +SKIP
     """
     began, asked = time.monotonic(), options or RerankerTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)

@@ -14,7 +14,7 @@ import polars as pl
 
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.errors import UserError, unknown
 from ranktilt.io.cache import Stored, Vectors
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.models.pairs import TextPairs
@@ -68,14 +68,6 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
     ------
     UserError
         If the collection has no other source, nothing is judged, or an option is unknown.
-
-    Examples
-    --------
-    >>> import ranktilt as rt
-    >>> from ranktilt.training import SourceBiasEvaluator  # doctest: +SKIP
-    >>> evaluator = SourceBiasEvaluator(rt.load("DIR", split="dev"), name="dev")  # doctest: +SKIP
-    >>> evaluator(model)["dev_relative_delta_nDCG@10_llama-2-7b-chat"]  # doctest: +SKIP
-    -12.9
     """
 
     def __init__(
@@ -90,15 +82,21 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         batch_size: int = 32,
     ) -> None:
         super().__init__()
-        if not isinstance(collection, Collection):
-            raise UserError(f"{_FOR}: expected a collection, got {shorten(collection)}; load it first: load(folder)")
         if source not in collection.sources:
             raise unknown("source", source, collection.sources)
         self.others = tuple(one for one in collection.sources if one != source)
         if not self.others:
             raise UserError(f"{_FOR}: the collection has one source ({source}); mix it with rewrites first")
-        self.measures = [repr(_relevance(one)) for one in ([measures] if isinstance(measures, str) else measures)]
-        self.mixed, self.alone = collection, _only(collection, source)
+        asked = [estimand(one) for one in measures]
+        if strange := [one for one in asked if not isinstance(one, Measure)]:
+            raise UserError(f"{_FOR}: {strange[0]!r} is no measure of relevance; expected one such as nDCG@10")
+        self.measures, self.mixed, self.alone = (
+            [repr(one) for one in asked],
+            collection,
+            of_sources(collection, [source]),
+        )
+        if not (self.alone.qrels["grade"] > 0).any():
+            raise UserError(f"{_FOR}: no document of source {source!r} is judged relevant")
         self.source, self.name, self.depth, self.text = source, name, depth, text
         self.batch_size = batch_size
         self.first_stage = BM25(k=depth, text=text)
@@ -156,21 +154,6 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         return {"measures": self.measures, "source": self.source, "depth": self.depth, "text": self.text}
 
 
-def _relevance(text: str) -> Measure:
-    found = estimand(text)
-    if not isinstance(found, Measure):
-        raise UserError(f"{_FOR}: {found!r} is no measure of relevance; expected one such as nDCG@10")
-    return found
-
-
-def _only(collection: Collection, source: str) -> Collection:
-    """The documents of one source, and the judgments of these."""
-    found = of_sources(collection, [source])
-    if not (found.qrels["grade"] > 0).any():
-        raise UserError(f"{_FOR}: no document of source {source!r} is judged relevant")
-    return found
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class _EncodedTexts(FirstStage):
     """Exact search over vectors in memory, given by text."""
@@ -188,7 +171,7 @@ class _EncodedTexts(FirstStage):
         """Search; see `FirstStage.candidates`."""
         documents = np.stack([self.documents[text] for text in collection.texts(self.text)])
         queries = np.stack([self.queries[text] for text in collection.judged["text"]])
-        stored = Stored([documents], np.zeros(len(documents), np.int32), np.arange(len(documents)))
+        stored = Stored(documents, np.arange(len(documents)))
         for rows, scores in search(queries, stored, self.depth + slack, cosine=self.cosine, label=""):
             yield rows, scores.astype(np.float64)
 

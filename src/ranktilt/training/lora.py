@@ -55,11 +55,6 @@ class LoraTraining(Schedule):
         Of the queries that are learned from, above 0 and below 1; the others are named in ``held-out.txt``.
     prompt, attribute, text, passage_tokens
         As of the ranker ``pairwise``; ask with the same.
-
-    Raises
-    ------
-    UserError
-        For a value out of its range.
     """
 
     pairs: int = 140_000
@@ -91,7 +86,6 @@ class PairExamples:
     """Ids of the queries that are learned from."""
     held_out: list[str]
     """Ids of the others."""
-    notes: tuple[str, ...] = ()
 
 
 def pair_examples(
@@ -135,7 +129,7 @@ def pair_examples(
     if model is not None:
         ranker.require_room(model, shown)
     prompts = ranker.prompts_of(shown)
-    return PairExamples(prompts, answers, np.array(taught, dtype=bool), kept, queries[len(kept) :], drawn.notes)
+    return PairExamples(prompts, answers, np.array(taught, dtype=bool), kept, queries[len(kept) :])
 
 
 def train_lora(
@@ -224,12 +218,6 @@ def _examples(chat: Transformers, found: PairExamples) -> list[dict[str, list[in
     for prompt, text in zip(found.prompts, found.answers, strict=True):
         read, answer = list(chat.tokens_of(Prompt(prompt))), answers[text]
         examples.append({"input_ids": read + answer, "labels": [_IGNORED] * len(read) + answer})
-    longest = max(len(one["input_ids"]) for one in examples)
-    if chat.context is not None and longest > chat.context:
-        raise UserError(
-            f"{chat.folder}: a prompt and its answer take up to {longest:,} tokens, more than the context of "
-            f"{chat.context:,}; cut the passages (passage_tokens)"
-        )
     return examples
 
 

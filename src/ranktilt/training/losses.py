@@ -43,11 +43,10 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         paper's values of 1e-4 to 1e-2 are small for a cosine), or a cross-encoder's logit, before any activation. The
         hinges of a batch are summed, so the constraint weighs more in larger batches.
     variant : {"paper", "code"}, optional
-        ``"paper"`` is the formula above. ``"code"`` is what the authors released: the cross-entropy of the human
-        document and that of its twin, each against both sources' other documents in the batch, plus α times the mean
-        hinge, all on scores as the wrapped loss scales them. The wrapped loss must be ``MultipleNegativesRankingLoss``
-        or its cached form; only its scale and its similarity (of a cross-encoder: its activation) are used, and a
-        cross-encoder reads every query with every document of the batch.
+        ``"paper"`` is the formula above. ``"code"`` is what the authors released, for bi-encoders: the cross-entropy of
+        the human document and that of its twin, each against both sources' other documents in the batch, plus α times
+        the mean hinge, all on scores as the wrapped loss scales them. The wrapped loss must be
+        ``MultipleNegativesRankingLoss`` or its cached form, of which only scale and similarity are used.
 
     Raises
     ------
@@ -68,14 +67,6 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
     A row without a twin has an empty text (of cross-encoders also None) in the third column; it takes part in the
     ranking loss only. Where labels say that a row's document is not relevant, leave its twin empty: the constraint is
     about relevant documents.
-
-    Examples
-    --------
-    >>> from sentence_transformers import SentenceTransformer  # doctest: +SKIP
-    >>> from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss  # doctest: +SKIP
-    >>> from ranktilt.training import DebiasedLoss  # doctest: +SKIP
-    >>> model = SentenceTransformer("all-MiniLM-L6-v2")  # doctest: +SKIP
-    >>> loss = DebiasedLoss(model, MultipleNegativesRankingLoss(model), alpha=0.1)  # doctest: +SKIP
     """
 
     def __init__(self, model: Any, loss: Any, *, alpha: float, variant: str = "paper") -> None:
@@ -87,14 +78,15 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
             raise unknown(f"variant of {_FOR}", variant, VARIANTS)
         if getattr(loss, "model", model) is not model:
             raise UserError(f"{_FOR}: {type(loss).__name__} trains another model; make it of the one given here")
-        if variant == "code" and not type(loss).__name__.endswith("MultipleNegativesRankingLoss"):
+        self._reads_pairs = isinstance(model, library.CrossEncoder)
+        usable = not self._reads_pairs and type(loss).__name__.endswith("MultipleNegativesRankingLoss")
+        if variant == "code" and not usable:
             raise UserError(
-                f"{_FOR}: variant='code' is a softmax over the batch: expected MultipleNegativesRankingLoss, "
-                f"got {type(loss).__name__}"
+                f"{_FOR}: variant='code' is a softmax over the batch: expected MultipleNegativesRankingLoss of a "
+                f"bi-encoder, got {type(loss).__name__}"
             )
         self.model, self.loss = model, loss
         self.alpha, self.variant = alpha, variant
-        self._reads_pairs = isinstance(model, library.CrossEncoder)
         # A trainer may put a wrapper in the place of `model` that has none of these.
         if not self._reads_pairs:
             self._similarity = model.similarity_pairwise
@@ -159,13 +151,9 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         return cached.forward_cached(columns, labels)
 
     def _softmax_loss(self, vectors: Sequence[Any], twins: Any) -> Any:
-        """The authors' released loss of a bi-encoder's vectors."""
+        """The authors' released loss: scores of all queries with all human documents, twins, and negatives."""
         query, *documents = vectors
-        return self._code_loss([self.loss.similarity_fct(query, one) * self.loss.scale for one in documents], twins)
-
-    def _code_loss(self, scores: Sequence[Any], twins: Any) -> Any:
-        """The authors' released loss, of the scores of all queries with all human documents, twins, and negatives."""
-        human, llm, *negatives = scores
+        human, llm, *negatives = (self.loss.similarity_fct(query, one) * self.loss.scale for one in documents)
         own = torch.eye(len(human), dtype=torch.bool, device=human.device)
         row = torch.arange(len(human), device=human.device)
         twins = twins.to(human.device).expand(len(human))
@@ -184,10 +172,6 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         query, human, llm = columns[:3]
         if not all(isinstance(text, str) for text in human):
             raise UserError(f"{_FOR}: expected one human document in a row, got {type(human[0]).__name__}")
-        twins = torch.tensor([bool(text) for text in llm])
-        if self.variant == "code":
-            documents = [human, [text or "" for text in llm], *columns[3:]]
-            return self._code_loss([self._score_table(query, one, options) for one in documents], twins)
         rank_loss = self.loss(ranked, labels, **options)
         rows = [(asked, one, other) for asked, one, other in zip(query, human, llm, strict=True) if other]
         if not rows:
@@ -196,28 +180,9 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         found = _pair_logits(self.model, pairs, options).view(2, -1)
         return rank_loss + self.alpha * torch.relu(found[1] - found[0]).sum()
 
-    def _score_table(self, queries: Sequence[str], documents: Sequence[str], options: dict[str, Any]) -> Any:
-        """Scores of all queries (rows) with all documents, as the wrapped loss scales them."""
-        found = _pair_logits(self.model, [(query, text) for query in queries for text in documents], options)
-        found = found.view(len(queries), len(documents))
-        return (self.loss.activation_fn(found) if self.loss.activation_fn else found) * (self.loss.scale or 1)
-
     def get_config_dict(self) -> dict[str, Any]:
         """Return what a model card says of the loss."""
         return {"loss": type(self.loss).__name__, "alpha": self.alpha, "variant": self.variant}
-
-    @property
-    def citation(self) -> str:
-        """The paper, for a model card."""
-        return """
-@inproceedings{dai2024neural,
-    title={Neural Retrievers are Biased Towards LLM-Generated Content},
-    author={Dai, Sunhao and Zhou, Yuqi and Pang, Liang and Liu, Weihao and Hu, Xiaolin and Liu, Yong and Zhang, Xiao
-        and Wang, Gang and Xu, Jun},
-    booktitle={Proceedings of the 30th ACM SIGKDD Conference on Knowledge Discovery and Data Mining},
-    year={2024}
-}
-"""
 
 
 class ChoiceLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: no types

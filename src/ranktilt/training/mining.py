@@ -118,6 +118,6 @@ class Miner:
         if self.encode is None:
             raise UserError("training: mine=ann searches with the model that is trained, and there is none")
         queries, documents, cosine = self.encode()
-        stored = Stored([documents], np.zeros(len(documents), np.int32), np.arange(len(documents)))
+        stored = Stored(documents, np.arange(len(documents)))
         every = search(queries, stored, self.asked.depth, cosine=cosine, label="train retriever: mining")
         return self._without_relevant(rows[np.lexsort((rows, -scores))] for rows, scores in every)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +23,12 @@ def require_encoder(name: str, query_tokens: int, document_tokens: int) -> tuple
     found = find_base_model(name)
     checkpoint.refuse_code(found)
     folder = _transformer_folder(found)
-    if not (folder / "config.json").is_file():
-        raise UserError(f"{folder}: expected an encoder's folder, got one without config.json")
-    if not checkpoint.has_tokenizer(folder):
-        raise UserError(
-            f"{folder}: has no tokenizer (expected tokenizer.json); put the encoder's own beside its weights"
-        )
+    checkpoint.require(folder, ranker="a cross-encoder")
     with checkpoint.loading(f"{found}: cannot be made a cross-encoder", for_=FOR):
-        tokenizer, check = checkpoint.load_tokenizer(folder, for_=FOR), partial(_require_weights, found)
-        kind = "AutoModelForSequenceClassification"
-        config = checkpoint.load(folder, kind, for_=FOR, check=check, num_labels=1).config
-    if not tokenizer.is_fast:
-        raise UserError(f"{found}: its tokenizer does not say where tokens lie; a tokenizer.json is needed")
-    if tokenizer.pad_token is None:
-        raise UserError(f"{found}: its tokenizer has no padding token, so texts cannot share a batch")
+        tokenizer = checkpoint.load_tokenizer(folder, for_=FOR)
+        config = checkpoint.load(folder, "AutoModel", for_=FOR, pooler=False).config
+    if not tokenizer.is_fast or tokenizer.pad_token is None:
+        raise UserError(f"{found}: expected a tokenizer.json with a padding token, so that texts are cut and batched")
     special = int(tokenizer.num_special_tokens_to_add(pair=True))
     most, whole = getattr(config, "max_position_embeddings", None), query_tokens + document_tokens + special
     if isinstance(most, int) and 0 < most < whole:
@@ -89,14 +79,3 @@ def _transformer_folder(folder: Path) -> Path:
     modules = checkpoint.read_json(folder / "modules.json", list)
     path = modules[0].get("path", "") if modules and isinstance(modules[0], dict) else ""
     return folder / path if path and (folder / path).is_dir() else folder
-
-
-def _require_weights(found: Path, folder: Path, model: Any, info: Mapping[str, Any]) -> None:
-    """Refuse weights of another architecture, which would silently be drawn at random; a head is new anyway."""
-    prefix = f"{model.base_model_prefix}."
-    missing = sorted(name for name in info["missing_keys"] if name.startswith(prefix) and "pooler" not in name)
-    if missing:
-        kind = model.config.model_type
-        raise UserError(
-            f"{found}: its weights are not a {kind!r} encoder's: {missing[0]} is missing ({len(missing)} in all)"
-        )

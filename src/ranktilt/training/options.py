@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from ranktilt.collection import TEXT_CHOICES
 from ranktilt.errors import UserError, unknown
-from ranktilt.models.device import TRAINING_PRECISIONS
+from ranktilt.option import Option
 
 MINING = ("in-batch", "bm25", "ann", "cross")
 VARIANTS = ("paper", "code")
@@ -39,19 +38,13 @@ class Schedule:
 
     Parameters
     ----------
-    epochs : int, optional
-        Where neither `steps` nor `minutes` are given.
-    steps : int, optional
-        Batches to learn from.
-    minutes : float, optional
-        About how long the training may take, loading included; the learning rate goes by the clock then, so that two
-        such trainings differ.
+    steps, minutes, epochs : optional
+        Batches to learn from; or about how long the training may take, loading included, with a learning rate by the
+        clock, so that two such trainings differ; else epochs.
     batch : int, optional
         How much is learned from at once; less from the first batch on that does not fit into memory.
-    rate : float, optional
-        Highest learning rate: it rises over the warm-up and falls to 0 over the rest.
-    warmup_steps : int, optional
-        Steps over which it rises; a tenth of them by default.
+    rate, warmup_steps : optional
+        Highest learning rate, and the steps over which it rises, a tenth of all by default; then it falls to 0.
     weight_decay : float, optional
         Of AdamW, on matrices; 0 makes it Adam.
     seed : int, optional
@@ -60,25 +53,26 @@ class Schedule:
         Of forward and backward pass. Weights are kept in float32.
     device : {"cpu", "cuda"}, optional
         The GPU where there is one, else the processor.
-
-    Raises
-    ------
-    UserError
-        For a value out of its range.
     """
 
-    steps: int | None = None
-    minutes: float | None = None
-    epochs: int = 1
-    batch: int = 32
-    rate: float = 1e-4
-    warmup_steps: int | None = None
-    weight_decay: float = 0.01
-    seed: int = 0
-    precision: str = "float32"
+    steps: Annotated[int | None, Option("Batches to learn from (default: an epoch).", "N")] = None
+    minutes: Annotated[float | None, Option("As many batches as fit into about so many minutes.", "M")] = None
+    epochs: Annotated[int, Option("Without --steps or --minutes.", "N")] = 1
+    batch: Annotated[int, Option("Pairs of query and document, or queries of a retriever, a step.", "N")] = 32
+    rate: Annotated[float, Option("Highest learning rate.", "X", flag="--learning-rate")] = 1e-4
+    warmup_steps: Annotated[
+        int | None, Option("Steps over which the learning rate rises (default: a tenth of all).", "N")
+    ] = None
+    weight_decay: Annotated[float, Option("Of AdamW; 0 is Adam.", "X")] = 0.01
+    seed: Annotated[int, Option("Of first weights and of every draw.")] = 0
+    precision: Annotated[str, Option("Precision of the arithmetic; weights stay in float32.", "float32|bfloat16")] = (
+        "float32"
+    )
     device: str | None = None
 
     def __post_init__(self) -> None:
+        from ranktilt.models.device import TRAINING_PRECISIONS  # late: --help needs the fields alone
+
         self.require_at_least(1, "steps", "epochs", "batch")
         self.require_at_least(0, "seed", "warmup_steps", "weight_decay")
         for name in ("rate", "minutes"):
@@ -113,10 +107,9 @@ class Training(Schedule):
         the one beside the first, where no source is called so.
     limits : tuple of (str, int), optional
         How many relevant documents of a source are learned from, drawn by the seed: ``(("human", 500), ("llm", 500))``.
-    negatives_per_positive : int, optional
-        How many negatives each positive is learned against, drawn anew in each epoch.
-    positives_per_query : int, optional
-        Most positives of one query in an epoch, drawn anew in each, so that broad queries do not rule; None for all.
+    negatives_per_positive, positives_per_query : int, optional
+        How many negatives each positive is learned against, and most positives of one query, so that broad queries do
+        not rule (None for all): in an epoch, drawn anew in each.
     text : {"title+text", "text", "title"}, optional
         What of a document is read.
     max_query_tokens, max_document_tokens : int, optional
@@ -128,21 +121,18 @@ class Training(Schedule):
     twins : str, optional
         The source whose versions the constraint holds against the relevant documents; by default the first one that
         has any. Sources that are not named are not learned from.
-
-    Raises
-    ------
-    UserError
-        For a value out of its range.
     """
 
     sources: tuple[str, ...] | None = None
-    negatives_per_positive: int = 4
+    negatives_per_positive: Annotated[int, Option("Negatives of each positive in an epoch.", "N")] = 4
     positives_per_query: int | None = 8
     text: str = "title+text"
-    max_query_tokens: int = 30
-    max_document_tokens: int = 200
-    alpha: float = 0.0
-    twins: str | None = None
+    max_query_tokens: Annotated[int, Option("Truncate queries to this many tokens.", "N")] = 30
+    max_document_tokens: Annotated[int, Option("Truncate documents to this many tokens.", "N")] = 200
+    alpha: Annotated[float, Option("Weight of the debiased constraint on the logits.", "α", flag="--debias")] = 0.0
+    twins: Annotated[
+        str | None, Option("The source that the constraint compares (default: the first with versions).", "SOURCE")
+    ] = None
     limits: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
@@ -157,6 +147,8 @@ class Training(Schedule):
                 )
         if self.sources is not None and not self.sources:
             raise UserError("training: expected at least one source, got none")
+        from ranktilt.collection import TEXT_CHOICES  # late, too
+
         if self.text not in TEXT_CHOICES:
             raise unknown("text choice of training", self.text, TEXT_CHOICES)
 
@@ -185,17 +177,23 @@ class RerankerTraining(Training):
         for the binary loss, whose pairs are mixed.
     dropout : bool, optional
         Whether the encoder's own dropout is on.
-
-    Raises
-    ------
-    UserError
-        For a value out of its range.
     """
 
-    negatives: str | None = None
-    positives: str | None = None
-    triples: str | None = None
-    loss: str = "softmax"
+    negatives: Annotated[
+        str | None,
+        Option(
+            "Draw negatives from BM25's best K, or from N documents at random (default: bm25:100).", "bm25:K|random:N"
+        ),
+    ] = None
+    positives: Annotated[
+        str | None,
+        Option(
+            "Learn from the relevant documents among BM25's best K, or from all (default with random negatives).",
+            "retrieved|all",
+        ),
+    ] = None
+    triples: Annotated[str | None, Option("Learn from lines of query, positive and negative (.tsv).", "FILE")] = None
+    loss: Annotated[str, Option("Choose in a group, or judge each pair.", "softmax|binary")] = "softmax"
     dropout: bool = False
 
     def __post_init__(self) -> None:
@@ -273,13 +271,15 @@ class RetrieverTraining(Training):
         weights; None goes on to the end. Needs dev queries.
     """
 
-    negatives_per_positive: int = 1
-    depth: int = 100
-    rate: float = 2e-5
-    mine: str = "in-batch"
-    loss: str = "MultipleNegativesRankingLoss"
-    variant: str = "paper"
-    patience: int | None = None
+    negatives_per_positive: Annotated[int, Option("Mined negatives of each positive.", "N")] = 1
+    depth: Annotated[int, Option("Negatives are among the best K documents.", "K")] = 100
+    rate: Annotated[float, Option("Highest learning rate.", "X", flag="--learning-rate")] = 2e-5
+    mine: Annotated[str, Option("Negatives: in-batch, bm25, ann (anew each epoch) or cross.", "SCHEME")] = "in-batch"
+    loss: Annotated[str, Option("A loss of sentence-transformers, as Name(option=value,…).", "LOSS")] = (
+        "MultipleNegativesRankingLoss"
+    )
+    variant: Annotated[str, Option("The constraint as written, or as released.", "paper|code")] = "paper"
+    patience: Annotated[int | None, Option("Stop after N epochs without a better one; needs --dev.", "N")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

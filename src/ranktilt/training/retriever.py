@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -28,21 +29,14 @@ from ranktilt.training.trainer import TrainingRun, digest, trainer_of
 from ranktilt.training.training_set import TrainingSet, retriever_set
 
 FOR = "train retriever"
-ROWS, SCORES, PAIRS = "rows", "scores", "pairs"
-LOSSES = {
-    "MultipleNegativesRankingLoss": ROWS,
-    "CachedMultipleNegativesRankingLoss": ROWS,
-    "TripletLoss": ROWS,
-    "MarginMSELoss": SCORES,
-    "DistillKLDivLoss": SCORES,
-    "CosineSimilarityLoss": PAIRS,
-    "CoSENTLoss": PAIRS,
-    "AnglELoss": PAIRS,
-    "ContrastiveLoss": PAIRS,
-    "OnlineContrastiveLoss": PAIRS,
+TAUGHT = {
+    "MultipleNegativesRankingLoss": False,
+    "CachedMultipleNegativesRankingLoss": False,
+    "TripletLoss": False,
+    "MarginMSELoss": True,
+    "DistillKLDivLoss": True,
 }
-"""sentence-transformers' losses that learn from judgments, and what each is given: a query with its positive and
-negatives; the same with a teacher's scores; or pairs of query and document, each with 1 or 0."""
+"""sentence-transformers' losses that learn from a query, its positive and negatives; and whether from a teacher."""
 _KINDS: tuple[Kind, Kind] = ("query", "document")
 _SCORED_ROWS = 256
 
@@ -106,15 +100,21 @@ def train_retriever(
     if run.finished is not None:
         return run.finished
     made = _Trainable(encoder, found, asked)
-    judge, rows = None if dev is None else made.evaluator(dev), made.rows(teacher)
+    judge, rows = None, made.rows(teacher)
+    if dev is not None:
+        from ranktilt.training.evaluator import SourceBiasEvaluator
+
+        judge = SourceBiasEvaluator(dev, name="dev", source=found.part.sources[0], text=asked.text)
     best: dict[str, Any] = {} if judge is None else {"eval_strategy": "epoch"}
+    callbacks = list[Any]()
     if judge is not None and asked.patience is not None:
         metric = f"eval_dev_{judge.primary_metric}"
         best |= {"save_strategy": "epoch", "load_best_model_at_end": True, "metric_for_best_model": metric}
+        callbacks.append(checkpoint.transformers(for_=FOR).EarlyStoppingCallback(asked.patience))
     arguments = run.arguments(library.SentenceTransformerTrainingArguments, asked.batch, prompts=made.prompts, **best)
     trainer = trainer_of(
         library.SentenceTransformerTrainer, made.model, arguments, rows, loss=made.loss(), evaluator=judge,
-        callbacks=_early_stopping(asked.patience),
+        callbacks=callbacks,
     )  # fmt: skip
     score = made.positive_score()
     figures = run.train(trainer, 1 + made.negatives)
@@ -132,15 +132,10 @@ def score_scale(collection: Collection, model: str | Path, options: RetrieverTra
 
 
 def _base_encoder(model: str | Path, device: str | None) -> Encoder:
-    base = Dense(str(model), device=device)
-    if not isinstance(base.encoder, Encoder):
+    base = Dense(str(model), device=device).encoder
+    if not isinstance(base, Encoder):
         raise UserError(f"{FOR}: {model} is a server's model; only one on this machine can be trained")
-    return base.encoder
-
-
-def _early_stopping(epochs: int | None) -> list[Any]:
-    callbacks = need("transformers.trainer_callback", extra="train", for_=FOR)
-    return [] if epochs is None else [callbacks.EarlyStoppingCallback(epochs)]
+    return base
 
 
 def _require_fit(asked: RetrieverTraining, teacher: Ranker | None, dev: Collection | None) -> None:
@@ -151,33 +146,27 @@ def _require_fit(asked: RetrieverTraining, teacher: Ranker | None, dev: Collecti
     if asked.patience is not None and dev is None:
         raise UserError(f"{FOR}: patience needs dev queries to judge each epoch by")
     name = parse_loss(asked.loss)[0]
-    given = LOSSES[name]
-    if given == SCORES and teacher is None:
+    if TAUGHT[name] and teacher is None:
         raise UserError(f"{FOR}: {name} learns from a teacher's scores; choose mine=cross with a teacher")
-    if (given == PAIRS or name == "TripletLoss") and asked.mine == "in-batch":
-        raise UserError(f"{FOR}: {name} learns from negatives of its own; choose a scheme that mines them: bm25 or ann")
-    if name == "TripletLoss" and asked.negatives_per_positive != 1:
-        raise UserError(f"{FOR}: TripletLoss takes one negative a row, got {asked.negatives_per_positive}")
+    if name == "TripletLoss" and (asked.mine == "in-batch" or asked.negatives_per_positive != 1):
+        raise UserError(f"{FOR}: TripletLoss takes one mined negative a row: mine=bm25 or ann, one a positive")
 
 
 def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
-    """Read ``Name(option=value,…)`` as a loss of `LOSSES` and its options: numbers, booleans or words."""
+    """Read ``Name(option=value,…)`` as a loss of `TAUGHT` and its options: numbers, booleans or words."""
     try:
         stages = parse_stages(text)
     except UserError:  # which speaks of rankers
         stages = []
     if len(stages) != 1 or stages[0].argument is not None or stages[0].k is not None:
         raise UserError(f"cannot read loss {text!r}: expected Name(option=value,…)")
-    if stages[0].name not in LOSSES:
-        raise unknown("loss", stages[0].name, LOSSES)
-    return stages[0].name, {name: _value(value) for name, value in stages[0].options.items()}
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text.lower())
-    except ValueError:
-        return text
+    if stages[0].name not in TAUGHT:
+        raise unknown("loss", stages[0].name, TAUGHT)
+    values = dict[str, Any](stages[0].options)
+    for name, text in stages[0].options.items():
+        with suppress(ValueError):  # a word
+            values[name] = json.loads(text.lower())
+    return stages[0].name, values
 
 
 class _Trainable:
@@ -219,14 +208,13 @@ class _Trainable:
 
     def rows(self, teacher: Ranker | None) -> EpochRows:
         """What each epoch shows."""
-        miner, kind = Miner(self.found, self.asked, teacher, self._vectors), LOSSES[parse_loss(self.asked.loss)[0]]
+        miner, taught = Miner(self.found, self.asked, teacher, self._vectors), TAUGHT[parse_loss(self.asked.loss)[0]]
 
         def draw(epoch: int) -> Rows:
             rows = miner.rows(epoch)
-            return rows.pairs() if kind == PAIRS else rows if kind == SCORES else Rows(rows.queries, rows.documents)
+            return rows if taught else Rows(rows.queries, rows.documents)
 
         count = sum(len(rows[: self.asked.positives_per_query]) for rows in self.found.positives)
-        count *= 1 + self.negatives if kind == PAIRS else 1
         return EpochRows(
             draw, count, self.found.queries, self.found.texts, self.found.twins if self.asked.constrained else None,
             self.asked.seed, self.cut_queries, self.cut_documents,
@@ -252,22 +240,10 @@ class _Trainable:
         return self._encoded(self.found.queries, "query"), self._encoded(documents, "document"), cosine
 
     def positive_score(self) -> float:
-        """Mean absolute score of relevant documents before training; found once for all trainings on a collection."""
-        asked = self.asked
-        key = (__name__, self.encoder.fingerprint, asked.seed, asked.max_query_tokens, asked.max_document_tokens)
-        return self.found.part.memo(key, self._positive_score)
-
-    def _positive_score(self) -> float:
+        """Mean absolute score of relevant documents before training."""
         rng = np.random.default_rng([self.asked.seed, 1 << 31])
         pairs = [(q, int(d)) for q, rows in enumerate(self.found.positives) for d in rows]
         chosen = [pairs[place] for place in rng.permutation(len(pairs))[:_SCORED_ROWS]]
         queries = self._encoded([self.found.queries[q] for q, _ in chosen], "query")
         documents = self._encoded([self.found.texts[d] for _, d in chosen], "document")
         return float(self.model.similarity_pairwise(queries, documents).abs().mean())
-
-    def evaluator(self, dev: Collection) -> Any:
-        """What judges the model after an epoch."""
-        from ranktilt.training.evaluator import SourceBiasEvaluator
-
-        source = self.found.part.sources[0]
-        return SourceBiasEvaluator(dev, name="dev", source=source, text=self.asked.text)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ import numpy as np
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, DataWarning, UserError, shorten
+from ranktilt.errors import UserError, shorten
 from ranktilt.io.files import require_place, sha256, write_files
 from ranktilt.models import checkpoint
 from ranktilt.models.device import set_threads
@@ -53,20 +52,11 @@ class TrainingRun:
         if self.folder.exists() and not self.folder.is_dir():
             raise UserError(f"{self.folder}: expected a folder to write to, this is a file")
         require_place(self.folder / RECORD)
-        file = self.folder / RECORD
-        if not file.is_file():
-            if self.folder.is_dir() and any(self.folder.iterdir()):
-                raise UserError(f"{self.folder}: holds files of something else; name a new folder")
-            return None
-        record = _read(file)
-        self._require_spec(record)
-        if "figures" not in record:
-            return None
-        return Trained(self.folder, record, record["figures"]["steps"])
-
-    def _require_spec(self, record: Mapping[str, Any]) -> None:
-        before, now = record["spec"], json.loads(json.dumps(self.spec))
-        other = [name for name in now if before.get(name) != now[name]]
+        if self.folder.is_dir() and any(self.folder.iterdir()) and not (self.folder / RECORD).is_file():
+            raise UserError(f"{self.folder}: holds files of something else; name a new folder")
+        record = checkpoint.read_json(self.folder / RECORD, dict)
+        before, now = record.get("spec", {}), json.loads(json.dumps(self.spec))
+        other = [name for name in now if before.get(name) != now[name]] if record else []
         if other:
             name = other[0]
             more = f" (and {', '.join(other[1:])})" if len(other) > 1 else ""
@@ -75,6 +65,7 @@ class TrainingRun:
                 f"{self.folder}: holds {what} with {name} {shorten(before.get(name))}, asked is {shorten(now[name])}"
                 f"{more}; name another folder, or remove this one"
             )
+        return Trained(self.folder, record, record["figures"]["steps"]) if "figures" in record else None
 
     def arguments(self, kind: Any, rows: int, **more: Any) -> Any:
         """Return the trainer's arguments; `rows` make a batch."""
@@ -102,8 +93,6 @@ class TrainingRun:
         clock = Clock(f"{self.label} {self.folder.name}", asked.minutes, asked.rate, time.monotonic() - self.began)
         trainer.remove_callback(need("transformers.trainer_callback", extra="train", for_=self.label).PrinterCallback)
         trainer.add_callback(clock)
-        per_epoch = -(-len(trainer.train_dataset) // trainer.args.train_batch_size)
-        self._warn_of_warmup(asked.steps or (None if asked.minutes else asked.epochs * per_epoch))
         if not (self.folder / RECORD).is_file():
             write_files({self.folder / RECORD: _json({"spec": dict(self.spec)})})
         last = last_checkpoint(self.folder)
@@ -122,14 +111,6 @@ class TrainingRun:
         clock = next(one for one in trainer.callback_handler.callbacks if isinstance(one, Clock))
         pairs = round(trainer.state.epoch * len(trainer.train_dataset)) * documents
         return {**_figures(trainer, clock.spent, pairs), "resumed": resumed}
-
-    def _warn_of_warmup(self, steps: int | None) -> None:
-        warmup = self.asked.warmup_steps
-        if warmup is not None and steps is not None and warmup >= steps:
-            note = f"{warmup:,} steps of warm-up, {steps:,} in all (--warmup-steps)"
-            warnings.warn(
-                f"{self.label}: the learning rate is still rising when it ends: {note}", DataWarning, stacklevel=3
-            )
 
     def finish(self, model: Any, base: str, collection: Collection, figures: dict[str, Any]) -> Trained:
         """Write the model and, last of all, its record."""
@@ -227,13 +208,3 @@ def _origin(collection: Collection) -> dict[str, Any]:
 
 def _json(content: Mapping[str, Any]) -> bytes:
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(file, f"expected the record of a training as JSON: {error}") from error
-    if not isinstance(content, dict) or not isinstance(content.get("spec"), dict):
-        raise DataError(file, "expected the record of a training, with its spec")
-    return content

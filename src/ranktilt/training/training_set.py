@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import DataError, UserError, shorten, unknown
+from ranktilt.io.columns import one_line
+from ranktilt.io.files import decode_lines, line_chunks
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import collection_rows
 from ranktilt.statistics.sampling import sample_rows
 from ranktilt.training.options import RerankerTraining, RetrieverTraining, Training
-from ranktilt.training.triples import Positives, read_triples
 
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+_FIELDS = ("query", "positive", "negative")
+
+
+@dataclass(frozen=True)
+class Positives:
+    """Relevant documents to learn from, and rows of documents that each of them is learned against."""
+
+    frame: pl.DataFrame
+    """``query_id``, ``doc_id``, ``row`` and ``pool``, a place in `pools`."""
+    pools: list[Ints]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,37 +66,31 @@ class TrainingSet:
 def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingSet:
     """Find what a re-ranker can learn from a collection's judgments; a grade above 0 is relevant.
 
-    No negative is a version (same origin) or copy (same text) of what is relevant to its query, unless a file of
-    triples says so. Where there is a constraint, each positive comes with its version in the source of the twins, by
-    default the first that has any, and without sources the first one is learned from; `UserError` where no positive has
-    one.
-
-    Where sources are chosen, documents of the others do not exist. What is relevant in another source keeps its
-    versions from being negatives all the same.
+    No negative is a version (same origin) or copy (same text) of what is relevant to its query, in any source, unless a
+    file of triples says so. Where sources are chosen, documents of the others do not exist otherwise. Where there is a
+    constraint, each positive comes with its twin, and without sources the first one is learned from.
     """
     sources = named_sources(collection, options.sources) or (collection.sources[:1] if options.alpha else None)
     relevant, wanted, part = _relevant_documents(collection, sources)
     barred = barred_rows(collection, part, relevant, options.text)
     every = _with_negatives(collection, part, wanted, barred, options)
     if not every.frame.height:
-        raise UserError(f"{collection_name(collection)}: {_nothing(options, sources)}; there is nothing to learn")
+        where = f" among BM25's best {options.pool[1]}" if options.retrieved_only and options.triples is None else ""
+        raise UserError(
+            f"{collection_name(collection)}: no relevant document{_of(sources)} beside others{where}; there is nothing "
+            "to learn"
+        )
     found = Positives(_drawn(collection, every.frame, options), every.pools)
     twinned = sources if options.alpha and sources else ()
     learned = _put_together(collection, part, found, barred, options, twinned=twinned)
-    if twinned and not learned.paired:
-        raise UserError(_no_twins(collection, twinned, learned.twin_source))
+    if twinned:
+        _require_twins(collection, learned)
     skipped = relevant["query_id"].n_unique() - len(learned.positives)
     return replace(learned, skipped=skipped, skipped_positives=wanted.height - every.frame.height)
 
 
 def retriever_set(collection: Collection, options: RetrieverTraining) -> TrainingSet:
-    """Find what a retriever can learn from a collection's judgments, once for all trainings on it.
-
-    Raises
-    ------
-    UserError
-        If nothing is relevant among the sources' documents, or the constraint is asked for and none has a twin.
-    """
+    """Find what a retriever can learn from a collection's judgments, once for all trainings on it."""
     sources = named_sources(collection, options.sources) or collection.sources[:1]
 
     def find() -> TrainingSet:
@@ -98,9 +103,18 @@ def retriever_set(collection: Collection, options: RetrieverTraining) -> Trainin
 
     key = (__name__, sources, options.twins, options.text, options.limits, options.seed if options.limits else 0)
     found = collection.memo(key, find)
-    if options.constrained and not found.paired:
-        raise UserError(_no_twins(collection, sources, found.twin_source))
+    if options.constrained:
+        _require_twins(collection, found)
     return found
+
+
+def _require_twins(collection: Collection, found: TrainingSet) -> None:
+    if not found.paired:
+        split, path = collection.spec.get("split") or "train", collection.spec.get("path") or "DIR"
+        raise UserError(
+            f"{collection_name(collection)}: no relevant document that is learned from has a twin, and the constraint "
+            f"compares the two; write them: ranktilt rewrite {path} --split {split} --llm MODEL -o NEW"
+        )
 
 
 def _put_together(
@@ -132,7 +146,7 @@ def _with_negatives(
 ) -> Positives:
     """Find what is learned from, and what each positive is learned against."""
     if options.triples is not None:
-        return read_triples(options.triples, part, wanted, collection_name(collection))
+        return _read_triples(Path(options.triples), part, wanted, collection_name(collection))
     rows = part.docs.select(doc_id="id").with_columns(row=pl.int_range(pl.len()))
     positive = wanted.select("query_id", "doc_id").join(rows, on="doc_id", maintain_order="left")
     kind, size = options.pool
@@ -149,6 +163,62 @@ def _with_negatives(
     return Positives(positive, [rows.to_numpy() for rows in lists["row"]])
 
 
+def _read_triples(path: Path, part: Collection, wanted: pl.DataFrame, name: str) -> Positives:
+    """Read what is learned from out of MS MARCO's form: query, positive and negative, tab-separated.
+
+    The first line tells whether they are ids or texts. `DataError` names the line of what is no triple, of a query or
+    document that the collection does not have, and of a positive that is not judged relevant there.
+    """
+    known, pieces = None, list[pl.DataFrame]()
+    for lines in _triple_lines(path):
+        known = _named_in_triples(part, wanted, ids=lines["query"][0] in part.queries["id"]) if known is None else known
+        queries, docs, relevant = known
+        for kind, keys in zip(_FIELDS, (queries, docs, docs), strict=True):
+            strange = lines.join(keys, left_on=kind, right_on="key", how="anti", maintain_order="left")
+            for line, value in strange.select("line", kind).head(1).iter_rows():
+                noun = "query" if kind == "query" else "document to learn from"
+                message = f"{name} has no {noun} {shorten(value)}; are these the triples of another collection?"
+                raise DataError(path, message, line=line)
+        found = lines.join(relevant, on=["query", "positive"], how="left", maintain_order="left")
+        for line, *pair in (
+            found.filter(pl.col("row").is_null()).select("line", "query", "positive").head(1).iter_rows()
+        ):
+            query, document = map(shorten, pair)
+            raise DataError(path, f"document {document} is not judged relevant to query {query} in {name}", line=line)
+        others = docs.select(negative="key", other="row")
+        found = found.join(others, on="negative", how="left", maintain_order="left")
+        pieces.append(found.select("query_id", "doc_id", "row", "other"))
+    lists = pl.concat(pieces).group_by("query_id", "doc_id", "row", maintain_order=True).agg("other")
+    frame = lists.drop("other").with_columns(pool=pl.int_range(pl.len()))
+    return Positives(frame, [rows.to_numpy() for rows in lists["other"]])
+
+
+def _triple_lines(path: Path) -> Iterator[pl.DataFrame]:
+    """Lines with their number, ``line``, and three fields."""
+    for first_line, lines in line_chunks(path):
+        text = pl.Series("text", decode_lines(path, first_line, lines).split("\n"))
+        frame = text.to_frame().with_row_index("line", offset=first_line).filter(pl.col("text") != "")
+        fields = pl.col("text").str.split("\t")
+        for line, raw in frame.filter(fields.list.len() != len(_FIELDS)).head(1).iter_rows():
+            message = f"expected query, positive and negative (3 tab-separated fields), got {shorten(raw)}"
+            raise DataError(path, message, line=line)
+        if frame.height:
+            yield frame.select("line", **{name: fields.list.get(place) for place, name in enumerate(_FIELDS)})
+
+
+def _named_in_triples(part: Collection, wanted: pl.DataFrame, *, ids: bool) -> tuple[pl.DataFrame, ...]:
+    """What triples may name: queries and documents by their ``key``, id or text, and pairs that are judged relevant."""
+    queries, docs = (
+        frame.select("id", key="id" if ids else one_line(frame["text"])) for frame in (part.queries, part.docs)
+    )
+    docs = docs.with_columns(row=pl.int_range(pl.len()))
+    relevant = wanted.join(queries.select(query_id="id", query="key"), on="query_id")
+    relevant = relevant.join(docs.select("row", doc_id="id", positive="key"), on="doc_id")
+    relevant = relevant.unique(["query", "positive"], keep="first", maintain_order=True)
+    first = docs.unique("key", keep="first", maintain_order=True)
+    return queries, first, relevant.select("query", "positive", "query_id", "doc_id", "row")
+
+
 def _random(positive: pl.DataFrame, barred: pl.DataFrame, sizes: tuple[int, int], seed: int) -> Positives:
     """Draw so many of all documents for each positive, none of which is relevant to its query."""
     rng, (n, total) = np.random.default_rng([seed, 1 << 31]), sizes
@@ -163,12 +233,6 @@ def _random(positive: pl.DataFrame, barred: pl.DataFrame, sizes: tuple[int, int]
             )
         pools.append(sample_rows(rng, n, total, excluded[query]))
     return Positives(positive.with_columns(pool=pl.int_range(pl.len())), pools)
-
-
-def _nothing(options: RerankerTraining, sources: Sequence[str] | None) -> str:
-    if options.triples is not None or options.pool[0] == "random":
-        return f"no relevant document{_of(sources)} has a negative"
-    return f"BM25 finds no relevant document{_of(sources)} beside others among its best {options.pool[1]}"
 
 
 def _relevant_documents(
@@ -188,33 +252,22 @@ def _relevant_documents(
 
 def named_sources(collection: Collection, names: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return the sources that are meant: ``llm`` is the one beside the first, where none is called so."""
-    if names is None:
-        return None
-    return tuple(_source_named(collection, name) for name in names)
-
-
-def _source_named(collection: Collection, name: str) -> str:
-    others = collection.sources[1:]
-    if name != "llm" or name in collection.sources:
-        return name
+    if names is None or "llm" not in names or "llm" in collection.sources:
+        return None if names is None else tuple(names)
+    first, *others = collection.sources
     if len(others) != 1:
-        raise UserError(
-            f"llm stands for the source beside {collection.sources[0]!r}, and there are {len(others)}; name it"
-        )
-    return others[0]
+        raise UserError(f"llm stands for the source beside {first!r}, and there are {len(others)}; name it")
+    return tuple(others[0] if name == "llm" else name for name in names)
 
 
 def _drawn(collection: Collection, found: pl.DataFrame, options: Training) -> pl.DataFrame:
     """Keep so many rows of a source as are asked for, drawn by the seed; rows have a ``doc_id``."""
-    if not options.limits:
-        return found
-    source = found.select("doc_id").join(
-        collection.docs.select("source", doc_id="id"), on="doc_id", maintain_order="left"
-    )
+    sources = collection.docs.select("source", doc_id="id")
+    source = found.select("doc_id").join(sources, on="doc_id", maintain_order="left")["source"]
     rng, kept = np.random.default_rng([options.seed, 1 << 30]), np.ones(found.height, dtype=np.bool_)
-    for name, most in options.limits:
-        name = _source_named(collection, name)
-        rows = np.flatnonzero((source["source"] == name).to_numpy())
+    for given, most in options.limits:
+        (name,) = named_sources(collection, [given]) or (given,)
+        rows = np.flatnonzero((source == name).to_numpy())
         if len(rows) < most:
             raise UserError(
                 f"{collection_name(collection)}: asked to learn from {most:,} relevant documents of source {name!r}, "
@@ -294,14 +347,3 @@ def _twin_texts(collection: Collection, part: Collection, source: str | None, te
     places = versions.select("origin", place=pl.int_range(pl.len()) + len(texts))
     found = part.docs.select("origin").join(places, on="origin", how="left", maintain_order="left")["place"]
     return found.fill_null(pl.Series(own)).to_numpy().astype(np.int64), texts + versions["text"].to_list()
-
-
-def _no_twins(collection: Collection, chosen: Sequence[str], source: str | None) -> str:
-    """Say that a constraint has nothing to compare, and what would help."""
-    split, path = collection.spec.get("split") or "train", collection.spec.get("path") or "DIR"
-    of = f" of source {source!r}" if source else ""
-    return (
-        f"{collection_name(collection)}: no relevant document of source {' or '.join(map(repr, chosen))} has a twin"
-        f"{of}, and the constraint compares the two; write them: ranktilt rewrite {path} --split {split} --llm MODEL "
-        "-o NEW"
-    )

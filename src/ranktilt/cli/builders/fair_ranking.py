@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import check_paths, print_result
+from ranktilt.cli.output import check_paths, print_lines
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.generation.fair_ranking import FairRanking, GroupRules, ListRules
 
 CANDIDATES, INITIAL, ABOUT = "candidates.trec", "initial.trec", "built.json"
-Shortages = StrEnum("Shortages", ["fill", "drop", "refuse"])
-Unlabelled = StrEnum("Unlabelled", ["drop", "keep", "refuse"])
-Several = StrEnum("Several", ["any", "drop"])
 _NATURAL = "natural"
 
 
@@ -29,55 +26,41 @@ _NATURAL = "natural"
 class GroupOptions(options.OptionGroup):
     """Which documents are of which group."""
 
-    protected: Annotated[
-        str,
-        typer.Option("--protected", metavar="GROUP", help="Protected group: female, Europe|Asia, or non-Europe."),
-    ]
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="Column of groups (default: the only one left).")
-    ] = None
+    protected: Annotated[str, Option("Protected group: female, Europe|Asia, or non-Europe.", "GROUP")]
+    by: Annotated[str | None, Option("Column of groups (default: the only one left).", "COLUMN")] = None
     several: Annotated[
-        Several, typer.Option("--several", help="Documents with labels of both sides: any of them counts, or left out.")
-    ] = Several.any
-    unlabelled: Annotated[
-        Unlabelled, typer.Option("--unlabelled", help="What to do with documents without a label.")
-    ] = Unlabelled.drop
+        Literal["any", "drop"], Option("Documents with labels of both sides: any of them counts, or left out.")
+    ] = "any"
+    unlabelled: Annotated[Literal["drop", "keep"], Option("What to do with documents without a label.")] = "drop"
 
     def read(self) -> GroupRules:
         from ranktilt.generation.fair_ranking import GroupRules
 
-        return GroupRules(
-            protected=self.protected.strip(), several=self.several.value, unlabelled=self.unlabelled.value
-        )
+        return GroupRules(protected=self.protected.strip(), several=self.several, unlabelled=self.unlabelled)
 
 
 @dataclass(frozen=True)
 class DrawingOptions(options.OptionGroup):
     """How each query's items are drawn."""
 
-    items: Annotated[int, typer.Option("--items", min=2, metavar="N", help="Items per query.")] = 200
+    items: Annotated[int, Option("Items per query.", "N", min=2)] = 200
     blocks: Annotated[
         str,
-        typer.Option(
-            "--blocks",
-            metavar="N,N,N,N",
-            help="Relevant unprotected and protected, irrelevant unprotected and protected items; or natural shares.",
+        Option(
+            "Relevant unprotected and protected, irrelevant unprotected and protected items; or natural shares.",
+            "N,N,N,N",
         ),
     ] = _NATURAL
     shortage: Annotated[
-        Shortages,
-        typer.Option("--shortage", help="A block with too few: fill from the other group, or drop the query."),
-    ] = Shortages.fill
-    min_judged: Annotated[
-        int | None,
-        typer.Option("--min-judged", min=1, metavar="N", help="Relevant documents a query needs (default: --items)."),
-    ] = None
+        Literal["fill", "drop"], Option("A block with too few: fill from the other group, or drop the query.")
+    ] = "fill"
+    min_judged: Annotated[int | None, Option("Relevant documents a query needs (default: --items).", "N", min=1)] = None
     seed: options.Seed = 0
 
     def read(self) -> ListRules:
         from ranktilt.generation.fair_ranking import ListRules
 
-        more: dict[str, Any] = {"shortage": self.shortage.value, "min_judged": self.min_judged, "seed": self.seed}
+        more: dict[str, Any] = {"shortage": self.shortage, "min_judged": self.min_judged, "seed": self.seed}
         return ListRules(items=self.items, blocks=_read_blocks(self.blocks), **more)
 
 
@@ -111,9 +94,7 @@ def fair_ranking(
     membership = groups.read()
     built = build_fair_ranking(read_labelled(source, groups.by), membership, rules)
     save(built.collection, output, beside=_beside(built))
-    lines = list(summary(built, membership.protected))
-    width = max(len(name) for name, _ in lines)
-    print_result("".join(f"{name:<{width}}  {said}\n" for name, said in lines))
+    print_lines(summary(built, membership.protected))
     note(f"{output}: {built.collection!r}")
     note(
         f"{CANDIDATES}: shuffled, for rankers to order; {INITIAL}: unprotected ones first, the paper's initial ranking"

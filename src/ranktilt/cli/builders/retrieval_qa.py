@@ -4,40 +4,31 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import print_result
+from ranktilt.cli.output import print_lines
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.datasets.answered_questions import QuestionFields
     from ranktilt.generation.retrieval_qa import QARules
     from ranktilt.generation.retrieval_qa_files import QAFiles
 
-TriplesPer = StrEnum("TriplesPer", ["positive", "query"])
-TripleForms = StrEnum("TripleForms", ["ids", "text", "both"])
-
 
 @dataclass(frozen=True)
 class FieldOptions(options.OptionGroup):
     """What a line's fields are called."""
 
-    question: Annotated[str, typer.Option("--question", metavar="FIELD", help="Field of the question.")] = "question"
-    human_answers: Annotated[
-        str, typer.Option("--human-answers", metavar="FIELD", help="Field of people's answers.")
-    ] = "human_answers"
-    llm_answers: Annotated[
-        str, typer.Option("--llm-answers", metavar="FIELD", help="Field of the language model's answers.")
-    ] = "chatgpt_answers"
-    domain: Annotated[
-        str | None, typer.Option("--domain", metavar="FIELD", help="Field of the domain (default: the file's name).")
-    ] = None
+    question: Annotated[str, Option("Field of the question.", "FIELD")] = "question"
+    human_answers: Annotated[str, Option("Field of people's answers.", "FIELD")] = "human_answers"
+    llm_answers: Annotated[str, Option("Field of the language model's answers.", "FIELD")] = "chatgpt_answers"
+    domain: Annotated[str | None, Option("Field of the domain (default: the file's name).", "FIELD")] = None
 
     def read(self) -> QuestionFields:
         from ranktilt.datasets.answered_questions import QuestionFields
@@ -51,80 +42,45 @@ class FieldOptions(options.OptionGroup):
 class SplitOptions(options.OptionGroup):
     """How questions are split, and what the sides are called."""
 
-    sizes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sizes",
-            metavar="DOMAIN=N,N,N",
-            help="Questions of a domain for train, dev and test (default: by --shares).",
-        ),
-    ] = None
-    shares: Annotated[
-        str,
-        typer.Option(
-            "--shares", metavar="X,X,X", help="Shares of train, dev and test; the default gives the published sizes."
-        ),
-    ] = "69,2.5,28.5"
-    human_name: Annotated[str, typer.Option("--human-name", metavar="SOURCE", help="Source of people's answers.")] = (
-        "human"
+    shares: Annotated[str, Option("Shares of train, dev and test; the default gives the published sizes.", "X,X,X")] = (
+        "69,2.5,28.5"
     )
-    llm_name: Annotated[
-        str, typer.Option("--llm-name", metavar="SOURCE", help="Source of the language model's answers.")
-    ] = "chatgpt"
-    drop_errors: Annotated[
-        bool, typer.Option("--drop-errors", help="Leave out answers that are error messages (the authors keep them).")
-    ] = False
+    human_name: Annotated[str, Option("Source of people's answers.", "SOURCE")] = "human"
+    llm_name: Annotated[str, Option("Source of the language model's answers.", "SOURCE")] = "chatgpt"
+    drop_errors: Annotated[bool, Option("Leave out answers that are error messages (the authors keep them).")] = False
     seed: options.Seed = 0
 
     def read(self) -> QARules:
         from ranktilt.generation.retrieval_qa import QARules
 
-        sizes = dict[str, tuple[int, int, int]]()
-        for text in self.sizes or ():
-            domain, equals, numbers = text.rpartition("=")
-            a, b, c = _three(numbers, "--sizes", "DOMAIN=N,N,N, such as medicine=862,31,355", text, whole=True)
-            if not (equals and domain.strip()) or domain.strip() in sizes:
-                raise UserError(f"--sizes expects each domain once, DOMAIN=N,N,N; got {text!r}")
-            sizes[domain.strip()] = int(a), int(b), int(c)
-        shares = _three(self.shares, "--shares", "three numbers, such as 80,10,10", self.shares)
+        try:
+            train, dev, test = map(float, self.shares.split(","))
+        except ValueError as error:
+            raise UserError(f"--shares expects three numbers, such as 80,10,10; got {self.shares!r}") from error
         sources = (self.human_name, self.llm_name)
-        return QARules(sizes=sizes, shares=shares, sources=sources, seed=self.seed, drop_errors=self.drop_errors)
-
-
-def _three(text: str, option: str, expected: str, given: str, *, whole: bool = False) -> tuple[float, float, float]:
-    try:
-        numbers = [int(part) if whole else float(part) for part in text.split(",")]
-        a, b, c = numbers
-        if not all(0 <= number < 1e12 for number in numbers):
-            raise ValueError
-    except ValueError as error:
-        raise UserError(f"{option} expects {expected}; got {given!r}") from error
-    return a, b, c
+        return QARules(shares=(train, dev, test), sources=sources, seed=self.seed, drop_errors=self.drop_errors)
 
 
 @dataclass(frozen=True)
 class FilesOptions(options.OptionGroup):
     """What is written beside the collection."""
 
-    depth: Annotated[int, typer.Option("--depth", min=0, metavar="N", help="Depth of BM25's runs; 0 for no runs.")] = (
-        1_000
-    )
-    triples: Annotated[
-        int, typer.Option("--triples", min=0, metavar="N", help="Write training triples, with N random negatives each.")
-    ] = 0
+    depth: Annotated[int, Option("Depth of BM25's runs; 0 for no runs.", "N", min=0)] = 1_000
+    triples: Annotated[int, Option("Write training triples, with N random negatives each.", "N", min=0)] = 0
     per: Annotated[
-        TriplesPer, typer.Option("--triples-per", help="N negatives of each relevant answer, or of each question.")
-    ] = TriplesPer.positive
-    form: Annotated[TripleForms, typer.Option("--triples-as", help="Triples as ids, as text, or both.")] = (
-        TripleForms.ids
-    )
+        Literal["positive", "query"],
+        Option("N negatives of each relevant answer, or of each question.", flag="--triples-per"),
+    ] = "positive"
+    form: Annotated[
+        Literal["ids", "text", "both"], Option("Triples as ids, as text, or both.", flag="--triples-as")
+    ] = "ids"
 
     def read(self, seed: int) -> QAFiles:
         from ranktilt.generation.retrieval_qa_files import QAFiles
         from ranktilt.generation.triples import FORMS, TripleRules
 
-        rules = TripleRules(negatives=self.triples, per=self.per.value, seed=seed) if self.triples else None
-        forms = FORMS if self.form == TripleForms.both else (self.form.value,)
+        rules = TripleRules(negatives=self.triples, per=self.per, seed=seed) if self.triples else None
+        forms = FORMS if self.form == "both" else (self.form,)
         return QAFiles(depth=self.depth, triples=rules, forms=forms)
 
 
@@ -149,8 +105,6 @@ def retrieval_qa(
     require_new(output)
     built = build_retrieval_qa(read_answered(files, fields.read()), rules)
     save_retrieval_qa(built, output, wanted)
-    lines = list(summary(built))
-    width = max(len(name) for name, _ in lines)
-    print_result("".join(f"{name:<{width}}  {said}\n" for name, said in lines))
+    print_lines(summary(built))
     note(f"{output}: {built.collection!r}")
     note(f"Next: {shlex.join(['ranktilt', 'audit', str(output), '--by', 'source', '-r', 'bm25', '-m', 'nDCG@10'])}")

@@ -17,13 +17,13 @@ from ranktilt.cli.llm.generation import (
     ModelOptions,
     SamplingOptions,
     Summary,
-    check_output,
     check_request,
     conclude,
     show_estimate,
 )
 from ranktilt.cli.notes import note
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -35,14 +35,10 @@ class AnswerOptions(SamplingOptions):
     """What is written, and how."""
 
     number: Annotated[
-        int, typer.Option("--documents-per-query", "-n", min=1, metavar="N", help="Documents for each query.")
+        int, Option("Documents for each query.", "N", short="-n", flag="--documents-per-query", min=1)
     ] = 1
-    prompt: Annotated[
-        str, typer.Option("--prompt", metavar="NAME|FILE", help="passage, question, or a file with {query}.")
-    ] = "passage"
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N queries, for a trial.")
-    ] = None
+    prompt: Annotated[str, Option("passage, question, or a file with {query}.", "NAME|FILE")] = "passage"
+    limit: Annotated[int | None, Option("Only the first N queries, for a trial.", "N", min=1)] = None
 
     def answering(self) -> Answering:
         """As the function takes it."""
@@ -59,13 +55,10 @@ def answer(
     ],
     *,
     model: ModelOptions,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where the documents go, as a collection.")
-    ] = None,
+    output: Annotated[Path | None, Option("Where the documents go, as a collection.", "DIR", short="-o")] = None,
     answering: AnswerOptions,
     split: Annotated[
-        str | None,
-        typer.Option("--split", help="Queries judged in qrels/<split>.tsv; of a file, what its queries are called."),
+        str | None, Option("Queries judged in qrels/<split>.tsv; of a file, what its queries are called.")
     ] = None,
     max_failures: options.MaxFailures = None,
     dry_run: DryRun = False,
@@ -78,8 +71,7 @@ def answer(
     from ranktilt.generation.answer.save import KIND, save_answered
     from ranktilt.generation.output_folder import one_writer
 
-    check_request(output, price, dry_run=dry_run)
-    check_output(queries, output, json, KIND, dry_run=dry_run)
+    check_request(queries, output, json, price, kind=KIND, dry_run=dry_run)
     how = answering.answering()
     client = model.client(compute.device)
     collection = _load(queries, split)
@@ -101,12 +93,10 @@ def answer(
 
 def _load(queries: Path, split: str | None) -> Collection:
     """The queries of a collection, under the named or usual judgments where it has any, or those of a file."""
-    from ranktilt.datasets.load import NO_QRELS, load
     from ranktilt.datasets.queries import read_queries
 
     if os.path.isdir(queries) or str(queries).startswith(("hub:", "irds:")):
-        none = NO_QRELS if options.without_judgments(queries, split) else None
-        return load(queries, split=split, qrels=none, ignore_unknown=True)
+        return options.load_texts(queries, split)
     if split is not None and Path(split).name != split:
         raise UserError(f"--split expects a name such as train, got {split!r}")
     read = read_queries(queries)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import check_paths, collection_files, print_result
+from ranktilt.cli.output import check_paths, collection_files, print_lines, print_result
 from ranktilt.errors import UserError, counted
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.generation.generated import Generated, SourceSummary
@@ -25,78 +24,45 @@ if TYPE_CHECKING:
 INCOMPLETE = 1
 """How a command ends that has to be repeated, or that made nothing."""
 _SHOWN = 3
-_SERVER = ("base_url", "concurrency", "timeout", "retries", "requests_per_minute")
-_LOCAL = ("batch", "device")
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show documents, tokens, price and time.")]
-Summary = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write a summary; - for stdout.")]
+DryRun = Annotated[bool, Option("Ask nothing: show documents, tokens, price and time.")]
+Summary = Annotated[str | None, Option("Write a summary; - for stdout.", "FILE")]
 
 
 @dataclass(frozen=True)
 class ModelOptions(options.OptionGroup):
     """The language model, and how it is asked."""
 
-    llm: Annotated[str, typer.Option("--llm", metavar="MODEL", help="The model: openai:NAME or transformers:FOLDER.")]
+    llm: Annotated[str, Option("The model: openai:NAME or transformers:FOLDER.", "MODEL")]
     base_url: Annotated[
-        str | None,
-        typer.Option(
-            "--base-url", metavar="URL", help="Address of any compatible server, such as http://localhost:8000/v1."
-        ),
+        str | None, Option("Address of any compatible server, such as http://localhost:8000/v1.", "URL")
     ] = None
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", min=1, metavar="N", help="Requests at a time (default: 8).")
-    ] = None
-    batch: Annotated[
-        int | None, typer.Option("--batch", min=1, metavar="N", help="Prompts at a time of a transformers: model.")
-    ] = None
-    requests_per_minute: Annotated[
-        int | None, typer.Option("--requests-per-minute", min=1, metavar="N", help="Most requests per minute.")
-    ] = None
-    timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds to wait for an answer.")] = (
-        None
-    )
-    retries: Annotated[
-        int | None, typer.Option("--retries", min=0, metavar="N", help="How often a failed request is sent again.")
-    ] = None
+    concurrency: Annotated[int | None, Option("Requests at a time (default: 8).", "N", min=1)] = None
+    batch: Annotated[int | None, Option("Prompts at a time of a transformers: model.", "N", min=1)] = None
+    requests_per_minute: Annotated[int | None, Option("Most requests per minute.", "N", min=1)] = None
+    timeout: Annotated[float | None, Option("Seconds to wait for an answer.", "S")] = None
+    retries: Annotated[int | None, Option("How often a failed request is sent again.", "N", min=0)] = None
 
     def client(self, device: str | None) -> LLM:
-        """The model, ready to be asked; refuses options of the other kind of model, by the names that were typed."""
+        """The model, ready to be asked."""
         from ranktilt.llm.base import llm
 
-        given: dict[str, Any] = {**{name: getattr(self, name) for name in (*_SERVER, "batch")}, "device": device}
-        for kind, strange in (("openai", _LOCAL), ("transformers", _SERVER)):
-            first = next((name for name in strange if given[name] is not None), None)
-            if self.llm.strip().startswith(f"{kind}:") and first is not None:
-                whose = ", ".join(f"--{name.replace('_', '-')}" for name in strange)
-                other = "a transformers: model" if kind == "openai" else "a server, an openai: model"
-                raise UserError(f"--{first.replace('_', '-')} is for {other} ({whose}); leave it out for {self.llm}")
-        return llm(self.llm, **given)
+        given = dict(vars(self))
+        return llm(given.pop("llm"), **given, device=device)
 
 
 @dataclass(frozen=True)
 class SamplingOptions(options.OptionGroup):
     """How answers are drawn, and where they are counted."""
 
-    temperature: Annotated[
-        list[float] | None,
-        typer.Option("--temperature", min=0, metavar="T", help="Default: 0.2; several make one source each."),
-    ] = None
-    top_p: Annotated[float, typer.Option("--top-p", metavar="P", help="Share of the probability to draw from.")] = 1.0
-    max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", min=1, metavar="N", help="Most tokens of an answer.")
-    ] = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Random seed, for models that can repeat themselves.")
-    ] = None
-    attempts: Annotated[
-        int, typer.Option("--attempts", min=1, metavar="N", help="Answers to ask for until one is good.")
-    ] = 3
-    source_name: Annotated[
-        str | None,
-        typer.Option(
-            "--source-name", metavar="NAME", help="Source of what is written (default: the model, and -tmpT)."
-        ),
-    ] = None
+    temperature: Annotated[list[float] | None, Option("Default: 0.2; several make one source each.", "T", min=0)] = None
+    top_p: Annotated[float, Option("Share of the probability to draw from.", "P")] = 1.0
+    max_tokens: Annotated[int | None, Option("Most tokens of an answer.", "N", min=1)] = None
+    seed: Annotated[int | None, Option("Random seed, for models that can repeat themselves.", min=0)] = None
+    attempts: Annotated[int, Option("Answers to ask for until one is good.", "N", min=1)] = 3
+    source_name: Annotated[str | None, Option("Source of what is written (default: the model, and -tmpT).", "NAME")] = (
+        None
+    )
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -107,35 +73,23 @@ class SamplingOptions(options.OptionGroup):
         }  # fmt: skip
 
 
-def check_request(output: Path | None, price: str | None, *, dry_run: bool) -> None:
-    """Refuse to write nowhere, and a price that nobody asked about; brings back what a kill took away."""
-    from ranktilt.io.files import recover
+def check_request(
+    given: Path, output: Path | None, json: str | None, price: str | None, *, kind: str, dry_run: bool
+) -> None:
+    """Refuse places that cannot be written, and a price that nobody asked about, before anything is read or asked."""
+    from ranktilt.generation.manifest import require_ours
 
-    if output is not None:
-        recover(output)
     if output is None and not dry_run:
         raise UserError("where to? Name a folder: -o DIR; or ask for the cost: --dry-run")
     if price is not None and not dry_run:
         raise UserError("--price is about the estimate; ask for it: --dry-run")
-
-
-def check_output(given: Path, output: Path | None, json: str | None, kind: str, *, dry_run: bool) -> None:
-    """Refuse places that cannot be written before anything is read or asked."""
-    from ranktilt.generation.manifest import require_ours, require_same
-
-    if output is not None:
-        target = Path(os.path.realpath(output))
-        if target == Path(os.path.realpath(given)):
-            raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
-        if json not in (None, "-") and target in Path(os.path.realpath(str(json))).parents:
-            raise UserError(
-                f"--json {json}: lies in the folder of -o, which is replaced as a whole; choose another place"
-            )
+    if output is not None and os.path.realpath(output) == os.path.realpath(given):
+        raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
     check_paths(
         {"--json": json}, stdout=("--json",), inputs=[given] if os.path.isfile(given) else collection_files(given)
     )
     if output is not None and not dry_run:
-        require_same(output, require_ours(output, kind), given, kind)
+        require_ours(output, given, kind)
 
 
 def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: ModelOptions, json: str | None) -> None:
@@ -145,8 +99,7 @@ def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: M
     found = estimate(planned, llm, price=options.read_price(price), requests_per_minute=model.requests_per_minute)
     _write_summary(found.to_dict(), json)
     if json != "-":
-        width = max(len(name) for name, _ in found.lines)
-        print_result("".join(f"{name:<{width}}  {text}\n" for name, text in found.lines))
+        print_lines(found.lines)
 
 
 def _summary(generated: Generated, verb: str) -> dict[str, Any]:
@@ -206,8 +159,6 @@ def _notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]
     fresh, answers = (sum(getattr(one, what) for one in generated.made) for what in ("fresh", "answers"))
     known = "" if fresh == answers else f"; {answers - fresh:,} were known"
     yield f"{counted(fresh, 'answer', 'answers')} asked for{known}"
-    if saved.dropped:
-        yield f"no longer part of this folder: {counted(saved.dropped, 'answer', 'answers')} of its earlier version"
 
 
 def _of_source(one: SourceSummary, verb: str) -> str:

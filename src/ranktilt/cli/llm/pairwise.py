@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ranktilt.cli import options
 from ranktilt.cli.builders.fair_ranking import CANDIDATES
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import PageOutput, check_paths, collection_files, print_result
+from ranktilt.cli.output import PageOutput, check_paths, collection_files, print_lines
 from ranktilt.errors import UserError, counted
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
-    from ranktilt.auditing.pairwise.decisions import Decisions
-    from ranktilt.auditing.pairwise.pairs import TwoGroups
-    from ranktilt.collection import Collection
     from ranktilt.rankers.llm.pairwise import Pairwise
     from ranktilt.run import Run
 
 PROMPT = "pairwise-neutral"
 PAIRS = 20
-Counting = StrEnum("Counting", {"both_agree": "both-agree", "each": "each"})
 
 
 @dataclass(frozen=True)
@@ -34,61 +27,33 @@ class Questions(options.OptionGroup):
 
     llm: Annotated[
         str | None,
-        typer.Option(
-            "--llm",
-            metavar="MODEL",
-            help='Who is asked: openai:NAME or transformers:FOLDER, such as "openai:m(requests_per_minute=60)".',
+        Option(
+            'Who is asked: openai:NAME or transformers:FOLDER, such as "openai:m(requests_per_minute=60)".', "MODEL"
         ),
     ] = None
-    pairs: Annotated[
-        int | None, typer.Option("--pairs", min=1, metavar="N", help="Pairs for each query and kind (default: 20).")
-    ] = None
+    pairs: Annotated[int | None, Option("Pairs for each query and kind (default: 20).", "N", min=1)] = None
     prompt: Annotated[
-        str | None,
-        typer.Option(
-            "--prompt",
-            metavar="NAME|FILE",
-            help="pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).",
-        ),
+        str | None, Option("pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).", "NAME|FILE")
     ] = None
-    attribute: Annotated[
-        str | None,
-        typer.Option("--attribute", metavar="X", help="What fills {attribute} in the prompt, such as female."),
-    ] = None
+    attribute: Annotated[str | None, Option("What fills {attribute} in the prompt, such as female.", "X")] = None
     candidates: Annotated[
-        Path | None,
-        typer.Option(
-            "--candidates",
-            metavar="RUN",
-            help="Documents of each query's pairs (default: DIR/candidates.trec, or all).",
-        ),
+        Path | None, Option("Documents of each query's pairs (default: DIR/candidates.trec, or all).", "RUN")
     ] = None
-    queries: Annotated[
-        Path | None,
-        typer.Option("--queries", metavar="FILE", help="Ids of the only queries to ask, such as ADAPTER/held-out.txt."),
-    ] = None
-    decisions: Annotated[
-        Path | None,
-        typer.Option("--decisions", metavar="FILE", help="Stored choices (JSONL or CSV) instead of asking."),
-    ] = None
-    save_decisions: Annotated[
-        Path | None, typer.Option("--save-decisions", metavar="FILE", help="Keep all choices, as JSON lines.")
-    ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show requests, tokens, price and time.")] = (
-        False
+    queries: Annotated[Path | None, Option("Ids of the only queries to ask, such as ADAPTER/held-out.txt.", "FILE")] = (
+        None
     )
+    decisions: Annotated[Path | None, Option("Stored choices (JSONL or CSV) instead of asking.", "FILE")] = None
+    save_decisions: Annotated[Path | None, Option("Keep all choices, as JSON lines.", "FILE")] = None
+    dry_run: Annotated[bool, Option("Ask nothing: show requests, tokens, price and time.")] = False
     price: options.Price = None
 
     def check(self) -> None:
         """Refuse options that do not go together."""
         if (self.llm is None) == (self.decisions is None):
             raise UserError("name who is asked (--llm openai:MODEL), or stored choices (--decisions FILE); one of both")
-        given = {name: getattr(self, name) for name in ("pairs", "prompt", "attribute", "candidates", "save_decisions")}
-        strange = next((name for name, value in given.items() if value is not None), None)
+        strange = next((option for option in self.changed() if option not in ("--decisions", "--queries")), None)
         if self.decisions is not None and strange is not None:
-            raise UserError(f"--{strange.replace('_', '-')} is about asking; leave it out with --decisions")
-        if self.dry_run and self.decisions is not None:
-            raise UserError("--dry-run is about asking; leave it out with --decisions")
+            raise UserError(f"{strange} is about asking; leave it out with --decisions")
         if self.price is not None and not self.dry_run:
             raise UserError("--price is about the estimate; ask for it: --dry-run")
         if self.prompt == "pairwise-sensitive" and not self.attribute:
@@ -121,24 +86,14 @@ def pairwise(
     folder: options.Folder,
     *,
     questions: Questions,
-    by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="Column of the groups.")] = "source",
-    protected: Annotated[
-        str | None,
-        typer.Option(
-            "--protected", metavar="GROUP", help="Protected group, A|B or non-A (default: the smaller of two)."
-        ),
-    ] = None,
+    by: Annotated[str, Option("Column of the groups.", "COLUMN")] = "source",
+    protected: options.Protected = None,
     count_rule: Annotated[
-        Counting, typer.Option("--count-rule", help="A pair counts where both orders agree, or each answer by itself.")
-    ] = Counting.both_agree,
-    correction: options.Correction = options.Corrections.holm,
-    level_margin: Annotated[
-        float,
-        typer.Option("--level-margin", min=0, max=50, metavar="X", help="What counts as level, in points from 50 %."),
-    ] = 5.0,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=100, help="Bootstrap resamples and sign flips.")
-    ] = 10_000,
+        Literal["both-agree", "each"], Option("A pair counts where both orders agree, or each answer by itself.")
+    ] = "both-agree",
+    correction: options.Correction = "holm",
+    level_margin: Annotated[float, Option("What counts as level, in points from 50 %.", "X", min=0, max=50)] = 5.0,
+    resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     split: options.Split = None,
     neural: options.RankerOptions,
@@ -146,8 +101,10 @@ def pairwise(
 ) -> None:
     """Ask a language model which of two documents is more relevant, in both orders, and say which group it favours."""
     from ranktilt.auditing.pairwise.choices import pairwise as run_pairwise
-    from ranktilt.auditing.pairwise.pairs import two_groups
+    from ranktilt.auditing.pairwise.decisions import ask_pairs, read_decisions
+    from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
     from ranktilt.datasets.queries import read_query_ids
+    from ranktilt.llm.estimate import Rehearsal
 
     questions.check()
     files = (questions.decisions, questions.candidates, questions.queries)
@@ -161,42 +118,21 @@ def pairwise(
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, by, protected)
     asked = None if questions.queries is None else read_query_ids(questions.queries, collection)
-    decided = _decided(questions, asker, collection, sides, candidates=questions.run(folder), queries=asked, seed=seed)
-    if decided is None:
-        return
+    if asker is None:
+        decided = read_decisions(str(questions.decisions), collection, sides)
+    else:
+        number, run = questions.pairs or PAIRS, questions.run(folder)
+        drawn = draw_pairs(collection, sides, pairs=number, seed=seed, candidates=run, queries=asked)
+        if questions.dry_run:
+            rehearsal = Rehearsal(asker.model())
+            ask_pairs(collection, drawn, asker, asker=rehearsal)
+            print_lines(rehearsal.lines(options.read_price(questions.price)))
+            return
+        queries = counted(drawn.frame["query"].n_unique(), "query", "queries")
+        note(f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts")
+        decided = ask_pairs(collection, drawn, asker)
     found = run_pairwise(
         collection, decided, queries=asked, count_rule=count_rule, level=level_margin,
         correction=correction, resamples=resamples, seed=seed,
     )  # fmt: skip
     output.deliver(found, {questions.save_decisions: decided.contents})
-
-
-def _decided(
-    questions: Questions,
-    asker: Pairwise | None,
-    collection: Collection,
-    sides: TwoGroups,
-    *,
-    candidates: Run | None,
-    queries: Sequence[str] | None,
-    seed: int,
-) -> Decisions | None:
-    """What was chosen: asked for now, or read; None where only the estimate is shown."""
-    from ranktilt.auditing.pairwise.decisions import ask_pairs, read_decisions
-    from ranktilt.auditing.pairwise.pairs import draw_pairs
-    from ranktilt.llm.estimate import Rehearsal
-
-    if asker is None:
-        return read_decisions(str(questions.decisions), collection, sides)
-    drawn = draw_pairs(
-        collection, sides, pairs=questions.pairs or PAIRS, seed=seed, candidates=candidates, queries=queries
-    )
-    if questions.dry_run:
-        rehearsal = Rehearsal(asker.model())
-        ask_pairs(collection, drawn, asker, asker=rehearsal)
-        lines = rehearsal.lines(options.read_price(questions.price))
-        print_result("".join(f"{name:<10}  {text}\n" for name, text in lines))
-        return None
-    queries = counted(drawn.frame["query"].n_unique(), "query", "queries")
-    note(f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts")
-    return ask_pairs(collection, drawn, asker)

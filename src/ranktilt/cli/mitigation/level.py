@@ -11,13 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ranktilt.cli import options
 from ranktilt.cli.audit import AuditInputs
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput
 from ranktilt.errors import UserError
+from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -37,34 +36,17 @@ MOST = 300
 class _Corrections(options.OptionGroup):
     method: Annotated[
         list[str] | None,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.",
-        ),
+        Option("causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.", "NAME"),
     ] = None
-    strengths: Annotated[
-        str,
-        typer.Option(
-            "--strengths", metavar="S,S,…", help="Correction strengths to try; 1 applies the full correction."
-        ),
-    ] = "0.2,0.4,0.6,0.8,1"
-    target: Annotated[
-        float | None,
-        typer.Option("--target", metavar="X", help="Where fair-rerank ends at strength 1 (default: level)."),
-    ] = None
-    depth: Annotated[int, typer.Option("--depth", min=1, metavar="K", help="Candidates that are corrected.")] = 100
-    lm: Annotated[
-        str, typer.Option("--lm", metavar="MODEL", help="Language model of the causal correction's perplexity.")
-    ] = "ngram"
-    force: Annotated[bool, typer.Option("--force", help="Go on with a weak instrument (first-stage F below 10).")] = (
-        False
+    strengths: Annotated[str, Option("Correction strengths to try; 1 applies the full correction.", "S,S,…")] = (
+        "0.2,0.4,0.6,0.8,1"
     )
+    target: Annotated[float | None, Option("Where fair-rerank ends at strength 1 (default: level).", "X")] = None
+    depth: Annotated[int, Option("Candidates that are corrected.", "K", min=1)] = 100
+    lm: Annotated[str, Option("Language model of the causal correction's perplexity.", "MODEL")] = "ngram"
+    force: Annotated[bool, Option("Go on with a weak instrument (first-stage F below 10).")] = False
     work_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--work-dir", metavar="DIR", help="Keep what was fitted there, to rank with it (default: nowhere)."
-        ),
+        Path | None, Option("Keep what was fitted there, to rank with it (default: nowhere).", "DIR")
     ] = None
 
     def levelling(self, **more: Any) -> Levelling:
@@ -83,12 +65,8 @@ def level(
     *,
     measure: options.Measures = None,
     corrections: _Corrections,
-    effectiveness: Annotated[
-        str, typer.Option("--effectiveness", metavar="MEASURE", help="The measure on which the cost is judged.")
-    ] = "nDCG@10",
-    budget: Annotated[
-        float, typer.Option("--budget", metavar="X", help="Effectiveness that levelling may cost, of 0 to 1.")
-    ] = 0.01,
+    effectiveness: Annotated[str, Option("The measure on which the cost is judged.", "MEASURE")] = "nDCG@10",
+    budget: Annotated[float, Option("Effectiveness that levelling may cost, of 0 to 1.", "X")] = 0.01,
     statistics: options.StatisticsOptions,
     search: options.SearchOptions,
     output: PageOutput,
@@ -152,7 +130,7 @@ def _read(inputs: AuditInputs, seed: int) -> tuple[QuerySplit, list[Run]]:
 
 def _own_splits(inputs: AuditInputs) -> tuple[str, str] | None:
     """The collection's own splits to fit on and to select by; None where it lacks either, or others are named."""
-    from ranktilt.generation.rewrite.save import splits
+    from ranktilt.datasets.load import splits
 
     held = splits(Path(str(inputs.folder)))
     select = next((name for name in SELECT if name in held), None)

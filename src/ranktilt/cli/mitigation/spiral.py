@@ -3,49 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated, Literal
 
 from ranktilt.cli import options
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.errors import UserError
-
-Entering = StrEnum("Entering", ["retrieved", "random"])
+from ranktilt.option import Option
 
 
 @dataclass(frozen=True)
 class _Growing(options.OptionGroup):
     """How the collection grows, and what is looked at."""
 
-    rounds: Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="How often rewrites enter.")] = 5
-    ranks: Annotated[int, typer.Option("--page", min=1, metavar="K", help="Ranks of a page.")] = 10
+    rounds: Annotated[int, Option("How often rewrites enter.", "N", min=1)] = 5
+    ranks: Annotated[int, Option("Ranks of a page.", "K", flag="--page", min=1)] = 10
     entry_rule: Annotated[
-        Entering, typer.Option("--entry-rule", help="Rewrites of what the last pages showed enter, or any by --seed.")
-    ] = Entering.retrieved
+        Literal["retrieved", "random"], Option("Rewrites of what the last pages showed enter, or any by --seed.")
+    ] = "retrieved"
     share: Annotated[
-        float | None,
-        typer.Option(
-            "--share", metavar="X", help="Most documents whose rewrites enter in a round, a share (default: 1/rounds)."
-        ),
+        float | None, Option("Most documents whose rewrites enter in a round, a share (default: 1/rounds).", "X")
     ] = None
-    reference: Annotated[
-        str, typer.Option("--reference", metavar="SOURCE", help="The human side, whose share is followed.")
-    ] = "human"
-    source: Annotated[
-        str | None, typer.Option("--source", metavar="SOURCE", help="The rewrites that enter (default: all others).")
-    ] = None
-    resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and sign flips.")] = 10_000
+    reference: Annotated[str, Option("The human side, whose share is followed.", "SOURCE")] = "human"
+    source: Annotated[str | None, Option("The rewrites that enter (default: all others).", "SOURCE")] = None
+    resamples: options.Resamples = 10_000
     seed: options.Seed = 0
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """As the function takes them."""
-        return {
-            "rounds": self.rounds, "page": self.ranks, "entry_rule": str(self.entry_rule), "share": self.share,
-            "reference": self.reference, "source": self.source, "resamples": self.resamples, "seed": self.seed,
-        }  # fmt: skip
 
 
 @options.verb
@@ -68,4 +49,5 @@ def spiral(
     output.check(*collection_files(folder))
     rankers = search.rankers(ranker)
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    output.deliver(run_spiral(collection, rankers, **growing.keywords))
+    how = dict(vars(growing))
+    output.deliver(run_spiral(collection, rankers, page=how.pop("ranks"), **how))

@@ -47,21 +47,12 @@ def bundled() -> Collection:
     Collection
         Sources ``"human"`` and ``"claude"``, all human documents first. Grades are 1 (related) and
         2 (answers the query) and the same for both versions. The spec counts the ``pairs`` there
-        are and those ``matched``, and names the versions read.
-
-    Raises
-    ------
-    UserError
-        If fewer than 40 pairs match the installed versions.
-
-    Warns
-    -----
-    DataWarning
-        If fewer than 120 pairs match.
+        are and those ``matched``, and names the versions read. Fewer than 120 matches are warned of, fewer than 40
+        refused.
     """
     every = pairs()
     found = [(pair, text) for pair in every if (text := paragraph(pair.function, pair.sha256)) is not None]
-    versions = {package: _version(package) for package in ("numpy", "scipy")}
+    versions = {package: importlib.metadata.version(package) for package in ("numpy", "scipy")}
     if len(found) < ENOUGH:
         _complain(len(found), len(every), versions)
     return Collection(
@@ -93,10 +84,8 @@ def paragraph(function: str, sha256: str) -> str | None:
 
 
 def _complain(found: int, every: int, versions: dict[str, str]) -> None:
-    have = (
-        f"bundled: {found} of {every} paragraphs were found in the documentation of "
-        f"numpy {versions['numpy']} and scipy {versions['scipy']}"
-    )
+    where = f"numpy {versions['numpy']} and scipy {versions['scipy']}"
+    have = f"bundled: {found} of {every} paragraphs were found in the documentation of {where}"
     remedy = "install numpy 2.0-2.4 and scipy 1.14-1.17, and run Python without -OO, which drops docstrings"
     if found < FEWEST:
         raise UserError(f"{have}, expected at least {FEWEST}; {remedy}")
@@ -131,10 +120,3 @@ def _qrels(matched: list[str]) -> pl.DataFrame:
 def _lines(name: str) -> list[str]:
     text = importlib.resources.files("ranktilt.datasets.bundled").joinpath(name).read_text(encoding="utf-8")
     return text.removesuffix("\n").split("\n")
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "(not installed)"

@@ -16,7 +16,6 @@ from ranktilt.generation.checks import check_answer
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
 from ranktilt.generation.settings import GenerationPlan, GenerationSettings, model_name
 from ranktilt.generation.templates import answer_template
-from ranktilt.io.files import sha256
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
 
@@ -34,21 +33,8 @@ class Answering(GenerationSettings):
         ``"passage"``, ``"question"`` (the query alone), or a file with ``{query}``.
     n : int, optional
         Documents for each query; several need a temperature above 0.
-    temperatures : tuple of float, optional
-        Each makes one source.
-    top_p, max_tokens, seed
-        As in `ranktilt.llm.base.Sampling`.
-    attempts : int, optional
-        Answers to ask for, at most, until one passes the checks.
-    source : str, optional
-        Name of the documents' source; by default the model's, with the temperature where there are several.
-    first : int, optional
-        The first queries only, for a trial.
-
-    Raises
-    ------
-    UserError
-        If a value is out of its range.
+    temperatures, top_p, max_tokens, seed, attempts, source, first
+        As in `ranktilt.Rewriting`.
     """
 
     prompt: str | Path = "passage"
@@ -125,40 +111,19 @@ def answer(
     "Sure, here is …" are removed; an answer that fails a check is asked for again, up to ``answering.attempts``. A
     prompt holds the query and nothing else: no document, no judgment.
 
-    Parameters
-    ----------
-    collection : Collection
-        Whose queries are answered: those with a judgment, or all where nothing is judged. Queries alone are read by
-        `ranktilt.datasets.queries.read_queries`.
-    llm : LLM
-        Who writes.
-    answering : Answering, optional
-        How.
-    journal : Journal, optional
-        What was answered before; by default the model's own in the cache.
+    The queries are those with a judgment, or all where nothing is judged; queries alone are read by
+    `ranktilt.datasets.queries.read_queries`. `journal` holds what was answered before (by default the model's own, in
+    the cache), and `unanswered` of the result says for how many documents the same call would ask again. `UserError`
+    as of `plan_answers`, or if the model cannot be asked; what was answered until then is kept.
 
-    Returns
-    -------
-    AnsweredQueries
-        `unanswered` says for how many documents the same call would ask again.
-
-    Raises
-    ------
-    UserError
-        As `plan_answers`, or if the model cannot be asked; what was answered until then is kept in the journal.
-
-    References
-    ----------
     Askari et al., A Test Collection of Synthetic Documents for Training Rankers, CIKM 2023.
     """
     planned = plan_answers(collection, llm, answering or Answering())
     llm.check()
-    files = [Path(str(file)) for file in collection.spec.get("files", ())]
     spec = {
-        **spec_of(llm, planned, {str(file): sha256(file) for file in files if file.is_file()}),
+        **spec_of(llm, planned, collection),
         "n": planned.settings.n,
         "qrels": "made: each document is relevant to the query it was written from; nobody judged it",
-        "collection": {name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
     }
     with journal_of(llm) if journal is None else journal as kept:
         found = {

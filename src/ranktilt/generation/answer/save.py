@@ -10,7 +10,7 @@ import polars as pl
 
 from ranktilt.errors import counted, join_words, visible
 from ranktilt.generation.answer.answer import AnsweredQueries
-from ranktilt.generation.datacard_sections import counts_section, model_section, prompt_section, table
+from ranktilt.generation.datacard_sections import counts_section, files_section, model_section, prompt_section, table
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 from ranktilt.text import quality
 
@@ -30,32 +30,18 @@ _LICENCE = (
 def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
     """Write documents that were made from queries, their data card, every answer, and the hashes of it all.
 
-    Parameters
-    ----------
-    answered : AnsweredQueries
-        What to write.
-    folder : str or Path
-        New or empty, or an earlier output, which is replaced as a whole, or not at all.
-
-    Returns
-    -------
-    SavedFolder
-        The folder holds ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv`` (the split of the queries, or
-        ``test``; not written where no document is), ``README.md`` (the data card), ``left-out.jsonl``,
-        ``answers.jsonl.gz`` (every answer as it came) and ``manifest.json``.
-
-    Raises
-    ------
-    UserError
-        If the folder holds anything else, or something in it was changed by hand; if it cannot be written.
+    `folder` is new or empty, or an earlier output, which is replaced as a whole, or not at all; it holds
+    ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv`` (the split of the queries, or ``test``), ``README.md``
+    (the data card), ``left-out.jsonl``, ``answers.jsonl.gz`` (every answer as it came) and ``manifest.json``.
+    `UserError` if it holds anything else, or cannot be written.
     """
     about = answered.spec["collection"]
     place = open_folder(folder, about.get("path"), KIND)
     split = str(about.get("split", "test"))
     split = split if Path(split).name == split else "test"
     judged = {split: answered.collection.qrels} if answered.collection.qrels.height else {}
-    dropped = write_folder(place, answered, judged, datacard(answered, judged), answered.spec, kind=KIND)
-    return SavedFolder(Path(folder), tuple(judged), dropped)
+    write_folder(place, answered, judged, datacard(answered, judged), answered.spec, kind=KIND)
+    return SavedFolder(Path(folder), tuple(judged))
 
 
 def datacard(answered: AnsweredQueries, judged: Iterable[str]) -> str:
@@ -77,7 +63,12 @@ def datacard(answered: AnsweredQueries, judged: Iterable[str]) -> str:
         "## Licence",
         _LICENCE,
         "## Files",
-        _files(judged),
+        files_section(
+            judged,
+            "the documents, with `source`, `query_id`, `model`, `temperature`, `prompt`",
+            "each document beside its query, grade 1: made, not judged",
+            "a good answer",
+        ),
     ]
     return visible("\n\n".join(parts)) + "\n"
 
@@ -107,15 +98,3 @@ def _texts(answered: AnsweredQueries) -> str:
         columns.append((f"{side['query_id'].n_unique():,}", f"{median:.0f} ({low:.0f}–{high:.0f})", f"{again:,}"))
     rows = ["queries with a document", "words, median (quartiles)", "the same text again for a query"]
     return table(["", *names], list(zip(rows, *columns, strict=True)), numbers=True)
-
-
-def _files(splits: Iterable[str]) -> str:
-    rows = [
-        ("`corpus.jsonl`", "the documents, with `source`, `query_id`, `model`, `temperature`, `prompt`"),
-        ("`queries.jsonl`", "the queries, as they were"),
-        *((f"`qrels/{split}.tsv`", "each document beside its query, grade 1: made, not judged") for split in splits),
-        ("`left-out.jsonl`", "documents without a good answer, each with the reason"),
-        ("`answers.jsonl.gz`", "every answer as it came, with its flags and what was removed"),
-        ("`manifest.json`", "how it was made, and SHA-256 hashes of what was read and written"),
-    ]
-    return table(["file", "what it holds"], rows)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.errors import join_words, visible
-from ranktilt.generation.datacard_sections import counts_section, model_section, prompt_section, served_by, table
+from ranktilt.generation.datacard_sections import counts_section, files_section, model_section, prompt_section, table
 from ranktilt.generation.rewrite.rewrite import Rewritten
 from ranktilt.text import quality
 
@@ -44,11 +44,15 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         *_pool(rewritten),
         "## Titles",
         _TITLES[rewritten.spec["titles"]],
-        *_earlier(rewritten),
         "## Licence",
         _LICENCE,
         "## Files",
-        _files(splits),
+        files_section(
+            splits,
+            "all documents, with `source`, `origin`, and for rewrites `model`, `temperature`, `prompt`",
+            "judgments, carried over to the rewrites",
+            "a rewrite",
+        ),
     ]
     return visible("\n\n".join(parts)) + "\n"
 
@@ -75,27 +79,6 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
         f"{'source' if len(made) == 1 else 'sources'} {sources}. A rewrite and what it was made of have the same "
         f"`origin`. {judged}{before}{first} Made by ranktilt {spec['ranktilt']}."
     )
-
-
-def _earlier(rewritten: Rewritten) -> list[str]:
-    """How the rewrites that were there before were made, as far as their own folder said so."""
-    specs = rewritten.spec["earlier"]
-    if not specs:
-        return []
-    rows = [
-        (
-            f"`{name}`",
-            served_by(spec["llm"]),
-            f"`{spec['prompt']['name']}`",
-            f"{t:g}",
-            f"`{spec['of']}`",
-            spec["titles"],
-        )
-        for spec in specs
-        for name, t in spec["sources"].items()
-    ]
-    counts = table(["source", "by", "prompt", "temperature", "made of", "titles"], rows)
-    return ["## Earlier rewrites", f"{counts}\n\n`manifest.json` holds all that is known of them, as `earlier`."]
 
 
 def _prompt(rewritten: Rewritten) -> str:
@@ -165,15 +148,3 @@ def _pool(rewritten: Rewritten) -> list[str]:
     )
     named = "The column `pool` says which; the rest of the collection stands on the human side alone."
     return ["## Pool", f"{said}\n\n{chosen if spec['pool'] else named}"]
-
-
-def _files(splits: Sequence[str]) -> str:
-    rows = [
-        ("`corpus.jsonl`", "all documents, with `source`, `origin`, and for rewrites `model`, `temperature`, `prompt`"),
-        ("`queries.jsonl`", "the queries, as they were"),
-        *((f"`qrels/{split}.tsv`", "judgments, carried over to the rewrites") for split in splits),
-        ("`left-out.jsonl`", "documents without a rewrite, each with the reason"),
-        ("`answers.jsonl.gz`", "every answer as it came, with its flags and what was removed"),
-        ("`manifest.json`", "how it was made, and SHA-256 hashes of what was read and written"),
-    ]
-    return table(["file", "what it holds"], rows)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,11 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.generation.batched_requests import EMPTY, FEWEST_WORDS, TOO_LONG, GenerationTask, Rejected, first_words
+from ranktilt.generation.batched_requests import EMPTY, GenerationTask, Rejected
 from ranktilt.generation.checks import RewriteLimits
 from ranktilt.generation.settings import GenerationPlan, GenerationSettings, model_name
 from ranktilt.generation.templates import TITLE, PromptTemplate, template
 from ranktilt.llm.base import LLM
-from ranktilt.llm.estimate import TEMPLATE_TOKENS, Counting, counting
 
 if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
@@ -49,44 +49,34 @@ class Rewriting(GenerationSettings):
         Name of the rewrites' source; by default made of model, temperature and prompt.
     truncate : bool, optional
         Shorten what is too long for the model instead of leaving it out.
-    context : int, optional
-        Tokens that prompt and answer may have together; by default only the model itself says what is too long.
     limits : RewriteLimits, optional
         Of the checks; by default those that suit the prompt.
     first : int, optional
         Rewrite so many documents only, for a trial.
-
-    Raises
-    ------
-    UserError
-        If a value is out of its range, or one source is named for several temperatures.
     """
 
     prompt: str | Path = "paper"
     titles: str = "keep"
     of: str = "human"
     truncate: bool = False
-    context: int | None = None
     limits: RewriteLimits | None = None
 
     def __post_init__(self) -> None:
         if self.titles not in TITLES:
             raise unknown("choice of titles", self.titles, TITLES)
         super().__post_init__()
-        self._require_one("context")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(GenerationPlan):
     """What will be asked to rewrite a collection, in the collection's order.
 
-    `lost` are texts that are empty, or too long for the context; `words` are left of a text that was cut, by row;
-    `only` says whether not all documents of the source were to be rewritten, and `pool` what chose them.
+    `lost` are texts that are empty; `only` says whether not all documents of the source were to be rewritten, and
+    `pool` what chose them.
     """
 
     settings: Rewriting
     limits: RewriteLimits
-    words: Mapping[int, int] = field(default_factory=dict)
     only: bool = False
     pool: Pool | None = None
 
@@ -109,23 +99,26 @@ def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool |
     prompt = template(rewriting.prompt)
     sources = {_source(llm, t, prompt, rewriting): rewriting.sampling(t) for t in rewriting.temperatures}
     _check_names(collection, sources, rewriting)
-    only = earlier_pool(collection, rewriting.of) if only is None else only
+    if (old := earlier_pool(collection, rewriting.of)) is not None:
+        if only is not None:
+            documents = counted(len(old), "document", "documents")
+            message = f"this collection's rewrites are those of a pool of {documents}; further ones are of the same"
+            raise UserError(f"{message}: leave the choice out (--pool), or rewrite the collection it was made of")
+        only = old
     rows = _chosen(collection, rewriting, only)
-    _check_pool(collection, rewriting, rows)
     rows = rows.head(rewriting.first or len(rows))
     side = collection.docs[rows]
     given = zip(rows.to_list(), side["text"], side["title"], strict=True)
-    tasks = [GenerationTask(row, text, title, _content(title, text)) for row, text, title in given]
-    lost = [Rejected(o.row, "text", EMPTY, (), 0, "") for o in tasks if not o.text.strip()]
+    tasks = [
+        GenerationTask(row, text, title, hashlib.sha256(orjson.dumps([title, text])).hexdigest())
+        for row, text, title in given
+    ]
+    lost = tuple(Rejected(o.row, "text", EMPTY, (), 0, "") for o in tasks if not o.text.strip())
     tasks = [o for o in tasks if o.text.strip()]
-    words: dict[int, int] = {}
-    if rewriting.context is not None:
-        tasks, long, words = _fitting(tasks, prompt, rewriting, counting(llm))
-        lost += long
     limits = rewriting.limits or replace(RewriteLimits(), **prompt.limits)
     return Plan(
-        settings=rewriting, template=prompt, limits=limits, sources=sources, tasks=tuple(tasks), lost=tuple(lost),
-        words=words, chosen=side.height, only=only is not None, pool=None if isinstance(only, Iterable) else only,
+        settings=rewriting, template=prompt, limits=limits, sources=sources, tasks=tuple(tasks), lost=lost,
+        chosen=side.height, only=only is not None, pool=None if isinstance(only, Iterable) else only,
     )  # fmt: skip
 
 
@@ -145,20 +138,13 @@ def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewr
             f"source {taken!r} is in this collection already, and a document has one rewrite of a source; name "
             "another with --source, or leave that source out"
         )
-    bare = collection.bare_ids()
-    twice = pl.DataFrame({"bare": bare, "source": collection.docs["source"]}).is_duplicated()
-    if twice.any():
-        one, two, *_ = collection.ids.filter(twice & (bare == bare.filter(twice)[0]))
-        raise UserError(
-            f"documents {one!r} and {two!r} would have one id beside their rewrites, where each ends with its source; "
-            "rename one"
-        )
-    bare = bare.filter(collection.docs["source"] == rewriting.of)
-    for name in sources:
-        ids = pl.Series([f"{one}-{name}" for one in bare], dtype=pl.String)
-        both = ids.filter(ids.is_in(collection.ids.implode()))
-        if len(both):
-            raise UserError(f"the rewrite would be document {both[0]!r}, and there is one; name another --source")
+    bare, written = collection.bare_ids(), collection.docs["source"]
+    old = [f"{one}-{source}" for one, source in zip(bare, written, strict=True)]
+    new = [f"{one}-{name}" for one in bare.filter(written == rewriting.of) for name in sources]
+    clash = {name for name, n in Counter([*old, *new]).items() if n > 1} | ({*new} & {*collection.ids})
+    if twice := min(clash, default=None):
+        message = f"two documents would be called {twice!r} beside the rewrites, where each id ends with its source"
+        raise UserError(f"{message}; rename one, or name another --source")
 
 
 def _chosen(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Series:
@@ -189,58 +175,3 @@ def earlier_pool(collection: Collection, of: str) -> pl.Series | None:
     if docs.schema.get(POOL) != pl.Boolean or (docs["source"] == of).all():
         return None
     return docs.filter(pl.col(POOL).fill_null(True) & (pl.col("source") == of))["id"]
-
-
-def _check_pool(collection: Collection, rewriting: Rewriting, rows: pl.Series) -> None:
-    """Refuse another choice than that of the rewrites that are there: one column says what was chosen, for all."""
-    old = earlier_pool(collection, rewriting.of)
-    if old is not None and set(old) != set(collection.ids.gather(rows)):
-        raise UserError(
-            f"this collection's rewrites are those of a pool of {counted(len(old), 'document', 'documents')}, and "
-            f"{len(rows):,} are to be rewritten: an audit would leave out what is in one choice only; leave the "
-            "choice out (--pool), or rewrite the collection that the pool was made of"
-        )
-
-
-def _content(title: str, text: str) -> str:
-    return hashlib.sha256(orjson.dumps([title, text])).hexdigest()
-
-
-def _fitting(
-    tasks: Sequence[GenerationTask], prompt: PromptTemplate, rewriting: Rewriting, by: Counting
-) -> tuple[list[GenerationTask], list[Rejected], dict[int, int]]:
-    """Orders that fit the context, those that do not, and the words that are left of those that were cut."""
-    room = rewriting.context or 0
-    fixed = TEMPLATE_TOKENS + by.count([prompt.render("", "")])[0]
-    texts = by.count([task.text for task in tasks])
-    titles = by.count([task.title for task in tasks]) if "title" in prompt.fields else [0] * len(tasks)
-    fit, lost, words = list[GenerationTask](), list[Rejected](), dict[int, int]()
-    for task, tokens, more in zip(tasks, texts, titles, strict=True):
-        answer = rewriting.max_tokens
-        left = room - fixed - more - (answer or 0)
-        left = left if answer else left // 2  # a rewrite is about as long as its text
-        if tokens <= left:
-            fit.append(task)
-            continue
-        cut = _cut(task, left, tokens, by) if rewriting.truncate else None
-        if cut is None:
-            needed = fixed + more + tokens + (answer or tokens)
-            message = f"prompt and answer need about {needed:,} tokens, the context has {room:,}"
-            lost.append(Rejected(task.row, "text", TOO_LONG, (), 0, message))
-        else:
-            fit.append(cut)
-            words[task.row] = len(cut.text.split())
-    return fit, lost, words
-
-
-def _cut(task: GenerationTask, room: int, tokens: int, by: Counting) -> GenerationTask | None:
-    """The beginning of a text, of at most so many tokens; None where too few words would be left."""
-    count = len(task.text.split())
-    fewer = int(count * room / tokens)
-    while fewer >= min(FEWEST_WORDS, count):
-        text = first_words(task.text, fewer)
-        came = by.count([text])[0]
-        if came <= room:
-            return task._replace(text=text)
-        fewer = min(fewer - 1, int(fewer * room / came))
-    return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,10 +16,8 @@ from ranktilt.errors import DataWarning
 from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, rounds
 from ranktilt.generation.checks import check_text, check_title
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
-from ranktilt.generation.manifest import earlier
 from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
 from ranktilt.generation.templates import TITLE, template
-from ranktilt.io.files import sha256
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
 
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
 
 _MADE = ("model", "temperature", "prompt", "cut_to")
-_PLAIN = ("of", "titles", "truncate", "context")
+_PLAIN = ("of", "titles", "truncate")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,31 +64,10 @@ def rewrite(
     a document without a good one is left out and listed. A prompt holds the document and nothing else of the
     collection: no query, no judgment.
 
-    Parameters
-    ----------
-    collection : Collection
-        With human text; it may hold rewrites already.
-    llm : LLM
-        Who rewrites.
-    rewriting : Rewriting, optional
-        How; by default as Dai et al. (KDD 2024) did.
-    only : Pool or iterable of str, optional
-        Documents to rewrite, by id; all of the source by default.
-    journal : Journal, optional
-        What was answered before; by default the model's own in the cache.
+    `only` names documents by id (all of the source by default), `journal` holds what was answered before (by default
+    the model's own, in the cache), and `unanswered` of the result says for how many documents the same call would ask
+    again. `UserError` as of `plan`, or if the model cannot be asked; what was answered until then is kept.
 
-    Returns
-    -------
-    Rewritten
-        `unanswered` says for how many documents the same call would ask again.
-
-    Raises
-    ------
-    UserError
-        As `plan`, or if the model cannot be asked; what was answered until then is kept in the journal.
-
-    References
-    ----------
     Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 2.
     """
     rewriting = rewriting or Rewriting()
@@ -118,7 +94,6 @@ def _rewrite_source(llm: LLM, journal: Journal, planned: Plan, source: str) -> R
         truncate=rewriting.truncate, label=f"rewriting as {source}",
     )  # fmt: skip
     outcome = rounds(config, planned.tasks)
-    outcome.words = {**planned.words, **outcome.words}
     if rewriting.titles == "rewrite":
         tasks = [o._replace(text=o.title, title="") for o in planned.tasks if o.row in outcome.kept]
         config = replace(
@@ -184,13 +159,10 @@ def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]
 
 
 def _spec(collection: Collection, llm: LLM, planned: Plan) -> dict[str, Any]:
-    files = [Path(str(file)) for file in collection.spec.get("files", ())]
     return {
-        **spec_of(llm, planned, {str(file): sha256(file) for file in files if file.is_file()}),
+        **spec_of(llm, planned, collection),
         **{name: getattr(planned.settings, name) for name in _PLAIN},
         "limits": asdict(planned.limits),
         "partial": planned.only,
         "pool": None if planned.pool is None else list(planned.pool.sentences),
-        "collection": {name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
-        "earlier": earlier(collection.spec.get("path")),
     }

@@ -44,13 +44,12 @@ class Numbers:
         return cls(pairs, values, tilt, _heads(audit, runs, pairs))
 
     def order(self, place: int = 0) -> Ints:
-        """Queries by what they bring to the tilt on the measure at a place, the most first."""
-        margins = np.abs(self.heads[..., 0] - self.heads[..., 1]).astype(np.float64)[:, :, None]
-        pulls = np.abs(np.nan_to_num(self.tilt)) if self.tilt.shape[2] else margins
+        """Queries by their share of some run's tilt of the first pair on the measure at a place, the most first."""
+        heads = self.heads[:, :1]
+        pulls = np.abs(np.nan_to_num(self.tilt[:, :1, place]) if self.tilt.shape[2] else heads[..., 0] - heads[..., 1])
         total = pulls.sum(axis=-1, keepdims=True)
-        shares = np.divide(pulls, total, out=np.zeros_like(pulls), where=total > 0)
-        first, every = (part.max(axis=(0, 1, 2), initial=0.0) for part in (shares[:, :1, place : place + 1], shares))
-        return np.lexsort((-every, -first))
+        shares = np.divide(pulls, total, out=np.zeros(pulls.shape), where=total > 0)
+        return np.argsort(-shares.max(axis=(0, 1), initial=0.0), kind="stable")
 
 
 def _heads(audit: Audit, runs: Sequence[str], pairs: Sequence[Pair]) -> Ints:
@@ -58,8 +57,7 @@ def _heads(audit: Audit, runs: Sequence[str], pairs: Sequence[Pair]) -> Ints:
     out = np.zeros((len(runs), len(pairs), len(audit.queries), 3), dtype=np.int64)
     counts = audit.pair_counts.filter(pl.col("relevant")) if audit.measures else audit.pair_counts
     query = codes(counts["query"], pl.Series(audit.queries, dtype=pl.String))
-    names = pl.Series(runs, dtype=pl.String)
-    run = codes(counts["run"], names)
+    run = codes(counts["run"], pl.Series(runs, dtype=pl.String))
     numbers = counts.select("wins", "losses", "ties").to_numpy()
     for number, (a, b) in enumerate(pairs):
         mine = ((counts["a"] == a) & (counts["b"] == b)).to_numpy() & (run >= 0) & (query >= 0)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ranktilt.reporting.glossary.measure_pages import MeasurePage, measure_pages, page_title
+from ranktilt.reporting.glossary.measure_pages import MeasurePage, measure_pages
 from ranktilt.reporting.glossary.terms import TERMS, Term
 
 if TYPE_CHECKING:
@@ -21,16 +22,9 @@ class Glossary:
         self._regex = re.compile(r"(?<![\w:@./-])(?:" + "|".join(parts) + r")(?![\w=-]|\.\w)")
         self._section: set[int] = set()
         self._met: set[int] = set()
-        self._used: tuple[int, tuple[Term, ...]] = (0, ())
 
-    @property
     def used(self) -> tuple[Term, ...]:
         """The terms met so far and those that their definitions use, by title."""
-        if self._used[0] != len(self._met):
-            self._used = len(self._met), self._closed()
-        return self._used[1]
-
-    def _closed(self) -> tuple[Term, ...]:
         known, new = set[int](), set(self._met)
         while new:
             known |= new
@@ -38,22 +32,10 @@ class Glossary:
             new = {self._number(match) for text in texts for match in self._regex.finditer(text)} - known
         return tuple(sorted((self._terms[number] for number in known), key=lambda term: term.title.casefold()))
 
-    @property
-    def pages(self) -> tuple[MeasurePage, ...]:
-        """The pages that say more about the terms met so far."""
-        return measure_pages(term.page_name for term in self.used if term.page)
-
-    def at(self, anchor: str) -> tuple[Term, ...]:
-        """Return the terms met so far of which a place on a measure's page says more."""
-        return tuple(term for term in self.used if term.page_anchor == anchor)
-
-    def link(self, term: Term) -> str:
-        """Return the anchor that a term leads to: its place on a measure's page, or its entry in the notes."""
-        return term.page_anchor if self.see(term) else term.anchor
-
-    def see(self, term: Term) -> str:
-        """Return the title of the page that says more about a term; empty where there is none."""
-        return page_title(term.page_name)
+    @staticmethod
+    def pages(terms: Iterable[Term]) -> tuple[MeasurePage, ...]:
+        """The pages that say more about some terms."""
+        return measure_pages(term.page_name for term in terms)
 
     def fresh(self) -> str:
         """Begin a section: each term is marked again where it first stands; returns the empty string."""
@@ -74,7 +56,7 @@ class Glossary:
             self._section.add(number)
             term = self._terms[number]
             link = Markup('<a class="term" href="#{}"><abbr title="{}">{}</abbr></a>')
-            out += escape(text[end : match.start()]) + link.format(self.link(term), term.definition, match.group())
+            out += escape(text[end : match.start()]) + link.format(term.target, term.definition, match.group())
             end = match.end()
         return out + escape(text[end:])
 
@@ -86,9 +68,9 @@ class Glossary:
         met = [self._number(match) for match in self._regex.finditer(_together(f"{title}: {hint}"))]
         if not met:
             return abbr
-        number = next((one for one in met if self.see(self._terms[one])), met[0])
+        number = next((one for one in met if self._terms[one].page), met[0])
         self._met.add(number)
-        return Markup('<a class="term" href="#{}">{}</a>').format(self.link(self._terms[number]), abbr)
+        return Markup('<a class="term" href="#{}">{}</a>').format(self._terms[number].target, abbr)
 
     @staticmethod
     def _number(match: re.Match[str]) -> int:

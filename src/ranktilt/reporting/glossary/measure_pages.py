@@ -62,14 +62,9 @@ def anchor_of(target: str) -> str:
     return "measure-" + target.replace("#", "-")
 
 
-def page_title(name: str) -> str:
-    """Return a page's title; empty where its text is not there, in the package or in the checkout that runs."""
-    return (_source(name) or "").partition("\n")[0].lstrip("# ")
-
-
 def measure_pages(names: Iterable[str]) -> tuple[MeasurePage, ...]:
-    """Make the pages that a report carries."""
-    carried = frozenset(name for name in names if page_title(name))
+    """Make the pages that a report carries, in the order of `NAMES`."""
+    carried = frozenset(names) & frozenset(NAMES)
     return tuple(_page(name, carried) for name in NAMES if name in carried)
 
 
@@ -79,7 +74,7 @@ def _page(name: str, carried: frozenset[str]) -> MeasurePage:
     from markupsafe import Markup
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = reader.parse(_source(name) or "")
+    tokens = reader.parse(_source(name))
     for token in tokens:
         if token.children:
             token.children = list(_linked(token.children, name, carried))
@@ -93,15 +88,11 @@ def _page(name: str, carried: frozenset[str]) -> MeasurePage:
     return MeasurePage(name, title, tuple(made))
 
 
-@lru_cache(maxsize=64)
-def _source(name: str) -> str | None:
-    if name not in NAMES:
-        return None
-    for folder in (resources.files("ranktilt.reporting") / "measures", _CHECKOUT):
-        file = folder / f"{name}.md"
-        if file.is_file():
-            return re.sub(r"^<!--.*?-->\n", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return None
+def _source(name: str) -> str:
+    """A page's text: the package's, or the docs' in a checkout."""
+    packaged = resources.files("ranktilt.reporting") / "measures" / f"{name}.md"
+    file = packaged if packaged.is_file() else _CHECKOUT / f"{name}.md"
+    return re.sub(r"^<!--.*?-->\n", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def _sections(tokens: Sequence[Token]) -> list[tuple[str, str, list[Token]]]:

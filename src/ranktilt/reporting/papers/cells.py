@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -71,51 +71,28 @@ class CellFile:
 def read_cells(path: str | Path) -> CellFile:
     """Read cells of the papers' tables from a CSV file."""
     path = Path(path)
-    found, lines = [], dict[tuple[str, ...], int]()
-    for line, row in _rows(path):
-        cell = _cell(path, line, row)
-        if cell.place in lines:
-            where = ", ".join(filter(None, cell.place))
-            raise DataError(path, f"the cell {where} is there twice, first in line {lines[cell.place]}", line=line)
-        lines[cell.place] = line
-        found.append(cell)
-    if not found:
-        raise DataError(path, f"expected cells of tables, a line each below the header ({', '.join(_NEEDED)})")
-    return CellFile(tuple(found), str(path))
-
-
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Lines with their number, by column."""
-    text = read_text(path)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    found, number = dict[tuple[str, ...], PaperCell](), 1
     try:
-        header = _header(path, next(reader, []))
-        before = reader.line_num
+        names = [_ALIASES.get(name.strip(), name.strip()) for name in reader.fieldnames or ()]
+        if not set(_NEEDED) <= set(names) <= set(_COLUMNS) or len(set(names)) < len(names):
+            rest = ", ".join(name for name in _COLUMNS if name not in _NEEDED)
+            message = f"expected columns {', '.join(_NEEDED)}, each once, and of {rest} what there is"
+            raise DataError(path, f"{message}; got {shorten(', '.join(names) or 'an empty file')}", line=1)
+        reader.fieldnames, before = names, reader.line_num
         for row in reader:
-            first, before = before + 1, reader.line_num
-            if row and len(row) != len(header):
-                message = f"expected {len(header)} fields ({', '.join(header)}), got {len(row)}"
-                raise DataError(path, message, line=first)
-            if row:
-                yield first, dict(zip(header, map(str.strip, row), strict=True))
+            number, before = before + 1, reader.line_num
+            if None in row or None in row.values():
+                raise DataError(path, f"expected {len(names)} fields ({', '.join(names)})", line=number)
+            cell = _cell(path, number, {name: text.strip() for name, text in row.items()})
+            if cell.place in found:
+                raise DataError(path, f"the cell {', '.join(filter(None, cell.place))} is there twice", line=number)
+            found[cell.place] = cell
     except csv.Error as error:
         raise DataError(path, f"cannot be read as CSV: {error}", line=reader.line_num) from error
-
-
-def _header(path: Path, row: Sequence[str]) -> list[str]:
-    names = [_ALIASES.get(name.strip(), name.strip()) for name in row]
-    missing = [name for name in _NEEDED if name not in names]
-    if missing:
-        found = ", ".join(row) or "an empty file"
-        hint = " (or model)" if "system" in missing else ""
-        message = f"expected columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}{hint}; got {shorten(found)}"
-        raise DataError(path, message, line=1)
-    for name in names:
-        if name not in _COLUMNS:
-            raise DataError(path, str(unknown("column", name, _COLUMNS)), line=1)
-        if names.count(name) > 1:
-            raise DataError(path, f"column {name!r} is there twice", line=1)
-    return names
+    if not found:
+        raise DataError(path, f"expected cells of tables, a line each below the header ({', '.join(_NEEDED)})")
+    return CellFile(tuple(found.values()), str(path))
 
 
 def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:

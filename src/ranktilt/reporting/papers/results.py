@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,13 +16,14 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError
 from ranktilt.experiments.tradeoff_result import Bench
-from ranktilt.experiments.training_result import TrainingStudy
+from ranktilt.experiments.training_result import BASELINE, Kind, TrainingStudy
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.rankers.spec import Stage, parse_stages
 from ranktilt.reporting.papers.cells import PaperCell
 from ranktilt.reporting.papers.figures_choices import BEFORE_AND_AFTER, choices_of, ratios
 from ranktilt.reporting.papers.layouts import (
+    KINDS,
     LAYOUTS,
     first_stage,
     generator,
@@ -31,45 +32,33 @@ from ranktilt.reporting.papers.layouts import (
     system_names,
     temperature,
 )
-from ranktilt.reporting.papers.training import training_cells, training_tables
 from ranktilt.reporting.views.provenance import folder
 
 _HUMAN, _LLM = "human", "llm"
-_MIXED = ("dai-3", "dai-4", "dai-5", "dai-6", "dai-9")
-_ALONE = ("dai-2", "dai-7", "dai-8")
-_UNGROUPED = ("askari-2", "askari-4", "askari-5")
-_BY_GROUP = ("wang-1", "wang-2")
 _ASKED = ("attribute", "prompt", "query_template")
 """Options of a stage that say what it is asked for: conditions of one system."""
 _LISTWISE, _WINDOWS = "listwise", ("window", "step")
 _EXPOSURE = "ExposureRatio"
-_BY_MODEL = (("dai-3", "dai-4", "dai-9"), _ALONE)
+_BY_MODEL = (("dai-3", "dai-4", "dai-9"), KINDS["alone"])
 """Tables of one kind: of the usual models, of GPT, and of other temperatures."""
 _USUAL = ("", "0.2")
 """Temperatures of the papers' main tables."""
+_TRAINED: dict[str, tuple[Kind, ...]] = {
+    "askari-2": ("supervised", "zero-shot"),
+    "askari-3": ("supervised",),
+    "askari-4": ("first stage",),
+    "askari-5": ("seen",),
+}
+"""What a training study tests, by the table in which it stands."""
+_SPLITS = {"dev": "validation"}
+"""What Askari et al. call a split."""
 Result = Audit | Validation | Study | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
 
 
 def cells_of(result: Result, table: str) -> list[PaperCell]:
     """Find the cells of one table in a result."""
-    if isinstance(result, Audit):
-        found = _of_audit(result, table)
-    elif isinstance(result, Validation):
-        found = _of_validation(result, table)
-    elif isinstance(result, Explanation):
-        found = list(_of_explanation(result, table))
-    elif isinstance(result, PairwiseAudit):
-        found = list(_of_pairs(result)) if table == "wang-3" else []
-    elif isinstance(result, Comparison):
-        found = list(_of_comparison(result)) if table == "wang-fig4" else []
-    elif isinstance(result, Bench):
-        found = list(_of_bench(result, table))
-    elif isinstance(result, TrainingStudy):
-        found = list(training_cells(result, table))
-    else:
-        found = _of_study(result, table)
     scale = LAYOUTS[table].scale
-    return [replace(cell, value=scale * cell.value) for cell in found]
+    return [replace(cell, value=scale * cell.value) for cell in _READERS[type(result)](result, table)]
 
 
 def tables_of(result: Result) -> list[str]:
@@ -81,14 +70,14 @@ def tables_of(result: Result) -> list[str]:
     if isinstance(result, Comparison):
         return ["wang-fig4"] if choices_of(result) else []
     if isinstance(result, TrainingStudy):
-        return training_tables(result)
+        return [table for table in ("askari-1", *_TRAINED) if any(_of_training(result, table))]
     if isinstance(result, Bench):
         return [table for table in ("dai-fig10", "dai-fig11") if any(_of_bench(result, table))]
     if isinstance(result, Explanation):
         spectrum = "dai-fig8" if len(result.sources) > 1 else "dai-fig7"
         return [table for table in (spectrum, "dai-fig9") if any(_of_explanation(result, table))]
     if isinstance(result, Validation):
-        homes = (_home(*generator(source), _ALONE) for source in result.sources)
+        homes = (_home(*generator(source), KINDS["alone"]) for source in result.sources)
         overlaid = ["dai-fig14"] if len(result.similarities) > 1 else []
         return ["dai-1", *dict.fromkeys(homes if result.effectiveness else ()), *overlaid]
     if result.spec.get("by") != "source":
@@ -100,7 +89,7 @@ def tables_of(result: Result) -> list[str]:
 
 def belongs(cell: PaperCell, table: str) -> bool:
     """Whether a cell stands in a table that was not named, so that a result of several models fills several tables."""
-    if table in ("dai-5", "dai-6"):
+    if LAYOUTS[table].reranked:
         return of_gpt(cell.generator) == (table == "dai-6") and cell.temperature in _USUAL
     return all(_home(cell.generator, cell.temperature, kind) == table for kind in _BY_MODEL if table in kind)
 
@@ -110,7 +99,7 @@ def made_by(spec: Mapping[str, Any]) -> tuple[str, ...]:
     return (f"Made by: {spec['command']}",) if spec.get("command") else ()
 
 
-def _home(model: str, degree: str, tables: tuple[str, str, str]) -> str:
+def _home(model: str, degree: str, tables: Sequence[str]) -> str:
     """The table of a kind in which the texts of a model at a temperature stand."""
     usual, gpt, other = tables
     return other if degree not in _USUAL else gpt if of_gpt(model) else usual
@@ -125,17 +114,17 @@ def _of_audit(audit: Audit, table: str) -> list[PaperCell]:
         model, degree = generator(tilt.b)
         return {"generator": model, "temperature": degree}
 
-    if table in _MIXED:
+    if table in KINDS["mixed"]:
         return _mixed(audit.tilts, table, name, keys)
-    if table in _BY_GROUP:
+    if table in KINDS["groups"]:
         return [] if by in (None, "source") else list(_by_group(audit, table, name))
     if not audit.measures:
         return []
     if table == "askari-1":
         return list(_query_counts(audit, name))
-    if table == "askari-3" and by:
+    if table in KINDS["domains"] and by:
         return list(_means(audit, table, None, lambda group: {"dataset": group, "collection": name}))
-    if table in _UNGROUPED:
+    if table in KINDS["whole"]:
         return list(_means(audit, table, ALL, lambda _: {"dataset": name}))
     return []
 
@@ -188,7 +177,7 @@ def _window(stage: Stage) -> Iterator[str]:
 
 def _of_study(study: Study, table: str) -> list[PaperCell]:
     keys = {s.source: {"generator": s.series, "temperature": temperature(s.temperature)} for s in study.sources}
-    return _mixed(study.tilts, table, folder(study.spec), lambda tilt: keys[tilt.b]) if table in _MIXED else []
+    return _mixed(study.tilts, table, folder(study.spec), lambda tilt: keys[tilt.b]) if table in KINDS["mixed"] else []
 
 
 def _mixed(
@@ -212,7 +201,7 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
     """Rankers that a table is about, by name: those of one stage, or re-rankers beside what they start from."""
     names = system_names(dict.fromkeys(runs))
     again = [run for run in names if is_reranked(run)]
-    if table in ("dai-5", "dai-6"):
+    if LAYOUTS[table].reranked:
         firsts = {first_stage(run) for run in again}
         return {run: name for run, name in names.items() if run in again or (again and first_stage(run) in firsts)}
     if table in ("dai-3", "dai-4") and len(again) < len(names):
@@ -223,7 +212,7 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
 def left_out(result: Result, table: str) -> list[str]:
     """Name the rankers of an audit or study that a table is not about: re-rankers, or those that nothing re-ranks."""
     kinds = Validation | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
-    if isinstance(result, kinds) or table not in _MIXED:
+    if isinstance(result, kinds) or table not in KINDS["mixed"]:
         return []
     names = system_names(dict.fromkeys(t.run for t in result.tilts))
     return [name for run, name in names.items() if run not in _systems(names, table)]
@@ -262,7 +251,7 @@ def _of_validation(found: Validation, table: str) -> list[PaperCell]:
         return [PaperCell(table=table, dataset=name, system="-", measure=_split(found.spec), value=float(judged))]
     if table == "dai-fig14":
         return list(_similarities(found, name))
-    if table in _ALONE or table == "askari-4":
+    if table in KINDS["alone"] or table == "askari-4":
         return list(_each_alone(found, table, name))
     return []
 
@@ -341,20 +330,59 @@ def _of_bench(found: Bench, table: str) -> Iterator[PaperCell]:
                     yield PaperCell(**front, measure=measure, value=found.mean(one.name, reference, measure).value)
 
 
-def _of_comparison(found: Comparison) -> Iterator[PaperCell]:
+def _of_comparison(found: Comparison, table: str) -> Iterator[PaperCell]:
     """Ratios of two models' choices of each kind of pairs."""
-    for kind, change in choices_of(found).items():
-        front = {"table": "wang-fig4", "dataset": folder(found.spec), "system": found.runs[0].old, "condition": kind}
+    for kind, change in choices_of(found).items() if table == "wang-fig4" else ():
+        front = {"table": table, "dataset": folder(found.spec), "system": found.runs[0].old, "condition": kind}
         for target, ratio in zip(BEFORE_AND_AFTER, ratios(change), strict=True):
             if np.isfinite(ratio.value):
                 yield PaperCell(**front, target=target, measure="PairwiseRatio", value=ratio.value)
 
 
-def _of_pairs(found: PairwiseAudit) -> Iterator[PaperCell]:
+def _of_pairs(found: PairwiseAudit, table: str) -> Iterator[PaperCell]:
     """Shares and ratio of each kind of pairs; a ratio of nothing is left out."""
-    for one in found.outcomes:
-        front = {"table": "wang-3", "dataset": folder(found.spec), "system": found.model, "condition": one.kind}
+    for one in found.outcomes if table == "wang-3" else ():
+        front = {"table": table, "dataset": folder(found.spec), "system": found.model, "condition": one.kind}
         values = (one.unprotected.value, one.protected.value, one.ratio.value)
-        for measure, value in zip(LAYOUTS["wang-3"].measures, values, strict=True):
+        for measure, value in zip(LAYOUTS[table].measures, values, strict=True):
             if np.isfinite(value):
                 yield PaperCell(**front, measure=measure, value=value)
+
+
+def _of_training(study: TrainingStudy, table: str) -> Iterator[PaperCell]:
+    """Tables 1 to 5 of Askari et al."""
+    if table == "askari-1":
+        yield from _trained_on(study)
+    for one in study.of_kind(*_TRAINED.get(table, ())):
+        if table == "askari-3" and len(one.groups) == 1:
+            continue
+        for mean in one.means:
+            dataset = mean.a if table == "askari-3" else one.name
+            shown = mean.run != BASELINE or table not in ("askari-3", "askari-5")
+            shown &= not mean.measure.startswith("RR" if table == "askari-4" else ("R@", "R("))  # as in the print
+            if shown and (table == "askari-3" or mean.a == ALL):
+                mark = LAYOUTS[table].mark if one.best(mean.run, mean.measure) else ""
+                yield PaperCell(
+                    table=table, dataset=dataset, system=mean.run, measure=mean.measure, value=mean.value, mark=mark
+                )
+
+
+def _trained_on(study: TrainingStudy) -> Iterator[PaperCell]:
+    """Queries with an answer of the reference, by split and domain."""
+    for one in (found for found in study.of_kind("first stage") if found.side == study.reference):
+        for group in one.groups:
+            value = float(one.mean(one.rankers[0], one.measures[0], group).queries)
+            measure = f"queries {_SPLITS.get(one.split, one.split)}"
+            yield PaperCell(table="askari-1", dataset=group, system="-", measure=measure, value=value)
+
+
+_READERS: Mapping[type, Callable[[Any, str], Iterable[PaperCell]]] = {
+    Audit: _of_audit,
+    Validation: _of_validation,
+    Study: _of_study,
+    Explanation: _of_explanation,
+    PairwiseAudit: _of_pairs,
+    Comparison: _of_comparison,
+    Bench: _of_bench,
+    TrainingStudy: _of_training,
+}

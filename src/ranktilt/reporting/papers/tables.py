@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from ranktilt.auditing.comparison.compare import Comparison
-from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
-from ranktilt.errors import UserError, counted, unknown
-from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.errors import UserError, unknown
 from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.measures.contrast import ROUNDINGS
-from ranktilt.probes.explain import Explanation
-from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.output import table
 from ranktilt.reporting.papers import cells as numbers
 from ranktilt.reporting.papers.cells import DELTA, KEYS, CellFile, PaperCell
-from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
+from ranktilt.reporting.papers.layouts import KINDS, LAYOUTS, PAPER, Layout
 from ranktilt.reporting.papers.results import Result, belongs, cells_of, left_out, made_by, tables_of
 from ranktilt.reporting.papers.texts import chosen_texts, has_pairs, of_collections
-from ranktilt.reporting.papers.training import BEST, MARKED
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import Tone
 
 Source = LoadedAudit | Result | CellFile
 FORMATS = ("latex", "markdown", "csv")
-PROSE = ("dai-10", "dai-11")
+PROSE = KINDS["texts"]
 """Tables of texts: of the first collection that came with its texts, and of the second."""
 
 _OTHERS = {
@@ -45,23 +39,10 @@ _ROUNDED = (
     "rounding, and may differ where they are small."
 )
 _SOME = "Values at the indices 1, 2, 5, 10, 20 … and at the last; CSV has all."
-_TRAINED = ("askari-2", "askari-3", "askari-5")
-"""Tables of rankers that a study trained."""
 _SETTING = ("collection", "condition")
 """Keys whose only value a caption does not repeat: the title says it."""
 _ALWAYS = ("dataset", "system", "measure")
 """Keys that CSV always has."""
-_KINDS = {
-    Audit: ("audit", "audits"),
-    Validation: ("validation", "validations"),
-    Study: ("study", "studies"),
-    Explanation: ("explanation", "explanations"),
-    PairwiseAudit: ("pairwise audit", "pairwise audits"),
-    Comparison: ("comparison", "comparisons"),
-    Bench: ("bench", "benches"),
-    TrainingStudy: ("training study", "training studies"),
-    CellFile: ("file of cells", "files of cells"),
-}
 
 
 def paper_tables(
@@ -83,7 +64,7 @@ def paper_document(
         raise unknown("layout", layout, (PAPER, *LAYOUTS))
     names = _held(results) if layout == PAPER else [layout]
     if not names:
-        raise UserError(f"the results given ({_kinds(results)}) hold none of the papers' tables; {_all_commands()}")
+        raise UserError("the results given hold none of the papers' tables; name one (--layout) to read what makes it")
     blocks, cells = list[Panels](), list[PaperCell]()
     for name in names:
         if name in PROSE:
@@ -151,9 +132,20 @@ def _numbers(results: Sequence[Source], layout: Layout, rounding: str, *, own: b
         raise UserError(_lacking(results, layout))
     cells = numbers.printed(cells, layout, rounding=rounding)
     caveats = [*_caveats(results, layout, rounding), *([_SOME] if layout.curve else [])]
-    arranged = _Arrangement(_some(cells) if layout.curve else cells, layout)
-    block = arranged.block(made=tuple(dict.fromkeys(made)), caveats=caveats)
-    return block, cells if layout.curve else [cell for cell in arranged.order if cell is not None]
+    shown = _some(cells) if layout.curve else cells
+    tables, order, keys = _pivot(shown, layout)
+    measured = {cell.measure for cell in shown}
+    lacking = [layout.label("measure", one) for one in layout.measures if one not in measured]
+    block = Panels(
+        layout.name,
+        _caption(shown, layout, keys),
+        f"Layout: {layout.paper}.",
+        tuple(tables),
+        (*_notes(shown, layout, keys, gaps=None in order), *caveats),
+        (f"The paper's table also has {', '.join(lacking)}, not in these results.",) if lacking else (),
+        tuple(dict.fromkeys(made)),
+    )
+    return block, cells if layout.curve else [cell for cell in order if cell is not None]
 
 
 def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
@@ -165,11 +157,10 @@ def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
 def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[str]:
     """What the numbers of a result must not be read without."""
     bare = [_bare(result) for result in results if not isinstance(result, CellFile)]
-    if layout.name in _TRAINED:
-        studies = [one for one in bare if isinstance(one, TrainingStudy)]
-        tested = [BEST] if studies and layout.name == MARKED else []
+    studies = [one for one in bare if isinstance(one, TrainingStudy)]
+    if studies and "system" in (*layout.rows, *layout.columns):
         tuned = (f"Body already tuned for {what}: {body}." for one in studies for body, what in one.tuned.items())
-        return [*tested, *tuned]
+        return [*([layout.mark_note] if layout.mark else []), *tuned]
     found = [one for one in bare if isinstance(one, Audit | Study) and one.tilts]
     if layout.derived != DELTA or not found:
         return []
@@ -209,64 +200,33 @@ def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) ->
     return chosen_texts(opened[number], layout.name, queries=queries)
 
 
-class _Arrangement:
-    """Where each cell of one table stands: its panel, row and column."""
+def _pivot(cells: Sequence[PaperCell], layout: Layout) -> tuple[list[Table], list[PaperCell | None], tuple[str, ...]]:
+    """Lay cells out by a layout's panels, rows and columns.
 
-    def __init__(self, cells: Sequence[PaperCell], layout: Layout) -> None:
-        self.layout = layout
-        self.cells = {cell.place: cell for cell in cells}
-        if len(self.cells) < len(cells):
-            raise UserError(_twice(cells, layout))
-        self.values = {key: _values(key, cells, layout) for key in KEYS}
-        several = [key for key in KEYS if len(self.values[key]) > 1]
-        self.columns = tuple(key for key in layout.columns if key in several or key == layout.columns[-1])
-        used = {*layout.rows, *layout.columns, *layout.panels}
-        self.panels = tuple(key for key in (*layout.panels, *(k for k in KEYS if k not in used)) if key in several)
-        self.order: list[PaperCell | None] = []
-        """Cells in the order of the print; None where the results do not hold one."""
+    Returns the tables, their cells in the order of the print (None where there is none), and the keys that say where a
+    cell stands, those of panels first.
+    """
+    if len({cell.place for cell in cells}) < len(cells):
+        raise UserError(_twice(cells, layout))
+    values = {key: _values(key, cells, layout) for key in KEYS}
 
-    def block(self, *, made: tuple[str, ...], caveats: Sequence[str]) -> Panels:
-        """Return the table with its caption and notes."""
-        layout = self.layout
-        tables = tuple(self._panel(one) for one in self._combinations(self.panels, self.cells.values()))
-        lacking = [layout.label("measure", m) for m in layout.measures if m not in self.values["measure"]]
-        return Panels(
-            layout.name,
-            self._caption(),
-            f"Layout: {layout.paper}.",
-            tables,
-            (*self._notes(), *caveats),
-            (f"The paper's table also has {', '.join(lacking)}, not in these results.",) if lacking else (),
-            made,
-        )
-
-    def _caption(self) -> str:
-        layout, shown = self.layout, {*self.layout.rows, *self.columns, *self.panels, *_SETTING}
-        only = [(key, values[0]) for key, values in self.values.items() if key not in shown]
-        context = [layout.said(key, value) for key, value in only if value not in _ANY]
-        groups = layout.title_of_groups and "human" not in self.values["target"]
-        title = layout.title_of_groups if groups else layout.title
-        return ". ".join([title, *([", ".join(context)] if context else [])]) + "."
-
-    def _combinations(self, keys: Sequence[str], cells: Collection[PaperCell]) -> list[tuple[str, ...]]:
+    def together(keys: Sequence[str], among: Iterable[PaperCell]) -> list[tuple[str, ...]]:
         """Values of some keys that occur together, in order."""
-        return sorted(
-            {cell.at(keys) for cell in cells},
-            key=lambda found: [self.values[key].index(value) for key, value in zip(keys, found, strict=True)],
-        )
+        found = {cell.at(keys) for cell in among}
+        return sorted(found, key=lambda one: [values[key].index(value) for key, value in zip(keys, one, strict=True)])
 
-    def _panel(self, panel: tuple[str, ...]) -> Table:
-        layout = self.layout
-        inside = {
-            cell.at((*layout.rows, *self.columns)): cell
-            for cell in self.cells.values()
-            if cell.at(self.panels) == panel
-        }
-        columns = self._combinations(self.columns, inside.values())
+    several = [key for key in KEYS if len(values[key]) > 1]
+    columns = tuple(key for key in layout.columns if key in several or key == layout.columns[-1])
+    used = {*layout.rows, *layout.columns, *layout.panels}
+    panels = tuple(key for key in (*layout.panels, *(k for k in KEYS if k not in used)) if key in several)
+    tables, order = list[Table](), list[PaperCell | None]()
+    for panel in together(panels, cells):
+        inside = {cell.at((*layout.rows, *columns)): cell for cell in cells if cell.at(panels) == panel}
+        across = together(columns, inside.values())
         rows, before = list[Row](), tuple("" for _ in layout.rows)
-        for row in self._combinations(layout.rows, inside.values()):
-            found = [inside.get((*row, *column)) for column in columns]
-            self.order += found
+        for row in together(layout.rows, inside.values()):
+            found = [inside.get((*row, *column)) for column in across]
+            order += found
             same = next((i for i, (a, b) in enumerate(zip(row, before, strict=True)) if a != b), len(row))
             labels = [
                 "" if i < same else layout.label(k, v) for i, (k, v) in enumerate(zip(layout.rows, row, strict=True))
@@ -274,27 +234,31 @@ class _Arrangement:
             rule = bool(rows) and len(labels) > 1 and bool(labels[0])
             rows.append(Row((*map(Cell, labels), *map(_printed, found)), rule=rule))
             before = row
-        title = ", ".join(filter(None, (layout.said(k, v) for k, v in zip(self.panels, panel, strict=True))))
+        title = ", ".join(filter(None, map(layout.said, panels, panel)))
         stub = [Column(layout.title_of(key), number=False, header=True) for key in layout.rows]
-        titles = [layout.label(self.columns[-1], column[-1]) for column in columns]
-        return Table(title, (*stub, *map(Column, titles)), tuple(rows), spans=self._spans(columns))
+        titles = [Column(layout.label(columns[-1], column[-1])) for column in across]
+        first = [column[0] for column in across] if len(columns) > 1 else []
+        spans = [(layout.label(columns[0], value), first.count(value)) for value in dict.fromkeys(first)]
+        above = (("", len(layout.rows)), *spans) if spans else ()
+        tables.append(Table(title, (*stub, *titles), tuple(rows), spans=above))
+    return tables, order, tuple(dict.fromkeys((*panels, *layout.rows, *columns)))
 
-    def _spans(self, columns: Sequence[tuple[str, ...]]) -> tuple[tuple[str, int], ...]:
-        """What stands above the titles of the columns, where they have two levels."""
-        if len(self.columns) == 1:
-            return ()
-        first = [column[0] for column in columns]
-        spans = [(self.layout.label(self.columns[0], value), first.count(value)) for value in dict.fromkeys(first)]
-        return (("", len(self.layout.rows)), *spans)
 
-    def _notes(self) -> list[str]:
-        keys = tuple(dict.fromkeys((*self.panels, *self.layout.rows, *self.columns)))
-        noted = [cell for cell in self.cells.values() if cell.note]
-        notes = [f"{', '.join(map(self.layout.label, keys, cell.at(keys)))}: {cell.note}" for cell in noted]
-        why = ["not in these results"] if None in self.order else []
-        why += ["undefined"] if any(cell is not None and cell.text == DASH for cell in self.order) else []
-        notes += [f"{DASH}: {' or '.join(why)}"] if why else []
-        return [f"{note.removesuffix('.')}." for note in dict.fromkeys(notes)]
+def _caption(cells: Sequence[PaperCell], layout: Layout, keys: Sequence[str]) -> str:
+    values = {key: _values(key, cells, layout) for key in KEYS}
+    only = [(key, found[0]) for key, found in values.items() if key not in (*keys, *_SETTING)]
+    context = [layout.said(key, value) for key, value in only if value not in _ANY]
+    groups = layout.title_of_groups and "human" not in values["target"]
+    title = layout.title_of_groups if groups else layout.title
+    return ". ".join([title, *([", ".join(context)] if context else [])]) + "."
+
+
+def _notes(cells: Sequence[PaperCell], layout: Layout, keys: Sequence[str], *, gaps: bool) -> list[str]:
+    notes = [f"{', '.join(map(layout.label, keys, cell.at(keys)))}: {cell.note}" for cell in cells if cell.note]
+    why = ["not in these results"] if gaps else []
+    why += ["undefined"] if any(cell.text == DASH for cell in cells) else []
+    notes += [f"{DASH}: {' or '.join(why)}"] if why else []
+    return [f"{note.removesuffix('.')}." for note in dict.fromkeys(notes)]
 
 
 def _printed(cell: PaperCell | None) -> Cell:
@@ -327,22 +291,8 @@ def _twice(cells: Sequence[PaperCell], layout: Layout) -> str:
 
 
 def _lacking(results: Sequence[Source], layout: Layout) -> str:
-    command = f"{layout.command} makes one" if layout.command.startswith("ranktilt") else f"give {layout.command}"
     first = f"{layout.name} shows {layout.shows}"
-    if layout.name == PROSE[1]:
-        return f"{first}; the results given ({_kinds(results)}) hold fewer: {PROSE[0]} shows the first"
     why = [note for result in results if isinstance(result, LoadedAudit) for note in result.notes]
     if layout.name in PROSE and why:
         return f"{first}; {why[0]}"
-    return f"{first}; the results given ({_kinds(results)}) hold none: {command}"
-
-
-def _kinds(results: Sequence[Source]) -> str:
-    """Say what the results are: ``2 audits, 1 validation``."""
-    kinds = [type(one if isinstance(one, CellFile) else _bare(one)) for one in results]
-    return ", ".join(counted(kinds.count(kind), *names) for kind, names in _KINDS.items() if kind in kinds) or "nothing"
-
-
-def _all_commands() -> str:
-    commands = dict.fromkeys(one.command for one in LAYOUTS.values() if one.command.startswith("ranktilt"))
-    return "such results are made by: " + "; ".join(list(commands)[:4])
+    return f"{first}; the results given hold none: {layout.command} makes one"

@@ -21,7 +21,6 @@ from ranktilt.reporting.papers.layouts import LAYOUTS, dataset_name, generator
 from ranktilt.reporting.papers.results import made_by
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.provenance import folder
-from ranktilt.run import Run
 
 PAIRS = 2
 _Key = tuple[str, str]
@@ -34,7 +33,6 @@ class _Rewrites:
 
     audit: Audit
     collection: Collection
-    runs: tuple[Run, ...]
     a: str
     b: str
 
@@ -62,12 +60,6 @@ class _Rewrites:
         total = found[~np.isnan(found).all(axis=1)].sum(axis=0)  # a ranker that finds nothing relevant has none
         return {query: value for query, value in zip(self.audit.queries, total.tolist(), strict=True) if value == value}
 
-    def distance(self, key: _Key) -> float:
-        """How far the rankings set a document and its version apart, by the discounts of both ranks."""
-        query, doc = key
-        found = (_discounts(run, query) for run in self.runs)
-        return sum(abs(one.get(doc, 0.0) - one.get(self.twins.get(key, ""), 0.0)) for one in found)
-
     def text(self, doc: str) -> str:
         return str(self.collection.docs.filter(pl.col("id") == doc)["text"][0])
 
@@ -82,7 +74,7 @@ class _AllRewrites:
     def of(cls, opened: Sequence[LoadedAudit]) -> _AllRewrites:
         first = next((one.audit.tilted_pairs[0][0] for one in opened if has_texts(one)), "")
         found = (
-            _Rewrites(one.audit, one.collection, one.runs, a, b)
+            _Rewrites(one.audit, one.collection, a, b)
             for one in opened
             if one.collection is not None and has_texts(one)
             for a, b in one.audit.tilted_pairs
@@ -116,8 +108,8 @@ class _AllRewrites:
         return sorted(held, key=lambda query: -abs(self.points[query]))[:PAIRS]
 
     def chosen(self, query: str) -> Iterator[str]:
-        """Yield the texts of the document that the rankings set furthest apart from its versions: it, and them."""
-        key = max(self.keys[query], key=lambda one: sum(side.distance(one) for side in self.sides))
+        """Yield the texts of the document of the highest grade and of its versions."""
+        key = self.keys[query][0]
         yield self.sides[0].text(key[1])
         for side in self.sides:
             yield side.text(side.twins[key]) if key in side.twins else DASH
@@ -190,27 +182,15 @@ def _named(queries: Sequence[str], keys: Mapping[str, object], collection: Colle
     return list(dict.fromkeys(queries))
 
 
-def _discounts(run: Run, query: str) -> dict[str, float]:
-    """What the rank of each document that a query found is worth; tied documents share their middle rank."""
-    if query not in run.queries:
-        return {}
-    place = run.queries.index(query)
-    found = slice(run.offsets[place], run.offsets[place + 1])
-    ranks = pl.Series(run.scores[found]).rank("average", descending=True).to_numpy()
-    return dict(zip(run.ids.gather(run.docs[found]), (1 / np.log2(1 + ranks)).tolist(), strict=True))
-
-
 def _notes(sides: _AllRewrites, wanted: Sequence[str], *, named: bool) -> Iterator[str]:
     audit = sides.sides[0].audit
     rankers = counted(len(audit.runs), "ranker", "rankers")
     over = rankers if len(sides.sides) == 1 else f"{rankers} and {len(sides.sides)} sources"
     if not named:
-        which = (
-            "whose documents stand furthest apart in the rankings" if sides.sides[0].runs else "of the highest grade"
-        )
         yield (
             f"Chosen: of {counted(len(audit.queries), 'query', 'queries')} the {len(wanted)} that contribute most to "
-            f"Relative Δ of {audit.primary_measure!r}, {over} added up; of each the relevant pair {which}."
+            f"Relative Δ of {audit.primary_measure!r}, {over} added up; of each the relevant pair of the highest "
+            "grade."
         )
     parts = [f"{query} {signed(sides.points[query])}" for query in wanted if query in sides.points]
     if parts:

@@ -11,6 +11,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import join_words
 from ranktilt.reporting.document import SIDES, Document, Sentence
+from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
@@ -29,8 +30,8 @@ _MOST_SUMMED = 4
 _MOST_AT_ONCE = 6
 
 
-def view(result: Audit | LoadedAudit, *, texts: bool = True) -> Document:
-    """Return what is said of an audit, with as much of its collection and runs as could be opened again."""
+def view(result: Audit | LoadedAudit, *, budget: int = BUDGET) -> Document:
+    """Return what is said of an audit, with as much of its collection and runs as could be opened again and fits."""
     opened = result if isinstance(result, LoadedAudit) else LoadedAudit(result)
     audit = opened.audit
     name = folder(audit.spec)
@@ -38,7 +39,7 @@ def view(result: Audit | LoadedAudit, *, texts: bool = True) -> Document:
         title=f"Audit of {name}" if name else "Audit",
         kind=f"Audit of {name}" if name else "Audit of rankers",
         headline=audit_headline(audit),
-        sections=tuple(audit_sections(opened, texts=texts)),
+        sections=tuple(audit_sections(opened, budget=budget)),
         sentences=audit_sentences(audit),
         next_steps=next_steps(audit),
         legend=tuple(legend(audit)),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ranktilt.auditing.breakdown import RankShares, rank_counts, rank_shares
 from ranktilt.auditing.result import Audit
 from ranktilt.reporting.document import Block, Cell, Column, Figure, Row, Section, Table, named
-from ranktilt.reporting.explorer.section import explorer
+from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.figures.audit import (
     MOST_PAIRS,
     card_figure,
@@ -46,7 +46,7 @@ _DEEPEST = 1000
 _BINS = 10
 
 
-def audit_sections(opened: LoadedAudit, *, texts: bool = True) -> list[Section]:
+def audit_sections(opened: LoadedAudit, *, budget: int = BUDGET) -> list[Section]:
     """Lay out what was asked of an audit. Text shows the tables only."""
     audit = opened.audit
     found = [
@@ -55,7 +55,7 @@ def audit_sections(opened: LoadedAudit, *, texts: bool = True) -> list[Section]:
         _effectiveness(audit),
         _card(audit),
         ranks_section(opened) if audit.pairs else None,
-        _queries(opened, texts=texts),
+        _queries(opened, budget),
         _confounds(audit),
         _controls(audit),
         provenance(audit.spec, audit.notes),
@@ -102,8 +102,8 @@ def _card(audit: Audit) -> Section | None:
     return Section("card", "Five questions, one run", (lead, *conflict_sentences(audit)), tables)
 
 
-def _queries(opened: LoadedAudit, *, texts: bool) -> Section:
-    found = explorer(opened) if texts else None
+def _queries(opened: LoadedAudit, budget: int) -> Section:
+    found = explorer(opened, budget=budget) if budget else None
     if found is not None:
         lead = "Which queries make the tilt, what was found for each, and what the two texts look like side by side."
         if opened.audit.tilts and not any(tilt.twins for tilt in opened.audit.tilts):
@@ -111,7 +111,7 @@ def _queries(opened: LoadedAudit, *, texts: bool) -> Section:
         if not opened.audit.pairs:
             lead = "How well each query is answered, and what was found for it."
         return Section("queries", "Queries", (lead, *opened.notes), (found,))
-    if not texts:
+    if not budget:
         return Section("queries", "Queries", ("Queries, ranked lists and texts are left out, as was asked for.",))
     why = opened.notes or ("The audit was not opened together with its collection and runs.",)
     return Section("queries", "Queries", ("Queries, ranked lists and texts are left out.", *why))

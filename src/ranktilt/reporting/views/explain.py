@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ranktilt.errors import counted, join_words
-from ranktilt.probes.base import ProbeFigure, ProbeResult
-from ranktilt.probes.effect_size import EffectSize
+from ranktilt.probes.base import EffectSize, ProbeFigure, ProbeResult
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import (
     Block,

@@ -13,10 +13,9 @@ from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.datasets.check_result import CheckResult, percent
 from ranktilt.errors import counted, join_words
 from ranktilt.probes.distribution import ABOVE, Distribution
-from ranktilt.probes.overlap import terms_sentence
-from ranktilt.probes.similarity import Similarity, vectors_sentence
-from ranktilt.probes.statistics import CollectionStatistics
-from ranktilt.probes.validation import Validation, effectiveness_sentences
+from ranktilt.probes.similarity import Similarity
+from ranktilt.probes.text_probes import CollectionStatistics
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -114,28 +113,15 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _sentences(validation: Validation) -> Iterator[Sentence]:
-    """The check first; then what was found of each source, with tones on the primary measure."""
-    check, reference = validation.check, validation.reference
+    """The check first; then what the primary measure shows of each ranker."""
+    check = validation.check
     if check is not None:
         tone: Tone = "bad" if not check.fair else "warning" if check.of("warning") else "good"
         yield Sentence(check.sentence, tone, "strong")
-    for terms in validation.overlaps:
-        yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation))
-    for similar in validation.similarities:
-        said = _of(similar.source, vectors_sentence(similar), validation)
-        yield Sentence(said, "good" if _near(similar) >= _NEAR else "warning")
-    for source in validation.sources:
-        rows = [row for row in validation.effectiveness if row.source == source and _primary(row, validation)]
-        for outcome, tone in OUTCOMES.items():
-            for sentence in effectiveness_sentences([row for row in rows if row.outcome == outcome]):
-                yield Sentence(_of(source, sentence, validation), tone, "strong")
-
-
-def _of(source: str, sentence: str, validation: Validation) -> str:
-    if len(validation.sources) > 1:
-        return f"{source}: {sentence}."
-    known = sentence.startswith(tuple(row.run for row in validation.effectiveness))
-    return f"{sentence if known else sentence[:1].upper() + sentence[1:]}."
+    for row in validation.effectiveness:
+        if _primary(row, validation):
+            name = f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run
+            yield Sentence(f"{name}: {row.statement}.", OUTCOMES[row.outcome], "strong")
 
 
 def legend(validation: Validation) -> list[str]:
@@ -267,13 +253,9 @@ def _cosines(one: Similarity) -> Table:
 def _separation(one: Similarity) -> Table:
     apart = one.separation
     folds = f"folds {fixed(apart.auc_low)} to {fixed(apart.auc_high)}; .5 is chance, 1 is always"
-    rows = (
-        Row((Cell("nearest text is the twin", note=f"among {apart.among:,}"),
-             Cell(percent(100 * apart.nearest) or DASH, apart.nearest), number(apart.asked, count))),
-        Row((Cell("AUC of telling sides apart", note=folds), number(apart.auc, fixed), number(apart.pairs, count))),
-    )  # fmt: skip
-    columns = (named("by their vectors"), Column("value"), Column("documents or pairs"))
-    return Table(f"How near twins of {one.source} lie, and how far apart the sides", columns, rows)
+    row = Row((Cell("AUC of telling sides apart", note=folds), number(apart.auc, fixed), number(apart.pairs, count)))
+    columns = (named("by their vectors"), Column("value"), Column("pairs"))
+    return Table(f"How far apart the sides are, {one.source}", columns, (row,))
 
 
 def _effectiveness(validation: Validation) -> Section:
