@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ranktilt.reporting.document import Code, Explorer, Figure, Section
+from ranktilt.reporting.document import Explorer, Figure, Section
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.audit_sections import audit_sections
-from tests.reporting.audits import clear
-from tests.reporting.openings import alone, colours, many, opened, sources, unjudged, with_spec
+from tests.reporting.openings import alone, colours, many, opened, sources, unjudged
 from tests.reporting.results import controlled as made
 
 WHY = "corpus.jsonl has changed since the audit."
@@ -24,7 +23,7 @@ def kinds(section: Section) -> list[str]:
 
 def test_whole_audit_has_every_section_in_order() -> None:
     assert list(sections(opened())) == [
-        "tilt", "table", "effectiveness", "card", "ranks", "queries", "confounds", "controls", "made",
+        "tilt", "table", "effectiveness", "card", "ranks", "queries", "confounds", "made",
     ]  # fmt: skip
 
 
@@ -54,13 +53,6 @@ def test_explorer_is_left_out_on_request() -> None:
     section = next(s for s in audit_sections(opened(), budget=0) if s.name == "queries")
     assert section.blocks == ()
     assert section.lead == ("Queries, ranked lists and texts are left out, as was asked for.",)
-
-
-def test_card_that_was_not_asked_for_is_named_with_how_to_ask() -> None:
-    command = "ranktilt audit sets/a -r bm25 --json audit.json"
-    section = sections(alone(LoadedAudit(with_spec(clear(), command=command))))["card"]
-    (code,) = section.blocks
-    assert code == Code("How to ask for it", "ranktilt audit --card sets/a -r bm25 --json audit.json")
 
 
 def test_controls_that_change_nothing_say_so() -> None:

@@ -86,6 +86,7 @@ def test_seeds_give_the_curve_its_interval() -> None:
     found = studied((few, again), sets=[curve])
     (figure,) = (b for one in view(found).sections for b in one.blocks if isinstance(b, Figure))
     assert "over seeds (Student's t)" in figure.says
+    assert "Spread over seeds" in table(found, "html")
 
 
 def test_several_seeds_give_a_range_of_tilts() -> None:

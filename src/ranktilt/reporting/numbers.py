@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from ranktilt.auditing.answer.verdict import probability
 from ranktilt.auditing.answer.verdict import signed as with_sign
@@ -19,24 +19,13 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 _DAY = 86_400
 
 
-class Estimated(Protocol):
-    """What has a value and its interval: an effect, a difference, a mean."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-
-
 def number(value: float, show: Callable[[Any], str], **look: Any) -> Cell:
     """Make a cell of a number as it is printed."""
     return Cell(show(value), value, **look)
 
 
-def estimate(found: Estimated, show: Callable[[float], str], mark: str = "", **look: Any) -> Cell:
-    """Make a cell of a number and its interval, printed alike."""
+def estimate(found: Any, show: Callable[[float], str], mark: str = "", **look: Any) -> Cell:
+    """Make a cell of what has a value and its interval (low, high), printed alike."""
     return Cell(show(found.value) + mark, found.value, ends=(show(found.low), show(found.high)), **look)
 
 

@@ -6,7 +6,7 @@ import base64
 import gzip
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 _EXPLORER = tuple(
     f"explorer/{name}.js" for name in ("elements", "differences", "queries", "lists", "pairs", "explorer")
 )
-
-
-@dataclass(frozen=True)
-class _Engine:
-    packed: str
-    digest: str
 
 
 def html_document(document: Document) -> str:
@@ -49,10 +43,10 @@ def html_document(document: Document) -> str:
         .render(
             page=document,
             terms=Glossary(),
-            engine=engine,
+            engine=engine and engine[0],
             scripts=[Markup(script) for script in scripts],
             explores="explorer" in kinds,
-            policy=policy(scripts[0], *map(digest, scripts[1:]), *([engine.digest] if engine else [])),
+            policy=policy(scripts[0], *map(digest, scripts[1:]), *(engine[1:] if engine else [])),
             version=__version__,
         )
     )
@@ -134,7 +128,8 @@ def _template(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _engine() -> _Engine:
+def _engine() -> tuple[str, str]:
+    """The drawing library, compressed, and its hash."""
     script = "\n".join(_template(f"vega/{name}.min.js") for name in ("vega", "vega-lite", "vega-interpreter"))
     packed = base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode()
-    return _Engine(packed, digest(script))
+    return packed, digest(script)

@@ -155,13 +155,8 @@ def _ruled(table: Table, places: Sequence[int], *, stacked: bool) -> Ruled:
 
 def _text(cell: Cell, front: str, *, stacked: bool) -> Text:
     """The text of a cell, and below it its interval and note."""
-    text = Text(front if cell.text else "").append(cell.text, style_of(cell))
+    text = Text(front if cell.text else "").append(cell.text, _TONES.get(cell.tone) or _EMPHASIS[cell.emphasis])
     interval = cell.interval.replace(", ", ",\n") if stacked else cell.interval
     for below in filter(None, (interval, cell.note)):
         text.append(f"{chr(10) if text else ''}{front and front * 2}{below}", "dim")
     return text
-
-
-def style_of(cell: Cell) -> str:
-    """Return the style of a cell: the colour of its tone, or its emphasis."""
-    return _TONES.get(cell.tone) or _EMPHASIS[cell.emphasis]

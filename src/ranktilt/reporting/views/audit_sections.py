@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.breakdown import RankShares, rank_counts, rank_shares
-from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.reporting.document import Block, Cell, Code, Column, Figure, Row, Section, Table, named
+from ranktilt.reporting.document import Block, Cell, Column, Figure, Row, Section, Table, named
 from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.figures.audit import (
     MOST_PAIRS,
@@ -48,11 +47,11 @@ _BINS = 10
 
 
 def audit_sections(opened: LoadedAudit, *, budget: int = BUDGET) -> list[Section]:
-    """Lay an audit out; what it could hold and does not is named with how to get it. Text shows the tables only."""
+    """Lay out what was asked of an audit. Text shows the tables only."""
     audit = opened.audit
     found = [
         _tilt(audit),
-        _table(audit),
+        Section("table", "The table", (), (group_table(audit),)) if audit.measures else None,
         _effectiveness(audit),
         _card(audit),
         ranks_section(opened) if audit.pairs else None,
@@ -68,29 +67,17 @@ def _tilt(audit: Audit) -> Section | None:
     title = "How far each ranker tilts"
     if audit.tilted_pairs:
         pairs = drawn_pairs(audit)
-        lead = (
+        more = f"Drawn for the {len(pairs)} of {len(audit.tilted_pairs)} pairs of groups that tilt most clearly."
+        lead: tuple[str, ...] = (
             "An interval that holds 0 does not show a tilt; only a short one close to 0 shows that there is hardly any."
             if all(t.twins for t in audit.tilts)
             else "Groups that hold different documents are level where labels dealt out at random stand, not at 0.",
-            *([_left_out(audit, pairs)] if len(pairs) < len(audit.tilted_pairs) else []),
+            *([more] if len(pairs) < len(audit.tilted_pairs) else []),
         )
         return Section("tilt", title, lead, tuple(tilt_figure(audit, pair) for pair in pairs))
     figures = tuple(filter(None, (card_figure(audit, pair) for pair in audit.pairs[:MOST_PAIRS])))
     lead = ("Nothing is judged, so the card's questions are asked instead.",)
     return Section("tilt", title, lead, figures) if figures else None
-
-
-def _left_out(audit: Audit, pairs: tuple[Pair, ...]) -> str:
-    return (
-        f"Drawn for the {len(pairs)} of {len(audit.tilted_pairs)} pairs of groups that tilt most clearly; the table "
-        "below holds all."
-    )
-
-
-def _table(audit: Audit) -> Section | None:
-    if not audit.measures:
-        return None
-    return Section("table", "The table", (), (group_table(audit),))
 
 
 def _effectiveness(audit: Audit) -> Section | None:
@@ -105,16 +92,14 @@ def _effectiveness(audit: Audit) -> Section | None:
 
 
 def _card(audit: Audit) -> Section | None:
-    if not audit.pairs:
+    if not audit.estimates:
         return None
-    title = "Five questions, one run"
     lead = (
         "“Does it favour one side?” can be asked in several ways, and the answers need not agree: a ranker can put one "
         "side's right answers higher and yet fill the page with the other's."
     )
-    if not audit.estimates:
-        return Section("card", title, (lead, "This audit did not ask them. To ask:"), (_hint(audit, "--card"),))
-    return Section("card", title, (lead, *conflict_sentences(audit)), (card_overview(audit), card_table(audit)))
+    tables = (card_overview(audit), card_table(audit))
+    return Section("card", "Five questions, one run", (lead, *conflict_sentences(audit)), tables)
 
 
 def _queries(opened: LoadedAudit, budget: int) -> Section:
@@ -142,24 +127,12 @@ def _confounds(audit: Audit) -> Section | None:
 
 
 def _controls(audit: Audit) -> Section | None:
-    twins = any(tilt.twins for tilt in audit.tilts)
-    if not audit.tilted_pairs or not (twins or audit.controls):
-        return None
-    title = "Raw and controlled"
-    lead = "The same audit once more with what else differs between twins taken away: does the tilt stay?"
     if not audit.controls:
-        return Section(
-            "controls", title, (lead, "This audit has no controls. To have them:"), (_hint(audit, "--controls"),)
-        )
+        return None
+    lead = "The same audit once more with what else differs between twins taken away: does the tilt stay?"
     found = [f"{one}." for one in control_sentences(audit)] or ["No control changes a verdict on the primary measure."]
     figures: list[Block] = [control_figure(audit, pair) for pair in drawn_pairs(audit)]
-    return Section("controls", title, (lead, *found), (*figures, control_table(audit)))
-
-
-def _hint(audit: Audit, option: str) -> Code:
-    made = str(audit.spec.get("command") or "ranktilt audit DIR -r RANKER")
-    verb = "ranktilt audit "
-    return Code("How to ask for it", made.replace(verb, f"{verb}{option} ", 1) if verb in made else f"{made} {option}")
+    return Section("controls", "Raw and controlled", (lead, *found), (*figures, control_table(audit)))
 
 
 def ranks_section(opened: LoadedAudit) -> Section:

@@ -210,7 +210,7 @@ def by_strength(bench: Bench, choice: Choice) -> Iterator[Section]:
         cost = [_cost_figure(bench, method, choice.budget)] if bench.over else []
         figures = (_tilt_figure(bench, method, choice.level), *cost)
         title = f"Tilt{' and cost' if cost else ''} by strength of {method}"
-        yield Section(f"strength-{number}", title, _lead(bench) if number == 1 else (), figures)
+        yield Section(f"strength-{number}", title, (), figures)
 
 
 def primary(bench: Bench) -> str:
@@ -227,14 +227,6 @@ def side_name(bench: Bench, pair: Pair) -> str:
 def over_name(over: str) -> str:
     """Say what effectiveness is measured over."""
     return "all documents" if over == ALL else f"{over} documents alone"
-
-
-def _lead(bench: Bench) -> tuple[str, ...]:
-    reference = bench.spec.get("reference")
-    return (
-        f"Above 0 the ranker puts {reference} documents higher. An interval that crosses 0 does not show a tilt, and "
-        "one that reaches beyond the shaded band does not show that it is level.",
-    )
 
 
 def _tilt_figure(bench: Bench, method: str, level: float) -> Figure:

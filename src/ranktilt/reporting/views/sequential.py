@@ -22,7 +22,7 @@ def view(found: SequentialAudit) -> Document:
     some = _some(found.looks)
     side = "a" if found.looks[-1].value > 0 else "b"
     tone = VERDICT_TONES[side if found.decision == "tilted" else found.decision]
-    blocks: tuple[Block, ...] = (_figure(found), *_tables(found, some))
+    blocks: tuple[Block, ...] = (_figure(found), _table(found, some))
     return Document(
         title=title,
         kind=title,
@@ -45,7 +45,7 @@ def _some(looks: tuple[Look, ...]) -> list[Look]:
     return [*kept[-_SHOWN:], *looks[-1:]] if len(looks) > 1 else kept
 
 
-def _tables(found: SequentialAudit, some: list[Look]) -> Iterator[Table]:
+def _table(found: SequentialAudit, some: list[Look]) -> Table:
     of = found.estimand
     columns = (
         (Column("queries", header=True), lambda look: number(look.queries, count)),
@@ -54,8 +54,7 @@ def _tables(found: SequentialAudit, some: list[Look]) -> Iterator[Table]:
         ("low", lambda look: number(look.low, of.amount)),
         ("high", lambda look: number(look.high, of.amount)),
     )
-    yield tabulated("Some looks", some, columns, only="text")
-    yield tabulated("Every look", found.looks, columns, folded=True, only="page")
+    return tabulated("Some looks", some, columns)
 
 
 def _figure(found: SequentialAudit) -> Figure:

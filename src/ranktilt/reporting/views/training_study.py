@@ -23,9 +23,10 @@ from ranktilt.reporting.document import (
     Table,
     named,
     tabulated,
+    worded,
 )
 from ranktilt.reporting.figures.charts import ForestRow, Point, forest, lines
-from ranktilt.reporting.numbers import count, estimate, moved, number, percent, signed
+from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.verdicts import mark
 from ranktilt.reporting.views.provenance import folder, provenance
 from ranktilt.statistics.equivalence import t_interval
@@ -41,6 +42,7 @@ def view(study: TrainingStudy) -> Document:
         _domains(study),
         _others(study),
         _curve(study),
+        _spread(study),
         provenance(study.spec, study.notes),
     )
     return Document(
@@ -266,3 +268,18 @@ def _curve_point(one: Evaluation, ranker: str, measure: str, x: float) -> Point:
     low, high = t_interval(np.array(values)) if len(values) > 1 else (mean.low, mean.high)
     said = f"{percent(mean.value)} % [{percent(low)}, {percent(high)}] at {x:g}"
     return Point(x, 100 * mean.value, 100 * low, 100 * high, said)
+
+
+def _spread(study: TrainingStudy) -> Section:
+    """What other seeds give."""
+    found = [(one.name, s) for one in study.evaluations for s in one.seeds if len(s.values) > 1]
+    columns = (
+        (named("ranker"), lambda of: of[1].ranker),
+        (worded("collection"), lambda of: of[0]),
+        (worded("measure"), lambda of: of[1].measure),
+        ("mean", lambda of: number(of[1].mean, percent)),
+        ("standard deviation", lambda of: Cell(decimal(100 * of[1].deviation, 2), of[1].deviation)),
+        ("trainings", lambda of: ", ".join(map(percent, of[1].values))),
+    )
+    table = tabulated(_captioned(study, "What other seeds give, in %"), found, columns, only="page")
+    return Section("seeds", "Spread over seeds", (), (table,) if found else ())

@@ -232,7 +232,10 @@ def _meanings(validation: Validation) -> Iterator[Section]:
             f"{one.model} read what each document says ({one.text}) and made a vector of it. Twins should lie close "
             "together, unrelated texts should not."
         )
-        blocks: list[Block] = [_cosines(one), _separation(one), _cosine_figure(one, validation.reference)]
+        drawn = f"Figure 5. Cosine similarity of {validation.reference} texts with their twins in {one.source}"
+        sides = {"twins": one.cosine, "unrelated pairs": one.baseline}
+        figure = distribution_figure(f"{drawn}, and with other rewrites", sides, "cosine similarity")
+        blocks: list[Block] = [_cosines(one), _separation(one), figure]
         blocks += [map_figure(one.map, one.source, validation.reference)] if one.map is not None else []
         yield Section(f"meaning-{place}" if many else "meaning", title, (lead,), tuple(blocks))
 
@@ -253,13 +256,6 @@ def _separation(one: Similarity) -> Table:
     row = Row((Cell("AUC of telling sides apart", note=folds), number(apart.auc, fixed), number(apart.pairs, count)))
     columns = (named("by their vectors"), Column("value"), Column("pairs"))
     return Table(f"How far apart the sides are, {one.source}", columns, (row,))
-
-
-def _cosine_figure(one: Similarity, reference: str) -> Block:
-    title = (
-        f"Figure 5. Cosine similarity of {reference} texts with their twins in {one.source}, and with other rewrites"
-    )
-    return distribution_figure(title, {"twins": one.cosine, "unrelated pairs": one.baseline}, "cosine similarity")
 
 
 def _effectiveness(validation: Validation) -> Section:
