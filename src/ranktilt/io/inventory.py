@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +75,9 @@ def of_model(kept: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
 
 def remove(entries: Iterable[CacheEntry]) -> int:
     """Take entries away, and what killed processes left half written; returns the bytes that are free again."""
-    stale = [path for what in KINDS for path in _interrupted(cache_folder() / what)]
+    stale = (path for what in KINDS for path in _interrupted(cache_folder() / what))
     freed = 0
-    for path in (*(one.folder for one in entries), *stale):
+    for path in chain((one.folder for one in entries), stale):
         try:
             size = _size(path)
             if path.is_dir() and not path.is_symlink():

@@ -53,13 +53,13 @@ class Match:
     answers: tuple[_Answers, ...] = ()
     """Of both audits."""
 
-    def sides(self, runs: RunPair) -> Iterator[tuple[Audit, str, npt.NDArray[np.int64]]]:
+    def audit_rows(self, runs: RunPair) -> Iterator[tuple[Audit, str, npt.NDArray[np.int64]]]:
         """The new and the old audit, each with its run and the rows of the queries."""
         return zip((self.new, self.old), runs, self.rows, strict=True)
 
     def distinct(self, runs: RunPair) -> npt.NDArray[np.int64] | None:
         """Number of the query that each query repeats under both runs; None where none does."""
-        numbers = [(audit.distinct(run), rows) for audit, run, rows in self.sides(runs)]
+        numbers = [(audit.distinct(run), rows) for audit, run, rows in self.audit_rows(runs)]
         return in_all([None if one is None else one[rows] for one, rows in numbers])
 
 
@@ -191,14 +191,14 @@ def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
     values = [
         audit.values[audit.runs.index(run), [*map(repr, audit.measures)].index(measure), audit.groups.index(name)][rows]
         for name in dict.fromkeys(pair)
-        for audit, run, rows in match.sides(runs)
+        for audit, run, rows in match.audit_rows(runs)
     ]
     columns = Columns(np.array(values), match.distinct(runs))
     if pair == (ALL, ALL):
         return ChangeTask(*runs, to_measure(measure), *pair, columns)
     new, old = (
         next(t for t in audit.tilts if (t.run, t.measure) == (run, measure) and {t.a, t.b} == set(pair))
-        for audit, run, _ in match.sides(runs)
+        for audit, run, _ in match.audit_rows(runs)
     )
     new, old = (one if (one.a, one.b) == pair else one.swapped() for one in (new, old))
     return ChangeTask(*runs, new.estimand, *pair, columns, (new.level, old.level), new.twins and old.twins)
@@ -211,7 +211,7 @@ def estimand_tasks(match: Match) -> list[ChangeTask]:
 
 def _question_task(match: Match, runs: RunPair, question: Question) -> ChangeTask:
     distinct, samples, levels = match.distinct(runs), list[Sample](), list[float]()
-    for answers, (_, run, rows) in zip(match.answers, match.sides(runs), strict=True):
+    for answers, (_, run, rows) in zip(match.answers, match.audit_rows(runs), strict=True):
         e, one, two = answers[run, question]
         samples.append(Sample(e.run, e.estimand, e.a, e.b, one[rows], two[rows], e.parts, e.twins, distinct=distinct))
         levels.append(e.level)
