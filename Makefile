@@ -41,6 +41,7 @@ lint: .venv/.stamp-dev ## Check format, style, types and sizes
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python scripts/house.py
+	$(BIN)/python scripts/vendor_js.py --check
 
 # Into throw-away folders; NumPy 2.0 has no wheels for Python 3.13 and later, 2.1 has.
 AWAY := .venv/bundled
