@@ -230,6 +230,7 @@ class Change(Effect):
 
     @property
     def unit(self) -> str:
+        """What stands behind a difference."""
         return " points" if self.of_tilt or isinstance(self.estimand, Measure) else self.estimand.suffix
 
     def amount(self, value: float, *, sign: bool | None = None) -> str:
@@ -239,6 +240,7 @@ class Change(Effect):
 
     @property
     def ends(self) -> tuple[str, str]:
+        """The difference's interval, as printed."""
         return self.amount(self.low, sign=True), self.amount(self.high, sign=True)
 
     @property
@@ -285,6 +287,7 @@ class Equivalence(Effect):
 
     @property
     def statement(self) -> str:
+        """The outcome in words, with the margin."""
         return {
             "equivalent": f"equivalent within ±{self.margin:g}",
             "different within the margin": f"different within ±{self.margin:g}",

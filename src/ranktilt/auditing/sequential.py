@@ -90,6 +90,7 @@ class SequentialAudit(
 
     @property
     def headline(self) -> str:
+        """The decision in one sentence."""
         queries = counted(self.looks[-1].queries, "query", "queries")
         noun = ("origin", "origins") if self.twins else ("document", "documents")
         queries += f" and {counted(self.looks[-1].documents, *noun)}"

@@ -78,6 +78,10 @@ class Result:
         write_bytes(Path(path), self.to_json())
         return Path(path)
 
+    def derived(self) -> dict[str, Any]:
+        """What the file tells besides its fields, for other programs."""
+        return {}
+
     def _repr_html_(self) -> str:
         """Show it in a notebook; what prints results lies above this module and is found by its name."""
         return str(import_module("ranktilt.reporting.output").notebook(self))

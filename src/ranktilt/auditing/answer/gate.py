@@ -117,6 +117,7 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
 
     @property
     def passes_inconclusive(self) -> bool:
+        """Whether an inconclusive outcome lets a build go on."""
         return bool(self.spec["inconclusive"] == "pass")
 
     @property
