@@ -165,7 +165,8 @@ def test_its_ranking_is_what_is_measured(ranktilt: Run, spec: str, delta: float)
     first it is 0, 1/2, 1 and 1, 1/2, 0.
     """
     out = ranktilt("audit", "toy", "-r", spec, *QUICK, "-m", "nDCG@1", "--format", "csv").out.splitlines()
-    row = dict(zip(out[0].split(","), next(r for r in out if "relative_delta" in r).split(","), strict=True))
+    tilt = next(row for row in out if row.startswith("tilts,") and ",relative delta," in row)
+    row = dict(zip(out[0].split(","), tilt.split(","), strict=True))
     assert float(row["value"]) == pytest.approx(delta)
 
 

@@ -120,7 +120,7 @@ def test_a_ranker_comes_back_as_it_is() -> None:
         ),
         ("tfidf(b=1)", "unknown option of tfidf 'b' (valid: text, exclude_self, query_template, attribute, analyzer)"),
         ("bm25(b=half)", "option 'b' of bm25: expected a number, got 'half'"),
-        ("bm25(b=2)", "bm25: expected b between 0 and 1, got 2.0"),
+        ("bm25(b=2)", "bm25: expected b of 0 to 1, got 2"),
         ("bm25(exclude_self=maybe)", "option 'exclude_self' of bm25: expected true or false, got 'maybe'"),
         ("bm25(text=body)", "unknown text of bm25 'body' (valid: title+text, text, title)"),
         ("bm25@0", "bm25: expected a depth of at least 1, got @0"),

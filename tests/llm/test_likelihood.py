@@ -72,7 +72,7 @@ def test_the_probe_of_a_server(own_cache: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         found = PerplexityProbe("openai:tiny")(toy())
     assert found.rows[0]["mean"] == pytest.approx(np.mean([_mean(text) for text in TEXTS["human"].values()]))
-    with pytest.raises(UserError, match="leave out given and kind"):
+    with pytest.raises(UserError, match="given and kind are options of a model of transformers"):
         PerplexityProbe("openai:tiny", kind="masked")
 
 
