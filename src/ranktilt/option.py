@@ -17,6 +17,8 @@ class Option:
     """Its name, where it is not the field's."""
     min: float | None = None
     max: float | None = None
+    panel: str | None = None
+    """The heading of ``--help`` under which it stands, where it is not its group's."""
 
     def names(self, field: str) -> list[str]:
         """List what is typed for it."""

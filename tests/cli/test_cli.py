@@ -4,14 +4,18 @@ import errno
 import io
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 import ranktilt as rt
-from ranktilt.cli.main import main
+from ranktilt.cli.main import app, main
+from ranktilt.cli.options import PANELS, Verb
 from ranktilt.registry import RANKERS
 from tests.cli.conftest import Cli, refused
 from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, write, write_beir, write_run
@@ -309,6 +313,34 @@ def test_help_names_the_verbs(cli: Cli) -> None:
     verbs = [line.split()[0] for line in lines if line[:2] == "  " and line[2:3].strip()]
     assert len(verbs) == len(set(verbs)) == 24
     assert {"audit", "compare", "rank", "report", "rewrite", "train", "validate"} < set(verbs)
+
+
+def _verbs(group: Any, before: str = "") -> dict[str, Verb]:
+    found: dict[str, Verb] = {}
+    for name, command in group.commands.items():
+        found |= _verbs(command, f"{name} ") if hasattr(command, "commands") else {before + name: command}
+    return found
+
+
+VERBS = _verbs(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize(("name", "verb"), VERBS.items(), ids=VERBS)
+def test_help_opens_with_commands_that_can_be_typed(name: str, verb: Verb) -> None:
+    assert len(verb.examples) == 2
+    for example in verb.examples:
+        words = shlex.split(example)
+        named = ["ranktilt", *name.split()]
+        assert words[: len(named)] == named
+        verb.make_context(name, words[len(named) :])
+
+
+@pytest.mark.parametrize(("name", "verb"), VERBS.items(), ids=VERBS)
+def test_help_has_a_heading_for_every_option(name: str, verb: Verb) -> None:
+    *panels, common = PANELS
+    own = [one for one in verb.params if one.param_type_name == "option" and one.name not in ("quiet", "debug")]
+    assert {one.rich_help_panel for one in own} <= set(panels)
+    assert common in verb.get_help(verb.make_context(name, [], resilient_parsing=True))
 
 
 def test_without_a_verb_the_help_is_shown(cli: Cli) -> None:

@@ -317,7 +317,7 @@ def test_no_key_reaches_a_file(cli: Cli, folder: Path, monkeypatch: pytest.Monke
         (["-o", "{tmp}/in"], "-o {tmp}/in: this is the collection that is read; choose another"),
         (["-o", "{tmp}/other"], "{tmp}/other/corpus.jsonl: is no part of rewrites and would be lost"),
         (["--dry-run", "--price", "cheap"], "--price expects two numbers, of a million tokens in and"),
-        (["--dry-run", "--titles", "keeep"], "unknown choice of titles 'keeep'; did you mean 'keep'?"),
+        (["--dry-run", "--titles", "keeep"], "Invalid value for '--titles': 'keeep' is not one of"),
         (["--dry-run", "--prompt", "{tmp}/q.txt"], "{tmp}/q.txt: {{query}} cannot be filled in"),
         (["--dry-run", "--source-to-rewrite", "llm"], "unknown source 'llm' (valid: human)"),
         (["--dry-run", "--device", "cpu"], "unknown option of openai 'device'"),

@@ -56,14 +56,17 @@ class AuditInputs(options.LabelOptions):
         Option("Rank only these, at least two (default: all; of several models, an audit each).", "SOURCE"),
     ] = None
     mixed: Annotated[bool, Option("Rank the rewrites of several models as one collection, in one audit.")] = False
-    by: Annotated[str, Option("Group documents by it, or by parts such as length:3; none for no groups.", "COLUMN")] = (
-        "source"
-    )
+    by: Annotated[
+        str,
+        Option("Group documents by it, or by parts such as length:3; none for no groups.", "COLUMN", panel="Question"),
+    ] = "source"
     pair: Annotated[
-        list[str] | None, Option("Compare only these groups; A,rest: A with all others; A|B: either of them.", "A,B")
+        list[str] | None,
+        Option("Compare only these groups; A,rest: A with all others; A|B: either of them.", "A,B", panel="Question"),
     ] = None
     protected: Annotated[
-        str | None, Option("Compare this group (A|B, non-A) with all others: --pair GROUP,rest.", "GROUP")
+        str | None,
+        Option("Compare this group (A|B, non-A) with all others: --pair GROUP,rest.", "GROUP", panel="Question"),
     ] = None
 
     @property
@@ -174,6 +177,8 @@ def _replay(path: Path, score_order: str = "score", queries: Path | None = None)
 @dataclass(frozen=True)
 class UntilOptions(options.OptionGroup):
     """A live engine, and when to stop asking it."""
+
+    panel = "Question"
 
     engine: Annotated[str | None, Option("A live engine, as the ranker engine:MODULE:FUNCTION.", "MODULE:FUNCTION")] = (
         None
@@ -340,7 +345,7 @@ def per_query_csv(result: Audit) -> bytes:
     return result.table.with_columns(defined.alias("value")).write_csv().encode()
 
 
-@options.verb
+@options.verb("audit DIR -r bm25 -r dense:minilm -o report.html", "audit --groups labels.csv --run run.trec")
 def audit(
     inputs: AuditInputs,
     *,
@@ -359,7 +364,7 @@ def audit(
             max=1,
         ),
     ] = None,
-    keep_top: Annotated[int, Option("Ranks of each list that the audit keeps.", "K", min=0)] = 1000,
+    keep_top: Annotated[int, Option("Ranks of each list that the audit keeps.", "K", min=0, panel="Output")] = 1000,
     sequential: UntilOptions,
     statistics: options.StatisticsOptions,
     search: options.SearchOptions,
@@ -414,7 +419,7 @@ def _apart(parts: Sequence[Collection]) -> list[str]:
     return [next(name for name in part.sources if name not in shared) for part in parts] if len(parts) > 1 else []
 
 
-@options.verb
+@options.verb("demo", "demo -r bm25 --card")
 def demo(
     *,
     ranker: options.Rankers = None,

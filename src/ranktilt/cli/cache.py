@@ -11,7 +11,7 @@ from ranktilt.errors import UserError, counted
 from ranktilt.option import Option
 
 
-@options.verb
+@options.verb("cache", "cache --prune --model minilm", panel="Input")
 def cache(
     *,
     model: Annotated[str | None, Option("Only what is of this model: a short name or folder.", "NAME")] = None,

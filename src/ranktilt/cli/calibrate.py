@@ -14,7 +14,7 @@ from ranktilt.option import Option
 FAILED = 1
 
 
-@options.verb
+@options.verb("calibrate", "calibrate DIR -r dense:minilm")
 def calibrate(
     folder: Annotated[
         Path | None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.answer.gate import Gate
 
 
-@options.verb
+@options.verb("compare new.json old.json", "compare audit.json --baseline-run bm25", panel="Input")
 def compare(
     new: Annotated[Path, typer.Argument(metavar="NEW.json", help="The new audit, or pairwise audit (--json).")],
     old: Annotated[
@@ -58,7 +58,7 @@ def compare(
     )
 
 
-@options.verb
+@options.verb("gate audit.json --max-tilt 10", "gate new.json --baseline old.json --junit gate.xml")
 def gate(
     audit: Annotated[Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json), or a bench.")],
     *,
@@ -67,7 +67,7 @@ def gate(
         Option("Most tilt, either way: points, or such as '2 ranks' (default: 15, or no limit with a baseline).", "X"),
     ] = None,
     baseline: Annotated[
-        Path | None, Option("An audit over the same queries; the tilt may not grow.", "OLD.json")
+        Path | None, Option("An audit over the same queries; the tilt may not grow.", "OLD.json", panel="Input")
     ] = None,
     min_effect: Annotated[float, Option("Points by which the tilt may grow all the same.", "X", min=0)] = 0.0,
     measure: Annotated[
@@ -84,8 +84,10 @@ def gate(
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     max_failures: options.MaxFailures = None,
-    junit: Annotated[Path | None, Option("Write JUnit XML.", "FILE.xml")] = None,
-    markdown: Annotated[str | None, Option("Write a summary for a pull request; - for stdout.", "FILE.md")] = None,
+    junit: Annotated[Path | None, Option("Write JUnit XML.", "FILE.xml", panel="Output")] = None,
+    markdown: Annotated[
+        str | None, Option("Write a summary for a pull request; - for stdout.", "FILE.md", panel="Output")
+    ] = None,
     output: Output,
 ) -> int:
     """Pass or fail an audit: exit 0 level or within the limit, 1 tilted, 3 inconclusive (2 is an error).

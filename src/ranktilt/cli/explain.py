@@ -21,7 +21,7 @@ NONE = "none"
 _ENCODER = "dense:minilm"
 
 
-@options.verb
+@options.verb("explain DIR -o texts.html", "explain DIR --attribute -r bm25 -r dense:minilm")
 def explain(
     folder: options.Folder,
     *,
@@ -29,11 +29,15 @@ def explain(
         list[str] | None,
         Option('A probe, such as overlap or "perplexity:FOLDER(every=0)" (default: all that can run).', "NAME"),
     ] = None,
-    encoder: Annotated[str | None, Option("Whose vectors are read, such as dense:minilm.", "SPEC")] = None,
+    encoder: Annotated[
+        str | None, Option("Whose vectors are read, such as dense:minilm.", "SPEC", panel="Model")
+    ] = None,
     lm: Annotated[
         list[str] | None,
         Option(
-            "A language model of --probe perplexity; of --theorem generator, retriever's model and reader.", "MODEL"
+            "A language model of --probe perplexity; of --theorem generator, retriever's model and reader.",
+            "MODEL",
+            panel="Model",
         ),
     ] = None,
     attribute: Annotated[bool, Option("Which properties go with the gap between twins, for each -r.")] = False,
@@ -66,7 +70,7 @@ def explain(
     output.deliver(found)
 
 
-@options.verb
+@options.verb("check DIR", "check DIR --max-missing 20 --json check.json")
 def check(
     folder: options.AnyCollection,
     *,
@@ -82,7 +86,7 @@ def check(
     max_one_sided: Annotated[float, Option("Maximum share of relevant judgments of one twin only, in %.")] = 5,
     near_identical: Annotated[float, Option("Jaccard similarity of terms from which twins are near-identical.")] = 0.95,
     warn_above: Annotated[float, Option("Warn when any other fault exceeds this share, in %.")] = 1,
-    examples: Annotated[int, Option("Ids to name in a row.", min=0)] = 3,
+    examples: Annotated[int, Option("Ids to name in a row.", min=0, panel="Output")] = 3,
     output: Output,
 ) -> int:
     """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it."""
@@ -101,7 +105,7 @@ def check(
     return 0 if result.fair else UNFAIR
 
 
-@options.verb
+@options.verb("validate DIR -o validation.html", "validate DIR -r bm25 --similarity none")
 def validate(
     folder: options.Folder,
     *,
@@ -115,7 +119,9 @@ def validate(
     similarity: Annotated[
         str | None,
         Option(
-            "The encoder whose vectors are compared (default: dense:minilm, if it is installed); none for none.", "SPEC"
+            "The encoder whose vectors are compared (default: dense:minilm, if it is installed); none for none.",
+            "SPEC",
+            panel="Model",
         ),
     ] = None,
     map: Annotated[bool, Option("Draw both sources in the plane (t-SNE).", flag="--map/--no-map")] = True,
@@ -124,7 +130,7 @@ def validate(
         list[str] | None, Option("A measure of effectiveness (default: nDCG@10).", "MEASURE", short="-m")
     ] = None,
     margin: Annotated[float, Option("The largest difference in effectiveness that would not matter, 0 to 1.")] = 0.02,
-    alpha: Annotated[float, Option("Level of the tests of equivalence and difference.")] = 0.05,
+    alpha: Annotated[float, Option("Level of the tests of equivalence and difference.", panel="Statistics")] = 0.05,
     split: options.Split = None,
     seed: options.Seed = 0,
     search: options.SearchOptions,

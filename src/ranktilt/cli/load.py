@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ABOUT = "loaded.json"
 
 
-@options.verb
+@options.verb("load hub:OWNER/NAME -o DIR", "load irds:beir/scifact/test -o DIR --docs judged", panel="Input")
 def load(
     name: Annotated[
         str,
@@ -77,16 +77,16 @@ def _write_origin(collection: Collection, output: Path) -> None:
     )
 
 
-@options.verb
+@options.verb("mix human llm -o mixed", "mix DIR -o smaller --parts 100000", panel="Input")
 def mix(
     folders: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Collections; a single one is only rewritten.")
     ],
-    output: Annotated[Path, Option("Where the new collection goes.", "DIR", short="-o")],
+    output: Annotated[Path, Option("Where the new collection goes.", "DIR", short="-o", panel="Output")],
     *,
     layout: options.Layout = "beir",
     parts: options.Parts = None,
-    split: Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test).")] = None,
+    split: Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test).", "SPLIT")] = None,
 ) -> None:
     """Unite collections: sources side by side, twins sharing judgments."""
     from ranktilt.datasets.load import load as load_collection
@@ -104,8 +104,10 @@ build = typer.Typer(
 )
 
 
-@build.command("nq320k")
-@options.verb
+@build.command("nq320k", cls=options.Verb)
+@options.verb(
+    "build nq320k train.jsonl.gz dev.jsonl.gz -o DIR", "build nq320k train.jsonl dev.jsonl -o DIR --words 100"
+)
 def nq320k(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Natural Questions: its train and dev files (.jsonl, .gz).")
@@ -126,8 +128,8 @@ def nq320k(
     _note_next_steps(built, output)
 
 
-build.command("fair-ranking")(fair_ranking)
-build.command("retrieval-qa")(retrieval_qa)
+build.command("fair-ranking", cls=options.Verb)(fair_ranking)
+build.command("retrieval-qa", cls=options.Verb)(retrieval_qa)
 
 
 def _counts(built: Built) -> str:

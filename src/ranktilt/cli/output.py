@@ -31,6 +31,8 @@ _LONGEST = 80
 class Output(OptionGroup):
     """How a result is shown and kept, the same for every verb."""
 
+    panel = "Output"
+
     format: Annotated[Formats, Option("How the result is printed.")] = "table"
     json: Annotated[str | None, Option("Write the whole result; - for stdout.", "FILE")] = None
 

@@ -20,6 +20,8 @@ _LONGEST = 15
 class _Planned(options.OptionGroup):
     """What is planned for, and how it is measured."""
 
+    panel = "Question"
+
     documents: Annotated[str | None, Option("Documents to plan for, such as 8.8M (default: those of DIR).", "N")] = None
     queries: Annotated[str | None, Option("Queries to plan for, such as 7k (default: those of DIR).", "N")] = None
     llm: Annotated[str | None, Option("Rewrite the human documents too; the model is not asked.", "MODEL")] = None
@@ -29,7 +31,10 @@ class _Planned(options.OptionGroup):
     seed: options.Seed = 0
 
 
-@options.verb
+@options.verb(
+    "plan DIR -r bm25 -r dense:minilm --documents 8.8M --queries 7k",
+    "plan DIR --llm openai:MODEL --llm-price 0.15,0.60",
+)
 def plan(
     folder: options.AnyCollection,
     *,

@@ -35,20 +35,23 @@ if TYPE_CHECKING:
 _STDOUT = Path("stdout")
 
 
-@options.verb
+@options.verb("rank DIR -r bm25 -o bm25.trec", 'rank DIR -r "bm25@100>>monobert:base" -o runs/', panel="Input")
 def rank(
     folder: options.Folder,
     *,
     ranker: options.Rankers = None,
     output: Annotated[
-        str | None, Option("Where the run goes; a folder (DIR/) for several; - for stdout.", "FILE", short="-o")
+        str | None,
+        Option("Where the run goes; a folder (DIR/) for several; - for stdout.", "FILE", short="-o", panel="Output"),
     ] = None,
     qrels: Annotated[
         str | None, Option("Judgments that name the queries to rank; none for all queries.", "FILE")
     ] = None,
     split: options.Split = None,
     ignore_unknown: Annotated[bool, Option("Rank although judgments name unknown documents or queries.")] = False,
-    dry_run: Annotated[bool, Option("Ask no language model: show requests, tokens, price and time.")] = False,
+    dry_run: Annotated[
+        bool, Option("Ask no language model: show requests, tokens, price and time.", panel="Model")
+    ] = False,
     price: options.Price = None,
     search: options.SearchOptions,
 ) -> None:
@@ -174,16 +177,26 @@ SAVED = ("published", "strict")
 """The runs that ``--save`` writes."""
 
 
-@options.verb
+@options.verb(
+    "replay-log calls.json --candidates bm25.trec --collection DIR",
+    "replay-log calls.json --candidates requests.json --groups labels.csv",
+)
 def replay_log(
     log: Annotated[
         Path, typer.Argument(metavar="LOG", help="Stored calls: rank_llm's JSON, or lines of query, ids and answer.")
     ],
     *,
-    candidates: Annotated[Path, Option("The first stage's lists: a run, or rank_llm's JSON with texts.", "RUN")],
+    candidates: Annotated[
+        Path, Option("The first stage's lists: a run, or rank_llm's JSON with texts.", "RUN", panel="Input")
+    ],
     folder: Annotated[
         Path | None,
-        Option("The collection: texts, judgments, groups. Not needed with texts.", "DIR", flag="--collection"),
+        Option(
+            "The collection: texts, judgments, groups. Not needed with texts.",
+            "DIR",
+            flag="--collection",
+            panel="Input",
+        ),
     ] = None,
     qrels: options.Qrels = None,
     split: options.Split = None,
@@ -194,7 +207,7 @@ def replay_log(
         float | None, Option("Exit 1 if more answers hold no ranking: a share, 0 to 1.", "X", min=0, max=1)
     ] = None,
     save: Annotated[
-        Path | None, Option("Write the published and the strict runs there, in TREC format.", "DIR")
+        Path | None, Option("Write the published and the strict runs there, in TREC format.", "DIR", panel="Output")
     ] = None,
     correction: options.Correction = "holm",
     resamples: options.Resamples = 10_000,

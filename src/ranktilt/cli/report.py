@@ -25,7 +25,9 @@ LAYOUT = "paper"
 _WITH_TEXTS = (None, LAYOUT, "dai-10", "dai-11")
 
 
-@options.verb
+@options.verb(
+    "report audit.json -o report.html", "report audit.json --layout dai-3 --format latex -o table.tex", panel="Output"
+)
 def report(
     files: Annotated[
         list[Path],

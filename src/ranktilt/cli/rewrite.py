@@ -6,7 +6,7 @@ import re
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ranktilt.cli import options
 from ranktilt.cli.llm.generation import (
@@ -39,9 +39,13 @@ class RewriteOptions(SamplingOptions):
     prompt: Annotated[str, Option("paper, paraphrase, summarise, polish, or a file with {text}.", "NAME|FILE")] = (
         "paper"
     )
-    titles: Annotated[str, Option("keep, rewrite or drop.")] = "keep"
-    source_to_rewrite: Annotated[str, Option("Rewrite the documents of this source.", "SOURCE")] = "human"
-    truncate: Annotated[bool, Option("Shorten texts that are too long instead of leaving them out.")] = False
+    titles: Annotated[Literal["keep", "rewrite", "drop"], Option("What becomes of titles.")] = "keep"
+    source_to_rewrite: Annotated[str, Option("Rewrite the documents of this source.", "SOURCE", panel="Input")] = (
+        "human"
+    )
+    truncate: Annotated[bool, Option("Shorten texts that are too long instead of leaving them out.", panel="Input")] = (
+        False
+    )
     min_length_ratio: Annotated[
         float | None, Option("Words, rewrite over text, below which an answer is flagged.", "X")
     ] = None
@@ -49,7 +53,7 @@ class RewriteOptions(SamplingOptions):
         float | None, Option("Words, rewrite over text, above which an answer is flagged.", "X")
     ] = None
     max_copied: Annotated[float | None, Option("Share of the text's words in a row that flags a copy.", "X")] = None
-    limit: Annotated[int | None, Option("Only the first N documents, for a trial.", "N", min=1)] = None
+    limit: Annotated[int | None, Option("Only the first N documents, for a trial.", "N", min=1, panel="Input")] = None
 
     def rewriting(self) -> Rewriting:
         """As the function takes it; limits that are not named are the prompt's."""
@@ -66,12 +70,18 @@ class RewriteOptions(SamplingOptions):
         )  # fmt: skip
 
 
-@options.verb
+@options.verb(
+    "rewrite DIR --llm openai:MODEL --dry-run --price 0.15,0.60",
+    "rewrite DIR --llm openai:MODEL -o rewritten",
+    panel="Input",
+)
 def rewrite(
     folder: options.Folder,
     *,
     model: ModelOptions,
-    output: Annotated[Path | None, Option("Where the collection with its rewrites goes.", "DIR", short="-o")] = None,
+    output: Annotated[
+        Path | None, Option("Where the collection with its rewrites goes.", "DIR", short="-o", panel="Output")
+    ] = None,
     rewriting: RewriteOptions,
     pool: Annotated[
         str | None,

@@ -29,6 +29,8 @@ _LEARNING = options.FieldsOf(RerankerTraining, without=("seed", "alpha", "twins"
 class _Trainings(options.OptionGroup):
     """What a study of training trains, and on what it is tested."""
 
+    panel = "Training"
+
     base_model: Annotated[list[str] | None, Option("Of training: an encoder to start from; repeatable.", "MODEL")] = (
         None
     )
@@ -62,7 +64,10 @@ class _Trainings(options.OptionGroup):
         )  # fmt: skip
 
 
-@options.verb
+@options.verb(
+    "study DIR -r bm25 -r dense:minilm",
+    "study DIR --vary training --base-model minilm --zero-shot OTHER",
+)
 def study(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="A collection with rewrites, or with answers of both sides.")

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 train = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
 
 
-_Folder = Annotated[Path, Option("Where the model goes; an interrupted training in it goes on.", "FOLDER", short="-o")]
-_Split = Annotated[str, Option("Learn from the judgments in qrels/<split>.tsv.")]
+_Folder = Annotated[
+    Path, Option("Where the model goes; an interrupted training in it goes on.", "FOLDER", short="-o", panel="Output")
+]
+_Split = Annotated[str, Option("Learn from the judgments in qrels/<split>.tsv.", "SPLIT", panel="Input")]
 Preset = Annotated[str | None, Option("Askari et al.'s settings; explicit options override them.", "paper|notebook")]
-_Encoder = Annotated[str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL")]
+_Encoder = Annotated[str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL", panel="Model")]
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class _Reading(options.Compute):
 _Documents = Annotated[
     list[str] | None,
     Option(
-        "Learn from these sources, from N relevant documents of each; llm is the one beside the first.", "SOURCE[=N],…"
+        "Learn from these sources, from N relevant documents of each; llm is the one beside the first.",
+        "SOURCE[=N],…",
+        panel="Input",
     ),
 ]
 
@@ -53,8 +57,12 @@ def _amounts(documents: list[str] | None) -> dict[str, Any]:
     return {"sources": tuple(amounts), "limits": limits} if amounts else {}
 
 
-@train.command("cross-encoder")
-@options.verb
+@train.command("cross-encoder", cls=options.Verb)
+@options.verb(
+    "train cross-encoder DIR -o model",
+    "train cross-encoder DIR --documents human=500 --preset paper -o model",
+    panel="Training",
+)
 def cross_encoder(
     collection: options.Folder,
     *,
@@ -78,8 +86,10 @@ def cross_encoder(
     _warn_of_seen_judgments(collection, split)
 
 
-@train.command("retriever")
-@options.verb
+@train.command("retriever", cls=options.Verb)
+@options.verb(
+    "train retriever DIR -o model", "train retriever DIR --debias 0 --debias 0.1 --debias 1 -o sweep", panel="Training"
+)
 def retriever(
     collection: options.Folder,
     *,
@@ -90,10 +100,12 @@ def retriever(
         Option("Weight of the debiased constraint on the model's own scores; several, or paper, are a sweep.", "α"),
     ] = None,
     split: _Split = "train",
-    dev: Annotated[str | None, Option("Audit the model on this split after each epoch.", "SPLIT")] = None,
-    test: Annotated[str, Option("Judgments on which a sweep's models are compared.", "SPLIT")] = "test",
+    dev: Annotated[
+        str | None, Option("Audit the model on this split after each epoch.", "SPLIT", panel="Input")
+    ] = None,
+    test: Annotated[str, Option("Judgments on which a sweep's models are compared.", "SPLIT", panel="Input")] = "test",
     budget: Annotated[float, Option("nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).", "X")] = 0.01,
-    teacher: Annotated[str | None, Option("Of --mine cross: cross-encoder:MODEL.", "RANKER")] = None,
+    teacher: Annotated[str | None, Option("Of --mine cross: cross-encoder:MODEL.", "RANKER", panel="Model")] = None,
     documents: _Documents = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha",))],
     neural: _Reading,
@@ -172,23 +184,29 @@ def _warn_of_seen_judgments(collection: Path, split: str) -> None:
         )
 
 
-@train.command("lora")
-@options.verb
+@train.command("lora", cls=options.Verb)
+@options.verb(
+    "train lora DIR --base-model FOLDER -o adapter",
+    "train lora DIR --base-model FOLDER --by gender --protected female -o adapter",
+    panel="Training",
+)
 def lora(
     collection: options.Folder,
     *,
     output: _Folder,
-    base_model: Annotated[str, Option("The chat model: a folder as transformers saves it.", "MODEL")],
-    by: Annotated[str, Option("The column of groups.", "COLUMN")] = "source",
+    base_model: Annotated[str, Option("The chat model: a folder as transformers saves it.", "MODEL", panel="Model")],
+    by: Annotated[str, Option("The column of groups.", "COLUMN", panel="Question")] = "source",
     protected: options.Protected = None,
-    prompt: Annotated[str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE")] = "pairwise-neutral",
-    attribute: Annotated[str | None, Option("What fills {attribute} in the prompt.", "X")] = None,
+    prompt: Annotated[
+        str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE", panel="Model")
+    ] = "pairwise-neutral",
+    attribute: Annotated[str | None, Option("What fills {attribute} in the prompt.", "X", panel="Model")] = None,
     pairs: Annotated[int, Option("About how many pairs an epoch has.", "N")] = 140_000,
     rank: Annotated[int, Option("Rank of the matrices that are added.", "R")] = 1,
     batch: Annotated[int, Option("Pairs a step.", "N")] = 4,
     learning_rate: Annotated[float, Option("Highest learning rate.", "X")] = 3e-3,
     share: Annotated[float, Option("Of the queries that are learned from; the rest is held out.", "X")] = 0.8,
-    passage_tokens: Annotated[int, Option("Truncate documents to this many tokens.", "N")] = 300,
+    passage_tokens: Annotated[int, Option("Truncate documents to this many tokens.", "N", panel="Model")] = 300,
     split: options.Split = None,
     schedule: Annotated[dict[str, Any], options.FieldsOf(Schedule, without=("batch", "rate"))],
     neural: _Reading,

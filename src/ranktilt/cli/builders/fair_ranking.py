@@ -26,6 +26,8 @@ _NATURAL = "natural"
 class GroupOptions(options.OptionGroup):
     """Which documents are of which group."""
 
+    panel = "Question"
+
     protected: Annotated[str, Option("Protected group: female, Europe|Asia, or non-Europe.", "GROUP")]
     by: Annotated[str | None, Option("Column of groups (default: the only one left).", "COLUMN")] = None
     several: Annotated[
@@ -42,6 +44,8 @@ class GroupOptions(options.OptionGroup):
 @dataclass(frozen=True)
 class DrawingOptions(options.OptionGroup):
     """How each query's items are drawn."""
+
+    panel = "Question"
 
     items: Annotated[int, Option("Items per query.", "N", min=2)] = 200
     blocks: Annotated[
@@ -74,7 +78,10 @@ def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
     return a, b, c, d
 
 
-@options.verb
+@options.verb(
+    "build fair-ranking irds:trec-fair/2022/train --protected female --by gender -o DIR",
+    'build fair-ranking labelled.csv --protected "Europe|Asia" --items 100 -o DIR',
+)
 def fair_ranking(
     source: Annotated[
         str, typer.Argument(metavar="FILE", help="A CSV of TREC Fair, or irds:ID, such as irds:trec-fair/2022/train.")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 class FieldOptions(options.OptionGroup):
     """What a line's fields are called."""
 
+    panel = "Input"
+
     question: Annotated[str, Option("Field of the question.", "FIELD")] = "question"
     human_answers: Annotated[str, Option("Field of people's answers.", "FIELD")] = "human_answers"
     llm_answers: Annotated[str, Option("Field of the language model's answers.", "FIELD")] = "chatgpt_answers"
@@ -41,6 +43,8 @@ class FieldOptions(options.OptionGroup):
 @dataclass(frozen=True)
 class SplitOptions(options.OptionGroup):
     """How questions are split, and what the sides are called."""
+
+    panel = "Question"
 
     shares: Annotated[str, Option("Shares of train, dev and test; the default gives the published sizes.", "X,X,X")] = (
         "69,2.5,28.5"
@@ -65,6 +69,8 @@ class SplitOptions(options.OptionGroup):
 class FilesOptions(options.OptionGroup):
     """What is written beside the collection."""
 
+    panel = "Output"
+
     depth: Annotated[int, Option("Depth of BM25's runs; 0 for no runs.", "N", min=0)] = 1_000
     triples: Annotated[int, Option("Write training triples, with N random negatives each.", "N", min=0)] = 0
     per: Annotated[
@@ -84,7 +90,9 @@ class FilesOptions(options.OptionGroup):
         return QAFiles(depth=self.depth, triples=rules, forms=forms)
 
 
-@options.verb
+@options.verb(
+    "build retrieval-qa finance.jsonl medicine.jsonl -o DIR", "build retrieval-qa all.jsonl --triples 4 -o DIR"
+)
 def retrieval_qa(
     files: Annotated[
         list[Path],

@@ -38,7 +38,7 @@ class AnswerOptions(SamplingOptions):
         int, Option("Documents for each query.", "N", short="-n", flag="--documents-per-query", min=1)
     ] = 1
     prompt: Annotated[str, Option("passage, question, or a file with {query}.", "NAME|FILE")] = "passage"
-    limit: Annotated[int | None, Option("Only the first N queries, for a trial.", "N", min=1)] = None
+    limit: Annotated[int | None, Option("Only the first N queries, for a trial.", "N", min=1, panel="Input")] = None
 
     def answering(self) -> Answering:
         """As the function takes it."""
@@ -47,7 +47,11 @@ class AnswerOptions(SamplingOptions):
         return Answering(prompt=self.prompt, n=self.number, first=self.limit, **self.keywords)
 
 
-@options.verb
+@options.verb(
+    "answer queries.tsv --llm openai:MODEL --dry-run",
+    "answer queries.tsv --llm openai:MODEL -o answered",
+    panel="Input",
+)
 def answer(
     queries: Annotated[
         Path,
@@ -55,10 +59,12 @@ def answer(
     ],
     *,
     model: ModelOptions,
-    output: Annotated[Path | None, Option("Where the documents go, as a collection.", "DIR", short="-o")] = None,
+    output: Annotated[
+        Path | None, Option("Where the documents go, as a collection.", "DIR", short="-o", panel="Output")
+    ] = None,
     answering: AnswerOptions,
     split: Annotated[
-        str | None, Option("Queries judged in qrels/<split>.tsv; of a file, what its queries are called.")
+        str | None, Option("Queries judged in qrels/<split>.tsv; of a file, what its queries are called.", "SPLIT")
     ] = None,
     max_failures: options.MaxFailures = None,
     dry_run: DryRun = False,

@@ -25,13 +25,15 @@ INCOMPLETE = 1
 """How a command ends that has to be repeated, or that made nothing."""
 _SHOWN = 3
 
-DryRun = Annotated[bool, Option("Ask nothing: show documents, tokens, price and time.")]
-Summary = Annotated[str | None, Option("Write a summary; - for stdout.", "FILE")]
+DryRun = Annotated[bool, Option("Ask nothing: show documents, tokens, price and time.", panel="Model")]
+Summary = Annotated[str | None, Option("Write a summary; - for stdout.", "FILE", panel="Output")]
 
 
 @dataclass(frozen=True)
 class ModelOptions(options.OptionGroup):
     """The language model, and how it is asked."""
+
+    panel = "Model"
 
     llm: Annotated[str, Option("The model: openai:NAME or transformers:FOLDER.", "MODEL")]
     base_url: Annotated[
@@ -54,6 +56,8 @@ class ModelOptions(options.OptionGroup):
 @dataclass(frozen=True)
 class SamplingOptions(options.OptionGroup):
     """How answers are drawn, and where they are counted."""
+
+    panel = "Model"
 
     temperature: Annotated[list[float] | None, Option("Default: 0.2; several make one source each.", "T", min=0)] = None
     top_p: Annotated[float, Option("Share of the probability to draw from.", "P")] = 1.0

@@ -25,17 +25,26 @@ PAIRS = 20
 class Questions(options.OptionGroup):
     """Who is asked about which pairs, and how."""
 
+    panel = "Input"
+
     llm: Annotated[
         str | None,
         Option(
-            'Who is asked: openai:NAME or transformers:FOLDER, such as "openai:m(requests_per_minute=60)".', "MODEL"
+            'Who is asked: openai:NAME or transformers:FOLDER, such as "openai:m(requests_per_minute=60)".',
+            "MODEL",
+            panel="Model",
         ),
     ] = None
     pairs: Annotated[int | None, Option("Pairs for each query and kind (default: 20).", "N", min=1)] = None
     prompt: Annotated[
-        str | None, Option("pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).", "NAME|FILE")
+        str | None,
+        Option(
+            "pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).", "NAME|FILE", panel="Model"
+        ),
     ] = None
-    attribute: Annotated[str | None, Option("What fills {attribute} in the prompt, such as female.", "X")] = None
+    attribute: Annotated[
+        str | None, Option("What fills {attribute} in the prompt, such as female.", "X", panel="Model")
+    ] = None
     candidates: Annotated[
         Path | None, Option("Documents of each query's pairs (default: DIR/candidates.trec, or all).", "RUN")
     ] = None
@@ -43,8 +52,8 @@ class Questions(options.OptionGroup):
         None
     )
     decisions: Annotated[Path | None, Option("Stored choices (JSONL or CSV) instead of asking.", "FILE")] = None
-    save_decisions: Annotated[Path | None, Option("Keep all choices, as JSON lines.", "FILE")] = None
-    dry_run: Annotated[bool, Option("Ask nothing: show requests, tokens, price and time.")] = False
+    save_decisions: Annotated[Path | None, Option("Keep all choices, as JSON lines.", "FILE", panel="Output")] = None
+    dry_run: Annotated[bool, Option("Ask nothing: show requests, tokens, price and time.", panel="Model")] = False
     price: options.Price = None
 
     def check(self) -> None:
@@ -81,7 +90,10 @@ class Questions(options.OptionGroup):
         return None if chosen is None else Run.load(chosen)
 
 
-@options.verb
+@options.verb(
+    "pairwise DIR --llm openai:MODEL --save-decisions choices.jsonl",
+    "pairwise DIR --decisions choices.jsonl --by group --protected female",
+)
 def pairwise(
     folder: options.Folder,
     *,
@@ -92,7 +104,9 @@ def pairwise(
         Literal["both-agree", "each"], Option("A pair counts where both orders agree, or each answer by itself.")
     ] = "both-agree",
     correction: options.Correction = "holm",
-    level_margin: Annotated[float, Option("What counts as level, in points from 50 %.", "X", min=0, max=50)] = 5.0,
+    level_margin: Annotated[
+        float, Option("What counts as level, in points from 50 %.", "X", min=0, max=50, panel="Statistics")
+    ] = 5.0,
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     split: options.Split = None,

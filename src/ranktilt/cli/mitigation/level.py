@@ -34,6 +34,8 @@ MOST = 300
 
 @dataclass(frozen=True)
 class _Corrections(options.OptionGroup):
+    panel = "Question"
+
     method: Annotated[
         list[str] | None,
         Option("causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.", "NAME"),
@@ -43,10 +45,12 @@ class _Corrections(options.OptionGroup):
     )
     target: Annotated[float | None, Option("Where fair-rerank ends at strength 1 (default: level).", "X")] = None
     depth: Annotated[int, Option("Candidates that are corrected.", "K", min=1)] = 100
-    lm: Annotated[str, Option("Language model of the causal correction's perplexity.", "MODEL")] = "ngram"
+    lm: Annotated[str, Option("Language model of the causal correction's perplexity.", "MODEL", panel="Model")] = (
+        "ngram"
+    )
     force: Annotated[bool, Option("Go on with a weak instrument (first-stage F below 10).")] = False
     work_dir: Annotated[
-        Path | None, Option("Keep what was fitted there, to rank with it (default: nowhere).", "DIR")
+        Path | None, Option("Keep what was fitted there, to rank with it (default: nowhere).", "DIR", panel="Output")
     ] = None
 
     def levelling(self, **more: Any) -> Levelling:
@@ -59,7 +63,7 @@ class _Corrections(options.OptionGroup):
         )  # fmt: skip
 
 
-@options.verb
+@options.verb("level DIR -r dense:minilm", "level DIR -r bm25 --method fair-rerank --budget 0.02 -o level.html")
 def level(
     inputs: AuditInputs,
     *,

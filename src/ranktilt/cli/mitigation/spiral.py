@@ -15,6 +15,8 @@ from ranktilt.option import Option
 class _Growing(options.OptionGroup):
     """How the collection grows, and what is looked at."""
 
+    panel = "Question"
+
     rounds: Annotated[int, Option("How often rewrites enter.", "N", min=1)] = 5
     ranks: Annotated[int, Option("Ranks of a page.", "K", flag="--page", min=1)] = 10
     entry_rule: Annotated[
@@ -29,7 +31,7 @@ class _Growing(options.OptionGroup):
     seed: options.Seed = 0
 
 
-@options.verb
+@options.verb("spiral DIR -r bm25", "spiral DIR -r bm25 --rounds 10 --entry-rule random")
 def spiral(
     folder: options.AnyCollection,
     *,

@@ -24,6 +24,8 @@ _TONES: dict[Tone, str] = {
 }  # fmt: skip
 _EMPHASIS = {"": "", "strong": "bold", "quiet": "dim", "alarm": "bold red"}
 _WIDE = 400
+_PLAIN = 140
+"""Letters to which a table of plain text shrinks where texts that wrap allow it."""
 _LEAST = 20
 """Letters to which a column of texts may shrink."""
 
@@ -40,7 +42,7 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
     """Print tables, then sentences, then legend and notes (or not), and last the outcome of a test.
 
     `terminal` is the terminal whose width and colours count, by default the stream itself; without one the text is
-    plain and as wide as it needs to be.
+    plain, a sentence is a line, and a table is as wide as its numbers need, its texts wrapped.
     """
     with _printing(stream, terminal) as (console, plain):
         if document.answer_first:
@@ -53,7 +55,8 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
             for block in section.shown("text"):
                 for part in _block(block, console, notes=notes):
                     wrapped = plain and not isinstance(part, Ruled)
-                    console.print(part, soft_wrap=wrapped or isinstance(block, Pairs))
+                    width = _PLAIN if plain and _least(console, part) <= _PLAIN else None
+                    console.print(part, soft_wrap=wrapped or isinstance(block, Pairs), width=width)
         if not document.answer_first:
             _print_sentences(document, console, notes=notes, plain=plain)
         for step in document.next_steps:
@@ -106,6 +109,8 @@ def _block(block: Block, console: Console, *, notes: bool) -> Iterator[Renderabl
 def _fitting(table: Table, console: Console) -> list[Ruled]:
     """One table where it fits, with its intervals on two lines or without spare columns if need be; else several."""
     places = list(range(len(table.columns)))
+    if console.width == _WIDE:
+        return [_ruled(table, places, stacked=False, whole_headers=True)]
     for stacked in (False, True):
         if _fits(console, ruled := _ruled(table, places, stacked=stacked)):
             return [ruled]
@@ -124,10 +129,15 @@ def _fitting(table: Table, console: Console) -> list[Ruled]:
 
 def _fits(console: Console, table: Ruled) -> bool:
     """Whether it has room, its texts wrapped between words."""
-    return console.measure(table, options=console.options.update(width=_WIDE)).minimum <= console.width
+    return _least(console, table) <= console.width
 
 
-def _ruled(table: Table, places: Sequence[int], *, stacked: bool) -> Ruled:
+def _least(console: Console, part: RenderableType) -> int:
+    """Letters to which it may shrink."""
+    return console.measure(part, options=console.options.update(width=_WIDE)).minimum
+
+
+def _ruled(table: Table, places: Sequence[int], *, stacked: bool, whole_headers: bool = False) -> Ruled:
     """Lay out some columns: numbers keep to their lines, texts may wrap down to a few words."""
     texts = [[_text(row.cells[n], "  " * (n == places[0] and any(row.group)), stacked=stacked) for n in places]
              for row in table.rows]  # fmt: skip
@@ -138,7 +148,7 @@ def _ruled(table: Table, places: Sequence[int], *, stacked: bool) -> Ruled:
         left = column.header or not column.number
         ruled.add_column(
             Text(column.title), justify="left" if left else "right", overflow="fold",
-            min_width=min(widest, _LEAST) if left else widest,
+            min_width=min(widest, _LEAST) if left and not (whole_headers and column.header) else widest,
         )  # fmt: skip
     before: tuple[str, ...] = ()
     for row, cells in zip(table.rows, texts, strict=True):
