@@ -233,9 +233,9 @@ def _without_numbers(text: str) -> list[str]:
 def _wrapped(line: str) -> list[str]:
     """Break a long sentence over lines; a row of a table stays whole."""
     sentence = line.lstrip(" ")
-    if len(line) <= WIDTH or "  " in sentence or sentence.startswith("|"):
-        return [line]
     indent = line[: len(line) - len(sentence)]
+    if len(line) <= WIDTH or "  " in sentence or sentence.startswith("|") or len(indent) > WIDTH // 4:
+        return [line]
     joined = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(
         joined, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
