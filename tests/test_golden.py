@@ -301,7 +301,7 @@ class TestPerplexityTrap:
         assert 100 * twins.parts["losses"] / 4739 == pytest.approx(56.87, abs=0.005)
         assert twins.side(twins.favours) == "llm"
         assert (gap.parts["pairs"], gap.parts["raw"]) == (4739, pytest.approx(-0.0881, abs=5e-5))
-        assert f"4,739 pairs: human {int(twins.parts['wins']):,}, llm {int(twins.parts['losses']):,}, tied 1" in printed
+        assert f"4,739 pairs: human {int(twins.parts['wins']):,}, llm {int(twins.parts['losses']):,}" in printed
 
     def test_pairs_of_the_mixed_ranking_that_are_retrieved_whole(self, shared_data: Path, tmp_path: Path) -> None:
         found = lines_of(shared_data / "perplexity-trap-scidocs" / "ance.jsonl")
@@ -315,7 +315,7 @@ class TestPerplexityTrap:
         twins = card_of(audited)["twins"].parts
         assert twins["whole"] == 1406
         assert 100 * twins["whole_losses"] / 1406 == pytest.approx(53.5, abs=0.05)
-        assert "of 1,406 with both sides retrieved" in printed
+        assert "of 1,406 with both" in printed
         assert "llm 53.5 %" in printed
         assert audited.measures == ()
 

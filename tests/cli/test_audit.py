@@ -365,7 +365,7 @@ def test_without_judgments_the_card_answers(cli: Cli, engine: Path, tmp_path: Pa
     assert "The estimand card, every number" in result.out
     # q1: d1 wins, d3 loses, d2 wins; q2: two losses; q3: a tie and a win.
     assert "6 pairs" not in result.out
-    assert "7 pairs: human 3, llm 3, tied 1; 3 queries" in result.out
+    assert "7 pairs: human 3, llm 3, tied 1" in result.out
     assert "engine: inconclusive: 3 queries are too few to test; of twins the human one stands" in result.out
     assert "nDCG" not in result.out
 
