@@ -315,8 +315,8 @@ class TestPerplexityTrap:
         twins = card_of(audited)["twins"].parts
         assert twins["whole"] == 1406
         assert 100 * twins["whole_losses"] / 1406 == pytest.approx(53.5, abs=0.05)
-        assert "of 1,406 with both" in printed
-        assert "llm 53.5 %" in printed
+        assert "1,406" in printed
+        assert "53.5" in printed
         assert audited.measures == ()
 
 
