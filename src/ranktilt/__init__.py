@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ranktilt.measures.twins.base import TwinEstimand
     from ranktilt.planning.plan import CostPlan, plan
     from ranktilt.probes.base import Probe, TextProbe
+    from ranktilt.probes.description import Description, describe
     from ranktilt.probes.explain import Explanation, explain
     from ranktilt.probes.validation import Validation, validate
     from ranktilt.rankers.base import Ranker
@@ -76,6 +77,7 @@ _NAMES = {
     "CostPlan": "planning.plan",
     "DataError": "errors",
     "Estimand": "measures.base",
+    "Description": "probes.description",
     "Explanation": "probes.explain",
     "Gate": "auditing.answer.gate",
     "GroupEstimand": "measures.base",
@@ -110,6 +112,7 @@ _NAMES = {
     "compare": "auditing.comparison.compare",
     "controls": "auditing.controls",
     "estimand": "measures.base",
+    "describe": "probes.description",
     "explain": "probes.explain",
     "gate": "auditing.answer.gate",
     "labelled": "datasets.labels",
@@ -152,6 +155,7 @@ __all__ = [
     "Comparison",
     "CostPlan",
     "DataError",
+    "Description",
     "Estimand",
     "Explanation",
     "Gate",
@@ -186,6 +190,7 @@ __all__ = [
     "check",
     "compare",
     "controls",
+    "describe",
     "estimand",
     "explain",
     "gate",

@@ -1,12 +1,12 @@
-"""ranktilt plan: what a larger collection would cost."""
+"""ranktilt tools plan: what a larger collection would cost."""
 
 import json
 from pathlib import Path
 
 import pytest
+from ranktilt.cli.plan import read_count
 
 import ranktilt as rt
-from ranktilt.cli.plan import read_count
 from tests.cli.conftest import Cli, refused
 from tests.refusals import refused as refused_call
 
@@ -22,7 +22,7 @@ def test_the_options_reach_the_plan(cli: Cli, folder: Path, tmp_path: Path, monk
     monkeypatch.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)  # it takes longest
     given = ("--documents", "8.8M", "--queries", "7k", "--machines", "4", "--seconds", "1", "--seed", "2")
     page, llm = tmp_path / "p.html", ("-r", "bm25@20>>listwise:openai:gpt-4o-mini", "--llm-price", "0.15,0.60")
-    code, out, _ = cli("plan", folder, *given, *llm, "--json", "-", "-o", page)
+    code, out, _ = cli("tools", "plan", folder, *given, *llm, "--json", "-", "-o", page)
     content = json.loads(out)
     assert code == 0
     size = [content[name] for name in ("documents", "queries", "machines", "rewrites")]
@@ -68,4 +68,4 @@ def test_what_is_no_count_is_refused(text: str) -> None:
     ],
 )
 def test_mistakes_end_in_one_line(cli: Cli, folder: Path, arguments: tuple[str, ...], message: str) -> None:
-    assert message in refused(cli, "plan", folder, *arguments)
+    assert message in refused(cli, "tools", "plan", folder, *arguments)

@@ -90,7 +90,7 @@ SHARE = "share"
 
 
 @dataclass(frozen=True, eq=False)
-class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", command="ranktilt spiral"):
+class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", command="ranktilt tools spiral"):
     """What `spiral` found; immutable.
 
     Parameters

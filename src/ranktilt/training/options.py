@@ -167,7 +167,7 @@ class RerankerTraining(Training):
         what BM25 finds, the others teach that few shared words are a sign of relevance. Or all that are judged relevant
         (the default of ``random:N``).
     triples : str, optional
-        A file of query, positive and negative, a line each, in place of both: as ``ranktilt build retrieval-qa``
+        A file of query, positive and negative, a line each, in place of both: as ``ranktilt data build retrieval-qa``
         writes it.
     loss : {"softmax", "binary"}, optional
         The cross-entropy of choosing the positive among its negatives, or that of each pair by itself, as relevant or

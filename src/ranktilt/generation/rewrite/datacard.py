@@ -101,7 +101,7 @@ def _quality(rewritten: Rewritten) -> str:
     return (
         f"{counts}\n\nOf each rewrite and the text it was made of. Words are separated by white space; Jaccard "
         "similarity and overlap are those of the sets of terms (Dai et al., KDD 2024): terms of both over terms of "
-        "either, and over terms of the human text. `ranktilt check` and `ranktilt validate` look closer."
+        "either, and over terms of the human text. `ranktilt check` and `ranktilt check --full` look closer."
     )
 
 

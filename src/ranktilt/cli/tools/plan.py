@@ -1,4 +1,4 @@
-"""``ranktilt plan``: what an audit of a larger collection would cost."""
+"""``ranktilt tools plan``: what an audit of a larger collection would cost."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class _Planned(options.OptionGroup):
 
 
 @options.verb(
-    "plan DIR -r bm25 -r dense:minilm --documents 8.8M --queries 7k",
-    "plan DIR --llm openai:MODEL --llm-price 0.15,0.60",
+    "tools plan DIR -r bm25 -r dense:minilm --documents 8.8M --queries 7k",
+    "tools plan DIR --llm openai:MODEL --llm-price 0.15,0.60",
 )
 def plan(
     folder: options.AnyCollection,

@@ -1,4 +1,4 @@
-"""``ranktilt build retrieval-qa``: a collection of answers by people and by a language model."""
+"""``ranktilt data build retrieval-qa``: a collection of answers by people and by a language model."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ class FilesOptions(options.OptionGroup):
 
 
 @options.verb(
-    "build retrieval-qa finance.jsonl medicine.jsonl -o DIR", "build retrieval-qa all.jsonl --triples 4 -o DIR"
+    "data build retrieval-qa finance.jsonl medicine.jsonl -o DIR",
+    "data build retrieval-qa all.jsonl --triples 4 -o DIR",
 )
 def retrieval_qa(
     files: Annotated[

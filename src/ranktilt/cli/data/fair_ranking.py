@@ -1,4 +1,4 @@
-"""``ranktilt build fair-ranking``: lists of equal length for a group audit, from documents with labels."""
+"""``ranktilt data build fair-ranking``: lists of equal length for a group audit, from documents with labels."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
 
 
 @options.verb(
-    "build fair-ranking irds:trec-fair/2022/train --protected female --by gender -o DIR",
-    'build fair-ranking labelled.csv --protected "Europe|Asia" --items 100 -o DIR',
+    "data build fair-ranking irds:trec-fair/2022/train --protected female --by gender -o DIR",
+    'data build fair-ranking labelled.csv --protected "Europe|Asia" --items 100 -o DIR',
 )
 def fair_ranking(
     source: Annotated[
