@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from ranktilt.cli.plan import read_count
 
 import ranktilt as rt
+from ranktilt.cli.tools.plan import read_count
 from tests.cli.conftest import Cli, refused
 from tests.refusals import refused as refused_call
 

@@ -45,7 +45,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_log_is_replayed_from_candidates_with_texts(here: Path, cli: Cli) -> None:
     code, out, err = cli(
-        "replay-log", "prose.json", "--candidates", "texts.json", "--qrels", "qrels.txt", "--resamples", 200,
+        "tools", "replay-log", "prose.json", "--candidates", "texts.json", "--qrels", "qrels.txt", "--resamples", 200,
         "-m", "nDCG@5", "--save", "made", "-o", "page.html", "--json", "found.json",
     )  # fmt: skip
     assert (code, err) == (0, "")
@@ -78,7 +78,7 @@ def test_texts_and_judgments_may_lie_anywhere(here: Path, cli: Cli, arguments: s
     code, out, err = cli("tools", "replay-log", *arguments.split(), "--resamples", 100, "--format", "csv")
     assert (code, err) == (0, "")
     expected = cli(
-        "replay-log", "both.json", "--candidates", "texts.json", "--qrels", "qrels.txt", "--resamples", 100,
+        "tools", "replay-log", "both.json", "--candidates", "texts.json", "--qrels", "qrels.txt", "--resamples", 100,
         "--format", "csv",
     ).out  # fmt: skip
     assert out == expected
@@ -96,7 +96,7 @@ def test_tilts_are_split_where_there_are_sources(here: Path, cli: Cli) -> None:
         "doc_id\tlength\n" + "".join(f"{d}\t{'long' if d[0] < '1' else 'short'}\n" for d in EVERY.ids)
     )
     code, out, _ = cli(
-        "replay-log", "llm.json", "--candidates", "texts.json", "--groups", "labels.tsv", "--by", "length",
+        "tools", "replay-log", "llm.json", "--candidates", "texts.json", "--groups", "labels.tsv", "--by", "length",
         "-m", "NDSR@3", "-m", "ExposureRatio", "--pair", "short,long", "--reference", "long", "--resamples", 100,
     )  # fmt: skip
     assert code == 0

@@ -130,6 +130,7 @@ def test_a_collection_with_rewrites_gets_another_source(cli: Cli, server: Server
     assert rt.load(folder.parent / "both").sources == ("human", SOURCE, "tiny-tmp0.2-anew")
     error = refused(
         cli,
+        "generate",
         "rewrite",
         folder.parent / "out",
         "--llm",

@@ -32,6 +32,8 @@ from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult
 from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
+from ranktilt.probes.description import Description
+from ranktilt.probes.text_probes import statistics
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.rankers.llm.published_run import ReadAnswer, UnmatchedCall
 from ranktilt.reporting.views.doctor import Extra, Installation
@@ -47,7 +49,7 @@ from tests.experiments.trained import whole
 from tests.planning.planned import whole as planned
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
-from tests.toy import collection_of, run_of
+from tests.toy import collection_of, run_of, toy
 
 BODY = "The river carries cold water to the sea."
 NAN = np.nan
@@ -276,6 +278,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
     "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
+    "description": lambda: Description({"path": "toy"}, statistics(toy())),
     "installation": lambda: Installation(
         MODELS,
         {},

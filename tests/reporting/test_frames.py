@@ -12,7 +12,7 @@ from ranktilt import UserError, table
 from tests.reporting.audits import clear, small
 from tests.reporting.results import RESULTS, result
 
-NO_RESULTS = ("models", "models, in full", "explanation")
+NO_RESULTS = ("installation", "models", "models, in full", "explanation")
 
 
 def test_an_audit_has_its_means_and_the_fields_of_its_effects() -> None:

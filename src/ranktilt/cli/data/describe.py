@@ -10,7 +10,6 @@ from ranktilt.cli.output import PageOutput, collection_files
 def describe(
     folder: options.AnyCollection,
     *,
-    reference: options.Reference = None,
     split: options.Split = None,
     output: PageOutput,
 ) -> None:
@@ -18,4 +17,4 @@ def describe(
     from ranktilt.probes.description import describe as describe_collection
 
     output.check(*collection_files(folder))
-    output.deliver(describe_collection(options.load_texts(folder, split), reference=reference))
+    output.deliver(describe_collection(options.load_texts(folder, split)))

@@ -4,38 +4,53 @@ from __future__ import annotations
 
 from ranktilt.errors import counted
 from ranktilt.probes.description import Description
-from ranktilt.reporting.document import Cell, Column, Document, Sentence, named, printed, tabulated
+from ranktilt.probes.text_probes import CollectionStatistics
+from ranktilt.reporting.document import Cell, Column, Document, Sentence, Table, named, printed, tabulated
 from ranktilt.reporting.numbers import count, fixed, number
 from ranktilt.reporting.views.provenance import folder
+
+_SOURCES = (
+    (named("source"), lambda row: row.source),
+    ("documents", lambda row: number(row.documents, count)),
+    ("words", lambda row: number(row.words, fixed)),
+    (Column("quartiles", spare=1), lambda row: Cell("  ".join(f"{value:.0f}" for value in row.quartiles))),
+    (Column("queries", hint="with a relevant document of the source"), lambda row: number(row.queries, count)),
+    (Column("relevant each", hint="relevant documents a query"), lambda row: number(row.relevant, fixed)),
+    ("judged", lambda row: number(row.judged, count)),
+    ("twins", lambda row: number(row.twins, count)),
+    ("empty", lambda row: number(row.empty, count)),
+    ("duplicates", lambda row: number(row.duplicates, count)),
+)
+_QUERIES = (
+    (named("queries"), lambda row: row.which),
+    ("number", lambda row: number(row.queries, count)),
+    ("words a query", lambda row: number(row.words, fixed)),
+)
+LEGEND = (
+    "Words: mean and quartiles of whitespace words of a text without its title; an empty one counts with 0. Queries: "
+    "with a relevant document of the source; relevant each: their mean number. Judged: named by a judgment, of whatever "
+    "grade. Twins: of the same origin as a document of another source. Duplicates: with the text of an earlier document "
+    "of the source."
+)
+
+
+def statistics_tables(statistics: CollectionStatistics) -> tuple[Table, Table]:
+    """Lay out what each source holds, and the queries."""
+    sources = tabulated("Documents by source", statistics.sources, _SOURCES)
+    return sources, tabulated("Queries", statistics.queries, _QUERIES)
 
 
 def view(described: Description) -> Document:
     """Return what is said of a description."""
-    rows = tuple(zip(described.statistics.sources, described.counts, strict=True))
-    documents, judged = sum(row.documents for row, _ in rows), described.statistics.queries
-    split = f" ({described.statistics.split})" if described.statistics.split else ""
-    asked = judged[-1].queries if judged[1:] else 0
-    queries = f"{counted(judged[0].queries, 'query', 'queries')}, {asked:,} judged{split}"
-    held = f"{counted(documents, 'document', 'documents')} of {counted(len(rows), 'source', 'sources')}"
-    columns = (
-        (named("source"), lambda row: row[0].source),
-        ("documents", lambda row: number(row[0].documents, count)),
-        ("words", lambda row: number(row[0].words, fixed)),
-        (Column("quartiles", spare=1), lambda row: Cell("  ".join(f"{value:.0f}" for value in row[0].quartiles))),
-        (Column("judged"), lambda row: number(row[1].judged, count)),
-        (Column("relevant each", hint="relevant documents a query"), lambda row: number(row[0].relevant, fixed)),
-        (Column("twins", hint=f"of {described.reference}"), lambda row: number(row[1].twins, count)),
-        ("empty", lambda row: number(row[0].empty, count)),
-        ("duplicates", lambda row: number(row[1].duplicates, count)),
-    )
+    rows, where = described.statistics.sources, folder(described.spec)
+    split = f" Judgments: {described.statistics.split}." if described.statistics.split else ""
+    documents = counted(sum(row.documents for row in rows), "document", "documents")
+    headline = f"{documents} of {counted(len(rows), 'source', 'sources')}.{split}"
     return Document(
-        title=f"Description of {folder(described.spec)}" if folder(described.spec) else "Description",
+        title=f"Description of {where}" if where else "Description",
         kind="Description of a collection",
-        headline=f"{held}; {queries}",
-        sentences=(Sentence(f"{held}; {queries}"),),
-        sections=printed([tabulated("Documents by source", rows, columns)]),
-        legend=(
-            "Words: mean and quartiles of whitespace words of a text, without its title. Twins: documents of the same "
-            f"origin as one of {described.reference}. Duplicates: texts that an earlier document of the source has.",
-        ),
+        headline=headline,
+        sentences=(Sentence(headline),),
+        legend=(LEGEND,),
+        sections=printed(list(statistics_tables(described.statistics))),
     )
