@@ -28,9 +28,9 @@ _QUERIES = (
 )
 LEGEND = (
     "Words: mean and quartiles of whitespace words of a text without its title; an empty one counts with 0. Queries: "
-    "with a relevant document of the source; relevant each: their mean number. Judged: named by a judgment, of whatever "
-    "grade. Twins: of the same origin as a document of another source. Duplicates: with the text of an earlier document "
-    "of the source."
+    "with a relevant document of the source; relevant each: their mean number. Judged: named by a judgment, of "
+    "whatever grade. Twins: of the same origin as a document of another source. Duplicates: with the text of an "
+    "earlier document of the source."
 )
 
 
