@@ -221,11 +221,6 @@ def test_a_method_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
         levelled(tmp_path, "causal", "projection")
 
 
-def test_documents_that_select_and_test_share_are_counted(tmp_path: Path) -> None:
-    note = "select and test share documents: 30 of 30 origins that are relevant to test queries (100 %) are"
-    assert any(one.startswith(note) for one in levelled(tmp_path).notes)
-
-
 def test_a_third_group_counts_among_the_others(tmp_path: Path) -> None:
     given = simulated()
     third = pl.int_range(pl.len()) % 6 == 1

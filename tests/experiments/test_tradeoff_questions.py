@@ -81,7 +81,7 @@ def test_without_judgments_nothing_is_said_of_the_cost() -> None:
     found = benched("Share@1", trials=trials, mixed=unjudged())
     assert (found.measures, found.over, found.effectiveness) == ((), (), ())
     choice = found.choose()
-    assert choice.costs("α = 0.01") == []
+    assert found.costs("α = 0.01") == []
     assert choice.limits == "within ±5 points"
     assert "cost" not in table(found)
 
