@@ -15,7 +15,7 @@ from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.experiments.level_methods import FEW, At, Fitting, correct, group_columns, method_named
+from ranktilt.experiments.level_methods import FEW, At, Fitting, correct, method_named
 from ranktilt.experiments.query_split import QuerySplit
 from ranktilt.experiments.tradeoff import EFFECTIVENESS, Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, RefusedMethod, check_limits
@@ -184,10 +184,7 @@ def level(
     tried = bench(split.select, tries, asked[:1], resamples=FEW, **given)
     selected = choose_strengths(tried)
     trials = stage.trials(split.test, rankers, options)
-    found = bench(
-        split.test, trials, asked, resamples=resamples, selected=selected, others=group_columns(split.test, options.by),
-        **given,
-    )  # fmt: skip
+    found = bench(split.test, trials, asked, resamples=resamples, selected=selected, **given)
     sides = {"fit": split.fit, "select": split.select, "test": split.test}
     queries = {name: len(side.judged) for name, side in sides.items()}
     before = found.before

@@ -16,8 +16,6 @@ from ranktilt.auditing.answer.gate import (
     check_tilt,
     in_percent,
     points,
-    tilt_name,
-    tilt_numbers,
     worst,
 )
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
@@ -25,7 +23,6 @@ from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
 from ranktilt.measures.printing import signed
 
@@ -46,17 +43,6 @@ class Intervention:
     """The text of the ranker that has it, such as ``dense:models/alpha-0.001``."""
     dial: str = "strength"
     """What the strength is called, such as ``α``."""
-
-
-@dataclass(frozen=True)
-class OtherGroups:
-    """What interventions did to the groups of another column than the one that was levelled."""
-
-    by: str
-    tilts: tuple[Effect, ...]
-    """Of the baseline and each intervention, for each pair of its groups."""
-    changes: tuple[Change, ...]
-    """Each intervention's less the baseline's; p corrected over all changes of the column."""
 
 
 class RefusedMethod(NamedTuple):
@@ -91,8 +77,6 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
         What a reader should know.
     selected : tuple of str
         Interventions that were chosen on other queries, one a method; where there are any, only they are judged.
-    others : tuple of OtherGroups
-        What the selected ones did to groups of other columns.
     refused : tuple of RefusedMethod
         Methods that could not be tried, each with the reason.
     before : tuple of Effect
@@ -108,7 +92,6 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
     selected: tuple[str, ...] = ()
-    others: tuple[OtherGroups, ...] = ()
     refused: tuple[RefusedMethod, ...] = ()
     before: tuple[Effect, ...] = ()
 
@@ -296,14 +279,6 @@ class Choice:
         open_ones = any(self.outcome_of(one.name) == "inconclusive" for one in self.bench.judged[1:])
         return "inconclusive" if open_ones else "tilted"
 
-    @property
-    def decisive(self) -> tuple[GateRow, ...]:
-        """Rows behind the outcome: those of the chosen intervention, of the open ones, or of all."""
-        if self.chosen is not None or not self.tilted:
-            return self.rows[(self.chosen or self.bench.baseline).name]
-        names = [one.name for one in self.bench.judged if self.outcome_of(one.name) == self.outcome]
-        return tuple(row for name in names for row in self.rows[name])
-
     def overcorrected(self, name: str) -> list[Effect]:
         """Return the tilts of an intervention that are not level, and wholly on the other side than the baseline's."""
         found = []
@@ -335,32 +310,13 @@ class Choice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is said below the headline: the numbers behind it, over-correction, and other columns' groups."""
-        detail = [self._detail()] if self.tilted else []
-        return (*detail, *self._beyond(), *self._other_groups())
-
-    def _other_groups(self) -> Iterator[str]:
-        """What the chosen intervention did to the groups of other columns, on the first question that was asked."""
-        chosen = self.chosen.name if self.chosen is not None else ""
-        for other in self.bench.others:
-            moved = [change for change in other.changes if change.run == chosen]
-            for change in (change for change in moved if change.measure == self.bench.primary):
-                side = "shown" if change.shown else "not shown"
-                low, high = change.ends
-                yield (
-                    f"Levelling {self.bench.spec['by']} moved {other.by} ({change.a} | {change.b}): "
-                    f"{change.name if change.measure == repr(change.estimand) else change.measure} "
-                    f"{change.amount(change.value, sign=True)}{change.unit} [{low}, {high}], {side}"
-                )
-
-    def _detail(self) -> str:
-        baseline, chosen = self.bench.baseline.name, self.chosen
-        if chosen is not None:
-            return f"{chosen.name}: {self._tilt_words(chosen.name)}, against {self._tilt_words(baseline)} of {baseline}"
+        """What the nearest intervention lacks, where none is chosen."""
+        if self.chosen is not None or not self.tilted:
+            return ()
         left = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == self.outcome]
         nearest = min(left, key=lambda one: self.bench.distance(one.name))
         reasons = [r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)]
-        return f"Nearest is {nearest.name}: {'; '.join(reasons)}"
+        return (f"Nearest is {nearest.name}: {'; '.join(reasons)}",)
 
     def _reached(self, one: Intervention) -> str:
         costs = [cost_words(change, self.budget) for change in self.bench.costs(one.name)]
@@ -372,32 +328,6 @@ class Choice:
             return f"{one.name}, chosen on other queries, {is_level} {self.limits}{paid}"
         several = f" of {one.method}" if len(self.bench.methods) > 1 else ""
         return f"{one.name} is the smallest intervention{several} that {is_level} {self.limits}{paid}"
-
-    def _tilt_words(self, name: str) -> str:
-        tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
-        said = [tilt_numbers(t) + f" between {t.a} and {t.b}" * (len(tilts) > 1) for t in tilts]
-        return f"{_question_name(tilts[0])} {join_words(said)}"
-
-    def _beyond(self) -> Iterator[str]:
-        """One sentence a pair of groups: what over-corrects, with the numbers of the smallest."""
-        baseline = self.bench.baseline.name
-        for pair in self.bench.pairs:
-            found = [t for one in self.bench.interventions for t in self.overcorrected(one.name) if (t.a, t.b) == pair]
-            if found:
-                first, before = found[0], self.bench.tilt(baseline, pair)
-                numbers = f"{_question_name(first)} {tilt_numbers(first)}"
-                numbers += f" between {pair[0]} and {pair[1]}" if len(self.bench.pairs) > 1 else ""
-                others = [tilt.run for tilt in found[1:]]
-                more = f"; so {'does' if len(others) == 1 else 'do'} {join_words(others)}" if others else ""
-                yield (
-                    f"{first.run} over-corrects: it tilts toward {first.side(first.leans)}, {numbers}, where "
-                    f"{baseline} had {before.estimand.answer(before.value)}{more}"
-                )
-
-
-def _question_name(tilt: Effect) -> str:
-    """Name a question with its measure: ``Relative Δ(nDCG@5)``, ``Share@10``."""
-    return f"{tilt_name(tilt)}({tilt.measure})" if isinstance(tilt.estimand, RelativeDelta) else tilt.measure
 
 
 def check_cost(change: Change, budget: float) -> LimitCheck:
