@@ -119,7 +119,7 @@ class RerankerTraining(Training):
         Literal["retrieved", "all"] | None,
         Option("Learn from the relevant documents among BM25's best K, or from all (default with random negatives)."),
     ] = None
-    triples: Annotated[str | None, Option("Learn from lines of query, positive and negative (.tsv).", "FILE")] = None
+    triples: Annotated[str | None, Option("Learn from ids of query, positive and negative (.tsv).", "FILE")] = None
     """In place of both; as ``ranktilt build retrieval-qa`` writes it."""
     loss: Annotated[Literal["softmax", "binary"], Option("Choose in a group, or judge each pair.")] = "softmax"
     dropout: bool = False
