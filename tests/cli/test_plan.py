@@ -20,12 +20,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_options_reach_the_plan(cli: Cli, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)  # it takes longest
-    given = ("--documents", "8.8M", "--queries", "7k", "--machines", "4", "--seconds", "1", "--seed", "2")
+    given = ("--documents", "8.8M", "--queries", "7k", "--seconds", "1", "--seed", "2")
     page = tmp_path / "p.html"
     code, out, _ = cli("plan", folder, *given, "-r", "bm25@20", "--json", "-", "-o", page)
     content = json.loads(out)
     assert code == 0
-    assert [content[name] for name in ("documents", "queries", "machines")] == [8_800_000, 7000, 4]
+    assert [content[name] for name in ("documents", "queries")] == [8_800_000, 7000]
     assert content["spec"]["rankers"] == ["bm25@20"]
     assert content["spec"]["seed"] == 2
     assert "Step by step" in page.read_text("utf-8")

@@ -38,26 +38,23 @@ FAR = terms(np.array([[16_000.0, 200.0]]))[0]
 def test_costs_without_noise_are_found_exactly() -> None:
     fit = CostFit.of(terms(SIZES), terms(SIZES) @ TRUE)
     assert fit.coefficients == pytest.approx(TRUE, abs=1e-9)
-    found = fit.amount(FAR, FAR)
+    found = fit.amount(FAR)
     assert found.value == pytest.approx(0.2 + 64 + 640)
     assert found.low < found.value < found.high
-    shared = np.array([1.0, *FAR[1:] / 4])  # by machines, but for the fixed part; as far away as the whole
-    assert fit.amount(shared, FAR).value == pytest.approx(0.2 + 16 + 160)
-    assert fit.amount(shared, FAR).high / fit.amount(shared, FAR).value == pytest.approx(found.high / found.value)
 
 
 def test_no_coefficient_is_below_0_and_what_takes_nothing_stays_at_nothing() -> None:
     assert (CostFit.of(terms(SIZES), 20 - SIZES[:, 0] / 100).coefficients >= 0).all()
-    assert CostFit.of(terms(SIZES), np.zeros(len(SIZES))).amount(FAR, FAR) == (0, 0, 0)
+    assert CostFit.of(terms(SIZES), np.zeros(len(SIZES))).amount(FAR) == (0, 0, 0)
 
 
 def test_intervals_widen_with_the_distance_but_for_batches() -> None:
     fit = CostFit.of(terms(SIZES), terms(SIZES) @ TRUE * np.exp(np.random.default_rng(1).normal(0, 0.1, len(SIZES))))
     sizes = [factor * terms(SIZES)[-1] for factor in (1, 10, 100, 1000)]
-    widths = [found.high / found.low for found in (fit.amount(one, one) for one in sizes)]
+    widths = [found.high / found.low for found in (fit.amount(one) for one in sizes)]
     assert widths == sorted(widths)
     assert widths[3] > 1.3 * widths[0]
-    batched = fit.amount(sizes[3], sizes[3], bends=False)
+    batched = fit.amount(sizes[3], bends=False)
     assert batched.high / batched.low < widths[0]
 
 
@@ -66,7 +63,7 @@ def test_intervals_hold_far_from_the_sample() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
         fit = CostFit.of(terms(SIZES), terms(SIZES) @ TRUE * np.exp(rng.normal(0, 0.1, len(SIZES))))
-        found = fit.amount(FAR, FAR)
+        found = fit.amount(FAR)
         inside += found.low <= float(FAR @ TRUE * np.exp(rng.normal(0, 0.1))) <= found.high
     assert inside >= 54
 
@@ -77,15 +74,14 @@ def found() -> CostPlan:
     with pytest.MonkeyPatch.context() as patched:  # an audit takes longer than what is to be seen here
         patched.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)
         patched.setattr("ranktilt.planning.step_costs.time", Clock)
-        return plan(rt.bundled(), [Clocked(k=10)], documents=4640, queries=500, machines=5)
+        return plan(rt.bundled(), [Clocked(k=10)], documents=4640, queries=500)
 
 
 @long
 def test_known_costs_are_predicted_at_ten_times_the_sample(found: CostPlan) -> None:
-    ranked = found.documents
     steps = {one.name: one for one in found.steps}
-    first = PER_QUERY + PER_PAIR * ranked / 5  # without a query nothing is prepared
-    prepared, search = PER_DOCUMENT * ranked / 5 + first, 500 * (PER_QUERY + PER_PAIR * ranked) / 5
+    first = PER_QUERY + PER_PAIR * found.documents  # without a query nothing is prepared
+    prepared, search = PER_DOCUMENT * found.documents + first, 500 * first
     for name, seconds in (("prepare documents", prepared), ("search", search)):
         expected = steps[name].seconds
         assert expected.value == pytest.approx(seconds, rel=0.01)
@@ -94,9 +90,7 @@ def test_known_costs_are_predicted_at_ten_times_the_sample(found: CostPlan) -> N
 
 
 @long
-def test_only_what_spreads_is_shared(found: CostPlan) -> None:
-    spreads = {one.name for one in found.steps if one.spreads}
-    assert spreads == {"prepare documents", "search"}
+def test_steps_come_in_the_order_of_the_work(found: CostPlan) -> None:
     assert [one.name for one in found.steps] == ["load", "prepare documents", "search", "audit, run saved"]
 
 
@@ -118,7 +112,7 @@ def test_a_plan_is_saved_and_read_again(found: CostPlan, tmp_path: Path) -> None
     assert again == found
     assert len(again.measurements) == len(found.measurements)
     assert view(found).headline == f"{found.headline}."
-    assert " for 4,640 documents and 500 queries on 5 machines" in found.headline
+    assert " for 4,640 documents and 500 queries" in found.headline
 
 
 @long
@@ -193,10 +187,9 @@ def test_what_cannot_be_planned_is_refused(call: Callable[[], object], said: str
 
 
 def test_what_nothing_is_known_of_has_a_dash_and_no_part_in_the_headline() -> None:
-    document = view(whole(machines=1))
+    document = view(whole())
     cells = [cell.text for cell in document.tables[0].rows[-2]]
     assert cells[:2] == ["re-rank: cross-encoder:m", "–"]
-    assert "machines" not in document.headline
 
 
 @long

@@ -24,14 +24,13 @@ class _Planned(options.OptionGroup):
 
     documents: Annotated[str | None, Option("Documents to plan for, such as 8.8M (default: those of DIR).", "N")] = None
     queries: Annotated[str | None, Option("Queries to plan for, such as 7k (default: those of DIR).", "N")] = None
-    machines: Annotated[int, Option("Machines like this one.", "N", min=1)] = 1
     seconds: Annotated[float, Option("About how long to measure.", "N", min=1)] = 60.0
     seed: options.Seed = 0
 
 
 @options.verb(
     "plan DIR --documents 8.8M --queries 7k",
-    "plan DIR -r bm25 -r dense:minilm --documents 8.8M --queries 7k --machines 4",
+    "plan DIR -r bm25 -r dense:minilm --documents 8.8M --queries 7k",
 )
 def plan(
     folder: options.AnyCollection,

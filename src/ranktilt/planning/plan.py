@@ -68,16 +68,13 @@ class PlannedStep(NamedTuple):
     ranker: str
     """Empty where the step is for all of them."""
     name: str
-    spreads: bool
-    """Whether machines share it."""
     grows: str
     """The term of the size that most of its time comes from."""
     factor: float
     """How many times the cost of the largest measurement it is."""
     seconds: Amount
-    """On the machines."""
     processor: Amount
-    """Of all processors of all machines."""
+    """Of all processors."""
     memory: Amount
     """Bytes of the process at its peak, files that are mapped not counted."""
     disk: Amount
@@ -93,8 +90,6 @@ class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan
         How it was made: collection, rankers, seed, machine, versions.
     documents, queries : int
         What is planned for.
-    machines : int
-        Those that share the steps that spread.
     steps : tuple of PlannedStep
         In the order of the work.
     total : PlannedStep
@@ -108,7 +103,6 @@ class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan
     spec: Mapping[str, Any]
     documents: int
     queries: int
-    machines: int
     steps: tuple[PlannedStep, ...]
     total: PlannedStep
     measurements: tuple[Measurement, ...]
@@ -118,21 +112,12 @@ class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan
     def headline(self) -> str:
         """The whole cost in one sentence."""
         size = f"{counted(self.documents, 'document', 'documents')} and {counted(self.queries, 'query', 'queries')}"
-        where = f" on {self.machines} machines" if self.machines > 1 else ""
         span = self.total.seconds
-        return f"{duration(span.value)} ({duration(span.low)} to {duration(span.high)}) for {size}{where}"
+        return f"{duration(span.value)} ({duration(span.low)} to {duration(span.high)}) for {size}"
 
     def derived(self) -> dict[str, Any]:
         """The headline, for those who read the file."""
         return {"headline": self.headline}
-
-
-class _Scale(NamedTuple):
-    """What is planned for."""
-
-    documents: int
-    queries: int
-    machines: int
 
 
 def plan(
@@ -141,11 +126,10 @@ def plan(
     *,
     documents: int | None = None,
     queries: int | None = None,
-    machines: int = 1,
     seconds: float = SECONDS,
     seed: int = 0,
 ) -> CostPlan:
-    """Say what an audit of a larger collection of this kind would cost on machines like this one.
+    """Say what an audit of a larger collection of this kind would cost on this machine.
 
     Every step is measured on samples of several sizes, with an empty cache. A sum of terms (a fixed part, documents,
     queries, their product, results) is fitted to each and extrapolated, with 95 % prediction intervals.
@@ -158,8 +142,6 @@ def plan(
         Each with all its stages; BM25 by default.
     documents, queries : int, optional
         Of the larger collection; as many as there are by default.
-    machines : int, optional
-        Machines like this one; steps that spread are shared by them.
     seconds : float, optional
         About how long to measure; at least a few samples of each step are.
     seed : int, optional
@@ -176,15 +158,15 @@ def plan(
         If there is too little to measure, an option is out of its range, or a ranker asks a server or a language model.
     """
     rankers = [BM25()] if rankers is None else list(rankers)
-    _check(collection, rankers, {"documents": documents, "queries": queries, "machines": machines}, seconds)
-    scale = _Scale(documents or collection.docs.height, queries or collection.judged.height, machines)
+    _check(collection, rankers, {"documents": documents, "queries": queries}, seconds)
+    documents, queries = documents or collection.docs.height, queries or collection.judged.height
     works = [RankerSteps(ranker) for ranker in rankers]
     mean = float(collection.texts().str.len_bytes().mean())  # type: ignore[arg-type]  # a mean of integers
-    large = mean * scale.documents >= LARGE
+    large = mean * documents >= LARGE
     watch = Stopwatch(float(collection.docs.estimated_size() + collection.queries.estimated_size()))
     with limited(MemoryLimits(index_files_from=0 if large else None)):  # as it will be done
-        experiments = [loading(collection, scale.documents, large=large)]
-        experiments += [one for work in works for one in work.experiments(collection, scale.documents)]
+        experiments = [loading(collection, documents, large=large)]
+        experiments += [one for work in works for one in work.experiments(collection, documents)]
         experiments.sort(key=lambda one: one.slow)  # what the quick ones leave of the time, the slow ones get
         end = time.perf_counter() + seconds
         for left, one in zip(range(len(experiments), 0, -1), experiments, strict=True):
@@ -192,14 +174,14 @@ def plan(
     each = (LOAD, *(step for work in works for step in work.steps))
     distinct = {step.key: step for step in each}.values()  # what rankers share counts once
     steps = tuple(
-        _planned(step, [row for row in watch.measurements if row.step == step.key], scale) for step in distinct
+        _planned(step, [row for row in watch.measurements if row.step == step.key], documents, queries)
+        for step in distinct
     )
     machine = {"processor": platform.machine(), "cores": processors(), "memory": available_memory()}
     spec = {"rankers": [repr(ranker) for ranker in rankers], "seconds": seconds, "seed": seed, "machine": machine}
-    return CostPlan(
-        {**spec, **audit_provenance(collection, [])}, *scale, steps, _total(steps), tuple(watch.measurements),
-        tuple(_notes(collection, scale)),
-    )  # fmt: skip
+    spec |= audit_provenance(collection, [])
+    notes = tuple(_notes(documents / collection.docs.height))
+    return CostPlan(spec, documents, queries, steps, _total(steps), tuple(watch.measurements), notes)
 
 
 def _check(collection: Collection, rankers: Sequence[Ranker], least_one: dict[str, int | None], seconds: float) -> None:
@@ -218,12 +200,12 @@ def _check(collection: Collection, rankers: Sequence[Ranker], least_one: dict[st
         )
 
 
-def _planned(step: Step, measured: Sequence[Measurement], scale: _Scale) -> PlannedStep:
+def _planned(step: Step, measured: Sequence[Measurement], documents: int, queries: int) -> PlannedStep:
     """What a step would cost, a quantity at a time."""
     measured = _paced(measured)
     most = max(measured, key=lambda row: (row.documents, row.queries))
     # Lists grow as the documents do, up to a depth.
-    results = scale.queries * min(most.results / most.queries * scale.documents / most.documents, step.depth)
+    results = queries * min(most.results / most.queries * documents / most.documents, step.depth)
     found, grows, factor = dict[str, Amount](), "", 1.0
     for quantity in QUANTITIES:
         names = step.terms_of(quantity)
@@ -232,19 +214,17 @@ def _planned(step: Step, measured: Sequence[Measurement], scale: _Scale) -> Plan
             found[quantity] = _UNKNOWN
             continue
         design = np.array([_terms(names, row.documents, row.queries, row.results) for row in measured])
-        whole = np.array(_terms(names, scale.documents, scale.queries, results))
+        whole = np.array(_terms(names, documents, queries, results))
         fit = CostFit.of(design, values)
-        shared = whole / (scale.machines if step.spreads and quantity == "seconds" else 1)
-        shared[0] = whole[0]
         # What is done batch by batch grows as the batches do, however far.
-        found[quantity] = fit.amount(shared, whole, bends=not step.batched)
+        found[quantity] = fit.amount(whole, bends=not step.batched)
         if quantity == "seconds":
             factor = float(whole @ fit.coefficients) / max(float(np.max(fit.fitted)), 1e-12)
             grows = ("fixed", *names)[int(np.argmax(fit.coefficients * whole))]
         if quantity == "memory" and step.name == "search":
             limit = memory_limit() + float(fit.coefficients[0])
             found[quantity] = Amount(*(min(one, limit) for one in found[quantity]))
-    return PlannedStep(step.ranker, step.name, step.spreads, grows, factor, **found)
+    return PlannedStep(step.ranker, step.name, grows, factor, **found)
 
 
 def _terms(names: Sequence[str], documents: float, queries: float, results: float) -> list[float]:
@@ -285,19 +265,19 @@ class CostFit:
         deviation = float(np.sqrt(np.sum((wanted - design @ coefficients) ** 2) / left))
         return cls(coefficients, terms @ coefficients, max(deviation, _DEVIATION), left)
 
-    def amount(self, terms: Floats, whole: Floats, *, bends: bool = True) -> Amount:
-        """Return a cost with the prediction interval of a line through the logarithms, at the size that `whole` has.
+    def amount(self, terms: Floats, *, bends: bool = True) -> Amount:
+        """Return a cost with the prediction interval of a line through the logarithms.
 
         It widens with the distance from what was measured: the exponent of growth is known as well as that of a line.
         """
         from scipy.special import stdtrit
 
-        value, size = float(terms @ self.coefficients), float(whole @ self.coefficients)
+        value = float(terms @ self.coefficients)
         logs = np.log(self.fitted[self.fitted > 0])
         if not value or not len(logs):
             return Amount(value, value, value)
         spread = float(np.sum((logs - logs.mean()) ** 2))
-        far = max(np.log(size) - logs.mean(), 0.0) ** 2 / spread if bends and spread > 1e-9 else 0.0
+        far = max(np.log(value) - logs.mean(), 0.0) ** 2 / spread if bends and spread > 1e-9 else 0.0
         width = min(stdtrit(self.left, 0.975) * self.deviation * math.sqrt(1 + 1 / len(logs) + far), 2.0)
         return Amount(value, value * math.exp(-width), value * math.exp(width))
 
@@ -309,21 +289,15 @@ def _total(steps: Sequence[PlannedStep]) -> PlannedStep:
         known = [amount for step in steps if (amount := getattr(step, name)).known]
         merge = max if name == "memory" else sum
         found[name] = Amount(*map(merge, zip(*known, strict=True))) if known else _UNKNOWN
-    return PlannedStep("", "total", False, "", 1.0, **found)
+    return PlannedStep("", "total", "", 1.0, **found)
 
 
-def _notes(collection: Collection, scale: _Scale) -> Iterator[str]:
+def _notes(times: float) -> Iterator[str]:
     """What the model leaves out, where it matters."""
     yield (
         "Not counted: starting Python, importing libraries, fetching models and collections. Disks and networks slower "
         "than this machine's, and a fuller memory, make it longer."
     )
-    if scale.machines > 1:
-        yield (
-            f"{scale.machines} machines share what is marked; moving data between them, and what each holds in memory, "
-            "is not counted. Loading a model is, on each."
-        )
-    times = scale.documents / collection.docs.height
     if times > _CLOSE:
         yield (
             "Memory is known worst: of a small sample it is mostly that of parts of which a large collection has no "

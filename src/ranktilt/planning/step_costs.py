@@ -67,12 +67,11 @@ class Measurement(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the work: which terms of the size its cost is made of, and whether machines can share it."""
+    """A step of the work, and which terms of the size its cost is made of."""
 
     ranker: str
     name: str
     terms: tuple[str, ...]
-    spreads: bool = False
     depth: int = 0
     """Results of a query at most, where they count."""
     batched: bool = False
@@ -285,17 +284,15 @@ class RankerSteps:
         depths = list(accumulate(self._later, lambda depth, stage: min(depth, stage.k or depth), initial=first.depth))
         if isinstance(first, Dense):
             name = repr(replace(first, k=None))
-            self._prepared = [
-                Step(name, f"encode {kind}", (kind,), spreads=True, batched=True) for kind in (DOCUMENTS, QUERIES)
-            ]
+            self._prepared = [Step(name, f"encode {kind}", (kind,), batched=True) for kind in (DOCUMENTS, QUERIES)]
         elif isinstance(first, Lexical):  # rankers share it
             of = "" if first.text == "title+text" else f", {first.text}"
-            self._prepared = [Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS,), True)]
+            self._prepared = [Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS,))]
         else:
-            self._prepared = [Step(text, "prepare documents", (DOCUMENTS,), True)]
-        self._search = Step(text, "search", (DOCUMENTS, PRODUCT, RESULTS), True, depths[0])
+            self._prepared = [Step(text, "prepare documents", (DOCUMENTS,))]
+        self._search = Step(text, "search", (DOCUMENTS, PRODUCT, RESULTS), depths[0])
         self._reranked = [
-            Step(self._name, f"re-rank: {stage!r}", (RESULTS,), True, depth, True)
+            Step(self._name, f"re-rank: {stage!r}", (RESULTS,), depth, batched=True)
             for stage, depth in zip(self._later, depths, strict=False)
         ]
         self._audited = Step(self._name, "audit, run saved", (DOCUMENTS, QUERIES, RESULTS), depth=depths[-1])

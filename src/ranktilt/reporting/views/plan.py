@@ -33,20 +33,16 @@ def view(found: CostPlan) -> Document:
 
 
 def _table(found: CostPlan) -> Table:
-    columns: list[ColumnOf | None] = [
+    columns: list[ColumnOf] = [
         (named("step"), lambda one: Cell(one.name, emphasis="strong" if one is found.total else "")),
         ("time", lambda one: _cell(one.seconds, time_span)),
-        (
-            Column("shared", number=False, hint=f"by {found.machines} machines"),
-            lambda one: "" if one is found.total else "yes" if one.spreads else "no",
-        ) if found.machines > 1 else None,
         (Column("memory", hint=_MEMORY), lambda one: _cell(one.memory, size)),
         ("disk", lambda one: _cell(one.disk, size, interval=False)),
         (Column("grows with", number=False, hint="the term that most of the time comes from"), lambda one: one.grows),
         (Column("× sample", hint="how far the time is extrapolated"), lambda one: _factor(one, found)),
     ]  # fmt: skip
     return tabulated(
-        "What each step would take", (*found.steps, found.total), [*filter(None, columns)], groups=("ranker",),
+        "What each step would take", (*found.steps, found.total), columns, groups=("ranker",),
         group=lambda one: ("in all" if one is found.total else one.ranker or _EVERY,),
         rule=lambda one: one is found.total,
     )  # fmt: skip
