@@ -47,7 +47,7 @@ class _Reading(options.Compute):
 _Documents = Annotated[
     list[str] | None,
     Option(
-        "Learn from these sources, from N relevant documents of each; llm is the one beside the first.",
+        "Learn from these sources, from N relevant documents of each.",
         "SOURCE[=N],…",
         panel="Input",
     ),

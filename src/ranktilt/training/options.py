@@ -65,8 +65,7 @@ class Training(Schedule):
     """How an encoder is trained: as `Schedule` says, and what it learns from."""
 
     sources: tuple[str, ...] | None = None
-    """Learn from documents of these sources only, such as ``("human",)``; from all by default. ``llm`` stands for the
-    one beside the first, where no source is called so."""
+    """Learn from documents of these sources only, such as ``("human",)``; from all by default."""
     negatives_per_positive: Annotated[int, Option("Negatives of each positive in an epoch.", min=1)] = 4
     positives_per_query: Annotated[
         int | None,

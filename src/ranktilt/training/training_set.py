@@ -70,7 +70,7 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
     file of triples says so. Where sources are chosen, documents of the others do not exist otherwise. Where there is a
     constraint, each positive comes with its twin, and without sources the first one is learned from.
     """
-    sources = named_sources(collection, options.sources) or (collection.sources[:1] if options.alpha else None)
+    sources = options.sources or (collection.sources[:1] if options.alpha else None)
     relevant, wanted, part = _relevant_documents(collection, sources)
     barred = barred_rows(collection, part, relevant, options.text)
     every = _with_negatives(collection, part, wanted, barred, options)
@@ -91,7 +91,7 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
 
 def retriever_set(collection: Collection, options: RetrieverTraining) -> TrainingSet:
     """Find what a retriever can learn from a collection's judgments, once for all trainings on it."""
-    sources = named_sources(collection, options.sources) or collection.sources[:1]
+    sources = options.sources or collection.sources[:1]
 
     def find() -> TrainingSet:
         relevant, wanted, part = _relevant_documents(collection, sources)
@@ -235,23 +235,12 @@ def _relevant_documents(
     return relevant, wanted, part
 
 
-def named_sources(collection: Collection, names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the sources that are meant: ``llm`` is the one beside the first, where none is called so."""
-    if names is None or "llm" not in names or "llm" in collection.sources:
-        return None if names is None else tuple(names)
-    first, *others = collection.sources
-    if len(others) != 1:
-        raise UserError(f"llm stands for the source beside {first!r}, and there are {len(others)}; name it")
-    return tuple(others[0] if name == "llm" else name for name in names)
-
-
 def _drawn(collection: Collection, found: pl.DataFrame, options: Training) -> pl.DataFrame:
     """Keep so many rows of a source as are asked for, drawn by the seed; rows have a ``doc_id``."""
     sources = collection.docs.select("source", doc_id="id")
     source = found.select("doc_id").join(sources, on="doc_id", maintain_order="left")["source"]
     rng, kept = np.random.default_rng([options.seed, 1 << 30]), np.ones(found.height, dtype=np.bool_)
-    for given, most in options.limits:
-        (name,) = named_sources(collection, [given]) or (given,)
+    for name, most in options.limits:
         rows = np.flatnonzero((source == name).to_numpy())
         if len(rows) < most:
             raise UserError(
