@@ -189,7 +189,7 @@ def test_a_query_file_that_is_none_is_refused(cli: Cli, tmp_path: Path, content:
         (["--dry-run", "--prompt", "{tmp}/none.txt"], "{tmp}/none.txt: expected {{query}}, the place of the query"),
         (
             ["--dry-run", "--prompt", "{tmp}/document.txt"],
-            "{tmp}/document.txt: {{document}} cannot be filled in, only {{query}} can; an answer that knew a document",
+            "{tmp}/document.txt: {{document}} cannot be filled in, only {{query}} can; write",
         ),
         (["--dry-run", "--prompt", "passsage"], "unknown prompt 'passsage'; did you mean 'passage'?"),
         (["-o", "{tmp}/other"], "{tmp}/other/corpus.jsonl: is no part of answers and would be lost; move it, or"),

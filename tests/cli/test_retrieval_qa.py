@@ -39,7 +39,7 @@ def test_a_folder_is_built_and_every_verb_reads_it(cli: Cli, tmp_path: Path) -> 
     assert err.splitlines()[-1] == f"Next: ranktilt audit {place} --by source -r bm25 -m nDCG@10"
     about = orjson.loads((place / "built.json").read_bytes())
     assert set(about["inputs"]) == {"law.jsonl", "art.jsonl"}
-    assert about["triples"] == {"negatives": 3, "per": "positive", "seed": 0, "forms": ["ids"]}
+    assert about["triples"] == {"negatives": 3, "seed": 0}
     assert (about["shares"], about["fields"]["llm"]) == ([69, 2.5, 28.5], "chatgpt_answers")
     for by in ("source", "domain"):
         shown = cli("audit", place, "--by", by, "-r", "bm25", "-m", "nDCG@10", "--resamples", 100)

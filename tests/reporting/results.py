@@ -292,7 +292,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "pairwise": beside,
     "pairwise, level": lambda: chosen(tilt=False),
     "plan": planned,
-    "plan, one machine": lambda: planned(asks=False),
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
     "sequential": lambda: audit_until(asked_queries(), Noisy(2.0), 10),

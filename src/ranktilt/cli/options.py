@@ -453,7 +453,7 @@ def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
     return found
 
 
-def read_price(text: str | None, option: str = "--price") -> tuple[float, float] | None:
+def read_price(text: str | None) -> tuple[float, float] | None:
     """Read the price of a million tokens, ``IN,OUT``; None where none is named."""
     if text is None:
         return None
@@ -461,6 +461,6 @@ def read_price(text: str | None, option: str = "--price") -> tuple[float, float]
         read, written = map(float, text.split(","))
     except ValueError as error:
         raise UserError(
-            f"{option} expects two numbers, of a million tokens in and out, such as 0.15,0.60; got {text!r}"
+            f"--price expects two numbers, of a million tokens in and out, such as 0.15,0.60; got {text!r}"
         ) from error
     return read, written
