@@ -1,24 +1,28 @@
-"""The figures of a page for a paper: the same specifications in its size and letters, as SVG, PDF or PNG."""
+"""The figures of a page for a paper or a notebook: the same specifications in its size and letters."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError, unknown
 from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.io.files import write_bytes
 from ranktilt.optional import need
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import Figure
+from ranktilt.reporting.document import Document, Figure, printed
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.figures.validation import distribution_figure
+from ranktilt.reporting.output import table
 from ranktilt.reporting.papers.figures_choices import choice_figure
 from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS
 from ranktilt.reporting.papers.results import Result as Bare
@@ -32,6 +36,8 @@ Result = LoadedAudit | Bare
 FORMATS = ("svg", "pdf", "png")
 _COLUMN, _PANEL, _ABREAST = 240, 150, 3
 """Points: as wide as a column of a paper, and as one of several panels beside each other."""
+_NOTEBOOK = 520
+"""Pixels: as wide as a figure of a notebook."""
 _WORDS = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}
 _CONFIG = {
     "font": "sans-serif", "background": "white", "view": {"stroke": None}, "text": {"fontSize": 7}, "title": {
@@ -47,16 +53,68 @@ def paper_figures(results: Sequence[Result], *, format: str = "svg", layout: str
     """
     if format not in FORMATS:
         raise unknown("format of a figure", format, FORMATS)
-    convert = need("vl_convert", extra="plots", for_="figures of papers")
+    need("vl_convert", extra="plots", for_="figures of papers")
     found: dict[str, bytes] = {}
     for result in results:
         front = _front(result, results)
         for name, figure in drawn_figures(result, layout):
-            made = getattr(convert, f"vegalite_to_{format}")(for_paper(figure.drawing))
-            found[_free(f"{front}{name}", format, found)] = made.encode() if isinstance(made, str) else made
+            found[_free(f"{front}{name}", format, found)] = _picture(figure, format)
     if not found:
         raise UserError(_nothing(results, layout))
     return found
+
+
+def _picture(figure: Figure, format: str) -> bytes:
+    convert = need("vl_convert", extra="plots", for_="figures of papers")
+    made = getattr(convert, f"vegalite_to_{format}")(for_paper(figure.drawing))
+    return made.encode() if isinstance(made, str) else bytes(made)
+
+
+@dataclass(frozen=True)
+class ResultFigure:
+    """A figure that shows itself in a notebook, by Vega-Lite or in words, and can be written for a paper."""
+
+    figure: Figure
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as SVG, PDF or PNG, as the file's ending says; needs ``[plots]``."""
+        path = Path(path)
+        format = path.suffix.removeprefix(".").lower()
+        if format not in FORMATS:
+            raise unknown("format of a figure", format, FORMATS)
+        write_bytes(path, _picture(self.figure, format))
+        return path
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        drawing = {**self.figure.drawing, "description": f"{self.figure.title}. {self.figure.says}"}
+        if drawing.get("width") == "container":
+            drawing["width"] = _NOTEBOOK
+        return {"application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)), "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        numbers = self.figure.table
+        shown = table(Document("", "", "", printed([numbers])), notes=False) if numbers else ""
+        return f"{self.figure.title}\n{self.figure.says}\n{shown}".rstrip()
+
+
+def result_figure(result: Any, name: str = "") -> ResultFigure:
+    """Return the figure of a result by the name of its section or layout; without a name the only one."""
+    result = LoadedAudit(result) if isinstance(result, Audit) else result
+    by_name = dict(_own_layouts(result))
+    for section in view(result).sections:
+        figures = [block for block in section.blocks if isinstance(block, Figure)]
+        by_name |= {
+            section.name if len(figures) == 1 else f"{section.name}-{number}": figure
+            for number, figure in enumerate(figures, start=1)
+        }
+    if not by_name:
+        raise UserError(_nothing([result], ""))
+    if name not in by_name and name:
+        raise unknown("figure", name, by_name)
+    if len(by_name) > 1 and not name:
+        listed = ", ".join(f"{known!r} ({figure.title})" for known, figure in by_name.items())
+        raise UserError(f"name one of the figures: {listed}")
+    return ResultFigure(by_name[name] if name else next(iter(by_name.values())))
 
 
 def drawn_figures(result: Result, layout: str = "") -> Iterator[tuple[str, Figure]]:
@@ -74,12 +132,17 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[tuple[str, Figur
 
 def for_paper(drawing: Drawing) -> str:
     """Return a specification with the size, the letters and the colours of print."""
-    style = resources.files("ranktilt.reporting").joinpath("templates", "page.css").read_text(encoding="utf-8")
-    palette = dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]+)", style.partition(":root {")[2].partition("}")[0]))
     sized = {**drawing, "config": _CONFIG}
     if sized.get("width") == "container":
         sized |= {"width": _COLUMN, "height": min(sized["height"], _COLUMN) if "layer" in sized else sized["height"]}
-    return re.sub(r"var\((--[a-z]+)\)", lambda match: palette[match[1]], json.dumps(sized))
+    return _coloured(sized)
+
+
+def _coloured(drawing: Drawing) -> str:
+    """A specification as JSON, with the colours of the page's light theme in the place of their names."""
+    style = resources.files("ranktilt.reporting").joinpath("templates", "page.css").read_text(encoding="utf-8")
+    palette = dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]+)", style.partition(":root {")[2].partition("}")[0]))
+    return re.sub(r"var\((--[a-z]+)\)", lambda match: palette[match[1]], json.dumps(drawing))
 
 
 def _own_layouts(result: Result) -> Iterator[tuple[str, Figure]]:

@@ -122,7 +122,7 @@ def _figures(study: Study) -> Section | None:
         "not show a tilt.",
     )
     more = () if every else (f"Drawn for {study.primary}; the table holds every measure.",)
-    return Section("figures", "Relative Δ by temperature", lead + more, tuple(drawn))
+    return Section("tilt", "Relative Δ by temperature", lead + more, tuple(drawn))
 
 
 def _figure(study: Study, series: str, measure: str) -> Figure:
