@@ -105,13 +105,6 @@ class OpenAI(Portable, LLM):
                 self._monitor.model(model)
                 yield positions, vectors
 
-    def scored(
-        self, texts: Sequence[Any], kind: Callable[..., ServerClient], **options: Any
-    ) -> Iterator[tuple[int, Any]]:
-        """Send texts one by one through a client of some kind, and give what it makes of each, as it comes."""
-        with closing(self._served(texts, kind, **options)) as stream:
-            yield from chain.from_iterable(stream)
-
     def _served(
         self, items: Iterable[Any], kind: Callable[..., ServerClient], **options: Any
     ) -> Generator[list[Any], None, None]:
