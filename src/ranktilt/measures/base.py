@@ -102,8 +102,6 @@ class Estimand:
     """Definition in the glossary, in a sentence or two."""
     pattern: ClassVar[str] = ""
     """What stands for it in a text, as a regular expression; its term where this is empty."""
-    page: ClassVar[str] = ""
-    """Its page in docs/measures."""
     needs_cutoff: ClassVar[bool] = False
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Valid values of the options that are words."""

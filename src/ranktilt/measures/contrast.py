@@ -69,7 +69,6 @@ class RelativeDelta(Estimand):
         "The difference of the two sides' means in % of their average, 200 · (first − second) / (first + second): "
         "−200 to +200. Above 0 the ranker puts the first side's relevant texts higher, below 0 the second side's."
     )
-    page = "relative-delta"
 
     def __post_init__(self) -> None:
         """Anything may be compared."""

@@ -44,7 +44,6 @@ class ExposureRatioOfGroups(GroupEstimand):
         "How much of the readers' attention a document of the first group gets for each share of one of the second: "
         "1 is equal, above 1 the first group gets more. The top ranks count most."
     )
-    page = "exposure-ratio"
     pattern = r"[Ee]xposure ratios?|ExposureRatio(?:\([\w=, ]*\))?(?:@\d+)?"
 
     @property

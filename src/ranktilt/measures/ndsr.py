@@ -35,7 +35,6 @@ class PageShare(GroupEstimand):
         "many results make the page."
     )
     pattern = r"Δ?NDSR(?:@(?:\d+|k))?"
-    page = "ndsr"
     needs_cutoff = True
 
     @property

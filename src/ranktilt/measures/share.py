@@ -31,7 +31,6 @@ class ShareOfFirstRanks(GroupEstimand):
         "How much of the first ranks the first group holds, less how much of the whole list: in points; above 0 it "
         "holds more of the top than of the candidates."
     )
-    page = "share"
     pattern = r"[Ss]hare@(?:\d+|k)"
     needs_cutoff = True
 

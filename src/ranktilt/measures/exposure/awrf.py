@@ -37,7 +37,6 @@ class AttentionWeightedRankFairness(TargetedEstimand):
         "Attention-weighted rank fairness: 1 where every group gets the share of attention that it should, .307 at "
         "least. It speaks of all groups at once and favours none."
     )
-    page = "awrf"
     pattern = r"AWRF(?:\([^()]*\))?(?:@\d+)?"
 
     def __post_init__(self) -> None:

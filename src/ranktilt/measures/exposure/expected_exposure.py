@@ -36,7 +36,6 @@ class ExpectedExposureLoss(AttentionEstimand):
         "Expected-exposure loss: how far the exposure that groups get over all rankings of a query is from that of the "
         "ideal ranking; 0 is ideal. It speaks of all groups at once and favours none."
     )
-    page = "ee-l"
     pattern = r"EE-?L(?:\([^()]*\))?(?:@\d+)?"
 
     def __post_init__(self) -> None:

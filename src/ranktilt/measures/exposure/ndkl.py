@@ -34,7 +34,6 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
         "How far the beginnings of a list, from the first result on, are from the mix of groups that they should have: "
         "0 is exactly so; larger is farther. It speaks of all groups at once and favours none."
     )
-    page = "ndkl"
     pattern = r"NDKL(?:\([^()]*\))?(?:@\d+)?"
 
     @np.errstate(divide="ignore", invalid="ignore")

@@ -59,7 +59,6 @@ class HeadToHeadTwins(TwinEstimand):
         "with at least one text found: +100 % if the first side always wins, −100 % if the second does."
     )
     pattern = r"[Hh]ead-to-head"
-    page = "head-to-head"
 
     @property
     def key(self) -> str:

@@ -34,7 +34,6 @@ class PairRankGap(TwinEstimand):
         "By how many ranks a text of the first side stands above its twin, on average; below 0 it stands lower."
     )
     pattern = r"(?:[Pp]air )?[Rr]ank gaps?"
-    page = "rank-gap"
 
     @property
     def key(self) -> str:

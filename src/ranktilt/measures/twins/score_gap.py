@@ -35,7 +35,6 @@ class PairScoreGap(TwinEstimand):
         "no verdict rests on it."
     )
     pattern = r"[Ss]core gaps?"
-    page = "score-gap"
 
     @property
     def key(self) -> str:

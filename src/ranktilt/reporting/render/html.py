@@ -14,7 +14,7 @@ import orjson
 
 from ranktilt._version import __version__
 from ranktilt.reporting.document import Cell, Document, Table
-from ranktilt.reporting.glossary.glossary import Glossary, visible
+from ranktilt.reporting.glossary import Glossary, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
