@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ranktilt.reporting.document import Figure
-from ranktilt.reporting.figures.charts import ForestRow, Point, clouds, curves, forest, histogram, lines, stairs
+from ranktilt.reporting.figures.charts import ForestRow, Point, clouds, curves, forest, histogram, lines
 from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter, tilts
 from ranktilt.reporting.papers.figures import for_paper
 from ranktilt.reporting.views import view
@@ -29,7 +29,6 @@ def drawings(name: str) -> dict[str, Any]:
         "clouds": clouds({name: ([[0, NAN], [1, 1]], [name, "d2"]), "b": ([[1, 0], [0, 1]], ["a", "b"])}, joined=True),
         "forest": forest([ForestRow(name, 0.1, NAN, NAN), ForestRow(name, 1.0, 0, 2, inner=0.5)], x=name, margin=0.02),
         "lines": lines({name: [Point(0.2, NAN, NAN, NAN), Point(1, 2, 1, 3, name)]}, x=name, y=name, band=1.0),
-        "stairs": stairs([Point(2, 1.0, 0.0, 2.0), Point(4, NAN, NAN, NAN)], x=name, y=name),
         "curves": curves({name: [1.0, NAN, 2.0]}, x=name, y=name, levels=[1.0], zeroed=True),
         "tilts": tilts({name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, names=NAMES),
         "scatter": scatter([ScatterPoint(mark, 1, 0, 2), ScatterPoint(MARKS[1], 1, 0, 2)], x=name, y=name, margin=5.0,

@@ -72,8 +72,6 @@ class Estimand:
     """What its values are a mean over."""
     question: ClassVar[str] = ""
     """What it answers, in a line."""
-    heading: ClassVar[str] = ""
-    """The same in so few words that it can stand above a column."""
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     """Smallest and largest value."""
     level: ClassVar[float] = 0.0

@@ -59,7 +59,6 @@ class RelativeDelta(Estimand):
     name = "RelativeDelta"
     kind = "relevance"
     question = "is the right answer higher on one side?"
-    heading = "right answer higher"
     bounds = (-200.0, 200.0)
     suffix = " %"
     per_ratio = 100.0

@@ -33,7 +33,6 @@ class ExposureRatioOfGroups(GroupEstimand):
         "aggregate": ("queries", "means"),
     }
     question = "who gets more attention, document for document?"
-    heading = "exposure"
     bounds = (0.0, np.inf)
     level = 1.0
     directed = True

@@ -24,7 +24,6 @@ class PageShare(GroupEstimand):
 
     name = "NDSR"
     question = "who fills the page, relevant or not?"
-    heading = "fills the page"
     bounds = (-1.0, 1.0)
     scale = 100.0
     suffix = " points"

@@ -22,7 +22,6 @@ class ShareOfFirstRanks(GroupEstimand):
 
     name = "Share"
     question = "does a group hold more of the first ranks than of the candidates?"
-    heading = "share of first ranks"
     bounds = (-1.0, 1.0)
     scale = 100.0
     suffix = " points"

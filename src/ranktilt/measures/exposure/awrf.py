@@ -28,7 +28,6 @@ class AttentionWeightedRankFairness(TargetedEstimand):
 
     name = "AWRF"
     question = "does every group get its share of attention?"
-    heading = "share of attention"
     outside = ("farther from the target than random rankings", "nearer to the target than random rankings")
     bounds = (FLOOR, 1.0)
     level = 1.0

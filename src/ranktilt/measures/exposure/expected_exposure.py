@@ -28,7 +28,6 @@ class ExpectedExposureLoss(AttentionEstimand):
 
     name = "EEL"
     question = "do the groups get the exposure that their relevant documents deserve?"
-    heading = "exposure deserved"
     outside = ("nearer to the ideal than random rankings", "farther from the ideal than random rankings")
     bounds = (0.0, np.inf)
     term = "EE-L"

@@ -26,7 +26,6 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
     name = "NDKL"
     targets: ClassVar[tuple[str, ...]] = ("candidates", "population", "mixed", "relevant")
     question = "is every beginning of the list mixed as it should be?"
-    heading = "mix of beginnings"
     outside = ("nearer to the target than random rankings", "farther from the target than random rankings")
     bounds = (0.0, np.inf)
     term = "NDKL"

@@ -25,7 +25,6 @@ class PairRankGap(TwinEstimand):
     pairs: str = field(default="relevant", kw_only=True)
 
     name = "RankGap"
-    heading = "ranks above"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("relevant", "all")}
     question = "by how many ranks is the twin above?"
     suffix = " ranks"

@@ -23,7 +23,6 @@ class PairScoreGap(TwinEstimand):
     """
 
     name = "ScoreGap"
-    heading = "scored higher"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("all",)}
     question = "how far apart are the twins' scores?"
     descriptive = True

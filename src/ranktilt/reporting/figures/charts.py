@@ -14,8 +14,6 @@ from ranktilt.reporting.figures.drawing import (
     COLOURS,
     DASHES,
     DIM,
-    INK,
-    LINE,
     SHAPES,
     Drawing,
     X,
@@ -33,10 +31,8 @@ from ranktilt.reporting.figures.drawing import (
     tones,
     zero,
 )
-from ranktilt.reporting.tones import LOOKS, Tone
+from ranktilt.reporting.tones import Tone
 
-GROUP_COLOURS = (LOOKS["first"].colour, LOOKS["second"].colour, *COLOURS[:6])
-"""Of groups in the order of a comparison: those of both sides first."""
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _ROW, _FEW, _ROOM = 34, 500, 0.08
 _TIP = {"field": "tip"}
@@ -176,27 +172,6 @@ def lines(
         layer(rows, {"type": "line", "size": 2}, x=across, y=up, color=colour, strokeDash=series(titles, DASHES)),
         bars(rows, up, Y, size=1.5, encoding={"x": across, "color": colour}),
         dots(rows, 70, x=across, y=up, color=colour, shape=series(titles, SHAPES)),
-    ])  # fmt: skip
-
-
-def stairs(steps: Sequence[Point], *, x: str, y: str) -> Drawing:
-    """Draw a value over buckets that begin where the one before ends, with its interval as a band, and the zero line.
-
-    A point's x is where its bucket ends; the first begins at 0.
-    """
-    begins = [0.0, *(step.x for step in steps[:-1])]
-    rows = [
-        {X: begin, "end": step.x, Y: number(step.value), "low": number(step.low), "high": number(step.high),
-         "tip": f"{step.value:+.2f} [{step.low:+.2f}, {step.high:+.2f}]".replace("-", "−")}
-        for begin, step in zip(begins, steps, strict=True)
-    ]  # fmt: skip
-    across = axis(x, [0.0, steps[-1].x], field=X)
-    up = axis(y, reach([v for step in steps for v in (step.low, step.value, step.high)], 0.0), field=Y)
-    return chart(200, [
-        layer(rows, {"type": "rect", "color": LINE}, x=across, x2={"field": "end"}, y={**up, "field": "low"},
-              y2={"field": "high"}, tooltip=_TIP),
-        layer(rows, {"type": "rule", "color": INK, "size": 2.5}, x=across, x2={"field": "end"}, y=up, tooltip=_TIP),
-        zero(up, Y, dashed=True),
     ])  # fmt: skip
 
 

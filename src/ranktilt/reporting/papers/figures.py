@@ -18,11 +18,10 @@ from ranktilt.io.files import write_bytes
 from ranktilt.optional import need
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import Document, Figure, printed
+from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.figures.validation import distribution_figure
-from ranktilt.reporting.output import table
 from ranktilt.reporting.papers.figures_choices import choice_figure
 from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS
 from ranktilt.reporting.papers.results import Result as Bare
@@ -92,9 +91,7 @@ class ResultFigure:
         return {"application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)), "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        numbers = self.figure.table
-        shown = table(Document("", "", "", printed([numbers])), notes=False) if numbers else ""
-        return f"{self.figure.title}\n{self.figure.says}\n{shown}".rstrip()
+        return f"{self.figure.title}\n{self.figure.says}"
 
 
 def result_figure(result: Any, name: str = "") -> ResultFigure:

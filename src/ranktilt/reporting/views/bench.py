@@ -27,7 +27,6 @@ from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter
 from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, sides_named
-from ranktilt.reporting.views.audit_tables import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _LABEL = 24
@@ -199,7 +198,7 @@ def legend(bench: Bench) -> Iterator[str]:
     yield (
         f"Less {bench.baseline.name}: paired differences in points; * corrected p < .05 "
         f"({str(spec['correction']).capitalize()} over {tests}; permutation tests: rankers exchanged query by query "
-        f"for Relative Δ, sign flips for effectiveness). * of a Relative Δ: as in an audit ({twin_test(spec['test'])})."
+        f"for Relative Δ, sign flips for effectiveness). * of a Relative Δ: as in an audit."
     )
     yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples."
 
