@@ -76,12 +76,6 @@ class HeadToHeadTwins(TwinEstimand):
             "other": "and which twin of all other documents?",
         }[self.pairs]
 
-    @property
-    def heading(self) -> str:  # type: ignore[override]
-        return {"all": "twin above", "relevant": "twin of a right answer above", "other": "other twins above"}[
-            self.pairs
-        ]
-
     def answers(self, lists: TwinLists) -> Answers:
         met, (relevant, other) = lists.meetings, pair_counts(lists)
         mine = {"relevant": ~met.other, "other": met.other, "all": np.ones(len(met.query), dtype=bool)}[self.pairs]

@@ -13,7 +13,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted
 from ranktilt.reporting.document import Figure
-from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter, tilts
+from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
 from ranktilt.reporting.numbers import DASH, decimal, signed
 from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.tones import VERDICT_TONES
@@ -83,7 +83,7 @@ def _intervals(
     middle, rest = ("the hatched band", _BAND) if banded else ("0", "")
     shaded = f" Dotted: ±{margin:g} points, which count as level." if margin else ""
     says = f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: {_UNSEEN}.{shaded}{rest}"
-    drawing = tilts(marks, x=x, sides=pair, margin=margin, names=sides_named(pair))
+    drawing = forest(marks, x=x, sides=pair, margin=margin, names=sides_named(pair))
     return Figure(f"{title}, {pair[0]} against {pair[1]}", says, drawing)
 
 

@@ -22,8 +22,7 @@ from ranktilt.reporting.document import (
     Table,
     named,
 )
-from ranktilt.reporting.figures.charts import Point, lines
-from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter
+from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, scatter
 from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, sides_named

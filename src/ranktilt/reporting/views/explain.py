@@ -25,7 +25,7 @@ from ranktilt.reporting.document import (
     tabulated,
     worded,
 )
-from ranktilt.reporting.figures.charts import ForestRow, curves, forest, histogram
+from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
 from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, number
 
 _SMALL = 0.1
@@ -98,13 +98,13 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
         (Column(f"mean of {found.reference}", spare=1), lambda e: Cell(_number(e.reference_mean, 2), e.reference_mean)),
     )
     drawn = [
-        ForestRow(e.what if len(found.sources) == 1 else f"{e.what}, {e.source}", e.g, e.low, e.high)
+        Mark(e.what if len(found.sources) == 1 else f"{e.what}, {e.source}", e.g, e.low, e.high)
         for e in ordered if e.g == e.g
     ]  # fmt: skip
     blocks: list[Block] = [tabulated("Effect sizes", ordered, columns)]
     if drawn:
         says = f"Hedges' g with its 95 % interval; right of 0: more than in {found.reference}."
-        blocks.append(Figure("How far texts differ from their twins", says, forest(drawn, x="g", margin=0.0)))
+        blocks.append(Figure("How far texts differ from their twins", says, forest({"": drawn}, x="g")))
     question = "How far do texts differ from their twins, in standard deviations?"
     return Section("differences", "What differs", (question,), tuple(blocks), titled=True)
 
@@ -142,7 +142,7 @@ def probe_figure(one: ProbeFigure) -> Figure:
         drawing = curves(one.series, x=one.axis, y="ratio", levels=(1.0,))
     else:
         drawing = forest(
-            [ForestRow(name, row[0], row[1], row[2]) for name, row in one.series.items()], x=one.axis, margin=0.0,
+            {"": [Mark(name, row[0], row[1], row[2]) for name, row in one.series.items()]}, x=one.axis,
             reached=one.edges,
         )  # fmt: skip
     return Figure(one.title, one.says, drawing)
