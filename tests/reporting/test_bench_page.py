@@ -60,7 +60,7 @@ def test_every_method_has_its_figures_and_rows() -> None:
     trials = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0)), trial(0.5, (0, 60, 0), method="swap", name="swap(0.5)")]
     found = bench(collection(), trials, ["nDCG@1"], resamples=200)
     names = [one.name for one in view(found).sections]
-    assert names == ["choice", "plane", "strength-1", "strength-2", "numbers", "made"]
+    assert names == ["choice", "plane", "strength-1", "strength-2", "made"]
     text = table(found, "markdown")
     assert "| swap | swap(0.5) | +200.0" in text
     assert "What swap costs: change of nDCG@10" in report_page([found])
@@ -94,5 +94,3 @@ def test_where_some_were_selected_the_first_table_shows_them_alone() -> None:
     shown = {one.name: [block for block in one.blocks if isinstance(block, Table)] for one in document.sections}
     (judged,) = shown["choice"]
     assert [row.cells[0].text for row in judged.rows] == ["α = 0", "α = 0.01", "less α = 0"]
-    (questions,) = shown["numbers"]
-    assert questions.folded

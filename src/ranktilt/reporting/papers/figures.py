@@ -19,7 +19,6 @@ from ranktilt.optional import need
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Figure
-from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.figures.validation import distribution_figure
 from ranktilt.reporting.papers.figures_choices import choice_figure
@@ -28,13 +27,14 @@ from ranktilt.reporting.papers.results import Result as Bare
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit_sections import audit_sections
+from ranktilt.reporting.views.bench import cost_figure, tilt_figure
 from ranktilt.reporting.views.explain import probe_figure
 from ranktilt.reporting.views.provenance import folder
 
 Result = LoadedAudit | Bare
 FORMATS = ("svg", "pdf", "png")
-_COLUMN, _PANEL, _ABREAST = 240, 150, 3
-"""Points: as wide as a column of a paper, and as one of several panels beside each other."""
+_COLUMN = 240
+"""Points: as wide as a column of a paper."""
 _NOTEBOOK = 520
 """Pixels: as wide as a figure of a notebook."""
 _WORDS = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}
@@ -85,9 +85,8 @@ class ResultFigure:
         return path
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        drawing = {**self.figure.drawing, "description": f"{self.figure.title}. {self.figure.says}"}
-        if drawing.get("width") == "container":
-            drawing["width"] = _NOTEBOOK
+        said = {"description": f"{self.figure.title}. {self.figure.says}"}
+        drawing = {**self.figure.drawing, **said, "width": _NOTEBOOK}
         return {"application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)), "text/plain": repr(self)}
 
     def __repr__(self) -> str:
@@ -129,10 +128,8 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[tuple[str, Figur
 
 def for_paper(drawing: Drawing) -> str:
     """Return a specification with the size, the letters and the colours of print."""
-    sized = {**drawing, "config": _CONFIG}
-    if sized.get("width") == "container":
-        sized |= {"width": _COLUMN, "height": min(sized["height"], _COLUMN) if "layer" in sized else sized["height"]}
-    return _coloured(sized)
+    height = min(drawing["height"], _COLUMN)
+    return _coloured({**drawing, "config": _CONFIG, "width": _COLUMN, "height": height})
 
 
 def _coloured(drawing: Drawing) -> str:
@@ -148,7 +145,11 @@ def _own_layouts(result: Result) -> Iterator[tuple[str, Figure]]:
         if (figure := choice_figure(result)) is not None:
             yield "wang-fig4", figure
     elif isinstance(result, Bench):
-        yield from _bench_figures(result)
+        for method in result.methods:
+            for measure in result.measures:
+                yield "dai-fig10", tilt_figure(result, method, measure)
+                if result.spec.get("reference") in result.over:
+                    yield "dai-fig11", cost_figure(result, method, measure)
     elif isinstance(result, Validation):
         near = {one.source: one.cosine for one in result.similarities if one.cosine.count}
         if len(near) > 1:
@@ -162,34 +163,6 @@ def _own_layouts(result: Result) -> Iterator[tuple[str, Figure]]:
                     yield "dai-fig9", probe_figure(drawn)
                 if kind == "spectrum":
                     yield "dai-fig8" if len(drawn.series) > 1 else "dai-fig7", probe_figure(drawn)
-
-
-def _bench_figures(bench: Bench) -> Iterator[tuple[str, Figure]]:
-    """Figures 10 and 11 of Dai et al.: a panel a measure, a line a name, strengths in equal steps."""
-    reference = str(bench.spec.get("reference"))
-    for method in bench.methods:
-        steps = bench.strengths(method)
-        ticks = {float(place): f"{one.strength:g}" for place, one in enumerate(steps)}
-        tilts = {
-            measure: {pair[1]: [bench.tilt(one.name, pair, measure) for one in steps] for pair in bench.pairs}
-            for measure in bench.measures
-        }
-        found = [("dai-fig10", f"Relative Δ by {steps[-1].dial}", "Relative Δ, %", tilts, 1.0)]
-        if reference in bench.over:
-            means = {m: {reference: [bench.mean(one.name, reference, m) for one in steps]} for m in bench.measures}
-            found.append(("dai-fig11", f"Effectiveness by {steps[-1].dial}", "mean, %", means, 100.0))
-        for name, title, y, panels, scale in found:
-            drawn = []
-            for measure, series in panels.items():
-                points = {
-                    key: [Point(x, scale * e.value, scale * e.low, scale * e.high) for x, e in enumerate(effects)]
-                    for key, effects in series.items()
-                }
-                values = [v for some in points.values() for p in some for v in (p.low, p.high)]
-                chart = lines(points, x=steps[-1].dial, y=y, band=bench.level if scale == 1 else 0.0, names=ticks,
-                              domain=None if scale == 1 else (min(values) - 1, max(values) + 1))  # fmt: skip
-                drawn.append({**chart, "width": _PANEL, "height": _PANEL, "title": measure})
-            yield name, Figure(title, "Bars: 95 % intervals over queries.", {"concat": drawn, "columns": _ABREAST})
 
 
 def _front(result: Result, results: Sequence[Result]) -> str:
