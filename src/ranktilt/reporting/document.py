@@ -180,6 +180,8 @@ class Figure:
     """As made in `ranktilt.reporting.figures`."""
     half: bool = False
     """Whether it shares a line with its neighbour where there is room."""
+    layout: str = ""
+    """Which figure of a paper it is, such as ``dai-fig10``; empty for none."""
 
     @property
     def height(self) -> int:

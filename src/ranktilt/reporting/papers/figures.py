@@ -5,30 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError, unknown
-from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.io.files import write_bytes
 from ranktilt.optional import need
-from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.figures.validation import distribution_figure
-from ranktilt.reporting.papers.figures_choices import choice_figure
 from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS
 from ranktilt.reporting.papers.results import Result as Bare
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.audit_sections import audit_sections
-from ranktilt.reporting.views.bench import cost_figure, tilt_figure
-from ranktilt.reporting.views.explain import probe_figure
+from ranktilt.reporting.views.audit import view as audit_view
 from ranktilt.reporting.views.provenance import folder
 
 Result = LoadedAudit | Bare
@@ -45,19 +39,18 @@ _CONFIG = {
 
 
 def paper_figures(results: Sequence[Result], *, format: str = "svg", layout: str = "") -> dict[str, bytes]:
-    """Draw the figures of results, each by the name of its file; `layout`, such as ``dai-fig7``, draws that one alone.
-
-    Those of the pages, and of a bench, an explanation, a validation of several sources and a comparison of two pairwise
-    audits also Figures 7 to 11 and 14 of Dai et al. (KDD 2024) and 4 of Wang et al. (NAACL 2024).
-    """
+    """Draw the figures of results, each by the name of its file; a `layout`, such as ``dai-fig7``, is drawn alone."""
     if format not in FORMATS:
         raise unknown("format of a figure", format, FORMATS)
     need("vl_convert", extra="plots", for_="figures of papers")
     found: dict[str, bytes] = {}
     for result in results:
         front = _front(result, results)
-        for name, figure in drawn_figures(result, layout):
-            found[_free(f"{front}{name}", format, found)] = _picture(figure, format)
+        for _, figure in _figures(result):
+            # One source's spectrum is Figure 7, and those of several are Figure 8.
+            if layout in ("", figure.layout) or (layout, figure.layout) == ("dai-fig7", "dai-fig8"):
+                name = (layout or figure.layout).replace("-fig", "-figure-") or _slug(figure.title)
+                found[_free(f"{front}{name}", format, found)] = _picture(figure, format)
     if not found:
         raise UserError(_nothing(results, layout))
     return found
@@ -95,35 +88,29 @@ class ResultFigure:
 
 def result_figure(result: Any, name: str = "") -> ResultFigure:
     """Return the figure of a result by the name of its section or layout; without a name the only one."""
-    result = LoadedAudit(result) if isinstance(result, Audit) else result
-    by_name = dict(_own_layouts(result))
-    for section in view(result).sections:
-        figures = [block for block in section.blocks if isinstance(block, Figure)]
-        by_name |= {
-            section.name if len(figures) == 1 else f"{section.name}-{number}": figure
-            for number, figure in enumerate(figures, start=1)
-        }
-    if not by_name:
+    found = list(_figures(result))
+    if not found:
         raise UserError(_nothing([result], ""))
-    if name not in by_name and name:
-        raise unknown("figure", name, by_name)
-    if len(by_name) > 1 and not name:
-        listed = ", ".join(f"{known!r} ({figure.title})" for known, figure in by_name.items())
+    if not name and len(found) > 1:
+        listed = ", ".join(f"{known!r} ({figure.title})" for known, figure in found)
         raise UserError(f"name one of the figures: {listed}")
-    return ResultFigure(by_name[name] if name else next(iter(by_name.values())))
+    chosen = [figure for known, figure in found if name in ("", known, figure.layout)]
+    if not chosen:
+        raise unknown("figure", name, [known for known, _ in found])
+    return ResultFigure(chosen[0])
 
 
-def drawn_figures(result: Result, layout: str = "") -> Iterator[tuple[str, Figure]]:
-    """Yield the figures of a result with their names; of a layout those alone that it is about."""
-    for name, figure in _own_layouts(result):
-        if layout in ("", name) or (layout, name) == ("dai-fig7", "dai-fig8"):  # of one source or of several
-            yield (layout or name).replace("-fig", "-figure-"), figure
-    if not layout and not isinstance(result, Explanation):
-        sections = audit_sections(result) if isinstance(result, LoadedAudit) else view(result).sections
-        for section in sections:
-            for block in section.blocks:
-                if isinstance(block, Figure):
-                    yield _slug(block.title), block
+def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
+    """Yield the figures of a result, each by its section's name, with a number where there are several."""
+    for section in (audit_view(result, budget=0) if isinstance(result, Audit | LoadedAudit) else view(result)).sections:
+        figures = [block for block in section.blocks if isinstance(block, Figure)]
+        for number, figure in enumerate(figures, start=1):
+            yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
+    if isinstance(result, Validation):
+        near = {one.source: one.cosine for one in result.similarities if one.cosine.count}
+        if len(near) > 1:
+            title = f"Cosine similarity of {result.reference} texts and rewrites"
+            yield "dai-fig14", replace(distribution_figure(title, near, "cosine similarity"), layout="dai-fig14")
 
 
 def for_paper(drawing: Drawing) -> str:
@@ -137,32 +124,6 @@ def _coloured(drawing: Drawing) -> str:
     style = resources.files("ranktilt.reporting").joinpath("templates", "page.css").read_text(encoding="utf-8")
     palette = dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]+)", style.partition(":root {")[2].partition("}")[0]))
     return re.sub(r"var\((--[a-z]+)\)", lambda match: palette[match[1]], json.dumps(drawing))
-
-
-def _own_layouts(result: Result) -> Iterator[tuple[str, Figure]]:
-    """The figures that papers have and pages have not, or by another name; each with its layout."""
-    if isinstance(result, Comparison):
-        if (figure := choice_figure(result)) is not None:
-            yield "wang-fig4", figure
-    elif isinstance(result, Bench):
-        for method in result.methods:
-            for measure in result.measures:
-                yield "dai-fig10", tilt_figure(result, method, measure)
-                if result.spec.get("reference") in result.over:
-                    yield "dai-fig11", cost_figure(result, method, measure)
-    elif isinstance(result, Validation):
-        near = {one.source: one.cosine for one in result.similarities if one.cosine.count}
-        if len(near) > 1:
-            yield "dai-fig14", distribution_figure(f"Cosine similarity of {result.reference} texts and rewrites", near,
-                                                   "cosine similarity")  # fmt: skip
-    elif isinstance(result, Explanation):
-        for one in result.results:
-            for drawn in one.figures:
-                kind = one.probe.partition(":")[0]
-                if kind == "perplexity":
-                    yield "dai-fig9", probe_figure(drawn)
-                if kind == "spectrum":
-                    yield "dai-fig8" if len(drawn.series) > 1 else "dai-fig7", probe_figure(drawn)
 
 
 def _front(result: Result, results: Sequence[Result]) -> str:

@@ -183,13 +183,16 @@ def legend(bench: Bench) -> Iterator[str]:
 def _by_strength(bench: Bench) -> Iterator[Section]:
     """A section a method: its tilt and its cost, side by side."""
     for number, method in enumerate(bench.methods, start=1):
-        figures = (tilt_figure(bench, method), *([cost_figure(bench, method)] if bench.over else []))
+        figures = list[Figure]()
+        for question in dict.fromkeys((*bench.questions, *bench.measures)):
+            figures += [_tilt_figure(bench, method, question)] if question in bench.questions else []
+            figures += [_cost_figure(bench, method, question)] if question in bench.measures and bench.over else []
         title = f"Tilt{' and cost' if bench.over else ''} by strength of {method}"
-        yield Section(f"strength-{number}", title, (), figures)
+        yield Section(f"strength-{number}", title, (), tuple(figures))
 
 
-def tilt_figure(bench: Bench, method: str, measure: str | None = None) -> Figure:
-    """Draw a question, by default the primary one, over the strength of a method, a line a pair of groups."""
+def _tilt_figure(bench: Bench, method: str, measure: str) -> Figure:
+    """Draw a question over the strength of a method, a line a pair of groups."""
     steps = bench.strengths(method)
     found = {side_name(bench, pair): [bench.tilt(one.name, pair, measure) for one in steps] for pair in bench.pairs}
     drawn = {
@@ -200,12 +203,13 @@ def tilt_figure(bench: Bench, method: str, measure: str | None = None) -> Figure
     shaded = f"Shaded: ±{band:g} points, which count as level." if band else _NO_TWINS
     drawing = _over_strengths(drawn, steps, y=_axis(bench, measure), band=band)
     says = f"From {steps[0].name} to {steps[-1].name}. Bars: 95 % intervals. {shaded}"
-    return Figure(f"{primary(bench, measure)} by strength of {method}", says, drawing, half=True)
+    layout = "dai-fig10" if measure in bench.measures else ""
+    return Figure(f"{primary(bench, measure)} by strength of {method}", says, drawing, half=True, layout=layout)
 
 
-def cost_figure(bench: Bench, method: str, measure: str | None = None) -> Figure:
+def _cost_figure(bench: Bench, method: str, measure: str) -> Figure:
     """Draw the change of effectiveness over the strength of a method, a line for all documents and for those alone."""
-    steps, measure = bench.strengths(method), measure or bench.valued
+    steps = bench.strengths(method)
     drawn = dict[str, list[Point]]()
     for over in bench.over:
         drawn[over_name(over)] = [Point(0, 0.0, 0.0, 0.0, steps[0].name)]
@@ -219,7 +223,8 @@ def cost_figure(bench: Bench, method: str, measure: str | None = None) -> Figure
         f"From {steps[1].name} to {steps[-1].name}, in points. Bars: paired 95 % intervals. Shaded: ±{budget:g}, whose "
         "lower end is the budget."
     )
-    return Figure(f"What {method} costs: change of {measure}", says, drawing, half=True)
+    layout = "dai-fig11" if bench.spec.get("reference") in bench.over else ""
+    return Figure(f"What {method} costs: change of {measure}", says, drawing, half=True, layout=layout)
 
 
 def _over_strengths(

@@ -123,7 +123,7 @@ def _section(one: ProbeResult) -> Section:
     numbers = [[(_number(value, n), value) for value, n in zip(row, digits, strict=True)] for row in rows]
     blocks: list[Block] = [*_tables(one), Lines(tuple(said))]
     blocks += [_table("Numbers", list(one.rows[0]), numbers)] if rows else []
-    blocks += [Lines(tuple(rest), only="text"), *map(probe_figure, one.figures)]
+    blocks += [Lines(tuple(rest), only="text"), *(_figure(drawn, one.probe) for drawn in one.figures)]
     return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
 
 
@@ -134,8 +134,10 @@ def _by_source(one: ProbeResult) -> list[str]:
     return [f"{text.removesuffix('.')}." for text in said]
 
 
-def probe_figure(one: ProbeFigure) -> Figure:
+def _figure(one: ProbeFigure, probe: str) -> Figure:
     """Draw what a probe found; where it is not drawn, its sentence says it."""
+    kind = probe.partition(":")[0]
+    layouts = {"perplexity": "dai-fig9", "spectrum": "dai-fig8" if len(one.series) > 1 else "dai-fig7"}
     if one.kind == "histogram":
         drawing = histogram(one.series, one.edges, x=one.axis, y="share, %")
     elif one.kind == "curve":
@@ -145,7 +147,7 @@ def probe_figure(one: ProbeFigure) -> Figure:
             {"": [Mark(name, row[0], row[1], row[2]) for name, row in one.series.items()]}, x=one.axis,
             reached=one.edges,
         )  # fmt: skip
-    return Figure(one.title, one.says, drawing)
+    return Figure(one.title, one.says, drawing, layout=layouts.get(kind, ""))
 
 
 def _tables(one: ProbeResult) -> Iterator[Table]:
