@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING
 
-from ranktilt.reporting.glossary.measure_pages import MeasurePage, measure_pages
-from ranktilt.reporting.glossary.terms import TERMS, Term
+from ranktilt.measures.base import every_estimand
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Term:
+    """One word that is explained."""
+
+    title: str
+    definition: str
+    pattern: str = ""
+    """What stands for it in a text, as a regular expression; the title itself where this is empty."""
+
+    @property
+    def anchor(self) -> str:
+        """The name of its entry in the method notes."""
+        plain = self.title.lower().replace("δ", "delta")
+        return "term-" + re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+
+    @property
+    def regex(self) -> str:
+        return self.pattern or re.escape(self.title)
+
+
+_FILE = tomllib.loads(resources.files("ranktilt.reporting").joinpath("terms.toml").read_text(encoding="utf-8"))
+TERMS = (
+    *(Term(one.term, one.definition, one.pattern) for one in every_estimand() if one.definition),
+    *(Term(title, **said) for title, said in _FILE.items()),
+)
+"""Estimands by their own definitions, and the other words of `terms.toml`."""
 
 
 class Glossary:
@@ -32,11 +61,6 @@ class Glossary:
             new = {self._number(match) for text in texts for match in self._regex.finditer(text)} - known
         return tuple(sorted((self._terms[number] for number in known), key=lambda term: term.title.casefold()))
 
-    @staticmethod
-    def pages(terms: Iterable[Term]) -> tuple[MeasurePage, ...]:
-        """The pages that say more about some terms."""
-        return measure_pages(term.page_name for term in terms)
-
     def fresh(self) -> str:
         """Begin a section: each term is marked again where it first stands; returns the empty string."""
         self._section = set()
@@ -56,21 +80,20 @@ class Glossary:
             self._section.add(number)
             term = self._terms[number]
             link = Markup('<a class="term" href="#{}"><abbr title="{}">{}</abbr></a>')
-            out += escape(text[end : match.start()]) + link.format(term.target, term.definition, match.group())
+            out += escape(text[end : match.start()]) + link.format(term.anchor, term.definition, match.group())
             end = match.end()
         return out + escape(text[end:])
 
     def hint(self, title: str, hint: str) -> Markup:
-        """Give a title a definition of its own to hover, and the link of the first term in either that has a page."""
+        """Give a title a definition of its own to hover, and the link of the first term in either."""
         from markupsafe import Markup
 
         abbr = Markup('<abbr title="{}">{}</abbr>').format(visible(hint), visible(title))
-        met = [self._number(match) for match in self._regex.finditer(_together(f"{title}: {hint}"))]
-        if not met:
+        met = self._regex.search(_together(f"{title}: {hint}"))
+        if met is None:
             return abbr
-        number = next((one for one in met if self._terms[one].page), met[0])
-        self._met.add(number)
-        return Markup('<a class="term" href="#{}">{}</a>').format(self._terms[number].target, abbr)
+        self._met.add(self._number(met))
+        return Markup('<a class="term" href="#{}">{}</a>').format(self._terms[self._number(met)].anchor, abbr)
 
     @staticmethod
     def _number(match: re.Match[str]) -> int:
