@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
 from ranktilt.reporting.papers.cells import CellFile, PaperCell, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import paper_tables
+from ranktilt.reporting.render.latex import latex_document
 from ranktilt.reporting.render.markdown import clean, guarded
 from tests.reporting.papers import tex_reader
 
@@ -185,6 +187,23 @@ class TestStructure:
         table = tex(found)
         assert table.colours == colours
         assert bool(table.legend) == bool(colours)
+
+    def test_texts_side_by_side_are_as_wide_as_the_page(self) -> None:
+        columns = tuple(Column(title, number=False) for title in ("Human-Written", "LLM-Generated"))
+        row = Row((Cell(r"\write18{rm} & 5 % of {all}"), Cell("[x] \\\\ $y$")))
+        panels = Panels("dai-10", "c", "Layout: p.", (Table("Query: \\[a_b\\]", columns, (row,)),))
+        lines = latex_document(Document("", "", "", printed([panels]))).splitlines()
+        assert lines[1] == r"\begin{table*}[t]"
+        assert lines[5:13] == [
+            r"\small",
+            r"\begin{tabular}{p{0.47\linewidth}p{0.47\linewidth}}",
+            r"\toprule",
+            r"Human-Written & LLM-Generated \\",
+            r"\midrule",
+            r"\multicolumn{2}{p{0.96\linewidth}}{\textit{Query: \textbackslash{}{[}a\_b\textbackslash{}{]}}} \\",
+            r"\midrule",
+            r"\textbackslash{}write18\{rm\} \& 5 \% of \{all\} & {[}x{]} \textbackslash{}\textbackslash{} \$y\$ \\",
+        ]
 
 
 class TestHostile:
