@@ -126,8 +126,6 @@ def _moved_cell(change: Change | None) -> Cell:
     return Cell("") if change is None else moved(change, "quiet")
 
 
-
-
 def _changed(bench: Bench) -> str:
     ratio = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand.level == 1
     units = ("Ratios, and effectiveness in %", "") if ratio else ("In %", " in points")
