@@ -140,7 +140,7 @@ class RankerOptions(Compute):
     def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
         """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
         own = {name: getattr(self, name, None) for name in ("text", "device", "max_failures", "exclude_self")}
-        return read_rankers(specs, **own, **more)
+        return read_rankers(specs, **(own | more))
 
 
 @dataclass(frozen=True)
