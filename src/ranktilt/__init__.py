@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from ranktilt.experiments.tradeoff_result import Bench as Bench
     from ranktilt.experiments.training_plan import training_study as training_study
     from ranktilt.experiments.training_result import TrainingStudy as TrainingStudy
-    from ranktilt.generation.answer.answer import Answering as Answering
     from ranktilt.generation.answer.answer import answer as answer
     from ranktilt.generation.answer.save import save_answered as save_answered
-    from ranktilt.generation.rewrite.plan import Rewriting as Rewriting
     from ranktilt.generation.rewrite.rewrite import rewrite as rewrite
     from ranktilt.generation.rewrite.save import save_rewritten as save_rewritten
+    from ranktilt.generation.settings import Answering as Answering
+    from ranktilt.generation.settings import Rewriting as Rewriting
     from ranktilt.measures.average_precision import AP as AP
     from ranktilt.measures.base import Estimand as Estimand
     from ranktilt.measures.base import GroupEstimand as GroupEstimand
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "AP": "measures.average_precision",
-    "Answering": "generation.answer.answer",
+    "Answering": "generation.settings",
     "Audit": "auditing.result",
     "Bench": "experiments.tradeoff_result",
     "Calibration": "auditing.calibration.result",
@@ -108,7 +108,7 @@ _NAMES = {
     "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
     "ReplayedLog": "auditing.llm_log.result",
-    "Rewriting": "generation.rewrite.plan",
+    "Rewriting": "generation.settings",
     "Run": "run",
     "SequentialAudit": "auditing.sequential",
     "Spiral": "experiments.spiral_result",

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ranktilt.generation.settings import DRAWS_APART
 from ranktilt.generation.templates import PromptTemplate
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Journal, Request, journalled
@@ -21,9 +22,6 @@ TOO_LONG, REFUSED, UNANSWERED, FLAGGED, EMPTY = "too long", "refused", "unanswer
 
 FEWEST_WORDS = 10
 """A text is not cut below so many words."""
-
-DRAWS_APART = 1_000
-"""Attempts between two answers to one prompt: each is a request of its own, whatever the number of either."""
 
 _SHORTER = 0.75
 _ANSWERED = ("model", "revision", "prompt_tokens", "completion_tokens")

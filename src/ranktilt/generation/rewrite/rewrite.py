@@ -16,7 +16,8 @@ from ranktilt.errors import DataWarning
 from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, rounds
 from ranktilt.generation.checks import check_text, check_title
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
-from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
+from ranktilt.generation.rewrite.plan import Plan, earlier_pool, plan
+from ranktilt.generation.settings import Rewriting
 from ranktilt.generation.templates import TITLE, template
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
