@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ranktilt.generation.settings import DRAWS_APART
+from ranktilt.generation.settings import DRAWS_APART, GenerationSettings
 from ranktilt.generation.templates import PromptTemplate
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Journal, Request, journalled
@@ -67,6 +67,34 @@ class Rejected(NamedTuple):
     """Answers that it got."""
     message: str
     """What the server said, where it did not answer."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GenerationPlan:
+    """What will be asked.
+
+    `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the texts, in order; `lost`
+    those that are not asked for; `chosen` counts both.
+    """
+
+    settings: GenerationSettings
+    template: PromptTemplate
+    sources: Mapping[str, Sampling]
+    tasks: tuple[GenerationTask, ...]
+    lost: tuple[Rejected, ...] = ()
+    chosen: int = 0
+    answer_tokens: int | None = None
+    """What an answer is taken to need before it is there; None for as much as its text."""
+
+    def questions(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
+        """Give the first request of each text, before any of its answers is flagged."""
+        for task in self.tasks:
+            yield self.template, task
+
+
+def model_name(llm: LLM) -> str:
+    """Shorten a model's name to one for a source: the last part of its path, without blanks."""
+    return "_".join(llm.name.rstrip("/").rpartition("/")[2].split())
 
 
 Check = Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]

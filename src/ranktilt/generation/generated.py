@@ -12,8 +12,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
-from ranktilt.generation.batched_requests import UNANSWERED, RoundOutcome
-from ranktilt.generation.settings import GenerationPlan
+from ranktilt.generation.batched_requests import UNANSWERED, GenerationPlan, RoundOutcome
 from ranktilt.io.files import sha256
 from ranktilt.llm.base import LLM
 

@@ -1,8 +1,7 @@
-"""How a language model is asked for texts, and what it will be asked: settled before anything is."""
+"""How a language model is asked for texts: what a user may choose."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,9 +10,7 @@ from ranktilt.errors import UserError
 from ranktilt.option import Option, check_fields
 
 if TYPE_CHECKING:
-    from ranktilt.generation.batched_requests import GenerationTask, Rejected
-    from ranktilt.generation.templates import PromptTemplate
-    from ranktilt.llm.base import LLM, Sampling
+    from ranktilt.llm.base import Sampling
 
 DRAWS_APART = 1_000
 """Attempts between two answers to one prompt: each is a request of its own, whatever the number of either."""
@@ -95,31 +92,3 @@ class Answering(GenerationSettings):
         super().__post_init__()
         if self.n > 1 and 0 in self.temperatures:
             raise UserError(f"at temperature 0 a model repeats itself: {self.n} documents of a query need a higher one")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GenerationPlan:
-    """What will be asked.
-
-    `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the texts, in order; `lost`
-    those that are not asked for; `chosen` counts both.
-    """
-
-    settings: GenerationSettings
-    template: PromptTemplate
-    sources: Mapping[str, Sampling]
-    tasks: tuple[GenerationTask, ...]
-    lost: tuple[Rejected, ...] = ()
-    chosen: int = 0
-    answer_tokens: int | None = None
-    """What an answer is taken to need before it is there; None for as much as its text."""
-
-    def questions(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
-        """Give the first request of each text, before any of its answers is flagged."""
-        for task in self.tasks:
-            yield self.template, task
-
-
-def model_name(llm: LLM) -> str:
-    """Shorten a model's name to one for a source: the last part of its path, without blanks."""
-    return "_".join(llm.name.rstrip("/").rpartition("/")[2].split())

@@ -16,9 +16,9 @@ from ranktilt.errors import UserError, counted
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
+    from ranktilt.generation.batched_requests import GenerationPlan
     from ranktilt.generation.generated import Generated, SourceSummary
     from ranktilt.generation.output_folder import SavedFolder
-    from ranktilt.generation.settings import GenerationPlan
     from ranktilt.llm.base import LLM
 
 INCOMPLETE = 1

@@ -10,10 +10,10 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.generation.batched_requests import GenerationTask, RoundConfig, rounds
+from ranktilt.generation.batched_requests import GenerationPlan, GenerationTask, RoundConfig, model_name, rounds
 from ranktilt.generation.checks import check_answer
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
-from ranktilt.generation.settings import Answering, GenerationPlan, model_name
+from ranktilt.generation.settings import Answering
 from ranktilt.generation.templates import answer_template
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of

@@ -14,9 +14,9 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.generation.batched_requests import EMPTY, GenerationTask, Rejected
+from ranktilt.generation.batched_requests import EMPTY, GenerationPlan, GenerationTask, Rejected, model_name
 from ranktilt.generation.checks import RewriteLimits
-from ranktilt.generation.settings import GenerationPlan, Rewriting, model_name
+from ranktilt.generation.settings import Rewriting
 from ranktilt.generation.templates import TITLE, PromptTemplate, template
 from ranktilt.llm.base import LLM
 
