@@ -12,7 +12,6 @@ from ranktilt.errors import UserError
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, check_limits
 from ranktilt.measures.margin import LEVEL
-from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.retriever import train_retriever
@@ -51,7 +50,6 @@ def debias_sweep(
     *,
     alphas: Iterable[float],
     options: RetrieverTraining | None = None,
-    teacher: Ranker | None = None,
     dev: Collection | None = None,
     **how: Any,
 ) -> tuple[Bench, list[Trained]]:
@@ -73,7 +71,7 @@ def debias_sweep(
     trained, trials = list[Trained](), list[Trial]()
     for alpha, asked in zip(strengths, checked, strict=True):
         place = folder / f"alpha-{alpha:g}"
-        trained.append(train_retriever(train, model, place, options=asked, teacher=teacher, dev=dev))
+        trained.append(train_retriever(train, model, place, options=asked, dev=dev))
         ranker = Dense(str(place), k=_DEPTH, device=options.device, text=options.text)
         one = Intervention(f"α = {alpha:g}", "debias" if alpha else "", alpha, repr(ranker), "α")
         trials.append(Trial(one, ranker.rank(test), ranker.rank(alone)))

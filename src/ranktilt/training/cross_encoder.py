@@ -79,9 +79,9 @@ def epoch_rows(found: TrainingSet, asked: RerankerTraining, tokenizer: Any) -> E
     """Draw positives, negatives and order anew in each epoch; negatives with repeats where there are too few."""
     count = asked.negatives_per_positive
 
-    def negatives(rng: np.random.Generator, query: int, place: int) -> tuple[list[int], list[float]]:
+    def negatives(rng: np.random.Generator, query: int, place: int) -> list[int]:
         pool = found.negatives[query][place]
-        return rng.choice(pool, count, replace=len(pool) < count).tolist(), []
+        return [int(row) for row in rng.choice(pool, count, replace=len(pool) < count)]
 
     def draw(epoch: int) -> Rows:
         rng = np.random.default_rng([asked.seed, epoch])
