@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ranktilt.errors import MissingExtra as MissingExtra
     from ranktilt.errors import UserError as UserError
     from ranktilt.executing.run_on import run_on as run_on
-    from ranktilt.experiments.level import Levelling as Levelling
     from ranktilt.experiments.level import level as level
+    from ranktilt.experiments.level_options import Levelling as Levelling
     from ranktilt.experiments.query_split import QuerySplit as QuerySplit
     from ranktilt.experiments.query_split import split_queries as split_queries
     from ranktilt.experiments.spiral import spiral as spiral
@@ -97,7 +97,7 @@ _NAMES = {
     "Explanation": "probes.explain",
     "Gate": "auditing.answer.gate",
     "GroupEstimand": "measures.base",
-    "Levelling": "experiments.level",
+    "Levelling": "experiments.level_options",
     "Measure": "measures.base",
     "MissingExtra": "errors",
     "P": "measures.precision",
