@@ -64,19 +64,8 @@ def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
 
 
 def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
-    options = (
-        "--method",
-        "offset",
-        *QUICK[:4],
-        "--strength",
-        "1",
-        "--level-margin",
-        "25",
-        "--seed",
-        "1",
-        "--json",
-        "l.json",
-    )
+    options = ("--method", "offset", *QUICK[:4], "--strength", "1", "--level-margin", "25", "--seed", "1")
+    options += ("--json", "l.json")
     results = []
     for _ in range(2):
         code, out, err = cli("level", bundled, "-r", "bm25", *options)
