@@ -23,13 +23,13 @@ PAPER_SCORE = 700.0
 _DEPTH = 100
 
 
-def sweep_alphas(asked: Sequence[str], scale: float | None) -> list[float]:
+def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
     """Return the strengths of a sweep in rising order: numbers, and ``paper`` for the paper's on the model's own scale.
 
     The paper's are 1e-4 to 1e-2 on ANCE's scale; `scale` is the mean absolute score of relevant documents.
     """
     found = list[float]()
-    for text in asked:
+    for text in texts:
         if text == PAPER:
             found += [float(f"{alpha * PAPER_SCORE / (scale or PAPER_SCORE):.3g}") for alpha in PAPER_ALPHAS]
             continue

@@ -124,7 +124,7 @@ class RoundConfig:
 class RoundOutcome:
     """What became of all tasks: the good answer of each row, words of texts that were cut, and all answers."""
 
-    kept: dict[int, str] = field(default_factory=dict)
+    accepted: dict[int, str] = field(default_factory=dict)
     lost: list[Rejected] = field(default_factory=list)
     words: dict[int, int] = field(default_factory=dict)
     records: list[pl.DataFrame] = field(default_factory=list)
@@ -143,7 +143,7 @@ def rounds(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome
         records = _attempt(config, current, waiting, attempt, outcome)
         outcome.records.append(records)
         good = pl.col("flags").list.len() == 0
-        outcome.kept.update(records.filter(good).select("row", "text").iter_rows())
+        outcome.accepted.update(records.filter(good).select("row", "text").iter_rows())
         flagged = records.filter(~good)
         waiting = flagged["row"].to_list()
         if attempt == config.attempts:

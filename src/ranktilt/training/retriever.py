@@ -127,11 +127,11 @@ def _base_encoder(model: str | Path, device: str | None) -> Encoder:
     return base
 
 
-def _require_fit(asked: RetrieverTraining, dev: Collection | None) -> None:
-    if asked.patience is not None and dev is None:
+def _require_fit(options: RetrieverTraining, dev: Collection | None) -> None:
+    if options.patience is not None and dev is None:
         raise UserError(f"{FOR}: patience needs dev queries to judge each epoch by")
-    name = parse_loss(asked.loss)[0]
-    if name == "TripletLoss" and (asked.mine == "in-batch" or asked.negatives_per_positive != 1):
+    name = parse_loss(options.loss)[0]
+    if name == "TripletLoss" and (options.mine == "in-batch" or options.negatives_per_positive != 1):
         raise UserError(f"{FOR}: TripletLoss takes one mined negative a row: mine=bm25 or ann, one a positive")
 
 
@@ -155,48 +155,48 @@ def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
 class _Trainable:
     """The encoder, its texts, and the loss."""
 
-    def __init__(self, encoder: Encoder, found: TrainingSet, asked: RetrieverTraining) -> None:
-        self.encoder, self.found, self.asked = encoder, found, asked
+    def __init__(self, encoder: Encoder, training_set: TrainingSet, options: RetrieverTraining) -> None:
+        self.encoder, self.training_set, self.options = encoder, training_set, options
         model = self.model = encoder.module
         without_dropout(model)
         model.similarity_fn_name = model.similarity_fn_name or "cosine"
         model.prompts = {**(model.prompts or {}), **{kind: encoder.prefix(kind) for kind in _KINDS}}
-        longest = max(asked.max_query_tokens, asked.max_document_tokens)
+        longest = max(options.max_query_tokens, options.max_document_tokens)
         model.max_seq_length = min(model.max_seq_length or longest, longest)
         tokenizer: Any = getattr(model, "tokenizer", None)
         special = tokenizer.num_special_tokens_to_add() if hasattr(tokenizer, "num_special_tokens_to_add") else 0
         self.cut_queries, self.cut_documents = (
             partial(cut_texts, tokenizer, max(most - special, 1))
-            for most in (asked.max_query_tokens, asked.max_document_tokens)
+            for most in (options.max_query_tokens, options.max_document_tokens)
         )
 
     @property
     def negatives(self) -> int:
         """Negatives of each row."""
-        return 0 if self.asked.mine == "in-batch" else self.asked.negatives_per_positive
+        return 0 if self.options.mine == "in-batch" else self.options.negatives_per_positive
 
     def loss(self) -> Any:
         """The loss that is named, with the constraint where there is one."""
         losses = need("sentence_transformers.sentence_transformer.losses", extra="train", for_=FOR)
-        name, given = parse_loss(self.asked.loss)
+        name, given = parse_loss(self.options.loss)
         try:
             loss = getattr(losses, name)(self.model, **given)
         except (TypeError, ValueError) as error:
-            raise UserError(f"{FOR}: {self.asked.loss}: {checkpoint.first_line(error)}") from error
-        if not self.asked.constrained:
+            raise UserError(f"{FOR}: {self.options.loss}: {checkpoint.first_line(error)}") from error
+        if not self.options.constrained:
             return loss
         from ranktilt.training.losses import DebiasedLoss
 
-        return DebiasedLoss(self.model, loss, alpha=self.asked.alpha, variant=self.asked.variant)
+        return DebiasedLoss(self.model, loss, alpha=self.options.alpha, variant=self.options.variant)
 
     def rows(self) -> EpochRows:
         """What each epoch shows."""
-        draw = Miner(self.found, self.asked, self._vectors).rows
-        count = sum(len(rows[: self.asked.positives_per_query]) for rows in self.found.positives)
+        draw = Miner(self.training_set, self.options, self._vectors).rows
+        learned, options = self.training_set, self.options
         return EpochRows(
-            draw, count, self.found.queries, self.found.texts, self.found.twins if self.asked.constrained else None,
-            self.asked.seed, self.cut_queries, self.cut_documents,
-            [frozenset(rows.tolist()) for rows in self.found.barred],
+            draw, sum(len(rows[: options.positives_per_query]) for rows in learned.positives), learned.queries,
+            learned.texts, learned.twins if options.constrained else None, options.seed, self.cut_queries,
+            self.cut_documents, [frozenset(rows.tolist()) for rows in learned.barred],
         )  # fmt: skip
 
     @property
@@ -213,15 +213,15 @@ class _Trainable:
         return found
 
     def _vectors(self) -> tuple[Vectors, Vectors, bool]:
-        documents = self.found.texts[: self.found.part.docs.height]
+        documents = self.training_set.texts[: self.training_set.part.docs.height]
         cosine = self.model.similarity_fn_name == "cosine"
-        return self._encoded(self.found.queries, "query"), self._encoded(documents, "document"), cosine
+        return self._encoded(self.training_set.queries, "query"), self._encoded(documents, "document"), cosine
 
     def positive_score(self) -> float:
         """Mean absolute score of relevant documents before training."""
-        rng = np.random.default_rng([self.asked.seed, 1 << 31])
-        pairs = [(q, int(d)) for q, rows in enumerate(self.found.positives) for d in rows]
+        rng = np.random.default_rng([self.options.seed, 1 << 31])
+        pairs = [(q, int(d)) for q, rows in enumerate(self.training_set.positives) for d in rows]
         chosen = [pairs[place] for place in rng.permutation(len(pairs))[:_SCORED_ROWS]]
-        queries = self._encoded([self.found.queries[q] for q, _ in chosen], "query")
-        documents = self._encoded([self.found.texts[d] for _, d in chosen], "document")
+        queries = self._encoded([self.training_set.queries[q] for q, _ in chosen], "query")
+        documents = self._encoded([self.training_set.texts[d] for _, d in chosen], "document")
         return float(self.model.similarity_pairwise(queries, documents).abs().mean())

@@ -109,7 +109,7 @@ def answer(
             )
             for name, sampling in planned.sources.items()
         }  # fmt: skip
-    docs = pl.concat([_documents(llm, planned, name, one.kept) for name, one in found.items()])
+    docs = pl.concat([_documents(llm, planned, name, one.accepted) for name, one in found.items()])
     qrels = docs.select("query_id", doc_id="id", grade=pl.lit(1, dtype=pl.Int32))
     made = Collection(docs, planned.queries, qrels, {**spec["collection"], "answer": spec})
     return AnsweredQueries(
@@ -118,15 +118,15 @@ def answer(
     )  # fmt: skip
 
 
-def _documents(llm: LLM, planned: AnswerPlan, source: str, kept: Mapping[int, str]) -> pl.DataFrame:
+def _documents(llm: LLM, planned: AnswerPlan, source: str, answers: Mapping[int, str]) -> pl.DataFrame:
     """The documents of a source, with what is known of their queries."""
-    rows = sorted(kept)
+    rows = sorted(answers)
     queries = planned.queries[[row // planned.settings.n for row in rows]]
     ids = planned.ids[source].gather(rows)
     made: dict[str, pl.Expr | pl.Series] = {
         "id": ids,
         "title": pl.lit(""),
-        "text": pl.Series([kept[row] for row in rows], dtype=pl.String),
+        "text": pl.Series([answers[row] for row in rows], dtype=pl.String),
         "source": pl.lit(source),
         "origin": ids,
         "query_id": queries["id"],
