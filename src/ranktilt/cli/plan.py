@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Annotated
 
 from ranktilt.cli import options
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.errors import UserError, shorten
 from ranktilt.option import Option
-
-_COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
-_POWERS = {"": 0, "k": 3, "m": 6, "g": 9}
-_LONGEST = 15
 
 
 @dataclass(frozen=True)
@@ -22,15 +16,15 @@ class _Planned(options.OptionGroup):
 
     panel = "Question"
 
-    documents: Annotated[str | None, Option("Documents to plan for, such as 8.8M (default: those of DIR).", "N")] = None
-    queries: Annotated[str | None, Option("Queries to plan for, such as 7k (default: those of DIR).", "N")] = None
+    documents: Annotated[int | None, Option("Documents to plan for (default: those of DIR).", min=1)] = None
+    queries: Annotated[int | None, Option("Queries to plan for (default: those of DIR).", min=1)] = None
     seconds: Annotated[float, Option("About how long to measure.", "N", min=1)] = 60.0
     seed: options.Seed = 0
 
 
 @options.verb(
-    "plan DIR --documents 8.8M --queries 7k",
-    "plan DIR -r bm25 -r dense:minilm --documents 8.8M --queries 7k",
+    "plan DIR --documents 8800000 --queries 7000",
+    "plan DIR -r bm25 -r dense:minilm --documents 8800000 --queries 7000",
 )
 def plan(
     folder: options.AnyCollection,
@@ -48,21 +42,5 @@ def plan(
 
     output.check(*collection_files(folder))
     rankers = search.rankers(ranker or ["bm25"])
-    how = {
-        **vars(planned),
-        "documents": read_count(planned.documents, "--documents"),
-        "queries": read_count(planned.queries, "--queries"),
-    }
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    output.deliver(run_plan(collection, rankers, **how))
-
-
-def read_count(text: str | None, option: str) -> int | None:
-    """Read a number of things, such as ``8.8M``, ``7k`` or ``100000``; None for None."""
-    if text is None:
-        return None
-    match = _COUNT.fullmatch(text.strip())
-    number = float(match[1]) * 10 ** _POWERS[match[2].lower()] if match and len(text) <= _LONGEST else 0.0
-    if number < 1:
-        raise UserError(f"{option}: expected a number of at least 1, such as 100000, 7k or 8.8M; got {shorten(text)}")
-    return round(number)
+    output.deliver(run_plan(collection, rankers, **vars(planned)))
