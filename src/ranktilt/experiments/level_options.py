@@ -9,6 +9,15 @@ from ranktilt.errors import UserError
 from ranktilt.option import Option, check_fields
 
 
+def _methods(incomplete: str) -> list[str]:
+    """Methods that a shell offers."""
+    from ranktilt.experiments.level_methods import METHODS
+    from ranktilt.mitigation.fair_rerank import METHODS as FAIR_METHODS
+
+    names = (*METHODS, *(f"fair-rerank:{name}" for name in FAIR_METHODS))
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Levelling:
     """How a ranker is levelled; the methods that are tried by default need nothing but a run with scores."""
@@ -16,8 +25,8 @@ class Levelling:
     methods: Annotated[
         tuple[str, ...],
         Option(
-            "causal, projection, fair-rerank[:fa-ir|exposure], interleave, offset; several may be given.", "NAME",
-            flag="--method",
+            "causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.", "NAME",
+            flag="--method", complete=_methods,
         ),
     ] = ("offset", "interleave", "fair-rerank")  # fmt: skip
     strengths: Annotated[
@@ -27,7 +36,7 @@ class Levelling:
     """Column of the groups."""
     pair: tuple[str, str] | None = None
     """The reference and the other group; needed where there are more than two."""
-    depth: Annotated[int, Option("Candidates that are corrected.", "K", min=1)] = 100
+    depth: Annotated[int, Option("Correct the best K documents.", "K", flag="--rerank-depth", min=1)] = 100
     """Of a run, or of a ranker that names no depth or 1,000, which is the default."""
     target: Annotated[float | None, Option("Where fair-rerank ends at strength 1 (default: level).")] = None
     """In the unit of its estimand: points of the share of the first ranks above that of the candidates (0 by default),

@@ -67,7 +67,7 @@ class SpiralRound:
 
 
 @dataclass(frozen=True, eq=False)
-class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", command="ranktilt spiral"):
+class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", command="ranktilt tools spiral"):
     """What `spiral` found; immutable.
 
     Parameters

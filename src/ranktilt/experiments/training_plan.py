@@ -97,8 +97,8 @@ def training_study(
     Parameters
     ----------
     folder : str or Path
-        A collection with two sources and judgments to learn from and to test on, as ``ranktilt build retrieval-qa``
-        makes one.
+        A collection with two sources and judgments to learn from and to test on, as
+        ``ranktilt data build retrieval-qa`` makes one.
     models : sequence of str or Path
         The encoders to start from.
     work_dir : str or Path
@@ -185,7 +185,7 @@ def _plans(train: Collection, bodies: Mapping[str, str], options: StudyOptions) 
     if len(train.sources) < 2:
         raise UserError(
             f"a training study needs documents of two sides, got only source {options.reference!r}; "
-            "ranktilt build retrieval-qa makes such a collection"
+            "ranktilt data build retrieval-qa makes such a collection"
         )
     sides = [options.reference, *(name for name in train.sources if name != options.reference)]
     curve = [_amounts(amounts) for amounts in options.curve]

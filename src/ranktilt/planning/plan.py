@@ -81,7 +81,7 @@ class PlannedStep(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan", command="ranktilt plan"):
+class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan", command="ranktilt tools plan"):
     """What `plan` expects; immutable.
 
     Parameters

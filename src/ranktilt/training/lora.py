@@ -110,7 +110,7 @@ def train_lora(
     Parameters
     ----------
     collection : Collection
-        With a column of groups, such as ``ranktilt build fair-ranking`` makes.
+        With a column of groups, such as ``ranktilt data build fair-ranking`` makes.
     model : str or Path
         A chat model in a local folder, as transformers saves it.
     folder : str or Path

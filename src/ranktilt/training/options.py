@@ -119,7 +119,7 @@ class RerankerTraining(Training):
         Option("Learn from the relevant documents among BM25's best K, or from all (default with random negatives)."),
     ] = None
     triples: Annotated[str | None, Option("Learn from ids of query, positive and negative (.tsv).", "FILE")] = None
-    """In place of both; as ``ranktilt build retrieval-qa`` writes it."""
+    """In place of both; as ``ranktilt data build retrieval-qa`` writes it."""
     loss: Annotated[Literal["softmax", "binary"], Option("Choose in a group, or judge each pair.")] = "softmax"
     dropout: bool = False
     """Whether the encoder's own dropout is on."""
@@ -176,7 +176,7 @@ class RetrieverTraining(Training):
     """
 
     negatives_per_positive: Annotated[int, Option("Mined negatives of each positive.", min=1)] = 1
-    depth: Annotated[int, Option("Negatives are among the best K documents.", "K", min=1)] = 100
+    depth: Annotated[int, Option("Negatives are among the best K documents.", "K", flag="--mining-depth", min=1)] = 100
     rate: Annotated[float, Option("Highest learning rate.", flag="--learning-rate")] = 2e-5
     mine: Annotated[
         Literal["in-batch", "bm25", "ann"],

@@ -113,7 +113,7 @@ def _require_twins(collection: Collection, learned: TrainingSet) -> None:
         split, path = collection.spec.get("split") or "train", collection.spec.get("path") or "DIR"
         raise UserError(
             f"{collection_name(collection)}: no relevant document that is learned from has a twin, and the constraint "
-            f"compares the two; write them: ranktilt rewrite {path} --split {split} --llm MODEL -o NEW"
+            f"compares the two; write them: ranktilt generate rewrite {path} --split {split} --llm MODEL -o NEW"
         )
 
 

@@ -1,0 +1,127 @@
+"""``ranktilt level``: corrections at inference, and a bench that tells what they cost."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ranktilt.cli import options
+from ranktilt.cli.audit import AuditInputs
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import PageOutput
+from ranktilt.errors import UserError
+from ranktilt.experiments.level_options import Levelling
+from ranktilt.option import Option
+
+if TYPE_CHECKING:
+    from ranktilt.collection import Collection
+    from ranktilt.experiments.query_split import QuerySplit
+    from ranktilt.experiments.tradeoff_result import Bench
+    from ranktilt.rankers.base import Ranker
+    from ranktilt.run import Run
+
+FIT, SELECT = "train", ("dev", "validation", "valid", "val")
+"""Names of a collection's own splits to fit on and to select by."""
+MOST = 300
+"""Queries that are fitted on, and that are selected by, of a collection's own splits."""
+
+
+@options.verb("level DIR -r dense:minilm", "level DIR -r bm25 --method fair-rerank --budget 0.02 -o level.html")
+def level(
+    inputs: AuditInputs,
+    *,
+    measure: options.Measures = None,
+    corrections: Annotated[
+        dict[str, Any], options.FieldsOf(Levelling, without=("by", "pair", "seed"), panel="Question")
+    ],
+    work_dir: Annotated[
+        Path | None, Option("Keep what was fitted there, to rank with it (default: nowhere).", "DIR", panel="Output")
+    ] = None,
+    effectiveness: Annotated[str, Option("The measure on which the cost is judged.", "MEASURE")] = "nDCG@10",
+    budget: Annotated[float, Option("Effectiveness that levelling may cost, of 0 to 1.", "X")] = 0.01,
+    statistics: options.StatisticsOptions,
+    search: options.EngineOptions,
+    output: PageOutput,
+) -> None:
+    """Level a ranker without training: fit corrections, choose their strength, and tell what each costs.
+
+    Corrections learn from the train split, strengths are chosen on the dev split, and the test split judges; of a
+    collection without these its queries are drawn into three parts.
+    """
+    inputs.check(controls=False, near_identical=None, card=False)
+    asked = [*(inputs.ranker or ()), *(inputs.run or ())]
+    if len(asked) > 1:
+        raise UserError(f"one ranker or run is levelled at a time; got {len(asked)}")
+    if len(inputs.pairs or ()) > 1:
+        raise UserError(f"one pair of groups is levelled at a time; got {len(inputs.pairs or ())}")
+    keywords = statistics.keywords
+    pair = next(iter(inputs.pairs or ()), None)
+    chosen = Levelling(**corrections, by=inputs.column or "", pair=pair, seed=keywords["seed"])
+    output.check(*inputs.files)
+    from ranktilt.experiments.level import level as run_level
+
+    rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
+    split, runs = _read(inputs, statistics.seed)
+    pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs) if inputs.reference else None
+    chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
+    levelled: Ranker | Run = rankers[0] if rankers else runs[0]
+    with TemporaryDirectory() if work_dir is None else nullcontext(work_dir) as work:
+        found = run_level(
+            split, levelled, measure or None, folder=work, options=chosen, effectiveness=effectiveness,
+            budget=budget, **{name: value for name, value in keywords.items() if name != "seed"},
+        )  # fmt: skip
+        found = found if work_dir else _without_folder(found, Path(work))
+    output.deliver(found)
+    _say_next(inputs, found, work_dir)
+
+
+def _without_folder(found: Bench, folder: Path) -> Bench:
+    """The result with fits called by their files' names alone: the folder goes, and is another one each time."""
+    return found.of_file(json.loads(found.to_json().replace(f"{folder}/".encode(), b"")))
+
+
+def _read(inputs: AuditInputs, seed: int) -> tuple[QuerySplit, list[Run]]:
+    """Read the collection and its three sets of queries; with labels in place of a collection, the run too."""
+    from ranktilt.experiments.query_split import QuerySplit, split_queries
+
+    test, runs = inputs.load()
+    own = None if inputs.folder is None else _own_splits(inputs)
+    if own is None:
+        return split_queries(test, seed=seed), runs
+    fit, select = (_side(replace(inputs, split=name), test) for name in own)
+    return QuerySplit.of(fit, select, test, most=MOST, seed=seed), runs
+
+
+def _own_splits(inputs: AuditInputs) -> tuple[str, str] | None:
+    """The collection's own splits to fit on and to select by; None where it lacks either, or others are named."""
+    from ranktilt.datasets.load import splits
+
+    held = splits(Path(str(inputs.folder)))
+    select = next((name for name in SELECT if name in held), None)
+    if inputs.qrels is not None or FIT not in held or select is None or inputs.split in (FIT, select):
+        return None
+    return FIT, select
+
+
+def _side(inputs: AuditInputs, test: Collection) -> Collection:
+    """Another split's judgments, with the documents that are held already."""
+    from ranktilt.collection import Collection
+
+    found = inputs.load()[0]
+    return Collection(test.docs, found.queries, found.qrels, found.spec)
+
+
+def _say_next(inputs: AuditInputs, found: Bench, work: Path | None) -> None:
+    """Say how to rank with what was chosen."""
+    chosen = found.choose().chosen
+    if chosen is not None and chosen.method and inputs.folder is not None:
+        ranker = chosen.ranker if work else re.sub(r"\b(fit|project)=", r"\1=DIR/", chosen.ranker)
+        first = "" if ranker == chosen.ranker else "the same with --work-dir DIR, which keeps what was fitted; then "
+        command = ["ranktilt", "rank", str(inputs.folder), "-r", ranker, "-o", "levelled.trec"]
+        note(f"Next: {first}{shlex.join(command)}")
