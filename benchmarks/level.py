@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars")
 SIZE, QUICK, ROUNDS = 100_000, 1_000, 5
-METHODS, STRENGTHS = ("causal", "projection", "fair-rerank", "interleave"), "0.2,0.4,0.6,0.8,1"
+METHODS, STRENGTHS = ("causal", "projection", "fair-rerank", "interleave"), 5
 MOST = 10.0
 """Per cent that a correction may add."""
 LABELS = {
@@ -168,13 +168,12 @@ def whole(given: argparse.Namespace) -> str:
             rt.save(generate.collection(generate.QUICK), data)
         named = [part for method in methods for part in ("--method", method)]
         command = [
-            "level", str(data), "-r", ranker, "-m", "nDCG@5", *named, "--strengths", STRENGTHS, "--force",
+            "level", str(data), "-r", ranker, "-m", "nDCG@5", *named, "--force",
             "--work-dir", str(folder / "fits"), "-o", str(folder / "level.html"), "--quiet",
         ]  # fmt: skip
         ranktilt(*command)  # fills the cache of vectors
         taken = ranktilt(*command)
-    count = len(STRENGTHS.split(","))
-    text = f"whole bench of {len(methods)} methods × {count} strengths, {where}, {ranker}, vectors cached"
+    text = f"whole bench of {len(methods)} methods × {STRENGTHS} strengths, {where}, {ranker}, vectors cached"
     return "\n".join([*absent, target(text, taken, at_most=60, unit=" s")])
 
 

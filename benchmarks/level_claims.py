@@ -19,7 +19,8 @@ from common import arguments, machine, publish, say, table, target
 from simulated import Simulated
 
 from ranktilt.auditing.audit import audit
-from ranktilt.experiments.level import Levelling, level
+from ranktilt.experiments.level import level
+from ranktilt.experiments.level_options import Levelling
 from ranktilt.experiments.query_split import QuerySplit
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.registry import ranker

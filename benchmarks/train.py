@@ -220,7 +220,7 @@ def mined(folder: Path, given: argparse.Namespace) -> Measured:
         mining.start()
         all_ = keep(miner, epoch)
         mining.stop()
-        found["steps"] = -(-len(all_.queries) // miner.asked.batch)
+        found["steps"] = -(-len(all_.queries) // miner.options.batch)
         return all_
 
     def listener(label: str, done: int, total: int) -> None:

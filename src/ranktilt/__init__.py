@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ranktilt.errors import MissingExtra as MissingExtra
     from ranktilt.errors import UserError as UserError
     from ranktilt.executing.run_on import run_on as run_on
-    from ranktilt.experiments.level import Levelling as Levelling
     from ranktilt.experiments.level import level as level
+    from ranktilt.experiments.level_options import Levelling as Levelling
     from ranktilt.experiments.query_split import QuerySplit as QuerySplit
     from ranktilt.experiments.query_split import split_queries as split_queries
     from ranktilt.experiments.spiral import spiral as spiral
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from ranktilt.experiments.tradeoff_result import Bench as Bench
     from ranktilt.experiments.training_plan import training_study as training_study
     from ranktilt.experiments.training_result import TrainingStudy as TrainingStudy
-    from ranktilt.generation.answer.answer import Answering as Answering
     from ranktilt.generation.answer.answer import answer as answer
     from ranktilt.generation.answer.save import save_answered as save_answered
-    from ranktilt.generation.rewrite.plan import Rewriting as Rewriting
     from ranktilt.generation.rewrite.rewrite import rewrite as rewrite
     from ranktilt.generation.rewrite.save import save_rewritten as save_rewritten
+    from ranktilt.generation.settings import Answering as Answering
+    from ranktilt.generation.settings import Rewriting as Rewriting
     from ranktilt.measures.average_precision import AP as AP
     from ranktilt.measures.base import Estimand as Estimand
     from ranktilt.measures.base import GroupEstimand as GroupEstimand
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "AP": "measures.average_precision",
-    "Answering": "generation.answer.answer",
+    "Answering": "generation.settings",
     "Audit": "auditing.result",
     "Bench": "experiments.tradeoff_result",
     "Calibration": "auditing.calibration.result",
@@ -100,7 +100,7 @@ _NAMES = {
     "Explanation": "probes.explain",
     "Gate": "auditing.answer.gate",
     "GroupEstimand": "measures.base",
-    "Levelling": "experiments.level",
+    "Levelling": "experiments.level_options",
     "Measure": "measures.base",
     "MissingExtra": "errors",
     "P": "measures.precision",
@@ -111,7 +111,7 @@ _NAMES = {
     "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
     "ReplayedLog": "auditing.llm_log.result",
-    "Rewriting": "generation.rewrite.plan",
+    "Rewriting": "generation.settings",
     "Run": "run",
     "SequentialAudit": "auditing.sequential",
     "Spiral": "experiments.spiral_result",

@@ -34,25 +34,28 @@ class Option:
 
 
 def check_fields(options: Any, subject: str) -> None:
-    """Refuse what is none of a field's `Literal` choices, or below the least value of its option; None is neither."""
-    for name, (choices, least) in _limits(type(options)).items():  # type: ignore[arg-type]  # a class can be hashed
-        value = getattr(options, name)
-        if value is None:
-            continue
-        if choices and value not in choices:
-            raise unknown(f"{name} of {subject}", value, choices)
-        if least is not None and not least <= value < math.inf:
-            raise UserError(f"{subject}: expected {name} of at least {least:g}, got {value}")
+    """Refuse what is none of a field's `Literal` choices, or beyond the bounds of its option; None is neither."""
+    for name, (choices, option) in _limits(type(options)).items():  # type: ignore[arg-type]  # a class can be hashed
+        given = getattr(options, name)
+        for value in given if isinstance(given, tuple) else () if given is None else (given,):
+            if choices and value not in choices:
+                raise unknown(f"{name} of {subject}", value, choices)
+            if option is None or (option.min, option.max) == (None, None):
+                continue
+            least, most = -math.inf if option.min is None else option.min, option.max
+            if not least <= value < math.inf or (most is not None and value > most):
+                end = "" if most is None else f" and at most {most:,g}"
+                raise UserError(f"{subject}: expected {name} of at least {least:g}{end}, got {value}")
 
 
 @cache
-def _limits(kind: type) -> dict[str, tuple[tuple[str, ...], float | None]]:
-    """Choices and least value of each field of a dataclass."""
+def _limits(kind: type) -> dict[str, tuple[tuple[str, ...], Option | None]]:
+    """Choices and option of each field of a dataclass."""
     limits = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
         options = [data for data in getattr(hint, "__metadata__", ()) if isinstance(data, Option)]
         bare: Any = get_args(hint)[0] if options else hint
         literals = [part for part in (bare, *get_args(bare)) if get_origin(part) is Literal]
         choices = tuple(str(choice) for literal in literals for choice in get_args(literal))
-        limits[name] = choices, options[0].min if options else None
+        limits[name] = choices, options[0] if options else None
     return limits

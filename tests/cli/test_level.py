@@ -9,7 +9,7 @@ import pytest
 import ranktilt as rt
 from tests.cli.conftest import Cli, refused
 
-QUICK = ("-m", "nDCG@3", "--resamples", "200", "--strengths", "0.5,1")
+QUICK = ("-m", "nDCG@3", "--resamples", "200", "--strength", "0.5", "--strength", "1")
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(cli: Cli,
 def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
     before = sorted(path.name for path in Path().iterdir())
     arguments = ("--run", "bm25.trec", "--groups", "labels.tsv", "--method", "fair-rerank", "--target", "0")
-    code, out, _ = cli("level", *arguments, "--rerank-depth", "10", "--resamples", "200", "--strengths", "1")
+    code, out, _ = cli("level", *arguments, "--rerank-depth", "10", "--resamples", "200", "--strength", "1")
     assert code == 0
     assert "replay:" not in out
     assert "Share@10" in out
@@ -64,7 +64,8 @@ def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
 
 
 def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
-    options = ("--method", "offset", *QUICK[:-1], "1", "--level-margin", "25", "--seed", "1", "--json", "l.json")
+    options = ("--method", "offset", *QUICK[:4], "--strength", "1", "--level-margin", "25", "--seed", "1")
+    options += ("--json", "l.json")
     results = []
     for _ in range(2):
         code, out, err = cli("level", bundled, "-r", "bm25", *options)
@@ -84,7 +85,6 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
         (("-r", "bm25", "--by", "none"), "levelling needs a column of groups (by)"),
         (("-r", "bm25", "--method", "magic"), "unknown method 'magic'"),
         (("-r", "bm25", "--method", "fair-rerank", "--target", "500"), "a target from -100 to 100 points, got 500"),
-        (("-r", "bm25", "--strengths", "a,b"), "--strengths expects numbers, such as 0.25,0.5,1; got 'a,b'"),
         (("-r", "bm25", "-r", "tfidf"), "one ranker or run is levelled at a time; got 2"),
         (("-r", "bm25", "--budget", "3"), "expected a budget of at least 0 and below 1"),
         (

@@ -89,7 +89,6 @@ def test_a_sweep(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
         (("--debias", "-1"), "training: expected alpha of at least 0, got -1.0"),
         (("--debias", "nan"), "training: expected alpha of at least 0, got nan"),
         (("--debias", "x", "--debias", "paper"), "--debias: expected a number of at least 0, or paper, got 'x'"),
-        (("--mine", "cross"), "train retriever: mine=cross needs a teacher (a cross-encoder, as a ranker)"),
         (("--patience", "1"), "train retriever: patience needs dev queries to judge each epoch by"),
         (("--split", "other"), "unknown split 'other'"),
         (("--dev", "other"), "unknown split 'other'"),

@@ -12,7 +12,8 @@ import pytest
 from benchmarks.simulated import Simulated
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
-from ranktilt.experiments.level import USUAL, Levelling, at_depth, choose_strengths, level
+from ranktilt.experiments.level import at_depth, choose_strengths, level
+from ranktilt.experiments.level_options import Levelling
 from ranktilt.experiments.query_split import QuerySplit
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.registry import ranker
@@ -193,7 +194,9 @@ def test_a_run_that_lacks_a_side_s_queries_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_that_gives_only_an_order_is_levelled_without_offsets(tmp_path: Path) -> None:
-    found = levelled(tmp_path, *USUAL, found=replace(simulated(), run=ORDER), measures=["Share@10"], strengths=(1.0,))
+    found = levelled(
+        tmp_path, *Levelling().methods, found=replace(simulated(), run=ORDER), measures=["Share@10"], strengths=(1.0,)
+    )
     assert found.methods == ("interleave", "fair-rerank")
     assert found.refused == (("offset", "an offset is fitted to scores, and by rank gives only an order"),)
 

@@ -7,10 +7,10 @@ import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.queries import read_queries
-from ranktilt.generation.answer.answer import Answering, answer
+from ranktilt.generation.answer.answer import answer
 from ranktilt.generation.answer.save import save_answered
-from ranktilt.generation.batched_requests import DRAWS_APART
 from ranktilt.generation.checks import check_answer
+from ranktilt.generation.settings import DRAWS_APART, Answering
 from ranktilt.generation.templates import ANSWER_PROMPTS, QUERY_SLOTS, PromptTemplate, answer_template
 from tests.generation.scripted import Scripted, humans
 from tests.refusals import refused
@@ -120,9 +120,9 @@ def test_what_is_made_is_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"n": 0}, "n must be 1 or more, got 0"),
-        ({"first": 0}, "first must be 1 or more, got 0"),
-        ({"attempts": 1001}, "attempts must be at most 1,000, got 1,001"),
+        ({"n": 0}, "generation: expected n of at least 1, got 0"),
+        ({"first": 0}, "generation: expected first of at least 1, got 0"),
+        ({"attempts": 1001}, "generation: expected attempts of at least 1 and at most 1,000, got 1001"),
         ({"n": 2, "temperatures": (0.0,)}, "at temperature 0 a model repeats itself: 2 documents of a query need a "
          "higher one"),
     ],

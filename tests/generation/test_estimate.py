@@ -8,8 +8,9 @@ import pytest
 
 from ranktilt.errors import UserError
 from ranktilt.generation.estimate import CostEstimate, estimate
-from ranktilt.generation.rewrite.plan import Rewriting, plan
+from ranktilt.generation.rewrite.plan import plan
 from ranktilt.generation.rewrite.rewrite import rewrite
+from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.journal import Journal
 from tests.generation.scripted import TEXTS, Scripted, humans
 

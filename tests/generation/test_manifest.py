@@ -15,9 +15,9 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.load import load, splits
 from ranktilt.errors import UserError
 from ranktilt.generation.manifest import require_ours
-from ranktilt.generation.rewrite.plan import Rewriting
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
 from ranktilt.generation.rewrite.save import save_rewritten
+from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.journal import Journal
 from tests.generation.scripted import GOOD, TEXTS, Scripted, good, humans
 from tests.toy import no_permission, no_room, tsv, write, write_beir

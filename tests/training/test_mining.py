@@ -7,7 +7,6 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.io.cache import Vectors
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.run import Run
 from ranktilt.training.mining import Miner
 from ranktilt.training.options import RetrieverTraining
 from ranktilt.training.training_set import TrainingSet, retriever_set
@@ -33,46 +32,9 @@ def test_bm25s_best_without_what_is_relevant() -> None:
     for number, query in enumerate(found.part.queries["id"]):
         ranked = run.filter(query_id=query)["doc_id"].to_list()
         expected = [doc for doc in ranked if found.part.ids.to_list().index(doc) not in found.barred[number]]
-        mined = Miner(found, BM).epoch().negatives[number]
+        mined = Miner(found, BM).mined()[number]
         assert found.part.ids.gather(mined).to_list() == expected
         assert len(expected) == 4
-
-
-class Contrary(BM25):
-    """A teacher to which a document is the better the later it stands in the collection."""
-
-    def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        assert run is not None
-        frame = run.frame().with_columns(score=run.frame()["doc_id"].replace_strict(
-            collection.ids, np.arange(len(collection.ids)), return_dtype=float
-        ))  # fmt: skip
-        return Run.from_frame(frame, queries=run.queries)
-
-
-def test_a_teacher_keeps_what_it_scores_below_the_positive() -> None:
-    found = learned()
-    asked = RetrieverTraining(mine="cross", negatives_per_positive=2, batch=8, depth=6)
-    mined = Miner(found, asked, Contrary()).epoch()
-    assert [rows.tolist() for rows in mined.scores] == [rows.tolist() for rows in mined.negatives]
-    assert [rows.tolist() for rows in mined.of_positives] == [rows.tolist() for rows in found.positives]
-    rows = Miner(found, asked, Contrary()).rows(0)
-    assert rows.labels is not None
-    assert (rows.labels == rows.documents).all()
-    # The relevant documents of each word stand first, so nothing lies below: then the lowest are taken.
-    assert (rows.documents[:, 1:] % 6 <= 3).all()
-
-
-class Forgetful(BM25):
-    """A teacher that keeps one candidate a query."""
-
-    def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        assert run is not None
-        return Run.from_frame(run.frame().group_by("query_id", maintain_order=True).first(), queries=run.queries)
-
-
-def test_a_teacher_that_leaves_documents_out_is_refused() -> None:
-    with pytest.raises(UserError, match="leaves documents without a score; a teacher keeps every candidate"):
-        Miner(learned(), RetrieverTraining(mine="cross"), Forgetful()).epoch()
 
 
 def random_vectors(found: TrainingSet, seed: int = 0) -> tuple[Vectors, Vectors, bool]:
@@ -90,13 +52,13 @@ def test_ann_is_the_models_own_best_of_each_epoch() -> None:
         calls.append(len(calls))
         return random_vectors(found, len(calls))
 
-    miner = Miner(found, RetrieverTraining(mine="ann", depth=5), None, encode)
+    miner = Miner(found, RetrieverTraining(mine="ann", depth=5), encode)
     for epoch in (1, 2):
-        mined = miner.epoch()
+        mined = miner.mined()
         queries, documents, _ = random_vectors(found, epoch)
         for number, query in enumerate(queries):
             best = np.argsort(-(documents @ query), kind="stable")[:5]
-            assert mined.negatives[number].tolist() == [d for d in best if d not in found.barred[number]]
+            assert mined[number].tolist() == [d for d in best if d not in found.barred[number]]
 
 
 def test_an_epoch_has_each_positive_once_and_negatives_of_its_query() -> None:

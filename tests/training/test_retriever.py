@@ -24,14 +24,13 @@ from ranktilt.progress import listening
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.training.batches import EpochRows
 from ranktilt.training.options import RetrieverTraining, Trained
-from ranktilt.training.retriever import TAUGHT, parse_loss, score_scale, train_retriever
+from ranktilt.training.retriever import LOSSES, parse_loss, score_scale, train_retriever
 from ranktilt.training.trainer import CHECKPOINTS
 from ranktilt.training.training_set import of_sources
 from tests.house.tree import ROOT
 from tests.refusals import refused
 from tests.toy import collection_of
 from tests.training.material import WORDS, marked
-from tests.training.test_mining import Contrary
 
 pytestmark = pytest.mark.neural
 
@@ -43,7 +42,7 @@ BM = replace(QUICK, mine="bm25", negatives_per_positive=2)
 
 
 def train(body: Path, folder: Path, options: RetrieverTraining = QUICK, **more: Any) -> Trained:
-    given = {name: more.pop(name) for name in ("teacher", "dev") if name in more}
+    given = {name: more.pop(name) for name in ("dev",) if name in more}
     collection = more.pop("collection", None) or marked()
     return train_retriever(collection, body, folder, options=replace(options, **more), **given)
 
@@ -113,17 +112,10 @@ def test_the_first_loss_is_that_of_sentence_transformers(tiny: Path, tmp_path: P
     assert trained.figures["loss"] == [pytest.approx(float(expected.detach()), abs=1e-4)]
 
 
-@pytest.mark.parametrize("loss", TAUGHT)
+@pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_is_learned_from_with_the_constraint(tiny: Path, tmp_path: Path, loss: str) -> None:
-    taught = TAUGHT[loss]
-    asked = replace(
-        BM,
-        loss=loss,
-        alpha=0.1,
-        negatives_per_positive=1 if loss == "TripletLoss" else 2,
-        mine="cross" if taught else "bm25",
-    )
-    trained = train(tiny, tmp_path / "model", asked, teacher=Contrary() if taught else None)
+    asked = replace(BM, loss=loss, alpha=0.1, negatives_per_positive=1 if loss == "TripletLoss" else 2)
+    trained = train(tiny, tmp_path / "model", asked)
     assert np.isfinite(trained.figures["loss"]).all()
     assert weights(trained.folder) != weights(tiny)
 
@@ -132,7 +124,7 @@ def test_options_of_a_loss() -> None:
     assert parse_loss("CachedMultipleNegativesRankingLoss(scale=20, mini_batch_size=4, show_progress_bar=False)") == (
         "CachedMultipleNegativesRankingLoss", {"scale": 20, "mini_batch_size": 4, "show_progress_bar": False},
     )  # fmt: skip
-    assert parse_loss("MarginMSELoss(scale=2.5,kind=x)")[1] == {"scale": 2.5, "kind": "x"}
+    assert parse_loss("TripletLoss(triplet_margin=2.5,kind=x)")[1] == {"triplet_margin": 2.5, "kind": "x"}
 
 
 def test_the_same_seed_gives_the_same_weights_and_alpha_others(tiny: Path, tmp_path: Path) -> None:
@@ -313,7 +305,7 @@ def mistake(action: Callable[[], object]) -> str:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"mine": "bm26"}, "unknown mine of training 'bm26'; did you mean 'bm25'? (valid: in-batch, bm25, ann, cross)"),
+        ({"mine": "bm26"}, "unknown mine of training 'bm26'; did you mean 'bm25'? (valid: in-batch, bm25, ann)"),
         ({"loss": "TripletLoss:x"}, "cannot read loss 'TripletLoss:x': expected Name(option=value,…)"),
         ({"loss": "TripletLoss(margn=1)", "mine": "bm25"}, "train retriever: TripletLoss(margn=1): "),
         (
@@ -321,8 +313,6 @@ def mistake(action: Callable[[], object]) -> str:
             "train retriever: TripletLoss takes one mined negative a row",
         ),
         ({"loss": "CoSENTLoss"}, "unknown loss 'CoSENTLoss'"),
-        ({"loss": "MarginMSELoss", "mine": "bm25"}, "train retriever: MarginMSELoss learns from a teacher's scores;"),
-        ({"mine": "cross"}, "train retriever: mine=cross needs a teacher (a cross-encoder, as a ranker), and no other"),
         ({"patience": 2}, "train retriever: patience needs dev queries to judge each epoch by"),
     ],
 )

@@ -35,13 +35,5 @@ def probes(incomplete: str) -> list[str]:
     return _beginning(incomplete, probe_classes())
 
 
-def methods(incomplete: str) -> list[str]:
-    """Methods of levelling."""
-    from ranktilt.experiments.level_methods import METHODS
-    from ranktilt.mitigation.fair_rerank import METHODS as FAIR_METHODS
-
-    return _beginning(incomplete, (*METHODS, *(f"fair-rerank:{name}" for name in FAIR_METHODS)))
-
-
 def _beginning(typed: str, names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if name.startswith(typed))

@@ -6,21 +6,21 @@ import json
 import re
 import shlex
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ranktilt.cli import completion, options
+from ranktilt.cli import options
 from ranktilt.cli.audit import AuditInputs
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput
 from ranktilt.errors import UserError
+from ranktilt.experiments.level_options import Levelling
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
-    from ranktilt.experiments.level import Levelling
     from ranktilt.experiments.query_split import QuerySplit
     from ranktilt.experiments.tradeoff_result import Bench
     from ranktilt.rankers.base import Ranker
@@ -32,47 +32,17 @@ MOST = 300
 """Queries that are fitted on, and that are selected by, of a collection's own splits."""
 
 
-@dataclass(frozen=True)
-class _Corrections(options.OptionGroup):
-    panel = "Question"
-
-    method: Annotated[
-        list[str] | None,
-        Option(
-            "causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.",
-            "NAME",
-            complete=completion.methods,
-        ),
-    ] = None
-    strengths: Annotated[str, Option("Correction strengths to try; 1 applies the full correction.", "S,S,…")] = (
-        "0.2,0.4,0.6,0.8,1"
-    )
-    target: Annotated[float | None, Option("Where fair-rerank ends at strength 1 (default: level).", "X")] = None
-    depth: Annotated[int, Option("Correct the best K documents.", "K", flag="--rerank-depth", min=1)] = 100
-    lm: Annotated[str, Option("Language model of the causal correction's perplexity.", "MODEL", panel="Model")] = (
-        "ngram"
-    )
-    force: Annotated[bool, Option("Go on with a weak instrument (first-stage F below 10).")] = False
-    work_dir: Annotated[
-        Path | None, Option("Keep what was fitted there, to rank with it (default: nowhere).", "DIR", panel="Output")
-    ] = None
-
-    def levelling(self, **more: Any) -> Levelling:
-        """As the library takes them; `more` are those of other groups."""
-        from ranktilt.experiments.level import USUAL, Levelling
-
-        return Levelling(
-            methods=tuple(self.method or USUAL), strengths=_read_strengths(self.strengths), depth=self.depth,
-            target=self.target, lm=self.lm, force=self.force, **more,
-        )  # fmt: skip
-
-
 @options.verb("level DIR -r dense:minilm", "level DIR -r bm25 --method fair-rerank --budget 0.02 -o level.html")
 def level(
     inputs: AuditInputs,
     *,
     measure: options.Measures = None,
-    corrections: _Corrections,
+    corrections: Annotated[
+        dict[str, Any], options.FieldsOf(Levelling, without=("by", "pair", "seed"), panel="Question")
+    ],
+    work_dir: Annotated[
+        Path | None, Option("Keep what was fitted there, to rank with it (default: nowhere).", "DIR", panel="Output")
+    ] = None,
     effectiveness: Annotated[str, Option("The measure on which the cost is judged.", "MEASURE")] = "nDCG@10",
     budget: Annotated[float, Option("Effectiveness that levelling may cost, of 0 to 1.", "X")] = 0.01,
     statistics: options.StatisticsOptions,
@@ -91,9 +61,8 @@ def level(
     if len(inputs.pairs or ()) > 1:
         raise UserError(f"one pair of groups is levelled at a time; got {len(inputs.pairs or ())}")
     keywords = statistics.keywords
-    chosen = corrections.levelling(
-        by=inputs.column or "", pair=next(iter(inputs.pairs or ()), None), seed=keywords["seed"]
-    )
+    pair = next(iter(inputs.pairs or ()), None)
+    chosen = Levelling(**corrections, by=inputs.column or "", pair=pair, seed=keywords["seed"])
     output.check(*inputs.files)
     from ranktilt.experiments.level import level as run_level
 
@@ -102,26 +71,19 @@ def level(
     pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs) if inputs.reference else None
     chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
     levelled: Ranker | Run = rankers[0] if rankers else runs[0]
-    with TemporaryDirectory() if corrections.work_dir is None else nullcontext(corrections.work_dir) as work:
+    with TemporaryDirectory() if work_dir is None else nullcontext(work_dir) as work:
         found = run_level(
             split, levelled, measure or None, folder=work, options=chosen, effectiveness=effectiveness,
             budget=budget, **{name: value for name, value in keywords.items() if name != "seed"},
         )  # fmt: skip
-        found = found if corrections.work_dir else _without_folder(found, Path(work))
+        found = found if work_dir else _without_folder(found, Path(work))
     output.deliver(found)
-    _say_next(inputs, found, corrections.work_dir)
+    _say_next(inputs, found, work_dir)
 
 
 def _without_folder(found: Bench, folder: Path) -> Bench:
     """The result with fits called by their files' names alone: the folder goes, and is another one each time."""
     return found.of_file(json.loads(found.to_json().replace(f"{folder}/".encode(), b"")))
-
-
-def _read_strengths(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise UserError(f"--strengths expects numbers, such as 0.25,0.5,1; got {text!r}") from None
 
 
 def _read(inputs: AuditInputs, seed: int) -> tuple[QuerySplit, list[Run]]:

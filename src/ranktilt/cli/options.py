@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -282,11 +282,15 @@ def _flag(parameter: inspect.Parameter) -> str:
 
 
 def _optional(parameter: inspect.Parameter) -> Any:
-    kind, default = parameter.annotation, parameter.default
-    (option,) = kind.__metadata__
+    kind, default = parameter.annotation.__origin__, parameter.default
+    (option,) = parameter.annotation.__metadata__
     usual = f"{default:g}" if isinstance(default, float) else default
-    told = option if default is None else replace(option, help=f"{option.help.rstrip('.')} (default: {usual}).")
-    return Annotated[kind.__origin__ | None, told]
+    if get_origin(kind) is tuple:
+        kind, usual = list[get_args(kind)[0]], ", ".join(map(str, default))  # type: ignore[misc]  # typer has no such
+    kind = str if kind == str | Path else kind
+    if default not in (None, False):
+        option = replace(option, help=f"{option.help.rstrip('.')} (default: {usual}).")
+    return Annotated[kind | None, option]
 
 
 def verb(*examples: str, panel: str = "Question") -> Callable[[Callable[..., int | None]], Callable[..., None]]:
@@ -318,7 +322,8 @@ def _verb(function: Callable[..., int | None], examples: tuple[str, ...], panel:
         made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
         for name, named in fields_of.items():
             values = {one.name: given.pop(one.name) for one in named}
-            given[name] = {key: value for key, value in values.items() if value is not None}
+            told = {key: value for key, value in values.items() if value not in (None, [])}
+            given[name] = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
         with reporting(quiet=common.quiet), ExitStack() as stack:
             for group in made.values():
                 stack.enter_context(group.in_force())

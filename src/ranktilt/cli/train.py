@@ -110,7 +110,6 @@ def retriever(
         str, Option("Judgments on which a sweep's models are compared.", "SPLIT", panel="Input")
     ] = "test",
     budget: Annotated[float, Option("nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).", "X")] = 0.01,
-    teacher: Annotated[str | None, Option("Of --mine cross: cross-encoder:MODEL.", "RANKER", panel="Model")] = None,
     sources: _Sources = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha",))],
     neural: _Reading,
@@ -123,7 +122,6 @@ def retriever(
     """
     from ranktilt.datasets.load import load
     from ranktilt.experiments.debias_sweep import PAPER
-    from ranktilt.registry import ranker
     from ranktilt.training.retriever import train_retriever
 
     asked = debias or ["0"]
@@ -131,11 +129,10 @@ def retriever(
     chosen = RetrieverTraining(**learning, **_amounts(sources), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
-    taught = None if teacher is None else ranker(teacher)
     alphas = _alphas(asked, loaded, base_model, chosen)
     if len(alphas) == 1 and PAPER not in asked:
         chosen = replace(chosen, alpha=alphas[0])
-        trained = train_retriever(loaded, base_model, output, options=chosen, teacher=taught, dev=judged)
+        trained = train_retriever(loaded, base_model, output, options=chosen, dev=judged)
         note(_summary(trained, collection, "dense"))
         _warn_of_seen_judgments(collection, split)
         return
@@ -143,7 +140,7 @@ def retriever(
 
     tested = load(collection, split=test_split, ignore_unknown=True)
     found, _ = debias_sweep(
-        loaded, tested, base_model, output, alphas=alphas, options=chosen, teacher=taught, dev=judged, budget=budget
+        loaded, tested, base_model, output, alphas=alphas, options=chosen, dev=judged, budget=budget
     )
     found = with_command(found)
     place = output / "bench.json"

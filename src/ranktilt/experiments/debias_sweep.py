@@ -12,7 +12,6 @@ from ranktilt.errors import UserError
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, check_limits
 from ranktilt.measures.margin import LEVEL
-from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.retriever import train_retriever
@@ -24,13 +23,13 @@ PAPER_SCORE = 700.0
 _DEPTH = 100
 
 
-def sweep_alphas(asked: Sequence[str], scale: float | None) -> list[float]:
+def sweep_alphas(texts: Sequence[str], scale: float | None) -> list[float]:
     """Return the strengths of a sweep in rising order: numbers, and ``paper`` for the paper's on the model's own scale.
 
     The paper's are 1e-4 to 1e-2 on ANCE's scale; `scale` is the mean absolute score of relevant documents.
     """
     found = list[float]()
-    for text in asked:
+    for text in texts:
         if text == PAPER:
             found += [float(f"{alpha * PAPER_SCORE / (scale or PAPER_SCORE):.3g}") for alpha in PAPER_ALPHAS]
             continue
@@ -51,7 +50,6 @@ def debias_sweep(
     *,
     alphas: Iterable[float],
     options: RetrieverTraining | None = None,
-    teacher: Ranker | None = None,
     dev: Collection | None = None,
     **how: Any,
 ) -> tuple[Bench, list[Trained]]:
@@ -73,7 +71,7 @@ def debias_sweep(
     trained, trials = list[Trained](), list[Trial]()
     for alpha, asked in zip(strengths, checked, strict=True):
         place = folder / f"alpha-{alpha:g}"
-        trained.append(train_retriever(train, model, place, options=asked, teacher=teacher, dev=dev))
+        trained.append(train_retriever(train, model, place, options=asked, dev=dev))
         ranker = Dense(str(place), k=_DEPTH, device=options.device, text=options.text)
         one = Intervention(f"α = {alpha:g}", "debias" if alpha else "", alpha, repr(ranker), "α")
         trials.append(Trial(one, ranker.rank(test), ranker.rank(alone)))

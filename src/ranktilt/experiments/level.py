@@ -16,89 +16,19 @@ from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.experiments.level_methods import FEW, At, Fitting, correct, method_named
+from ranktilt.experiments.level_options import Levelling
 from ranktilt.experiments.query_split import QuerySplit
 from ranktilt.experiments.tradeoff import EFFECTIVENESS, Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, RefusedMethod, check_limits
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.margin import LEVEL
 from ranktilt.mitigation.base import Correction
-from ranktilt.mitigation.fair_rerank import FairReRank
-from ranktilt.probes.perplexity import NGRAM
 from ranktilt.progress import report
 from ranktilt.rankers.base import DEPTH, FirstStage, Pipeline, Ranker, cut, entries
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 
-STRENGTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
 _QUERIES_ALONE = "intervals of what is less the baseline speak of queries alone, and are a little narrow"
-USUAL = ("offset", "interleave", "fair-rerank")
-"""Methods that need nothing but a run with scores."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Levelling:
-    """How a ranker is levelled.
-
-    Parameters
-    ----------
-    methods : tuple of str, optional
-        ``causal``, ``projection``, ``fair-rerank`` (``fair-rerank:fa-ir``, ``fair-rerank:exposure``), ``interleave``,
-        ``offset``.
-    strengths : tuple of float, optional
-        Above 0, as a rule up to 1: the whole correction that was fitted.
-    by : str, optional
-        Column of the groups.
-    pair : (str, str), optional
-        The reference and the other group; needed where there are more than two.
-    depth : int, optional
-        Candidates that are corrected, of a run or of a ranker that names no depth or 1,000, which is the default.
-    target : float, optional
-        Where fair re-ranking ends at strength 1, in the unit of its estimand: points of the share of the first ranks
-        above that of the candidates (0 by default), or the ratio of exposures (1).
-    lm : str, optional
-        The language model of the causal correction's perplexity.
-    force : bool, optional
-        Go on with a weak instrument.
-    seed : int, optional
-        Of everything that is drawn.
-    """
-
-    methods: tuple[str, ...] = USUAL
-    strengths: tuple[float, ...] = STRENGTHS
-    by: str = "source"
-    pair: Pair | None = None
-    depth: int = 100
-    target: float | None = None
-    lm: str = NGRAM
-    force: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in self.methods:
-            method_named(name)
-        if not self.by:
-            raise UserError("levelling needs a column of groups (by)")
-        if not self.methods or len(set(self.methods)) < len(self.methods):
-            raise UserError(f"expected methods, each once; got {', '.join(self.methods) or 'none'}")
-        if not self.strengths or not all(0 < one <= 2 for one in self.strengths):
-            shown = ", ".join(f"{one:g}" for one in self.strengths)
-            raise UserError(f"expected strengths above 0 and at most 2, got {shown or 'none'}")
-        if self.depth < 1:
-            raise UserError(f"expected a depth of at least 1, got {self.depth}")
-        if max(self.strengths) > 1 and (over := [name for name in self.methods if name != "offset"]):
-            raise UserError(f"{over[0]} has strengths up to 1, got {max(self.strengths):g}; offset alone goes further")
-        twins = next((name for name in self.methods if name in ("causal", "projection")), None)
-        if twins and self.by != "source":
-            raise UserError(f"{twins} learns from twins, which differ in their source; leave it out, or by={self.by}")
-        if self.target is None:
-            return
-        units = {name == "fair-rerank:exposure" for name in self.methods if name.startswith("fair-rerank")}
-        if len(units) != 1:
-            raise UserError(
-                "a target is where fair-rerank ends (points of a share), or fair-rerank:exposure (a ratio); name one "
-                "of them, and the other apart"
-            )
-        FairReRank(method="exposure" if True in units else "fa-ir", target=self.target)  # refuses what is out of range
 
 
 def level(

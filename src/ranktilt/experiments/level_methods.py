@@ -59,9 +59,9 @@ class Fitting:
     sentences: list[str] = field(default_factory=list)
     """What was found, a line a fit."""
 
-    def value(self, asked: str | Estimand, pair: Pair | None = None) -> float:
+    def value(self, question: str | Estimand, pair: Pair | None = None) -> float:
         found = audit(
-            self.collection, self.run, [asked], by=self.by, pairs=[pair or self.pair], confounds=False, keep_top=0,
+            self.collection, self.run, [question], by=self.by, pairs=[pair or self.pair], confounds=False, keep_top=0,
             resamples=FEW,
         )  # fmt: skip
         return next((e.value for e in (*found.tilts, *found.estimates)), float("nan"))

@@ -135,7 +135,7 @@ def _rounds(growth: Growth, rankers: Sequence[Ranker], entering: Entering, page:
         for place, ranker in enumerate(rankers):
             report(label, len(found), steps)
             if number:
-                shown = found[len(found) - len(rankers)].shown
+                shown = found[len(found) - len(rankers)].origin_counts
                 entered[place] = entering.next(number, entered[place], shown, growth.keys)
             rows, key = growth.rows(entered[place]), entered[place].tobytes()
             if key not in known:
@@ -168,7 +168,7 @@ class _FirstPages:
     share: Floats
     """Share of the page of what was there first."""
     effectiveness: Floats
-    shown: Floats
+    origin_counts: Floats
     """How often documents of each origin stand on a page."""
 
     @classmethod
@@ -361,14 +361,14 @@ class Entering(NamedTuple):
     random: bool
     seed: int
 
-    def next(self, number: int, entered: Bools, shown: Floats, keys: npt.NDArray[np.uint64]) -> Bools:
+    def next(self, number: int, entered: Bools, counts: Floats, keys: npt.NDArray[np.uint64]) -> Bools:
         """Return what has entered by a round: drawn at random, or what pages showed, the most shown first."""
         start, stop = (min(math.ceil(n * self.share * len(keys) - 1e-9), len(keys)) for n in (number - 1, number))
         found = entered.copy()
         if self.random:
             found[np.random.default_rng(self.seed).permutation(len(keys))[start:stop]] = True
         else:
-            weights = np.where(entered, 0.0, shown)
+            weights = np.where(entered, 0.0, counts)
             order = np.lexsort((keys, -weights))
             found[order[weights[order] > 0][: stop - start]] = True
         return found

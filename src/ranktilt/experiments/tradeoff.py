@@ -161,25 +161,25 @@ def _questions(
     return list(dict.fromkeys([*asked, valued])), valued
 
 
-def _tilts(audited: Audit, asked: Sequence[Estimand], correction: str) -> tuple[Effect, ...]:
+def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tuple[Effect, ...]:
     """Answers of two groups, by run and pair in the order of the questions; the primary one must be in percent.
 
     On it each run is judged by itself, as an audit of it alone would judge it.
     """
-    place = {repr(one): number for number, one in enumerate(asked)}
+    place = {repr(one): number for number, one in enumerate(questions)}
     runs = {name: number for number, name in enumerate(audited.runs)}
     found = sorted((*audited.tilts, *audited.estimates), key=lambda t: (runs[t.run], t.a, t.b, place[t.measure]))
-    if not found or found[0].measure != repr(asked[0]):
-        raise UserError(f"{asked[0]!r} says nothing of these groups: they have no twins, or nothing relevant")
+    if not found or found[0].measure != repr(questions[0]):
+        raise UserError(f"{questions[0]!r} says nothing of these groups: they have no twins, or nothing relevant")
     if in_percent(found[0]) != in_percent(found[0]):
-        raise UserError(f"level is judged in percent, and {asked[0]!r} has another unit; ask for Share@10 first")
+        raise UserError(f"level is judged in percent, and {questions[0]!r} has another unit; ask for Share@10 first")
     alone = [
         effect
         for run in audited.runs
-        for effect in corrected([t for t in found if (t.run, t.measure) == (run, repr(asked[0]))], correction)
+        for effect in corrected([t for t in found if (t.run, t.measure) == (run, repr(questions[0]))], correction)
     ]
     judged = {(t.run, t.a, t.b): t for t in alone}
-    return tuple(judged[t.run, t.a, t.b] if t.measure == repr(asked[0]) else t for t in found)
+    return tuple(judged[t.run, t.a, t.b] if t.measure == repr(questions[0]) else t for t in found)
 
 
 def _ordered(trials: list[Trial]) -> list[Trial]:
@@ -242,12 +242,12 @@ def _changes(audited: Sequence[Audit], reference: str, how: InferenceOptions) ->
     return corrected(found, how.correction)
 
 
-def _means(found: Audit, over: str, how: InferenceOptions) -> tuple[Effect, ...]:
+def _means(audited: Audit, over: str, how: InferenceOptions) -> tuple[Effect, ...]:
     """Effectiveness of every run and measure with its interval; that a mean is above 0 is not tested."""
     samples = [
-        mean_sample(run, one, over, values, found.distinct(run))
-        for run, of_run in zip(found.runs, found.values[:, :, 0], strict=True)
-        for one, values in zip(found.measures, of_run, strict=True)
+        mean_sample(run, one, over, values, audited.distinct(run))
+        for run, of_run in zip(audited.runs, audited.values[:, :, 0], strict=True)
+        for one, values in zip(audited.measures, of_run, strict=True)
     ]
     return effects(samples, how)
 

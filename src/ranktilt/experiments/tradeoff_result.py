@@ -180,10 +180,10 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
         far = [in_percent(tilt) * abs(tilt.value - tilt.level) for tilt in (self.tilt(name, p) for p in self.pairs)]
         return math.inf if any(map(math.isnan, far)) else max(far)
 
-    def _effect(self, *place: str) -> Effect:
-        if place not in self._effects:
-            raise unknown("intervention, groups and measure", ", ".join(place), map(", ".join, self._effects))
-        return self._effects[place]
+    def _effect(self, *key: str) -> Effect:
+        if key not in self._effects:
+            raise unknown("intervention, groups and measure", ", ".join(key), map(", ".join, self._effects))
+        return self._effects[key]
 
     @cached_property
     def _effects(self) -> dict[tuple[str, ...], Effect]:
@@ -318,16 +318,16 @@ class Choice:
         reasons = [r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)]
         return (f"Nearest is {nearest.name}: {'; '.join(reasons)}",)
 
-    def _reached(self, one: Intervention) -> str:
-        costs = [cost_words(change, self.budget) for change in self.bench.costs(one.name)]
+    def _reached(self, intervention: Intervention) -> str:
+        costs = [cost_words(change, self.budget) for change in self.bench.costs(intervention.name)]
         paid = f": {join_words(costs)}" if costs else ""
-        tilts = [self.bench.tilt(one.name, pair) for pair in self.bench.pairs]
+        tilts = [self.bench.tilt(intervention.name, pair) for pair in self.bench.pairs]
         sides = list(dict.fromkeys(t.side(t.favours) for t in tilts if t.favours))
         is_level = f"favours {join_words(sides)} no more than slightly," if sides else "is level"
         if self.bench.selected:
-            return f"{one.name}, chosen on other queries, {is_level} {self.limits}{paid}"
-        several = f" of {one.method}" if len(self.bench.methods) > 1 else ""
-        return f"{one.name} is the smallest intervention{several} that {is_level} {self.limits}{paid}"
+            return f"{intervention.name}, chosen on other queries, {is_level} {self.limits}{paid}"
+        several = f" of {intervention.method}" if len(self.bench.methods) > 1 else ""
+        return f"{intervention.name} is the smallest intervention{several} that {is_level} {self.limits}{paid}"
 
 
 def check_cost(change: Change, budget: float) -> LimitCheck:

@@ -218,9 +218,9 @@ def _trained(
     return replace(plan, ranker=repr(_cross_encoder(place, training)))
 
 
-def _cross_encoder(place: Path, training: RerankerTraining) -> CrossEncoder:
+def _cross_encoder(folder: Path, training: RerankerTraining) -> CrossEncoder:
     return CrossEncoder(
-        str(place), text=training.text, device=training.device, max_query_tokens=training.max_query_tokens,
+        str(folder), text=training.text, device=training.device, max_query_tokens=training.max_query_tokens,
         max_document_tokens=training.max_document_tokens,
     )  # fmt: skip
 
@@ -268,21 +268,21 @@ def _drawn(collection: Collection, options: StudyOptions) -> Collection:
     return drawn_queries(collection, options.queries, options.seed)
 
 
-def _zero_shot(one: ZeroShot, options: StudyOptions) -> tuple[str, Collection, Run | None]:
+def _zero_shot(named: ZeroShot, options: StudyOptions) -> tuple[str, Collection, Run | None]:
     """Load a collection that nothing is learned from, its human side where it has several."""
-    path, run = Path(one.path), None
-    name = one.name or (path.stem if path.is_file() else path.name)
+    path, run = Path(named.path), None
+    name = named.name or (path.stem if path.is_file() else path.name)
     if path.is_file():
         if not holds_texts(path):
             raise UserError(f"{path}: expected a collection's folder, or candidates with their texts (rank_llm's JSON)")
-        collection, run = read_candidates(path, qrels=one.qrels)
+        collection, run = read_candidates(path, qrels=named.qrels)
     else:
-        collection = load(one.path, qrels=one.qrels, ignore_unknown=True)
-    if not (collection.qrels["grade"] > 0).any() or one.qrels == NO_QRELS:
-        raise UserError(f"zero-shot collection {one.path}: no judgments (qrels); name them: {one.path},qrels=FILE")
+        collection = load(named.path, qrels=named.qrels, ignore_unknown=True)
+    if not (collection.qrels["grade"] > 0).any() or named.qrels == NO_QRELS:
+        raise UserError(f"zero-shot collection {named.path}: no judgments (qrels); name them: {named.path},qrels=FILE")
     if len(collection.sources) > 1 and options.reference in collection.sources:
         collection = reference_alone(collection, options.reference)
-    run = Run.load(one.candidates) if one.candidates else run
+    run = Run.load(named.candidates) if named.candidates else run
     collection = _drawn(collection, options)
     if run is not None:
         Candidates.of(collection, run, "the training study")  # refuses documents without a text

@@ -258,7 +258,7 @@ def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) 
         yield f"warning: {one.name}: {counted(one.queries, 'query', 'queries')} show little"
 
 
-def _warnings(name: str, found: Audit) -> Iterator[str]:
+def _warnings(name: str, audited: Audit) -> Iterator[str]:
     """The warnings of an audit, and of which collection they are."""
     front = "warning: "
-    return (f"{front}{name}: {note.removeprefix(front)}" for note in found.notes if note.startswith(front))
+    return (f"{front}{name}: {note.removeprefix(front)}" for note in audited.notes if note.startswith(front))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ranktilt.generation.settings import DRAWS_APART, GenerationSettings
 from ranktilt.generation.templates import PromptTemplate
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Journal, Request, journalled
@@ -21,9 +22,6 @@ TOO_LONG, REFUSED, UNANSWERED, FLAGGED, EMPTY = "too long", "refused", "unanswer
 
 FEWEST_WORDS = 10
 """A text is not cut below so many words."""
-
-DRAWS_APART = 1_000
-"""Attempts between two answers to one prompt: each is a request of its own, whatever the number of either."""
 
 _SHORTER = 0.75
 _ANSWERED = ("model", "revision", "prompt_tokens", "completion_tokens")
@@ -71,6 +69,34 @@ class Rejected(NamedTuple):
     """What the server said, where it did not answer."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GenerationPlan:
+    """What will be asked.
+
+    `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the texts, in order; `lost`
+    those that are not asked for; `chosen` counts both.
+    """
+
+    settings: GenerationSettings
+    template: PromptTemplate
+    sources: Mapping[str, Sampling]
+    tasks: tuple[GenerationTask, ...]
+    lost: tuple[Rejected, ...] = ()
+    chosen: int = 0
+    answer_tokens: int | None = None
+    """What an answer is taken to need before it is there; None for as much as its text."""
+
+    def questions(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
+        """Give the first request of each text, before any of its answers is flagged."""
+        for task in self.tasks:
+            yield self.template, task
+
+
+def model_name(llm: LLM) -> str:
+    """Shorten a model's name to one for a source: the last part of its path, without blanks."""
+    return "_".join(llm.name.rstrip("/").rpartition("/")[2].split())
+
+
 Check = Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]
 """From source texts, raw answers and finish reasons to columns ``text``, ``opening``, ``closing`` and ``flags``."""
 
@@ -98,7 +124,7 @@ class RoundConfig:
 class RoundOutcome:
     """What became of all tasks: the good answer of each row, words of texts that were cut, and all answers."""
 
-    kept: dict[int, str] = field(default_factory=dict)
+    accepted: dict[int, str] = field(default_factory=dict)
     lost: list[Rejected] = field(default_factory=list)
     words: dict[int, int] = field(default_factory=dict)
     records: list[pl.DataFrame] = field(default_factory=list)
@@ -117,7 +143,7 @@ def rounds(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome
         records = _attempt(config, current, waiting, attempt, outcome)
         outcome.records.append(records)
         good = pl.col("flags").list.len() == 0
-        outcome.kept.update(records.filter(good).select("row", "text").iter_rows())
+        outcome.accepted.update(records.filter(good).select("row", "text").iter_rows())
         flagged = records.filter(~good)
         waiting = flagged["row"].to_list()
         if attempt == config.attempts:

@@ -134,10 +134,10 @@ def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: Rewr
     return _named(found)
 
 
-def _named(found: pl.DataFrame) -> pl.Series:
+def _named(faults: pl.DataFrame) -> pl.Series:
     """The names of the columns that hold, row by row."""
-    names = [pl.when(pl.col(name)).then(pl.lit(name)) for name in found.columns]
-    return found.select(pl.concat_list(names).list.drop_nulls().alias("flags"))["flags"]
+    names = [pl.when(pl.col(name)).then(pl.lit(name)) for name in faults.columns]
+    return faults.select(pl.concat_list(names).list.drop_nulls().alias("flags"))["flags"]
 
 
 def _compared(

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ranktilt.errors import counted
-from ranktilt.generation.batched_requests import EMPTY
-from ranktilt.generation.settings import GenerationPlan
+from ranktilt.generation.batched_requests import EMPTY, GenerationPlan
 from ranktilt.llm.base import LLM, Prompt
 from ranktilt.llm.estimate import TEMPLATE_TOKENS, counting, duration, price_of, time_of
 from ranktilt.llm.journal import Journal, journal_of, request_key

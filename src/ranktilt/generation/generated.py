@@ -12,8 +12,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
-from ranktilt.generation.batched_requests import UNANSWERED, RoundOutcome
-from ranktilt.generation.settings import GenerationPlan
+from ranktilt.generation.batched_requests import UNANSWERED, GenerationPlan, RoundOutcome
 from ranktilt.io.files import sha256
 from ranktilt.llm.base import LLM
 
@@ -69,44 +68,44 @@ class Generated:
         return sum(one.lost.get(UNANSWERED, 0) for one in self.made)
 
 
-def answers_of(found: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
+def answers_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
     """List every answer of each source, by the ids that its tasks' rows have there."""
     tables = []
-    for source, one in found.items():
+    for source, one in outcomes.items():
         records = pl.concat(one.records)
         named = records.with_columns(ids[source].gather(records["row"]).alias("id"), pl.lit(source).alias("source"))
         tables.append(named.select("id", "source", pl.exclude("id", "source", "row")))
     return pl.concat(tables)
 
 
-def left_out_of(found: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
+def left_out_of(outcomes: Mapping[str, RoundOutcome], ids: Mapping[str, pl.Series]) -> pl.DataFrame:
     """List what has no good answer in each source, as `LEFT_OUT`."""
     rows = [
         (ids[source][one.row], source, one.part, one.reason, list(one.flags), one.attempts, one.message)
-        for source, outcome in found.items()
+        for source, outcome in outcomes.items()
         for one in outcome.lost
     ]
     return pl.DataFrame(rows, schema=LEFT_OUT, orient="row")
 
 
-def summaries(planned: GenerationPlan, found: Mapping[str, RoundOutcome]) -> tuple[SourceSummary, ...]:
+def summaries(planned: GenerationPlan, outcomes: Mapping[str, RoundOutcome]) -> tuple[SourceSummary, ...]:
     """Count what became of each source."""
-    return tuple(_summary(planned, source, one) for source, one in found.items())
+    return tuple(_summary(planned, source, one) for source, one in outcomes.items())
 
 
-def _summary(planned: GenerationPlan, source: str, found: RoundOutcome) -> SourceSummary:
-    records = pl.concat(found.records)
+def _summary(planned: GenerationPlan, source: str, outcome: RoundOutcome) -> SourceSummary:
+    records = pl.concat(outcome.records)
     flags = records["flags"].explode(empty_as_null=False).value_counts(sort=True)
     return SourceSummary(
         source=source,
         temperature=planned.sources[source].temperature,
         documents=planned.chosen,
-        rewritten=len(found.kept),
-        lost=dict(sorted(Counter(one.reason for one in found.lost).items())),
+        rewritten=len(outcome.accepted),
+        lost=dict(sorted(Counter(one.reason for one in outcome.lost).items())),
         flags=dict(flags.iter_rows()),
         answers=records.height,
         fresh=int(records["fresh"].sum()),
-        cut=sum(row in found.kept for row in found.words),
+        cut=sum(row in outcome.accepted for row in outcome.words),
         prompt_tokens=int(records["prompt_tokens"].sum()),
         completion_tokens=int(records["completion_tokens"].sum()),
     )

@@ -52,7 +52,7 @@ def one_writer(folder: str | Path) -> Iterator[None]:
 
 
 def write_folder(
-    place: Path, generated: Generated, judged: Mapping[str, pl.DataFrame], card: str, spec: Mapping[str, Any],
+    folder: Path, generated: Generated, judged: Mapping[str, pl.DataFrame], card: str, spec: Mapping[str, Any],
     *, kind: str = "rewrites", parts: int | None = None,
 ) -> None:  # fmt: skip
     """Write a collection, its data card, every answer and the hashes of it all; `judged` are judgments by split.
@@ -67,7 +67,7 @@ def write_folder(
         LEFT_OUT: _left_out(generated.left_out),
         ANSWERS: _answers(generated),
     }
-    with new_folder(place) as new:
+    with new_folder(folder) as new:
         write_files({new / name: content for name, content in contents.items()})
         hashes = {name: sha256(new / name) for name in sorted(contents)}
         (new / MANIFEST).write_bytes(manifest(spec, hashes, kind))

@@ -168,12 +168,12 @@ def _draw_split(chance: float, room: Sequence[int], fits: Sequence[bool]) -> int
 
 
 def _tables(
-    kept: Sequence[tuple[AnsweredQuestion, int]], sources: tuple[str, str]
+    questions: Sequence[tuple[AnsweredQuestion, int]], sources: tuple[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Documents, queries, and judgments with the number of their split."""
     docs, queries = list[tuple[str, str, str, str]](), list[tuple[str, str, str]]()
     answers, asked = defaultdict[str, list[str]](list), list[tuple[str, str, int]]()
-    for number, (one, split) in enumerate(kept):
+    for number, (one, split) in enumerate(questions):
         query = str(number)
         queries.append((query, one.text, one.domain))
         asked.append((query, one.key, split))

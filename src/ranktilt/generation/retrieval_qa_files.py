@@ -113,7 +113,7 @@ def _save_triples(built: RetrievalQA, folder: Path, wanted: QAFiles) -> None:
         report(label, total, total)
 
 
-def _about(built: RetrievalQA, place: Path, wanted: QAFiles) -> bytes:
+def _about(built: RetrievalQA, folder: Path, wanted: QAFiles) -> bytes:
     """What the folder was made from and by, and the SHA-256 of every file in it."""
     spec = dict(built.collection.spec)
     read = [Path(file).absolute() for file in spec.pop("files", ())]
@@ -124,7 +124,7 @@ def _about(built: RetrievalQA, place: Path, wanted: QAFiles) -> bytes:
         "bm25": {"k1": BM25().k1, "b": BM25().b, "depth": wanted.depth},
         "triples": {"negatives": wanted.triples, "seed": wanted.seed} if wanted.triples else None,
         "files": {
-            file.relative_to(place).as_posix(): sha256(file) for file in sorted(place.rglob("*")) if file.is_file()
+            file.relative_to(folder).as_posix(): sha256(file) for file in sorted(folder.rglob("*")) if file.is_file()
         },
     }
     return orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -1,33 +1,40 @@
-"""How a language model is asked for texts, and what it will be asked: settled before anything is."""
+"""How a language model is asked for texts: what a user may choose."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ranktilt.errors import UserError
-from ranktilt.generation.batched_requests import GenerationTask, Rejected
-from ranktilt.generation.templates import PromptTemplate
-from ranktilt.llm.base import LLM, Sampling
+from ranktilt.option import Option, check_fields
+
+if TYPE_CHECKING:
+    from ranktilt.llm.base import Sampling
+
+DRAWS_APART = 1_000
+"""Attempts between two answers to one prompt: each is a request of its own, whatever the number of either."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationSettings:
-    """How texts are drawn, whatever they are made of; see `ranktilt.Rewriting` and `ranktilt.Answering`."""
+    """How texts are drawn, whatever they are made of."""
 
     prompt: str | Path
-    temperatures: tuple[float, ...] = (0.2,)
-    top_p: float = 1.0
-    max_tokens: int | None = None
-    seed: int | None = None
-    attempts: int = 3
-    source: str | None = None
-    first: int | None = None
+    temperatures: Annotated[
+        tuple[float, ...], Option("Temperature; several make one source each.", "T", flag="--temperature", min=0)
+    ] = (0.2,)
+    top_p: Annotated[float, Option("Share of the probability to draw from.", "P")] = 1.0
+    max_tokens: Annotated[int | None, Option("Most tokens of an answer.", min=1)] = None
+    seed: Annotated[int | None, Option("Random seed, for models that can repeat themselves.", min=0)] = None
+    attempts: Annotated[int, Option("Answers to ask for until one is good.", min=1, max=DRAWS_APART)] = 3
+    source: Annotated[
+        str | None, Option("Source of what is written (default: the model, and -tmpT).", "NAME", flag="--source-name")
+    ] = None
+    first: Annotated[int | None, Option("Only the first N, for a trial.", flag="--limit", min=1, panel="Input")] = None
 
     def __post_init__(self) -> None:
-        for name in ("attempts", "first"):
-            self._require_one(name)
+        check_fields(self, "generation")
         if not self.temperatures:
             raise UserError("expected a temperature, got none")
         twice = [t for t in self.temperatures if self.temperatures.count(t) > 1]
@@ -39,39 +46,49 @@ class GenerationSettings:
         if self.source is not None and not self.source.strip():
             raise UserError("expected a name for the source, got an empty one")
 
-    def _require_one(self, name: str) -> None:
-        value = getattr(self, name)
-        if value is not None and value < 1:
-            raise UserError(f"{name} must be 1 or more, got {value}")
-
     def sampling(self, temperature: float) -> Sampling:
         """Return how answers are drawn at a temperature."""
+        from ranktilt.llm.base import Sampling
+
         return Sampling(temperature=temperature, top_p=self.top_p, max_tokens=self.max_tokens, seed=self.seed)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GenerationPlan:
-    """What will be asked.
+@dataclass(frozen=True, kw_only=True)
+class Rewriting(GenerationSettings):
+    """How documents are rewritten; the defaults are those of Dai et al. (KDD 2024).
 
-    `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the texts, in order; `lost`
-    those that are not asked for; `chosen` counts both.
+    Limits that are not given are those that suit the prompt (`ranktilt.generation.checks.RewriteLimits`).
     """
 
-    settings: GenerationSettings
-    template: PromptTemplate
-    sources: Mapping[str, Sampling]
-    tasks: tuple[GenerationTask, ...]
-    lost: tuple[Rejected, ...] = ()
-    chosen: int = 0
-    answer_tokens: int | None = None
-    """What an answer is taken to need before it is there; None for as much as its text."""
+    prompt: Annotated[
+        str | Path, Option("paper, paraphrase, summarise, polish, or a file with {text}.", "NAME|FILE")
+    ] = "paper"
+    titles: Annotated[Literal["keep", "rewrite", "drop"], Option("What becomes of titles.")] = "keep"
+    of: Annotated[
+        str, Option("Rewrite the documents of this source.", "SOURCE", flag="--source-to-rewrite", panel="Input")
+    ] = "human"
+    truncate: Annotated[bool, Option("Shorten texts that are too long instead of leaving them out.", panel="Input")] = (
+        False
+    )
+    shortest: Annotated[
+        float | None, Option("Words, rewrite over text, below which an answer is flagged.", flag="--min-length-ratio")
+    ] = None
+    longest: Annotated[
+        float | None, Option("Words, rewrite over text, above which an answer is flagged.", flag="--max-length-ratio")
+    ] = None
+    copied: Annotated[
+        float | None, Option("Share of the text's words in a row that flags a copy.", flag="--max-copied")
+    ] = None
 
-    def questions(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
-        """Give the first request of each text, before any of its answers is flagged."""
-        for task in self.tasks:
-            yield self.template, task
 
+@dataclass(frozen=True, kw_only=True)
+class Answering(GenerationSettings):
+    """How documents are written from queries; several of one query need a temperature above 0."""
 
-def model_name(llm: LLM) -> str:
-    """Shorten a model's name to one for a source: the last part of its path, without blanks."""
-    return "_".join(llm.name.rstrip("/").rpartition("/")[2].split())
+    prompt: Annotated[str | Path, Option("passage, question, or a file with {query}.", "NAME|FILE")] = "passage"
+    n: Annotated[int, Option("Documents for each query.", short="-n", flag="--documents-per-query", min=1)] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n > 1 and 0 in self.temperatures:
+            raise UserError(f"at temperature 0 a model repeats itself: {self.n} documents of a query need a higher one")

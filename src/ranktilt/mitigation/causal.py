@@ -190,7 +190,7 @@ def fit_causal(
         )
     names = [used["query_id"], *(collection.ids.gather(used[side]) for side in "ab")]
     return CausalFit(
-        {"ranker": scale_of(repr(_without(last, tail="drop"))), **made, "seed": seed, "missing": int((~held).sum()),
+        {"ranker": scale_of(repr(last)), **made, "seed": seed, "missing": int((~held).sum()),
          "ranktilt": __version__, "collection": collection.spec.get("path")},
         tuple(used["query_id"].unique(maintain_order=True)), found.value, found.low, found.high, found.f,
         float(by_score.mean()), float(by_perplexity.mean()), tuple(map(EstimationPair, *names)),
@@ -227,10 +227,11 @@ def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: In
         entries = pairs.unpivot(index="query", value_name="row").select("query", "row").unique().sort("query", "row")
         ends = np.cumsum([0, *np.bincount(entries["query"].to_numpy(), minlength=len(names))])
         candidates = Run(tuple(names), ends, entries["row"].to_numpy(), np.zeros(entries.height), collection.ids)
-        run = _without(stage, tail="drop", k=None).rank(collection, candidates)
+        whole = replace(stage, k=None) if hasattr(stage, "k") else stage  # type: ignore[type-var]
+        run = whole.rank(collection, candidates)
     else:
         asked = collection.qrels.filter(pl.col("query_id").is_in(names.implode()))
-        deep = _without(stage, k=max(getattr(stage, "k", None) or DEPTH, DEPTH))
+        deep = replace(stage, k=max(stage.k or DEPTH, DEPTH)) if hasattr(stage, "k") else stage  # type: ignore[type-var]
         run = deep.rank(Collection(collection.docs, collection.queries, asked, collection.spec))
     if not run.scored:
         raise UserError(f"causal reads scores, and {stage!r} gives only an order")
@@ -243,9 +244,3 @@ def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: In
         for side in "ab"
     ]
     return np.column_stack([column.cast(pl.Float64).fill_null(np.nan).to_numpy() for column in columns])
-
-
-def _without(stage: Ranker, **options: Any) -> Ranker:
-    """The same stage with other values of those of some options that it has."""
-    held = {name: value for name, value in options.items() if hasattr(stage, name)}
-    return replace(stage, **held)  # type: ignore[type-var]

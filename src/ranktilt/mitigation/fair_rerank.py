@@ -93,12 +93,12 @@ class FairReRank(Correction):
                 scores[part] = in_order(order, scores[part], side)
         return scores
 
-    def _shared(self, one: _Candidates) -> Ints | None:
+    def _shared(self, candidates: _Candidates) -> Ints | None:
         """Order in which each prefix holds its least number of documents; None where it does so already."""
-        first, n, available = one.first, len(one.first), int(one.first.sum())
+        first, n, available = candidates.first, len(candidates.first), int(candidates.first.sum())
         base, moved = available / n, self._target / 100
         share = min(max(base + moved, 0.0), 1.0)
-        counts, ranks = expected_counts(first, one.scores), np.arange(1, n + 1)
+        counts, ranks = expected_counts(first, candidates.scores), np.arange(1, n + 1)
         if self.method == "fa-ir":
             needed = np.minimum(m_table(n, share, self.alpha), available)
             others = np.zeros_like(needed)
@@ -109,22 +109,22 @@ class FairReRank(Correction):
             others = minimum_counts(max(1 - base - abs(moved), 0.0), n, n - available)
         if reached(counts, needed) and reached(ranks - counts, others):
             return None
-        coin = uniform(0, one.query) < 0.5
-        order = untied(first, one.scores, one.keys, share=share, coin=coin)
+        coin = uniform(0, candidates.query) < 0.5
+        order = untied(first, candidates.scores, candidates.keys, share=share, coin=coin)
         return order[placed(first[order], with_minimums(first[order], needed, others))]
 
-    def _exposed(self, one: _Candidates) -> Ints | None:
+    def _exposed(self, candidates: _Candidates) -> Ints | None:
         """Draw one of the two orders that bring the side that gets too little to its target on average.
 
         None where neither side gets too little.
         """
-        weights = discount_spans(one.places, np.ones_like(one.places), None)
+        weights = discount_spans(candidates.places, np.ones_like(candidates.places), None)
         # Lifting one side alone would tilt a ranker that is level, whose lists scatter to both sides of it.
         least_of_others = min(self._target, 1 / self._target) if self._target else 0.0
-        for raised, least in ((one.first, self._target), (~one.first, least_of_others)):
-            mixture = exposure_mixture(raised, one.scores, weights, least)
+        for raised, least in ((candidates.first, self._target), (~candidates.first, least_of_others)):
+            mixture = exposure_mixture(raised, candidates.scores, weights, least)
             if mixture is not None:
-                drawn = mixture.more if uniform(self.seed, one.query) < mixture.odds else mixture.fewer
+                drawn = mixture.more if uniform(self.seed, candidates.query) < mixture.odds else mixture.fewer
                 return placed(raised, drawn)
         return None
 

@@ -99,16 +99,18 @@ def _offset(lists: Lists, pair: tuple[int, int], sizes: npt.NDArray[np.int64], s
     return GroupOffset(name, float(found.mean()), low, high, len(found))
 
 
-def quantile_gap(one: Floats, two: Floats, n_one: int, n_two: int) -> float:
+def quantile_gap(first: Floats, second: Floats, n_first: int, n_second: int) -> float:
     """Median of the first scores less the second at equal quantiles, counted from the top; NaN if no two are seen.
 
-    Both fall; `n_one` and `n_two` say how many scores there would be if none were cut off.
+    Both fall; `n_first` and `n_second` say how many scores there would be if none were cut off.
     """
-    if n_two > n_one:
-        return -quantile_gap(two, one, n_two, n_one)
-    at = (np.arange(len(two)) + 0.5) / max(n_two, 1) * n_one - 0.5
-    seen = at <= len(one) - 1 + 1e-9
-    return float(np.median(np.interp(at[seen], np.arange(len(one)), one) - two[seen])) if seen.any() else float("nan")
+    if n_second > n_first:
+        return -quantile_gap(second, first, n_second, n_first)
+    at = (np.arange(len(second)) + 0.5) / max(n_second, 1) * n_first - 0.5
+    seen = at <= len(first) - 1 + 1e-9
+    if not seen.any():
+        return float("nan")
+    return float(np.median(np.interp(at[seen], np.arange(len(first)), first) - second[seen]))
 
 
 @dataclass(frozen=True)

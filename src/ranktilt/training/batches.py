@@ -15,8 +15,8 @@ from ranktilt.optional import need
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Cut = Callable[[list[str]], list[str]]
-Negatives = Callable[[np.random.Generator, int, int], tuple[list[int], list[float]]]
-"""Negatives of a query's positive by its place, and what a teacher gives it and them, if there is one."""
+Negatives = Callable[[np.random.Generator, int, int], list[int]]
+"""Negatives of a query's positive, by its place."""
 _MEGA = 32  # batches among which lengths are sorted
 
 
@@ -28,7 +28,7 @@ class Rows:
     documents: Ints
     """Shape (n_rows, n_documents), the relevant one first."""
     labels: Floats | None = None
-    """What the loss is told of each row: 1 or 0 for a pair, a teacher's scores for all documents."""
+    """Whether each row's document is relevant, 1 or 0, where rows are pairs."""
 
     def pairs(self) -> Rows:
         """Return each document as a row of its own, with 1 or 0 for relevant or not."""
@@ -41,16 +41,13 @@ def draw_rows(
     rng: np.random.Generator, positives: Sequence[Ints], most: int | None, negatives: Negatives, count: int
 ) -> Rows:
     """Draw an epoch's positives, at most so many of each query, and `count` negatives of each."""
-    queries, documents, scores = list[int](), list[list[int]](), list[list[float]]()
+    queries, documents = list[int](), list[list[int]]()
     for query, rows in enumerate(positives):
-        for place in rng.permutation(len(rows))[:most]:
-            others, given = negatives(rng, query, int(place))
+        for place in rng.permutation(len(rows))[:most].tolist():
             queries.append(query)
-            documents.append([int(rows[place]), *others])
-            scores.append(given)
+            documents.append([int(rows[place]), *negatives(rng, query, place)])
     shape = (len(queries), 1 + count)
-    labels = np.array(scores) if scores and scores[0] else None
-    return Rows(np.array(queries, dtype=np.int64), np.array(documents, dtype=np.int64).reshape(shape), labels)
+    return Rows(np.array(queries, dtype=np.int64), np.array(documents, dtype=np.int64).reshape(shape))
 
 
 @dataclass(eq=False)

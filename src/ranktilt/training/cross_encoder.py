@@ -75,31 +75,31 @@ def train_cross_encoder(
     return run.finish(made, str(model), collection, figures)
 
 
-def epoch_rows(found: TrainingSet, asked: RerankerTraining, tokenizer: Any) -> EpochRows:
+def epoch_rows(training_set: TrainingSet, options: RerankerTraining, tokenizer: Any) -> EpochRows:
     """Draw positives, negatives and order anew in each epoch; negatives with repeats where there are too few."""
-    count = asked.negatives_per_positive
+    count = options.negatives_per_positive
 
-    def negatives(rng: np.random.Generator, query: int, place: int) -> tuple[list[int], list[float]]:
-        pool = found.negatives[query][place]
-        return rng.choice(pool, count, replace=len(pool) < count).tolist(), []
+    def negatives(rng: np.random.Generator, query: int, place: int) -> list[int]:
+        pool = training_set.negatives[query][place]
+        return [int(row) for row in rng.choice(pool, count, replace=len(pool) < count)]
 
     def draw(epoch: int) -> Rows:
-        rng = np.random.default_rng([asked.seed, epoch])
-        rows = draw_rows(rng, found.positives, asked.positives_per_query, negatives, count)
-        return rows.pairs() if asked.loss == "binary" else rows
+        rng = np.random.default_rng([options.seed, epoch])
+        rows = draw_rows(rng, training_set.positives, options.positives_per_query, negatives, count)
+        return rows.pairs() if options.loss == "binary" else rows
 
-    size = sum(len(rows[: asked.positives_per_query]) for rows in found.positives)
+    size = sum(len(rows[: options.positives_per_query]) for rows in training_set.positives)
     return EpochRows(
-        draw, size * (1 + count if asked.loss == "binary" else 1), found.queries, found.texts,
-        found.twins if asked.alpha else None, asked.seed,
-        cut_queries=partial(cut_texts, tokenizer, asked.max_query_tokens),
-        cut_documents=partial(cut_texts, tokenizer, asked.max_document_tokens),
+        draw, size * (1 + count if options.loss == "binary" else 1), training_set.queries, training_set.texts,
+        training_set.twins if options.alpha else None, options.seed,
+        cut_queries=partial(cut_texts, tokenizer, options.max_query_tokens),
+        cut_documents=partial(cut_texts, tokenizer, options.max_document_tokens),
     )  # fmt: skip
 
 
-def _loss(model: Any, asked: RerankerTraining) -> Any:
+def _loss(model: Any, options: RerankerTraining) -> Any:
     losses = need("sentence_transformers.cross_encoder.losses", extra="train", for_=FOR)
     from ranktilt.training.losses import ChoiceLoss, DebiasedLoss
 
-    loss = losses.BinaryCrossEntropyLoss(model) if asked.loss == "binary" else ChoiceLoss(model)
-    return DebiasedLoss(model, loss, alpha=asked.alpha) if asked.alpha else loss
+    loss = losses.BinaryCrossEntropyLoss(model) if options.loss == "binary" else ChoiceLoss(model)
+    return DebiasedLoss(model, loss, alpha=options.alpha) if options.alpha else loss

@@ -171,18 +171,18 @@ def train_lora(
     return run.finish(made, str(model), collection, figures)
 
 
-def _examples(chat: Transformers, found: PairExamples) -> list[dict[str, list[int]]]:
+def _examples(chat: Transformers, pairs: PairExamples) -> list[dict[str, list[int]]]:
     """Tokens of each prompt and its answer, of which the answer is learned from."""
     end = [] if chat.end_token is None else [chat.end_token]
-    answers = {text: [*chat.tokens_of_answer(text), *end] for text in set(found.answers)}
+    answers = {text: [*chat.tokens_of_answer(text), *end] for text in set(pairs.answers)}
     examples = []
-    for prompt, text in zip(found.prompts, found.answers, strict=True):
+    for prompt, text in zip(pairs.prompts, pairs.answers, strict=True):
         read, answer = list(chat.tokens_of(Prompt(prompt))), answers[text]
         examples.append({"input_ids": read + answer, "labels": [_IGNORED] * len(read) + answer})
     return examples
 
 
-def _adapted(peft: Any, chat: Transformers, asked: LoraTraining) -> Any:
+def _adapted(peft: Any, chat: Transformers, options: LoraTraining) -> Any:
     """The model with new matrices beside those of its attention; nothing else of it is trained."""
     with checkpoint.loading(f"{chat.folder}: cannot be loaded", for_=FOR):
         model = checkpoint.load(chat.folder, "AutoModelForCausalLM", for_=FOR)
@@ -194,12 +194,12 @@ def _adapted(peft: Any, chat: Transformers, asked: LoraTraining) -> Any:
     if not names:
         raise UserError(f"{chat.folder}: no layer of it is called attention; there is nothing to adapt")
     config = peft.LoraConfig(
-        r=asked.rank, lora_alpha=2 * asked.rank, lora_dropout=0.0, target_modules=names, task_type="CAUSAL_LM"
+        r=options.rank, lora_alpha=2 * options.rank, lora_dropout=0.0, target_modules=names, task_type="CAUSAL_LM"
     )
     torch = need("torch", extra="neural", for_=FOR)
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # what peft asks of transformers is to get another name
-        torch.manual_seed(asked.seed)
+        torch.manual_seed(options.seed)
         adapted = peft.get_peft_model(model, config)
     without_dropout(adapted)
     return adapted

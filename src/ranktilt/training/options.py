@@ -179,10 +179,8 @@ class RetrieverTraining(Training):
     depth: Annotated[int, Option("Negatives are among the best K documents.", "K", flag="--mining-depth", min=1)] = 100
     rate: Annotated[float, Option("Highest learning rate.", flag="--learning-rate")] = 2e-5
     mine: Annotated[
-        Literal["in-batch", "bm25", "ann", "cross"],
-        Option(
-            "Negatives: none but the batch's, BM25's, the model's own (anew each epoch), or those a teacher rejects."
-        ),
+        Literal["in-batch", "bm25", "ann"],
+        Option("Negatives: none but the batch's, BM25's, or the model's own (anew each epoch)."),
     ] = "in-batch"
     loss: Annotated[str, Option("A loss of sentence-transformers, as Name(option=value,…).", "LOSS")] = (
         "MultipleNegativesRankingLoss"

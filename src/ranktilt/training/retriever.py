@@ -18,10 +18,9 @@ from ranktilt.io.cache import Vectors
 from ranktilt.models import checkpoint
 from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.optional import need
-from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.spec import parse_stages
-from ranktilt.training.batches import EpochRows, Rows
+from ranktilt.training.batches import EpochRows
 from ranktilt.training.mining import Miner
 from ranktilt.training.model import cut_texts, without_dropout
 from ranktilt.training.options import RetrieverTraining, Trained
@@ -29,14 +28,8 @@ from ranktilt.training.trainer import TrainingRun, digest, trainer_of
 from ranktilt.training.training_set import TrainingSet, retriever_set
 
 FOR = "train retriever"
-TAUGHT = {
-    "MultipleNegativesRankingLoss": False,
-    "CachedMultipleNegativesRankingLoss": False,
-    "TripletLoss": False,
-    "MarginMSELoss": True,
-    "DistillKLDivLoss": True,
-}
-"""sentence-transformers' losses that learn from a query, its positive and negatives; and whether from a teacher."""
+LOSSES = ("MultipleNegativesRankingLoss", "CachedMultipleNegativesRankingLoss", "TripletLoss")
+"""sentence-transformers' losses that learn from a query, its positive and negatives."""
 _KINDS: tuple[Kind, Kind] = ("query", "document")
 _SCORED_ROWS = 256
 
@@ -47,7 +40,6 @@ def train_retriever(
     folder: str | Path,
     *,
     options: RetrieverTraining | None = None,
-    teacher: Ranker | None = None,
     dev: Collection | None = None,
 ) -> Trained:
     """Fine-tune an encoder as a retriever on a collection's judgments, with or without the debiased constraint.
@@ -66,8 +58,6 @@ def train_retriever(
         Where the model goes: new, or with an unfinished training of the same options, which is continued.
     options : RetrieverTraining, optional
         How.
-    teacher : Ranker, optional
-        Of ``mine="cross"``.
     dev : Collection, optional
         The collection with other judgments, on which the model is audited after each epoch.
 
@@ -88,19 +78,18 @@ def train_retriever(
     """
     began, asked = time.monotonic(), options or RetrieverTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)
-    _require_fit(asked, teacher, dev)
+    _require_fit(asked, dev)
     found = retriever_set(collection, asked)
     encoder = _base_encoder(model, asked.device)
     spec = {
-        "kind": "retriever", **asdict(asked), "teacher": None if teacher is None else repr(teacher),
-        "body": encoder.fingerprint, "twin_source": found.twin_source,
+        "kind": "retriever", **asdict(asked), "body": encoder.fingerprint, "twin_source": found.twin_source,
         "data": f"{digest(found.queries, found.texts)} {digest(*found.positives, found.twins)}",
     }  # fmt: skip
     run = TrainingRun(FOR, Path(folder), asked, spec, began)
     if run.finished is not None:
         return run.finished
     made = _Trainable(encoder, found, asked)
-    judge, rows = None, made.rows(teacher)
+    judge, rows = None, made.rows()
     if dev is not None:
         from ranktilt.training.evaluator import SourceBiasEvaluator
 
@@ -138,30 +127,24 @@ def _base_encoder(model: str | Path, device: str | None) -> Encoder:
     return base
 
 
-def _require_fit(asked: RetrieverTraining, teacher: Ranker | None, dev: Collection | None) -> None:
-    if (asked.mine == "cross") != (teacher is not None):
-        raise UserError(
-            f"{FOR}: mine=cross needs a teacher (a cross-encoder, as a ranker), and no other scheme takes one"
-        )
-    if asked.patience is not None and dev is None:
+def _require_fit(options: RetrieverTraining, dev: Collection | None) -> None:
+    if options.patience is not None and dev is None:
         raise UserError(f"{FOR}: patience needs dev queries to judge each epoch by")
-    name = parse_loss(asked.loss)[0]
-    if TAUGHT[name] and teacher is None:
-        raise UserError(f"{FOR}: {name} learns from a teacher's scores; choose mine=cross with a teacher")
-    if name == "TripletLoss" and (asked.mine == "in-batch" or asked.negatives_per_positive != 1):
+    name = parse_loss(options.loss)[0]
+    if name == "TripletLoss" and (options.mine == "in-batch" or options.negatives_per_positive != 1):
         raise UserError(f"{FOR}: TripletLoss takes one mined negative a row: mine=bm25 or ann, one a positive")
 
 
 def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
-    """Read ``Name(option=value,…)`` as a loss of `TAUGHT` and its options: numbers, booleans or words."""
+    """Read ``Name(option=value,…)`` as one of `LOSSES` and its options: numbers, booleans or words."""
     try:
         stages = parse_stages(text)
     except UserError:  # which speaks of rankers
         stages = []
     if len(stages) != 1 or stages[0].argument is not None or stages[0].k is not None:
         raise UserError(f"cannot read loss {text!r}: expected Name(option=value,…)")
-    if stages[0].name not in TAUGHT:
-        raise unknown("loss", stages[0].name, TAUGHT)
+    if stages[0].name not in LOSSES:
+        raise unknown("loss", stages[0].name, LOSSES)
     values = dict[str, Any](stages[0].options)
     for name, text in stages[0].options.items():
         with suppress(ValueError):  # a word
@@ -172,53 +155,48 @@ def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
 class _Trainable:
     """The encoder, its texts, and the loss."""
 
-    def __init__(self, encoder: Encoder, found: TrainingSet, asked: RetrieverTraining) -> None:
-        self.encoder, self.found, self.asked = encoder, found, asked
+    def __init__(self, encoder: Encoder, training_set: TrainingSet, options: RetrieverTraining) -> None:
+        self.encoder, self.training_set, self.options = encoder, training_set, options
         model = self.model = encoder.module
         without_dropout(model)
         model.similarity_fn_name = model.similarity_fn_name or "cosine"
         model.prompts = {**(model.prompts or {}), **{kind: encoder.prefix(kind) for kind in _KINDS}}
-        longest = max(asked.max_query_tokens, asked.max_document_tokens)
+        longest = max(options.max_query_tokens, options.max_document_tokens)
         model.max_seq_length = min(model.max_seq_length or longest, longest)
         tokenizer: Any = getattr(model, "tokenizer", None)
         special = tokenizer.num_special_tokens_to_add() if hasattr(tokenizer, "num_special_tokens_to_add") else 0
         self.cut_queries, self.cut_documents = (
             partial(cut_texts, tokenizer, max(most - special, 1))
-            for most in (asked.max_query_tokens, asked.max_document_tokens)
+            for most in (options.max_query_tokens, options.max_document_tokens)
         )
 
     @property
     def negatives(self) -> int:
         """Negatives of each row."""
-        return 0 if self.asked.mine == "in-batch" else self.asked.negatives_per_positive
+        return 0 if self.options.mine == "in-batch" else self.options.negatives_per_positive
 
     def loss(self) -> Any:
         """The loss that is named, with the constraint where there is one."""
         losses = need("sentence_transformers.sentence_transformer.losses", extra="train", for_=FOR)
-        name, given = parse_loss(self.asked.loss)
+        name, given = parse_loss(self.options.loss)
         try:
             loss = getattr(losses, name)(self.model, **given)
         except (TypeError, ValueError) as error:
-            raise UserError(f"{FOR}: {self.asked.loss}: {checkpoint.first_line(error)}") from error
-        if not self.asked.constrained:
+            raise UserError(f"{FOR}: {self.options.loss}: {checkpoint.first_line(error)}") from error
+        if not self.options.constrained:
             return loss
         from ranktilt.training.losses import DebiasedLoss
 
-        return DebiasedLoss(self.model, loss, alpha=self.asked.alpha, variant=self.asked.variant)
+        return DebiasedLoss(self.model, loss, alpha=self.options.alpha, variant=self.options.variant)
 
-    def rows(self, teacher: Ranker | None) -> EpochRows:
+    def rows(self) -> EpochRows:
         """What each epoch shows."""
-        miner, taught = Miner(self.found, self.asked, teacher, self._vectors), TAUGHT[parse_loss(self.asked.loss)[0]]
-
-        def draw(epoch: int) -> Rows:
-            rows = miner.rows(epoch)
-            return rows if taught else Rows(rows.queries, rows.documents)
-
-        count = sum(len(rows[: self.asked.positives_per_query]) for rows in self.found.positives)
+        draw = Miner(self.training_set, self.options, self._vectors).rows
+        learned, options = self.training_set, self.options
         return EpochRows(
-            draw, count, self.found.queries, self.found.texts, self.found.twins if self.asked.constrained else None,
-            self.asked.seed, self.cut_queries, self.cut_documents,
-            [frozenset(rows.tolist()) for rows in self.found.barred],
+            draw, sum(len(rows[: options.positives_per_query]) for rows in learned.positives), learned.queries,
+            learned.texts, learned.twins if options.constrained else None, options.seed, self.cut_queries,
+            self.cut_documents, [frozenset(rows.tolist()) for rows in learned.barred],
         )  # fmt: skip
 
     @property
@@ -235,15 +213,15 @@ class _Trainable:
         return found
 
     def _vectors(self) -> tuple[Vectors, Vectors, bool]:
-        documents = self.found.texts[: self.found.part.docs.height]
+        documents = self.training_set.texts[: self.training_set.part.docs.height]
         cosine = self.model.similarity_fn_name == "cosine"
-        return self._encoded(self.found.queries, "query"), self._encoded(documents, "document"), cosine
+        return self._encoded(self.training_set.queries, "query"), self._encoded(documents, "document"), cosine
 
     def positive_score(self) -> float:
         """Mean absolute score of relevant documents before training."""
-        rng = np.random.default_rng([self.asked.seed, 1 << 31])
-        pairs = [(q, int(d)) for q, rows in enumerate(self.found.positives) for d in rows]
+        rng = np.random.default_rng([self.options.seed, 1 << 31])
+        pairs = [(q, int(d)) for q, rows in enumerate(self.training_set.positives) for d in rows]
         chosen = [pairs[place] for place in rng.permutation(len(pairs))[:_SCORED_ROWS]]
-        queries = self._encoded([self.found.queries[q] for q, _ in chosen], "query")
-        documents = self._encoded([self.found.texts[d] for _, d in chosen], "document")
+        queries = self._encoded([self.training_set.queries[q] for q, _ in chosen], "query")
+        documents = self._encoded([self.training_set.texts[d] for _, d in chosen], "document")
         return float(self.model.similarity_pairwise(queries, documents).abs().mean())

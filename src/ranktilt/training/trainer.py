@@ -41,7 +41,7 @@ class TrainingRun:
     label: str
     """What is trained, for messages."""
     folder: Path
-    asked: Schedule
+    options: Schedule
     spec: Mapping[str, Any]
     """All that the model depends on."""
     began: float
@@ -69,15 +69,16 @@ class TrainingRun:
 
     def arguments(self, kind: Any, rows: int, **more: Any) -> Any:
         """Return the trainer's arguments; `rows` make a batch."""
-        asked = self.asked
-        if asked.device == "cuda" and not need("torch", extra="train", for_=self.label).cuda.is_available():
+        options = self.options
+        if options.device == "cuda" and not need("torch", extra="train", for_=self.label).cuda.is_available():
             raise UserError(f"{self.label}: torch finds no GPU (--device cuda)")
         made = kind(
-            output_dir=str(self.folder / CHECKPOINTS), per_device_train_batch_size=rows, learning_rate=asked.rate,
-            weight_decay=asked.weight_decay, warmup_steps=0.1 if asked.warmup_steps is None else asked.warmup_steps,
-            lr_scheduler_type="linear" if asked.minutes is None else "constant", max_steps=asked.steps or -1,
-            num_train_epochs=asked.epochs if asked.minutes is None else 10**6, seed=asked.seed,
-            bf16=asked.precision == "bfloat16", use_cpu=asked.device == "cpu",
+            output_dir=str(self.folder / CHECKPOINTS), per_device_train_batch_size=rows, learning_rate=options.rate,
+            weight_decay=options.weight_decay, max_steps=options.steps or -1,
+            warmup_steps=0.1 if options.warmup_steps is None else options.warmup_steps,
+            lr_scheduler_type="linear" if options.minutes is None else "constant",
+            num_train_epochs=options.epochs if options.minutes is None else 10**6, seed=options.seed,
+            bf16=options.precision == "bfloat16", use_cpu=options.device == "cpu",
             auto_find_batch_size=True, logging_steps=1, logging_nan_inf_filter=False, save_total_limit=1,
             restore_callback_states_from_checkpoint=True, report_to="none", disable_tqdm=True,
             dataloader_pin_memory=False, **{"save_strategy": "no", **more},
@@ -89,8 +90,8 @@ class TrainingRun:
         """Train, from the last checkpoint where there is one; returns the figures. A row has so many documents."""
         from ranktilt.training.callbacks import Clock
 
-        asked = self.asked
-        clock = Clock(f"{self.label} {self.folder.name}", asked.minutes, asked.rate, time.monotonic() - self.began)
+        options = self.options
+        clock = Clock(f"{self.label} {self.folder.name}", options.minutes, options.rate, time.monotonic() - self.began)
         trainer.remove_callback(need("transformers.trainer_callback", extra="train", for_=self.label).PrinterCallback)
         trainer.add_callback(clock)
         if not (self.folder / RECORD).is_file():
@@ -157,10 +158,10 @@ def last_checkpoint(folder: Path) -> Path | None:
     return max((one for one in steps if steps[one]), key=steps.__getitem__, default=None)
 
 
-def _steps(place: Path) -> int:
+def _steps(folder: Path) -> int:
     """Steps of a checkpoint; 0 for one that a kill has cut short."""
     try:
-        return int(json.loads((place / _STATE).read_text(encoding="utf-8"))["global_step"])
+        return int(json.loads((folder / _STATE).read_text(encoding="utf-8"))["global_step"])
     except (OSError, ValueError, KeyError):
         return 0
 

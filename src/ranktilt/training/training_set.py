@@ -108,8 +108,8 @@ def retriever_set(collection: Collection, options: RetrieverTraining) -> Trainin
     return found
 
 
-def _require_twins(collection: Collection, found: TrainingSet) -> None:
-    if not found.paired:
+def _require_twins(collection: Collection, learned: TrainingSet) -> None:
+    if not learned.paired:
         split, path = collection.spec.get("split") or "train", collection.spec.get("path") or "DIR"
         raise UserError(
             f"{collection_name(collection)}: no relevant document that is learned from has a twin, and the constraint "
@@ -118,20 +118,20 @@ def _require_twins(collection: Collection, found: TrainingSet) -> None:
 
 
 def _put_together(
-    collection: Collection, part: Collection, found: Positives, barred: pl.DataFrame, asked: Training,
+    collection: Collection, part: Collection, positives: Positives, barred: pl.DataFrame, options: Training,
     *, twinned: Sequence[str],
 ) -> TrainingSet:  # fmt: skip
     """Sort what was found by query; documents of the sources `twinned` get their twins."""
-    rows, never = _by_query(found.frame, "row"), _by_query(barred, "row")
-    pools = _by_query(found.frame, "pool") if found.pools else {}
+    rows, never = _by_query(positives.frame, "row"), _by_query(barred, "row")
+    pools = _by_query(positives.frame, "pool") if positives.pools else {}
     queries = part.queries.filter(pl.col("id").is_in(list(rows)))
     ids = queries["id"].to_list()
-    source = _twin_source(collection, asked.twins, twinned) if twinned else None
-    twins, texts = _twin_texts(collection, part, source, asked.text)
-    used = found.frame["row"].unique().to_numpy()
+    source = _twin_source(collection, options.twins, twinned) if twinned else None
+    twins, texts = _twin_texts(collection, part, source, options.text)
+    used = positives.frame["row"].unique().to_numpy()
     return TrainingSet(
         Collection(part.docs, queries, part.qrels, part.spec), texts, tuple(rows[q] for q in ids),
-        tuple(tuple(found.pools[number] for number in pools[q]) for q in ids if found.pools),
+        tuple(tuple(positives.pools[number] for number in pools[q]) for q in ids if positives.pools),
         tuple(never[q] for q in ids), twins, source, int((twins[used] != used).sum()), 0, 0,
     )  # fmt: skip
 
@@ -235,11 +235,11 @@ def _relevant_documents(
     return relevant, wanted, part
 
 
-def _drawn(collection: Collection, found: pl.DataFrame, options: Training) -> pl.DataFrame:
+def _drawn(collection: Collection, positives: pl.DataFrame, options: Training) -> pl.DataFrame:
     """Keep so many rows of a source as are asked for, drawn by the seed; rows have a ``doc_id``."""
     sources = collection.docs.select("source", doc_id="id")
-    source = found.select("doc_id").join(sources, on="doc_id", maintain_order="left")["source"]
-    rng, kept = np.random.default_rng([options.seed, 1 << 30]), np.ones(found.height, dtype=np.bool_)
+    source = positives.select("doc_id").join(sources, on="doc_id", maintain_order="left")["source"]
+    rng, kept = np.random.default_rng([options.seed, 1 << 30]), np.ones(positives.height, dtype=np.bool_)
     for name, most in options.limits:
         rows = np.flatnonzero((source == name).to_numpy())
         if len(rows) < most:
@@ -248,7 +248,7 @@ def _drawn(collection: Collection, found: pl.DataFrame, options: Training) -> pl
                 f"and there are {len(rows):,}"
             )
         kept[rng.permutation(rows)[most:]] = False
-    return found.filter(pl.Series(kept))
+    return positives.filter(pl.Series(kept))
 
 
 def of_sources(collection: Collection, sources: Sequence[str] | None) -> Collection:

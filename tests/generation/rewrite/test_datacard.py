@@ -8,8 +8,8 @@ import pytest
 
 from ranktilt.generation.pooling import pool
 from ranktilt.generation.rewrite.datacard import datacard
-from ranktilt.generation.rewrite.plan import Rewriting
 from ranktilt.generation.rewrite.rewrite import rewrite
+from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.base import Failure
 from ranktilt.llm.journal import Journal
 from ranktilt.rankers.lexical.bm25 import BM25

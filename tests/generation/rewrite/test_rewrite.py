@@ -11,10 +11,10 @@ import pytest
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.generation.batched_requests import first_words
-from ranktilt.generation.checks import RewriteLimits
 from ranktilt.generation.pooling import pool
-from ranktilt.generation.rewrite.plan import Rewriting, plan
+from ranktilt.generation.rewrite.plan import plan
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
+from ranktilt.generation.settings import Rewriting
 from ranktilt.llm.base import Failure
 from ranktilt.llm.journal import Journal
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -176,7 +176,7 @@ def test_limits_of_the_prompt_hold_unless_others_are_given(do: Do) -> None:
     short = Scripted(lambda prompt, times: "A new spring mends them.")
     assert do(humans(), short, attempts=1).made[0].rewritten == 0
     assert do(humans(), short, attempts=1, prompt="summarise").made[0].rewritten == 3
-    assert do(humans(), short, attempts=1, limits=RewriteLimits(shortest=0.1)).made[0].rewritten == 3
+    assert do(humans(), short, attempts=1, shortest=0.1).made[0].rewritten == 3
 
 
 def test_what_is_in_the_journal_is_not_asked_again(do: Do) -> None:
@@ -366,9 +366,12 @@ def test_an_id_that_the_rewrite_would_take_is_refused(do: Do) -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"titles": "keeep"}, "unknown choice of titles 'keeep'; did you mean 'keep'? (valid: keep, rewrite, drop)"),
-        ({"attempts": 0}, "attempts must be 1 or more, got 0"),
-        ({"first": -1}, "first must be 1 or more, got -1"),
+        (
+            {"titles": "keeep"},
+            "unknown titles of generation 'keeep'; did you mean 'keep'? (valid: keep, rewrite, drop)",
+        ),
+        ({"attempts": 0}, "generation: expected attempts of at least 1 and at most 1,000, got 0"),
+        ({"first": -1}, "generation: expected first of at least 1, got -1"),
         ({"temperatures": ()}, "expected a temperature, got none"),
         ({"temperatures": (0.2, 1.0, 0.2)}, "temperature 0.2 is given twice; each makes one source"),
         ({"temperatures": (0, 1), "source": "x"}, "2 temperatures make 2 sources, and one name was given: 'x'"),

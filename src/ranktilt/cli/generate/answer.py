@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,6 @@ from ranktilt.cli.generate.model_options import (
     INCOMPLETE,
     DryRun,
     ModelOptions,
-    SamplingOptions,
     Summary,
     check_request,
     conclude,
@@ -23,28 +22,11 @@ from ranktilt.cli.generate.model_options import (
 )
 from ranktilt.cli.notes import note
 from ranktilt.errors import UserError
+from ranktilt.generation.settings import Answering
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
-    from ranktilt.generation.answer.answer import Answering
-
-
-@dataclass(frozen=True)
-class AnswerOptions(SamplingOptions):
-    """What is written, and how."""
-
-    number: Annotated[
-        int, Option("Documents for each query.", "N", short="-n", flag="--documents-per-query", min=1)
-    ] = 1
-    prompt: Annotated[str, Option("passage, question, or a file with {query}.", "NAME|FILE")] = "passage"
-    limit: Annotated[int | None, Option("Only the first N queries, for a trial.", "N", min=1, panel="Input")] = None
-
-    def answering(self) -> Answering:
-        """As the function takes it."""
-        from ranktilt.generation.answer.answer import Answering
-
-        return Answering(prompt=self.prompt, n=self.number, first=self.limit, **self.keywords)
 
 
 @options.verb(
@@ -62,7 +44,7 @@ def answer(
     output: Annotated[
         Path | None, Option("Where the documents go, as a collection.", "DIR", short="-o", panel="Output")
     ] = None,
-    answering: AnswerOptions,
+    answering: Annotated[dict[str, Any], options.FieldsOf(Answering, panel="Model")],
     split: Annotated[
         str | None, Option("Queries judged in qrels/<split>.tsv; of a file, what its queries are called.", "SPLIT")
     ] = None,
@@ -78,7 +60,7 @@ def answer(
     from ranktilt.generation.output_folder import one_writer
 
     check_request(queries, output, json, price, kind=KIND, dry_run=dry_run)
-    how = answering.answering()
+    how = Answering(**answering)
     client = model.client(compute.device)
     collection = _load(queries, split)
     planned = plan_answers(collection, client, how)

@@ -16,9 +16,9 @@ from ranktilt.errors import UserError, counted
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
+    from ranktilt.generation.batched_requests import GenerationPlan
     from ranktilt.generation.generated import Generated, SourceSummary
     from ranktilt.generation.output_folder import SavedFolder
-    from ranktilt.generation.settings import GenerationPlan
     from ranktilt.llm.base import LLM
 
 INCOMPLETE = 1
@@ -51,30 +51,6 @@ class ModelOptions(options.OptionGroup):
 
         given = dict(vars(self))
         return llm(given.pop("llm"), **given, device=device)
-
-
-@dataclass(frozen=True)
-class SamplingOptions(options.OptionGroup):
-    """How answers are drawn, and where they are counted."""
-
-    panel = "Model"
-
-    temperature: Annotated[list[float] | None, Option("Default: 0.2; several make one source each.", "T", min=0)] = None
-    top_p: Annotated[float, Option("Share of the probability to draw from.", "P")] = 1.0
-    max_tokens: Annotated[int | None, Option("Most tokens of an answer.", "N", min=1)] = None
-    seed: Annotated[int | None, Option("Random seed, for models that can repeat themselves.", min=0)] = None
-    attempts: Annotated[int, Option("Answers to ask for until one is good.", "N", min=1)] = 3
-    source_name: Annotated[str | None, Option("Source of what is written (default: the model, and -tmpT).", "NAME")] = (
-        None
-    )
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """As the functions take them."""
-        return {
-            "temperatures": tuple(self.temperature or (0.2,)), "top_p": self.top_p, "max_tokens": self.max_tokens,
-            "seed": self.seed, "attempts": self.attempts, "source": self.source_name,
-        }  # fmt: skip
 
 
 def check_request(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ranktilt.cli import options
 from ranktilt.cli.generate.model_options import (
     INCOMPLETE,
     DryRun,
     ModelOptions,
-    SamplingOptions,
     Summary,
     check_request,
     conclude,
@@ -21,53 +19,15 @@ from ranktilt.cli.generate.model_options import (
 )
 from ranktilt.cli.notes import note
 from ranktilt.errors import UserError
+from ranktilt.generation.settings import Rewriting
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.generation.pooling import Pool
-    from ranktilt.generation.rewrite.plan import Rewriting
 
 _COMMA = re.compile(r",(?![^(]*\))")
 """Between rankers, not within their brackets."""
-
-
-@dataclass(frozen=True)
-class RewriteOptions(SamplingOptions):
-    """What is rewritten, and how."""
-
-    prompt: Annotated[str, Option("paper, paraphrase, summarise, polish, or a file with {text}.", "NAME|FILE")] = (
-        "paper"
-    )
-    titles: Annotated[Literal["keep", "rewrite", "drop"], Option("What becomes of titles.")] = "keep"
-    source_to_rewrite: Annotated[str, Option("Rewrite the documents of this source.", "SOURCE", panel="Input")] = (
-        "human"
-    )
-    truncate: Annotated[bool, Option("Shorten texts that are too long instead of leaving them out.", panel="Input")] = (
-        False
-    )
-    min_length_ratio: Annotated[
-        float | None, Option("Words, rewrite over text, below which an answer is flagged.", "X")
-    ] = None
-    max_length_ratio: Annotated[
-        float | None, Option("Words, rewrite over text, above which an answer is flagged.", "X")
-    ] = None
-    max_copied: Annotated[float | None, Option("Share of the text's words in a row that flags a copy.", "X")] = None
-    limit: Annotated[int | None, Option("Only the first N documents, for a trial.", "N", min=1, panel="Input")] = None
-
-    def rewriting(self) -> Rewriting:
-        """As the function takes it; limits that are not named are the prompt's."""
-        from ranktilt.generation.checks import RewriteLimits
-        from ranktilt.generation.rewrite.plan import Rewriting
-        from ranktilt.generation.templates import template
-
-        given = {"shortest": self.min_length_ratio, "longest": self.max_length_ratio, "copied": self.max_copied}
-        named = {name: value for name, value in given.items() if value is not None}
-        limits = replace(RewriteLimits(), **{**template(self.prompt).limits, **named}) if named else None
-        return Rewriting(
-            prompt=self.prompt, titles=self.titles, of=self.source_to_rewrite, truncate=self.truncate,
-            limits=limits, first=self.limit, **self.keywords,
-        )  # fmt: skip
 
 
 @options.verb(
@@ -82,7 +42,7 @@ def rewrite(
     output: Annotated[
         Path | None, Option("Where the collection with its rewrites goes.", "DIR", short="-o", panel="Output")
     ] = None,
-    rewriting: RewriteOptions,
+    rewriting: Annotated[dict[str, Any], options.FieldsOf(Rewriting, panel="Model")],
     pool: Annotated[
         str | None,
         Option("Rewrite only what is judged or found by these rankers, such as bm25,dense:minilm.", "SPEC,..."),
@@ -99,7 +59,7 @@ def rewrite(
     check_request(folder, output, json, price, kind="rewrites", dry_run=dry_run)
     if pool_depth is not None and pool is None:
         raise UserError("--pool-depth is about a pool; name its rankers, such as --pool bm25")
-    how = rewriting.rewriting()
+    how = Rewriting(**rewriting)
     device = compute.device
     client = model.client(device if model.llm.startswith("transformers:") or pool is None else None)
     if not dry_run:

@@ -5,48 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.generation.batched_requests import DRAWS_APART, GenerationTask, RoundConfig, rounds
+from ranktilt.generation.batched_requests import GenerationPlan, GenerationTask, RoundConfig, model_name, rounds
 from ranktilt.generation.checks import check_answer
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
-from ranktilt.generation.settings import GenerationPlan, GenerationSettings, model_name
+from ranktilt.generation.settings import Answering
 from ranktilt.generation.templates import answer_template
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
 
 HUMAN = "human"
 _ANSWER_TOKENS = 200
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answering(GenerationSettings):
-    """How documents are written from queries.
-
-    Parameters
-    ----------
-    prompt : str or Path, optional
-        ``"passage"``, ``"question"`` (the query alone), or a file with ``{query}``.
-    n : int, optional
-        Documents for each query; several need a temperature above 0.
-    temperatures, top_p, max_tokens, seed, attempts, source, first
-        As in `ranktilt.Rewriting`.
-    """
-
-    prompt: str | Path = "passage"
-    n: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_one("n")
-        if self.n > 1 and 0 in self.temperatures:
-            raise UserError(f"at temperature 0 a model repeats itself: {self.n} documents of a query need a higher one")
-        if self.attempts > DRAWS_APART:
-            raise UserError(f"attempts must be at most {DRAWS_APART:,}, got {self.attempts:,}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,7 +109,7 @@ def answer(
             )
             for name, sampling in planned.sources.items()
         }  # fmt: skip
-    docs = pl.concat([_documents(llm, planned, name, one.kept) for name, one in found.items()])
+    docs = pl.concat([_documents(llm, planned, name, one.accepted) for name, one in found.items()])
     qrels = docs.select("query_id", doc_id="id", grade=pl.lit(1, dtype=pl.Int32))
     made = Collection(docs, planned.queries, qrels, {**spec["collection"], "answer": spec})
     return AnsweredQueries(
@@ -145,15 +118,15 @@ def answer(
     )  # fmt: skip
 
 
-def _documents(llm: LLM, planned: AnswerPlan, source: str, kept: Mapping[int, str]) -> pl.DataFrame:
+def _documents(llm: LLM, planned: AnswerPlan, source: str, answers: Mapping[int, str]) -> pl.DataFrame:
     """The documents of a source, with what is known of their queries."""
-    rows = sorted(kept)
+    rows = sorted(answers)
     queries = planned.queries[[row // planned.settings.n for row in rows]]
     ids = planned.ids[source].gather(rows)
     made: dict[str, pl.Expr | pl.Series] = {
         "id": ids,
         "title": pl.lit(""),
-        "text": pl.Series([kept[row] for row in rows], dtype=pl.String),
+        "text": pl.Series([answers[row] for row in rows], dtype=pl.String),
         "source": pl.lit(source),
         "origin": ids,
         "query_id": queries["id"],

@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,56 +14,14 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.generation.batched_requests import EMPTY, GenerationTask, Rejected
+from ranktilt.generation.batched_requests import EMPTY, GenerationPlan, GenerationTask, Rejected, model_name
 from ranktilt.generation.checks import RewriteLimits
-from ranktilt.generation.settings import GenerationPlan, GenerationSettings, model_name
+from ranktilt.generation.settings import Rewriting
 from ranktilt.generation.templates import TITLE, PromptTemplate, template
 from ranktilt.llm.base import LLM
 
 if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
-
-TITLES = ("keep", "rewrite", "drop")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rewriting(GenerationSettings):
-    """How documents are rewritten; the defaults are those of Dai et al. (KDD 2024).
-
-    Parameters
-    ----------
-    prompt : str or Path, optional
-        Name of a prompt, or a file; see `ranktilt.generation.templates.template`.
-    temperatures : tuple of float, optional
-        Each makes one source.
-    top_p, max_tokens, seed
-        As in `ranktilt.llm.base.Sampling`.
-    attempts : int, optional
-        Answers to ask for, at most, until one passes the checks.
-    titles : {"keep", "rewrite", "drop"}, optional
-        What becomes of titles: the same for both twins, a request of their own, or none for the rewrite.
-    of : str, optional
-        The source whose documents are rewritten.
-    source : str, optional
-        Name of the rewrites' source; by default made of model, temperature and prompt.
-    truncate : bool, optional
-        Shorten what is too long for the model instead of leaving it out.
-    limits : RewriteLimits, optional
-        Of the checks; by default those that suit the prompt.
-    first : int, optional
-        Rewrite so many documents only, for a trial.
-    """
-
-    prompt: str | Path = "paper"
-    titles: str = "keep"
-    of: str = "human"
-    truncate: bool = False
-    limits: RewriteLimits | None = None
-
-    def __post_init__(self) -> None:
-        if self.titles not in TITLES:
-            raise unknown("choice of titles", self.titles, TITLES)
-        super().__post_init__()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,7 +72,9 @@ def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool |
     ]
     lost = tuple(Rejected(o.row, "text", EMPTY, (), 0, "") for o in tasks if not o.text.strip())
     tasks = [o for o in tasks if o.text.strip()]
-    limits = rewriting.limits or replace(RewriteLimits(), **prompt.limits)
+    named = {name: getattr(rewriting, name) for name in ("shortest", "longest", "copied")}
+    named = {name: value for name, value in named.items() if value is not None}
+    limits = replace(RewriteLimits(), **{**prompt.limits, **named})
     return Plan(
         settings=rewriting, template=prompt, limits=limits, sources=sources, tasks=tuple(tasks), lost=lost,
         chosen=side.height, only=only is not None, pool=None if isinstance(only, Iterable) else only,

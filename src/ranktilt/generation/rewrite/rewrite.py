@@ -16,7 +16,8 @@ from ranktilt.errors import DataWarning
 from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, rounds
 from ranktilt.generation.checks import check_text, check_title
 from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
-from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
+from ranktilt.generation.rewrite.plan import Plan, earlier_pool, plan
+from ranktilt.generation.settings import Rewriting
 from ranktilt.generation.templates import TITLE, template
 from ranktilt.llm.base import LLM
 from ranktilt.llm.journal import Journal, journal_of
@@ -95,7 +96,7 @@ def _rewrite_source(llm: LLM, journal: Journal, planned: Plan, source: str) -> R
     )  # fmt: skip
     outcome = rounds(config, planned.tasks)
     if rewriting.titles == "rewrite":
-        tasks = [o._replace(text=o.title, title="") for o in planned.tasks if o.row in outcome.kept]
+        tasks = [o._replace(text=o.title, title="") for o in planned.tasks if o.row in outcome.accepted]
         config = replace(
             config,
             template=template(TITLE),
@@ -105,32 +106,32 @@ def _rewrite_source(llm: LLM, journal: Journal, planned: Plan, source: str) -> R
             truncate=False,
         )
         titles = rounds(config, [o for o in tasks if o.text.strip()])
-        outcome.titles = titles.kept
+        outcome.titles = titles.accepted
         outcome.records += titles.records
         outcome.lost += titles.lost
         for one in titles.lost:
-            outcome.kept.pop(one.row)
+            outcome.accepted.pop(one.row)
     outcome.lost = sorted([*planned.lost, *outcome.lost])
     return outcome
 
 
-def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, found: RoundOutcome) -> pl.DataFrame:
+def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, outcome: RoundOutcome) -> pl.DataFrame:
     """The new documents: what else is known of the one they were made of is true of them too."""
-    rows = sorted(found.kept)
+    rows = sorted(outcome.accepted)
     docs = collection.docs.with_columns(id=collection.bare_ids())[rows]
     docs = docs.select(pl.exclude(pl.Binary)).drop([name for name in _MADE if name in docs.columns])
     made: dict[str, pl.Expr | pl.Series] = {
-        "text": pl.Series([found.kept[row] for row in rows], dtype=pl.String),
+        "text": pl.Series([outcome.accepted[row] for row in rows], dtype=pl.String),
         "model": pl.lit(llm.name),
         "temperature": pl.lit(planned.sources[source].temperature, dtype=pl.Float64),
         "prompt": pl.lit(planned.template.name),
-        "cut_to": pl.Series([found.words.get(row) for row in rows], dtype=pl.Int64),
+        "cut_to": pl.Series([outcome.words.get(row) for row in rows], dtype=pl.Int64),
         "source": pl.lit(source),
     }
     if planned.settings.titles == "drop":
         made["title"] = pl.lit("")
     elif planned.settings.titles == "rewrite":
-        made["title"] = pl.Series([found.titles.get(row, "") for row in rows], dtype=pl.String)
+        made["title"] = pl.Series([outcome.titles.get(row, "") for row in rows], dtype=pl.String)
     if planned.only:
         made[POOL] = pl.lit(True)
     return docs.with_columns(**made)

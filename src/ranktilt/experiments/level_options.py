@@ -1,0 +1,78 @@
+"""How a ranker is levelled at inference: what a user may choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ranktilt.errors import UserError
+from ranktilt.option import Option, check_fields
+
+
+def _methods(incomplete: str) -> list[str]:
+    """Methods that a shell offers."""
+    from ranktilt.experiments.level_methods import METHODS
+    from ranktilt.mitigation.fair_rerank import METHODS as FAIR_METHODS
+
+    names = (*METHODS, *(f"fair-rerank:{name}" for name in FAIR_METHODS))
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levelling:
+    """How a ranker is levelled; the methods that are tried by default need nothing but a run with scores."""
+
+    methods: Annotated[
+        tuple[str, ...],
+        Option(
+            "causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.", "NAME",
+            flag="--method", complete=_methods,
+        ),
+    ] = ("offset", "interleave", "fair-rerank")  # fmt: skip
+    strengths: Annotated[
+        tuple[float, ...], Option("Correction strength to try; 1 applies the full correction.", "S", flag="--strength")
+    ] = (0.2, 0.4, 0.6, 0.8, 1.0)
+    by: str = "source"
+    """Column of the groups."""
+    pair: tuple[str, str] | None = None
+    """The reference and the other group; needed where there are more than two."""
+    depth: Annotated[int, Option("Correct the best K documents.", "K", flag="--rerank-depth", min=1)] = 100
+    """Of a run, or of a ranker that names no depth or 1,000, which is the default."""
+    target: Annotated[float | None, Option("Where fair-rerank ends at strength 1 (default: level).")] = None
+    """In the unit of its estimand: points of the share of the first ranks above that of the candidates (0 by default),
+    or the ratio of exposures (1)."""
+    lm: Annotated[str, Option("Language model of the causal correction's perplexity.", "MODEL", panel="Model")] = (
+        "ngram"
+    )
+    force: Annotated[bool, Option("Go on with a weak instrument (first-stage F below 10).")] = False
+    seed: int = 0
+    """Of everything that is drawn."""
+
+    def __post_init__(self) -> None:
+        from ranktilt.experiments.level_methods import method_named  # late: --help needs the fields alone
+        from ranktilt.mitigation.fair_rerank import FairReRank
+
+        check_fields(self, "levelling")
+        for name in self.methods:
+            method_named(name)
+        if not self.by:
+            raise UserError("levelling needs a column of groups (by)")
+        if not self.methods or len(set(self.methods)) < len(self.methods):
+            raise UserError(f"expected methods, each once; got {', '.join(self.methods) or 'none'}")
+        if not self.strengths or not all(0 < one <= 2 for one in self.strengths):
+            shown = ", ".join(f"{one:g}" for one in self.strengths)
+            raise UserError(f"expected strengths above 0 and at most 2, got {shown or 'none'}")
+        if max(self.strengths) > 1 and (over := [name for name in self.methods if name != "offset"]):
+            raise UserError(f"{over[0]} has strengths up to 1, got {max(self.strengths):g}; offset alone goes further")
+        twins = next((name for name in self.methods if name in ("causal", "projection")), None)
+        if twins and self.by != "source":
+            raise UserError(f"{twins} learns from twins, which differ in their source; leave it out, or by={self.by}")
+        if self.target is None:
+            return
+        units = {name == "fair-rerank:exposure" for name in self.methods if name.startswith("fair-rerank")}
+        if len(units) != 1:
+            raise UserError(
+                "a target is where fair-rerank ends (points of a share), or fair-rerank:exposure (a ratio); name one "
+                "of them, and the other apart"
+            )
+        FairReRank(method="exposure" if True in units else "fa-ir", target=self.target)  # refuses what is out of range
