@@ -26,7 +26,7 @@ from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.audit_tables import (
     card_table,
     conflict_sentences,
-    confound_tables,
+    confound_table,
     control_sentences,
     control_table,
     group_table,
@@ -111,12 +111,10 @@ def _queries(opened: LoadedAudit, budget: int) -> Section:
 
 
 def _confounds(audit: Audit) -> Section | None:
-    pairs = [pair for pair in audit.pairs if any((one.a, one.b) == pair for one in audit.confounds)]
-    if not pairs:
+    if not audit.confounds:
         return None
     lead = "Who wrote a text is not all in which the sides differ. A ranker may respond to any of these."
-    blocks = tuple(table for pair in pairs for table in confound_tables(audit, pair))
-    return Section("confounds", "What else differs", (lead,), blocks)
+    return Section("confounds", "What else differs", (lead,), (confound_table(audit),))
 
 
 def _controls(audit: Audit) -> Section | None:
