@@ -16,7 +16,6 @@ from ranktilt.reporting.figures.audit import (
     card_figure,
     control_figure,
     drawn_pairs,
-    effectiveness,
     effectiveness_figure,
     tilt_figure,
 )
@@ -77,8 +76,7 @@ def _tilt(audit: Audit) -> Section | None:
 def _effectiveness(audit: Audit) -> Section | None:
     if not audit.tilted_pairs:
         return None
-    found = effectiveness(audit)
-    figures = tuple(effectiveness_figure(audit, pair, found) for pair in drawn_pairs(audit))
+    figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
     lead = (
         "A ranker that tilts is not a poor one, and a level one is not a good one: both are to be looked at together."
     )
