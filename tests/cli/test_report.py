@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import webbrowser
@@ -136,6 +137,30 @@ def test_a_layout_is_markdown_and_a_format_the_paper_s_own_layouts(cli: Cli, her
     assert cli("report", "cells.csv", "--format", "latex").out == paper_tables([cells], "paper", "latex")
 
 
+def test_pairs_of_texts_are_printed_where_the_collection_is_there(cli: Cli, here: Path) -> None:
+    code, out, _ = cli("report", "audit.json", "--layout", "dai-10")
+    assert code == 0
+    assert "apples" in out
+    assert "apples" in cli("report", "audit.json", "--layout", "paper").out
+    assert "apples" not in cli("report", "audit.json", "--layout", "paper", "--no-texts").out
+    shutil.rmtree(here / "toy")
+    said = "The collection could not be opened again: corpus/human.jsonl is not there any more."
+    without = cli("report", "audit.json", "--layout", "paper")
+    assert "apples" not in without.out
+    assert without.err.splitlines() == [said]
+    assert cli("report", "audit.json", "--layout", "paper", "--format", "csv").err == ""
+    code, out, err = cli("report", "audit.json", "--layout", "dai-10")
+    assert (code, out) == (2, "")
+    assert err.splitlines()[0] == said
+
+
+def test_pairs_of_a_query_can_be_asked_for(cli: Cli, here: Path) -> None:
+    texts = dict(rt.load("toy").queries.select("id", "text").iter_rows())
+    for asked in ("q1", "q2"):
+        out = cli("report", "audit.json", "--layout", "dai-10", "--query", asked).out
+        assert [name for name, text in texts.items() if f"*Query: {text}*" in out] == [asked]
+
+
 @pytest.mark.parametrize("form", ["svg", "pdf"])
 def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
     pytest.importorskip("vl_convert")
@@ -158,7 +183,9 @@ def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
             "-o t.tex: expected a name that ends in .md, for markdown; --format latex makes .tex files",
         ),
         (["audit.json", "--format", "svg", "-o", "f", "--layout", "paper"], "--layout is about tables, not about svg"),
-        (["audit.json", "--format", "svg", "-o", "f", "--no-texts"], "--no-texts is about pages"),
+        (["audit.json", "--format", "svg", "-o", "f", "--no-texts"], "--no-texts is about pages and tables"),
+        (["audit.json", "-o", "r.html", "--query", "q1"], "--query is about the tables of texts: --layout dai-10"),
+        (["audit.json", "--layout", "dai-10", "--query", "q99"], "unknown query 'q99' (valid: q1"),
         (["audit.json", "-o", "audit.json"], "-o audit.json: this file is read too; choose another place"),
         (["audit.json", "cells.csv", "-o", "a.html"], "cells.csv: expected a result of RankTilt as JSON"),
     ],

@@ -6,8 +6,9 @@ import sys
 import tempfile
 import webbrowser
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -21,6 +22,7 @@ from ranktilt.option import Option
 TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf", "png")
 Formats = Literal["html", "latex", "markdown", "csv", "svg", "pdf", "png"]
 LAYOUT = "paper"
+_WITH_TEXTS = (None, LAYOUT, "dai-10", "dai-11")
 
 
 @options.verb(
@@ -39,6 +41,9 @@ def report(
     format: Annotated[
         Formats | None, Option("html (the default); latex, markdown or csv of a layout; svg, pdf or png figures.")
     ] = None,
+    query: Annotated[
+        list[str] | None, Option("Whose pairs of texts dai-10 and dai-11 show (default: by tilt).", "ID")
+    ] = None,
     no_texts: Annotated[bool, Option("Keep queries, ranked lists and documents out of the page.")] = False,
     open_page: Annotated[
         bool, Option("Show the page in the browser; without -o, from a temporary file.", flag="--open")
@@ -55,6 +60,8 @@ def report(
     if open_page and output is None:
         output = Path(tempfile.mkdtemp(prefix="ranktilt-")) / "report.html"
     _check(form, output, layout, files, no_texts=no_texts)
+    if query and (form not in TABLES or layout not in _WITH_TEXTS or no_texts):
+        raise UserError("--query is about the tables of texts: --layout dai-10, dai-11 or paper, with texts")
     if form == "html":
         _page(files, output, texts=not no_texts)
         if open_page and output is not None and not webbrowser.open(output.resolve().as_uri()):
@@ -62,7 +69,8 @@ def report(
     elif form in FIGURES:
         _figures(files, output or Path(), form, layout or "")
     else:
-        _deliver(_table(files, layout or LAYOUT, form), output)
+        text = _table(files, layout or LAYOUT, form, texts=not no_texts, queries=query or ())
+        _deliver(text, output)
 
 
 def _check(form: str, output: Path | None, layout: str | None, files: Sequence[Path], *, no_texts: bool) -> None:
@@ -70,8 +78,8 @@ def _check(form: str, output: Path | None, layout: str | None, files: Sequence[P
 
     if layout is not None and form not in TABLES and not (form in FIGURES and layout in layouts.FIGURES):
         raise UserError(f"--layout is about tables, not about {form}; choose --format latex, markdown or csv")
-    if no_texts and form != "html":
-        raise UserError("--no-texts is about pages; tables and figures hold none")
+    if no_texts and form in FIGURES:
+        raise UserError("--no-texts is about pages and tables; figures hold none")
     if output is None:
         if form in FIGURES:
             raise UserError(f"figures need a folder: --format {form} -o FOLDER")
@@ -102,16 +110,22 @@ def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
         note(f"{output}: {size(len(page.encode()))}")
 
 
-def _table(files: Sequence[Path], layout: str, form: str) -> str:
+def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str]) -> str:
+    from ranktilt.auditing.result import Audit
     from ranktilt.reporting.papers.cells import read_cells
-    from ranktilt.reporting.papers.tables import paper_tables
+    from ranktilt.reporting.papers.tables import PROSE, paper_tables
+    from ranktilt.reporting.reload import reload
     from ranktilt.reporting.report import PAPER_RESULTS, read_result
 
-    found = [
-        read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file, PAPER_RESULTS)
-        for file in dict.fromkeys(files)
-    ]
-    return paper_tables(found, layout, form)
+    found, wanted = [], PROSE if form == "csv" else (LAYOUT, *PROSE)  # a table of texts is no part of a paper as CSV
+    for file in dict.fromkeys(files):
+        one: Any = read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file, PAPER_RESULTS)
+        if texts and layout in wanted and isinstance(one, Audit) and one.spec.get("by") == "source":
+            one = replace(reload(one, file), runs=())  # texts are chosen by grade, whatever lists are kept
+            if one.collection is None:
+                note(" ".join(one.notes))
+        found.append(one)
+    return paper_tables(found, layout, form, queries=queries)
 
 
 def _deliver(text: str, output: Path | None) -> None:

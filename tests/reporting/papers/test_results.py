@@ -129,7 +129,7 @@ class TestAudit:
 
     @pytest.mark.parametrize(
         ("result", "table"),
-        [(small(), "dai-1"), (small(), "dai-2"), (small(), "wang-2"), (small(), "wang-3"),
+        [(small(), "dai-1"), (small(), "dai-2"), (small(), "wang-2"), (small(), "wang-3"), (small(), "dai-10"),
          (toy_validation(), "dai-3"), (toy_study(), "dai-2")],
     )  # fmt: skip
     def test_a_result_does_not_hold_what_another_does(self, result: Result, table: str) -> None:

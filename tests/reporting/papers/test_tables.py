@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 
-from ranktilt import Audit, UserError
+from ranktilt import Audit, Collection, UserError, audit
 from ranktilt.reporting.document import Panels, Table
 from ranktilt.reporting.papers.cells import CellFile, PaperCell, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import Source, paper_document, paper_tables
+from ranktilt.reporting.reload import LoadedAudit
 from tests.probes.validations import toy_validation
-from tests.reporting.audits import small, three, uneven
+from tests.reporting.audits import small, three, twins, uneven
 from tests.reporting.papers.audits import RERANKED, named, sourced
 from tests.reporting.papers.tex_reader import numbers, read
 from tests.reporting.studies import toy_study
+from tests.toy import run_of
 
 DAI = LAYOUTS["dai-3"]
 DATASETS, SYSTEMS, MEASURES = ("nq", "sci"), ("BM25", "ANCE"), ("AP@1", "nDCG@1")
@@ -152,9 +154,32 @@ class TestWhich:
             "dai-1", "dai-2", "dai-3", "dai-5", "dai-9", "wang-1",
         ]  # fmt: skip
 
+    def test_a_collection_without_a_relevant_pair_has_all_tables_but_the_one_of_texts(self) -> None:
+        # Each query's human and LLM text are two works: there are no twins to set side by side.
+        apart = twins(10).docs.with_columns(origin="id")
+        collection = Collection(apart, twins(10).queries, twins(10).qrels)
+        scores = {f"q{n}": {f"{n}-human": 2.0, f"{n}-llm": 1.0} for n in range(10)}
+        run = run_of(collection, scores, ranker="bm25")
+        alone = LoadedAudit(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
+        assert names(alone) == ["dai-3"]
+        paired = LoadedAudit(sourced("llama"), twins(40, ("human", "llama")))
+        (texts,) = (block for block in panels([alone, paired], "paper") if block.name == "dai-10")
+        assert texts.caption.endswith("LLM text by llama.")
+
     def test_cells_by_their_table(self) -> None:
         cells = [one for name in ("wang-2", "askari-2", "wang-1") for one in measured(name, s=("P@20",))]
         assert names(CellFile(tuple(cells))) == ["wang-1", "wang-2", "askari-2"]
+
+    def test_texts_come_with_a_collection(self) -> None:
+        collection = twins(40, ("human", "llama"))
+        found = sourced("llama")
+        assert names(LoadedAudit(found)) == ["dai-3"]
+        assert names(LoadedAudit(found, collection)) == ["dai-3", "dai-10"]
+        assert names(LoadedAudit(found, collection), LoadedAudit(of(found, "b"), collection)) == [
+            "dai-3",
+            "dai-10",
+            "dai-11",
+        ]
 
     def test_several_audits_stand_side_by_side_and_further_rankers_below(self) -> None:
         (block,) = panels([of(small(), "/x/one"), of(small(), "/y/two")], "dai-3")
@@ -230,6 +255,14 @@ class TestFormats:
         tables = read(paper_tables([toy_validation(), small()], "paper", "latex"))
         assert [table.label for table in tables] == ["tab:dai-1", "tab:dai-2", "tab:dai-3"]
 
+    def test_texts_are_a_table_of_their_own_in_csv(self) -> None:
+        opened = LoadedAudit(sourced("llama"), twins(40, ("human", "llama")))
+        assert paper_tables([opened], "dai-10", "csv").splitlines()[:2] == [
+            "table,pair,Human-Written,LLM-Generated",
+            "dai-10,Query: x q0,text 0,text 0",
+        ]
+        assert "dai-10" not in paper_tables([opened], "paper", "csv")
+
     @pytest.mark.parametrize("format", ["latex", "markdown", "csv"])
     @pytest.mark.parametrize("layout", ["paper", "dai-3"])
     def test_a_text_ends_with_a_line_end(self, layout: str, format: str) -> None:
@@ -242,7 +275,11 @@ class TestFormats:
     ("results", "layout", "message"),
     [
         ([small()], "dai-2", "dai-2 shows each source ranked alone (a validation with rankers); the results given hold "
-         "none: ranktilt validate DIR -r bm25 --json FILE makes one"),
+         "none: ranktilt check --full DIR -r bm25 --json FILE makes one"),
+        ([small()], "dai-11", "dai-11 shows the texts of a second collection (an audit by source, with its "
+         "collection); the results given hold none: ranktilt audit DIR -r bm25 --json FILE makes one"),
+        ([LoadedAudit(small(), notes=("the collection X has changed since.",))], "dai-10", "dai-10 shows the texts of "
+         "a collection (an audit by source, with its collection); the collection X has changed since."),
         ([], "paper", "the results given hold none of the papers' tables; name one (--layout) to read what makes it"),
     ],
 )  # fmt: skip

@@ -101,8 +101,8 @@ class Layout:
     title: str
     """The caption."""
     kind: str = ""
-    """Of tables that are filled alike: ``mixed`` rankings, each source ``alone``, ``groups``, ``whole`` collections or
-    ``domains``."""
+    """Of tables that are filled alike: ``mixed`` rankings, each source ``alone``, ``groups``, ``whole`` collections,
+    ``domains``, or ``texts``."""
     reranked: bool = False
     """Whether it is about re-rankers, and what they start from."""
     title_of_groups: str = ""

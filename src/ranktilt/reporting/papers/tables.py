@@ -17,12 +17,16 @@ from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.output import table
 from ranktilt.reporting.papers import cells as numbers
 from ranktilt.reporting.papers.cells import DELTA, KEYS, CellFile, PaperCell
-from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
+from ranktilt.reporting.papers.layouts import KINDS, LAYOUTS, PAPER, Layout
 from ranktilt.reporting.papers.results import Result, belongs, cells_of, left_out, made_by, tables_of
+from ranktilt.reporting.papers.texts import chosen_texts, has_pairs, of_collections
+from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import Tone
 
-Source = Result | CellFile
+Source = LoadedAudit | Result | CellFile
 FORMATS = ("latex", "markdown", "csv")
+PROSE = KINDS["texts"]
+"""Tables of texts: of the first collection that came with its texts, and of the second."""
 
 _OTHERS = {
     **dict.fromkeys(("dai-3", "dai-4"), "re-rankers have a table of their own (dai-5, dai-6)"),
@@ -41,14 +45,18 @@ _ALWAYS = ("dataset", "system", "measure")
 """Keys that CSV always has."""
 
 
-def paper_tables(results: Sequence[Source], layout: str, format: str, *, rounding: str = "paper") -> str:
+def paper_tables(
+    results: Sequence[Source], layout: str, format: str, *, rounding: str = "paper", queries: Sequence[str] = ()
+) -> str:
     """Print results as the papers' tables."""
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
-    return table(paper_document(results, layout, rounding=rounding), format)
+    return table(paper_document(results, layout, rounding=rounding, queries=queries), format)
 
 
-def paper_document(results: Sequence[Source], layout: str, *, rounding: str = "paper") -> Document:
+def paper_document(
+    results: Sequence[Source], layout: str, *, rounding: str = "paper", queries: Sequence[str] = ()
+) -> Document:
     """Lay results out as one of the papers' tables, or as all that they hold."""
     if rounding not in ROUNDINGS:
         raise unknown("rounding", rounding, ROUNDINGS)
@@ -59,10 +67,14 @@ def paper_document(results: Sequence[Source], layout: str, *, rounding: str = "p
         raise UserError("the results given hold none of the papers' tables; name one (--layout) to read what makes it")
     blocks, cells = list[Panels](), list[PaperCell]()
     for name in names:
-        block, found = _numbers(results, LAYOUTS[name], rounding, own=layout == PAPER)
-        blocks.append(block)
-        cells += found
-    return Document("RankTilt", "tables of a paper", "", printed(blocks), data=_cell_data(cells))
+        if name in PROSE:
+            blocks.append(_texts(results, LAYOUTS[name], queries))
+        else:
+            block, found = _numbers(results, LAYOUTS[name], rounding, own=layout == PAPER)
+            blocks.append(block)
+            cells += found
+    data = _cell_data(cells) if cells else _text_data(blocks)
+    return Document("RankTilt", "tables of a paper", "", printed(blocks), data=data)
 
 
 def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
@@ -72,21 +84,41 @@ def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
     rows = [
         (c.table, *c.at(keys), "nan" if c.value != c.value else c.text, *(c.mark for _ in marks), c.note) for c in cells
     ]
-    columns = dict.fromkeys(("table", *keys, "value", *marks, "note"), pl.String)
-    filled = [[text or None for text in row] for row in rows]  # what is empty is missing: CSV has no quotes for it
-    return pl.DataFrame(filled, schema=columns, orient="row")
+    return _frame(["table", *keys, "value", *marks, "note"], rows)
+
+
+def _text_data(blocks: Sequence[Panels]) -> pl.DataFrame:
+    rows = [
+        (block.name, panel.caption, *(cell.text for cell in row))
+        for block in blocks
+        for panel in block.tables
+        for row in panel.rows
+    ]
+    return _frame(["table", "pair", *(column.title for column in blocks[0].tables[0].columns)], rows)
+
+
+def _frame(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pl.DataFrame:
+    """What is empty is missing: CSV has no quotes for it."""
+    return pl.DataFrame(
+        [[text or None for text in row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
+    )
 
 
 def _held(results: Sequence[Source]) -> list[str]:
     """Names of the tables that the results hold, in the papers' order."""
     found = {name for result in results for name in _tables(result)}
+    found.update(PROSE[: sum(map(has_pairs, of_collections(results)))])
     return [name for name in LAYOUTS if name in found]
 
 
 def _tables(result: Source) -> list[str]:
     if isinstance(result, CellFile):
         return [cell.table for cell in result.cells]
-    return tables_of(result)
+    return tables_of(_bare(result))
+
+
+def _bare(result: LoadedAudit | Result) -> Result:
+    return result.audit if isinstance(result, LoadedAudit) else result
 
 
 def _numbers(results: Sequence[Source], layout: Layout, rounding: str, *, own: bool) -> tuple[Panels, list[PaperCell]]:
@@ -97,8 +129,7 @@ def _numbers(results: Sequence[Source], layout: Layout, rounding: str, *, own: b
         cells += [cell for cell in found if cell.system not in _ANY or cell not in cells]
         made += _made_by(result) if found else ()
     if not cells:
-        shows = f"{layout.name} shows {layout.shows}"
-        raise UserError(f"{shows}; the results given hold none: {layout.command} makes one")
+        raise UserError(_lacking(results, layout))
     cells = numbers.printed(cells, layout, rounding=rounding)
     caveats = [*_caveats(results, layout, rounding), *([_SOME] if layout.curve else [])]
     shown = _some(cells) if layout.curve else cells
@@ -125,7 +156,7 @@ def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
 
 def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[str]:
     """What the numbers of a result must not be read without."""
-    bare = [result for result in results if not isinstance(result, CellFile)]
+    bare = [_bare(result) for result in results if not isinstance(result, CellFile)]
     studies = [one for one in bare if isinstance(one, TrainingStudy)]
     if studies and "system" in (*layout.rows, *layout.columns):
         tuned = (f"Body already tuned for {what}: {body}." for one in studies for body, what in one.tuned.items())
@@ -148,16 +179,25 @@ def _cells(result: Source, name: str, *, own: bool) -> list[PaperCell]:
     """Cells of one table; where nobody named it, only those that are at home in it."""
     if isinstance(result, CellFile):
         return [cell for cell in result.cells if cell.table == name]
-    if own and name not in tables_of(result):
+    bare = _bare(result)
+    if own and name not in tables_of(bare):
         return []
-    found = cells_of(result, name)
-    return found if not own or isinstance(result, Study) else [cell for cell in found if belongs(cell, name)]
+    found = cells_of(bare, name)
+    return found if not own or isinstance(bare, Study) else [cell for cell in found if belongs(cell, name)]
 
 
 def _made_by(result: Source) -> tuple[str, ...]:
     if isinstance(result, CellFile):
         return (f"Cells of {result.path}",) if result.path else ()
-    return made_by(result.spec)
+    return made_by(_bare(result).spec)
+
+
+def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:
+    opened = sorted(of_collections(results), key=has_pairs, reverse=True)
+    number = PROSE.index(layout.name)
+    if len(opened) <= number:
+        raise UserError(_lacking(results, layout))
+    return chosen_texts(opened[number], layout.name, queries=queries)
 
 
 def _pivot(cells: Sequence[PaperCell], layout: Layout) -> tuple[list[Table], list[PaperCell | None], tuple[str, ...]]:
@@ -248,3 +288,11 @@ def _twice(cells: Sequence[PaperCell], layout: Layout) -> str:
         f"{layout.name}: two results hold the same cell ({', '.join(keys)}); leave one of them out, or give their "
         "folders different names"
     )
+
+
+def _lacking(results: Sequence[Source], layout: Layout) -> str:
+    first = f"{layout.name} shows {layout.shows}"
+    why = [note for result in results if isinstance(result, LoadedAudit) for note in result.notes]
+    if layout.name in PROSE and why:
+        return f"{first}; {why[0]}"
+    return f"{first}; the results given hold none: {layout.command} makes one"

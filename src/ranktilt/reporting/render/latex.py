@@ -18,6 +18,8 @@ _GUARDED = {**_SIGNS, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
 """Brackets and stars too: behind a line's end LaTeX would read them as its options."""
 _NARROW, _WIDE = 6, 9
 """Columns that fit into one column of a paper, and into its page in small print."""
+_TEXTS, _WHOLE = 0.94, r"p{0.96\linewidth}"
+"""Share of the line that columns of texts have together; and what spans them."""
 _SIDES = {"first": (0x00, 0x72, 0xB2), "second": (0xD5, 0x5E, 0x00)}
 """Blue and orange, told apart by the colour-blind (after Okabe and Ito)."""
 _DARKEST = 0.6
@@ -56,11 +58,13 @@ def _table(table: Table) -> Iterator[str]:
 def _panels(block: Panels) -> Iterator[str]:
     """A complete environment, as wide and in as small a print as its columns need."""
     widest = max(block.tables, key=lambda table: len(table.columns)).columns
-    width = len(widest)
-    environment = "table*" if width > _NARROW else "table"
+    width, texts = len(widest), any(not column.number and not column.header for column in widest)
+    environment = "table*" if texts or width > _NARROW else "table"
     shaded = any(cell.tone in _SIDES for table in block.tables for row in table.rows for cell in row)
     colours = r" and \usepackage[table]{xcolor}" if shaded else ""
     about = (rf"{block.layout} Needs \usepackage{{booktabs}}{colours}.", *block.made, *block.remarks)
+    plain = sum(not column.number and not column.header for column in widest)
+    half = rf"p{{{_TEXTS / max(plain, 1):.3g}\linewidth}}"
     yield from (f"% {clean(text)}" for text in about)
     yield rf"\begin{{{environment}}}[t]"
     yield r"\centering"
@@ -70,9 +74,9 @@ def _panels(block: Panels) -> Iterator[str]:
         yield from (r"\scriptsize", r"\setlength{\tabcolsep}{2pt}")
     elif environment == "table*":
         yield r"\small"
-    yield rf"\begin{{tabular}}{{{''.join('r' if column.number else 'l' for column in widest)}}}"
+    yield rf"\begin{{tabular}}{{{''.join('r' if c.number else 'l' if c.header else half for c in widest)}}}"
     yield r"\toprule"
-    yield from _panel_rows(block.tables, rf"\multicolumn{{{width}}}{{l}}", width)
+    yield from _panel_rows(block.tables, rf"\multicolumn{{{width}}}{{{_WHOLE if texts else 'l'}}}", width)
     yield r"\bottomrule"
     yield r"\end{tabular}"
     notes = [*([_SHADED] if shaded else []), *block.notes]

@@ -10,6 +10,7 @@ import polars as pl
 from ranktilt.auditing.confounds import SIDED, Confound
 from ranktilt.auditing.effects import Effect, conflicts
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.numerical_noise import ROUNDOFF, precision
 from ranktilt.auditing.result import RAW, Audit, Controlled
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import Cell, Column, ColumnOf, Emphasis, Row, Table, named, tabulated, worded
@@ -242,10 +243,21 @@ def table_legend(audit: Audit) -> list[str]:
             lines.append(f"{which}: level is the median of random labels (shuffled within each query), not 0.")
     elif audit.estimates:
         lines.append(f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples. Ties: averaged.")
-    if audit.noise:
-        said = (f"{one.run} ±{one.points:.1f} points ({one.resolution})" for one in audit.noise)
-        lines.append(f"Numerical noise of Relative Δ {audit.primary_measure!r}: {', '.join(said)}.")
-    return lines
+    return [*lines, *noise_legend(audit)]
+
+
+def noise_legend(audit: Audit) -> list[str]:
+    """Say how far rounding leaves Relative Δ open, and what runs without such noise were computed in."""
+    many = len(audit.tilted_pairs) > 1
+    noise = (
+        f"{tilt.run}{f' ({tilt.a} | {tilt.b})' if many else ''} ±{tilt.points:.1f} points ({tilt.resolution})"
+        for tilt in audit.noise
+    )
+    lines = [f"Numerical noise of Relative Δ {audit.primary_measure!r}: {', '.join(noise)}."] if audit.noise else []
+    computed = {str(spec.get("name", spec.get("ranker"))): precision(spec) for spec in audit.spec.get("runs", ())}
+    noisy = {tilt.run for tilt in audit.noise}
+    silent = [f"{run} in {name}" for run, name in computed.items() if name in ROUNDOFF and run not in noisy]
+    return [*lines, *([f"Computed: {', '.join(silent)}."] if silent else [])]
 
 
 def tie_rule(spec: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A bench: the choice and what it costs, every number, and what it does to other groups."""
+"""A bench: the choice and what it costs, and every number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ranktilt.auditing.answer.gate import in_percent, points, tilt_name, tilt_nu
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
-from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention, OtherGroups
+from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.reporting.document import (
     Cell,
@@ -40,12 +40,10 @@ def view(bench: Bench) -> Document:
     title = f"Bench of {join_words(bench.methods)}" + (f" on {name}" if name else "")
     choice = bench.choose()
     planes = (_plane(bench, choice, pair) for pair in bench.pairs[: _MOST_PLANES * bool(bench.over)])
-    others = (_others_table(bench, other) for other in bench.others)
     sections = (
         Section("choice", "Which intervention reaches level, and what it costs", (), (_table(bench, choice),)),
         Section("plane", "Effectiveness against tilt", (), tuple(planes)),
         *_by_strength(bench),
-        Section("others", "What it does to other groups", (), tuple(others)),
         provenance(bench.spec, bench.notes),
     )
     return Document(
@@ -126,23 +124,6 @@ def _mean_cell(mean: Effect) -> Cell:
 
 def _moved_cell(change: Change | None) -> Cell:
     return Cell("") if change is None else moved(change, "quiet")
-
-
-def _others_table(bench: Bench, other: OtherGroups) -> Table:
-    """One row an intervention and pair of another column's groups, with the change below it."""
-    asked = tuple(dict.fromkeys(tilt.measure for tilt in other.tilts))
-    known = {(tilt.run, tilt.a, tilt.b, tilt.measure): tilt for tilt in other.tilts}
-    changes = {(change.run, change.a, change.b, change.measure): change for change in other.changes}
-    rows = list[Row]()
-    for run, a, b in sorted(dict.fromkeys((t.run, t.a, t.b) for t in other.tilts), key=lambda of: f"{of[1]} | {of[2]}"):
-        found = [known.get((run, a, b, name)) for name in asked]
-        group = (f"{a} | {b}",)
-        rows.append(Row((Cell(run), *(Cell("") if one is None else _tilt_cell(one) for one in found)), group))
-        if run != bench.baseline.name:
-            rows.append(Row((_less(bench), *(_moved_cell(changes.get((run, a, b, name))) for name in asked)), group))
-    note = f"+ favours the group named first. {_changed(bench)}"
-    columns = (named("intervention"), *map(Column, asked))
-    return Table(f"Groups by {other.by}", columns, tuple(rows), note, groups=("groups",), only="page")
 
 
 def _changed(bench: Bench) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ranktilt.auditing.effects import Change
 from ranktilt.errors import counted
-from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralDifference, SpiralRound
+from ranktilt.experiments.spiral_result import QueryMean, Spiral, SpiralRound
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -78,17 +79,16 @@ def _differences(found: Spiral) -> Iterator[Table]:
         return
     columns = (
         (named("ranker"), lambda d: d.run),
-        (worded("of"), lambda d: f"{found.reference} share of the page" if d.measure == SHARE else d.measure),
+        (worded("of"), lambda d: d.measure if d.measure == found.valued else f"{found.reference} share of the page"),
         ("points", _change),
         ("corrected p", lambda d: number(d.p_corrected, p_value)),
     )
     yield tabulated(f"The last round, less {found.runs[0]}", found.differences, columns)
 
 
-def _change(one: SpiralDifference) -> Cell:
-    value, low, high = (100 * part for part in one.change)
+def _change(one: Change) -> Cell:
     strong: Emphasis = "strong" if one.shown else ""
-    return Cell(signed(value) + "*" * one.shown, value, ends=ends(low, high), emphasis=strong)
+    return Cell(signed(one.value) + "*" * one.shown, one.value, ends=ends(one.low, one.high), emphasis=strong)
 
 
 def _figures(found: Spiral) -> Iterator[Figure]:

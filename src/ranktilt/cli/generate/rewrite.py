@@ -1,4 +1,4 @@
-"""``ranktilt rewrite``: a machine-written twin for each document, by a language model."""
+"""``ranktilt generate rewrite``: a machine-written twin for each document, by a language model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ranktilt.cli import options
-from ranktilt.cli.llm.generation import (
+from ranktilt.cli.generate.model_options import (
     INCOMPLETE,
     DryRun,
     ModelOptions,
@@ -71,8 +71,8 @@ class RewriteOptions(SamplingOptions):
 
 
 @options.verb(
-    "rewrite DIR --llm openai:MODEL --dry-run --price 0.15,0.60",
-    "rewrite DIR --llm openai:MODEL -o rewritten",
+    "generate rewrite DIR --llm openai:MODEL --dry-run --price 0.15,0.60",
+    "generate rewrite DIR --llm openai:MODEL -o rewritten",
     panel="Input",
 )
 def rewrite(

@@ -1,4 +1,4 @@
-"""ranktilt models: the model table as a user asks for it."""
+"""ranktilt tools doctor: the model table as a user asks for it."""
 
 import csv
 import importlib.util
@@ -6,10 +6,12 @@ import io
 import json
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
 
+import ranktilt.cli.tools.doctor as module
 from ranktilt.models.catalogue import MODELS
 from ranktilt.registry import foreign_rankers
 from tests.cli.conftest import Cli, refused
@@ -22,11 +24,33 @@ HUB = pytest.mark.skipif(importlib.util.find_spec("huggingface_hub") is None, re
 
 
 def test_every_model_is_listed(cli: Cli) -> None:
-    code, out, err = cli("models")
+    code, out, err = cli("tools", "doctor")
     assert (code, err) == (0, "")
     typed = [line.split()[0] for line in out.splitlines() if line.strip() and line.split()[0] in MODELS]
     assert typed == list(MODELS)
     assert "Rankers of other packages: " in out.splitlines()[-1]
+
+
+def test_every_extra_is_listed_with_what_it_brings(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package == "peft":
+            raise PackageNotFoundError(package)
+        return "1.0"
+
+    lines = ["numpy>=2", 'torch>=2.5; extra == "neural"', "peft>=0.17 ; extra == 'train'", 'ruff; extra == "dev"']
+    monkeypatch.setattr(module, "version", version)
+    monkeypatch.setattr(module, "requires", lambda name: lines)
+    found = {row["name"]: row for row in json.loads(cli("tools", "doctor", "--format", "json").out)["extras"]}
+    assert found["neural"]["versions"] == {"torch": "1.0"}
+    assert found["train"]["versions"] == {"peft": None}
+    assert (found["neural"]["install"], found["train"]["install"]) == ("", 'pip install "ranktilt[train]"')
+    assert "dev" not in found
+    assert 'pip install "ranktilt[train]"' in cli("tools", "doctor").out
+
+
+def test_every_extra_for_users_is_known() -> None:
+    extras = {match[2] for line in requires("ranktilt") or () if (match := module._OF_EXTRA.match(line))}
+    assert extras - {"dev", "bench", "pandas"} == set(module._PURPOSES)
 
 
 @pytest.mark.parametrize(
@@ -40,14 +64,14 @@ def test_every_model_is_listed(cli: Cli) -> None:
     ],
 )
 def test_a_name_shows_all_that_it_may_mean(cli: Cli, name: str, specs: list[str]) -> None:
-    out = cli("models", name).out
+    out = cli("tools", "doctor", name).out
     assert [block.splitlines()[0] for block in out.split("\n\n")] == specs
-    rows = list(csv.DictReader(io.StringIO(cli("models", name, "--format", "csv").out)))
+    rows = list(csv.DictReader(io.StringIO(cli("tools", "doctor", name, "--format", "csv").out)))
     assert [row["spec"] for row in rows] == specs
 
 
 def test_one_model_in_full(cli: Cli) -> None:
-    lines = [line.strip() for line in cli("models", "ance").out.splitlines()]
+    lines = [line.strip() for line in cli("tools", "doctor", "ance").out.splitlines()]
     assert lines[0] == "dense:ance"
     assert "from        sentence-transformers/msmarco-roberta-base-ance-firstp" in lines
     assert "similarity  dot" in lines
@@ -56,13 +80,13 @@ def test_one_model_in_full(cli: Cli) -> None:
 
 
 def test_json_names_the_rankers_of_other_packages(cli: Cli) -> None:
-    rankers = json.loads(cli("models", "--format", "json").out)["rankers"]
+    rankers = json.loads(cli("tools", "doctor", "--format", "json").out)["rankers"]
     assert [(row["name"], row["package"]) for row in rankers] == foreign_rankers()
 
 
 def here(process: Cli, cache: Path) -> dict[str, str | None]:
     """Where each model lies, for a hub cache of the test's own."""
-    done = process("models", "--format", "json", env={"HF_HUB_CACHE": str(cache), "HF_HUB_OFFLINE": "1"})
+    done = process("tools", "doctor", "--format", "json", env={"HF_HUB_CACHE": str(cache), "HF_HUB_OFFLINE": "1"})
     assert (done.code, done.err) == (0, "")
     return {row["spec"]: row["here"] for row in json.loads(done.out)["models"]}
 
@@ -99,7 +123,8 @@ def test_the_cache_comes_before_the_wheel_as_when_it_is_used(process: Cli, tmp_p
 def test_looking_loads_no_library_of_models() -> None:
     code = (
         "import sys, atexit; atexit.register(lambda: print(sorted({m.split('.')[0] for m in sys.modules}), "
-        "file=sys.stderr)); sys.argv = ['ranktilt', 'models']; from ranktilt.cli.main import main; main()"
+        "file=sys.stderr)); sys.argv = ['ranktilt', 'tools', 'doctor', 'minilm']; "
+        "from ranktilt.cli.main import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "'ranktilt'" in done.stderr
@@ -114,4 +139,4 @@ def test_looking_loads_no_library_of_models() -> None:
     ],
 )
 def test_models_refuses_in_one_line(cli: Cli, arguments: list[str], message: str) -> None:
-    assert refused(cli, "models", *arguments).startswith(message)
+    assert refused(cli, "tools", "doctor", *arguments).startswith(message)

@@ -1,34 +1,65 @@
-"""The models that RankTilt knows by short name, and one model in full."""
+"""What is installed here, and the models that RankTilt knows by short name; or one model in full."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ranktilt.errors import counted
 from ranktilt.models.catalogue import Model
-from ranktilt.reporting.document import Block, Cell, Column, Document, Lines, Pairs, Row, Sentence, Table, printed
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Lines,
+    Pairs,
+    Row,
+    Sentence,
+    Table,
+    named,
+    printed,
+    tabulated,
+    worded,
+)
 from ranktilt.reporting.numbers import DASH
 
 _LEGEND = (
     'Re-rankers stand behind a first stage: -r "bm25@100>>monot5:base". Any other model: a folder, or its name on '
     "the hub, in the place of the short name: -r dense:FOLDER.",
     "tuned: body was never trained to rank and must be trained first. here: wheel, installed with pip; cache, "
-    "fetched before; –, fetched when first used. ranktilt models NAME shows one in full, with its name on the hub.",
+    "fetched before; –, fetched when first used. ranktilt tools doctor MODEL shows one in full.",
 )
 
 
 @dataclass(frozen=True)
-class ModelList:
-    """Models, kind after kind, and what is known of this machine."""
+class Extra:
+    """What an extra of the installation is for, and which of its packages are here."""
+
+    name: str
+    purpose: str
+    versions: Mapping[str, str | None]
+    """Of its packages; None for one that is missing."""
+
+    @property
+    def install(self) -> str:
+        """The line that brings what is missing; nothing where all is here."""
+        return "" if all(self.versions.values()) else f'pip install "ranktilt[{self.name}]"'
+
+
+@dataclass(frozen=True)
+class Installation:
+    """The machine, the extras, and models, kind after kind; or models in full alone."""
 
     models: Sequence[Model]
     here: Mapping[str, str]
     """Where a model lies on this machine by its spec; a model that is not there is left out."""
     others: Sequence[tuple[str, str]] = ()
     """Name and package of each ranker that an installed package brings."""
+    machine: Mapping[str, str] = field(default_factory=dict)
+    extras: Sequence[Extra] = ()
     full: bool = False
     """Whether each is shown in full."""
 
@@ -38,23 +69,41 @@ class ModelList:
 
     def to_json(self) -> bytes:
         rankers = [{"name": name, "package": package} for name, package in self.others]
-        content = {"models": self.records, "rankers": rankers}
+        content: dict[str, Any] = {"models": self.records, "rankers": rankers}
+        if self.machine:
+            extras = [{**asdict(extra), "install": extra.install} for extra in self.extras]
+            content = {"machine": dict(self.machine), "extras": extras, **content}
         return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
 
 
-def view(listed: ModelList) -> Document:
-    """Return what is said of the models."""
-    names = ", ".join(f"{name} ({package})" for name, package in listed.others) or "none installed"
+def view(installed: Installation) -> Document:
+    """Return what is said of an installation."""
+    names = ", ".join(f"{name} ({package})" for name, package in installed.others) or "none installed"
+    missing = sum(bool(extra.install) for extra in installed.extras)
+    blocks: list[Block] = [_table(installed)]
+    if installed.machine:
+        space = Lines((Sentence(""),))
+        blocks = [Pairs(tuple(installed.machine.items()), only=""), space, _extras(installed), *blocks]
     return Document(
-        title="Models",
-        kind="Models by short name",
-        headline=counted(len(listed.models), "model", "models"),
-        sections=printed(_cards(listed) if listed.full else [_table(listed)]),
-        legend=() if listed.full else (*_LEGEND, f"Rankers of other packages: {names}."),
+        title="Installation",
+        kind="What is installed",
+        headline=f"{counted(missing, 'extra is', 'extras are')} missing",
+        sections=printed(_cards(installed) if installed.full else blocks),
+        legend=() if installed.full else (*_LEGEND, f"Rankers of other packages: {names}."),
     )
 
 
-def _table(listed: ModelList) -> Table:
+def _extras(installed: Installation) -> Table:
+    columns = (
+        (named("extra"), lambda extra: extra.name),
+        (worded("what it is for"), lambda extra: extra.purpose),
+        (worded("packages"), lambda extra: ", ".join(f"{name} {v or 'missing'}" for name, v in extra.versions.items())),
+        (worded("to install"), lambda extra: Cell(extra.install, tone="warning")),
+    )
+    return tabulated("Extras", installed.extras, columns)
+
+
+def _table(installed: Installation) -> Table:
     columns = (
         Column("typed", number=False, header=True),
         Column("what it is", number=False),
@@ -64,10 +113,10 @@ def _table(listed: ModelList) -> Table:
     )
     rows = []
     kind = ""
-    for one in listed.models:
+    for one in installed.models:
         limit = DASH if one.limit is None else str(one.limit)
         texts = (
-            one.about, "yes" if one.tuned else "body", listed.here.get(one.spec, DASH), one.pooling or DASH,
+            one.about, "yes" if one.tuned else "body", installed.here.get(one.spec, DASH), one.pooling or DASH,
             one.similarity or DASH, limit, one.licence, one.hub or DASH,
         )  # fmt: skip
         name = Cell(one.spec, emphasis="strong" if one.tuned else "quiet")
@@ -77,11 +126,11 @@ def _table(listed: ModelList) -> Table:
     return Table("Models", columns, tuple(rows))
 
 
-def _cards(listed: ModelList) -> list[Block]:
+def _cards(installed: Installation) -> list[Block]:
     blocks: list[Block] = []
-    for one in listed.models:
+    for one in installed.models:
         blocks.append(Lines((*[Sentence("")] * bool(blocks), Sentence(one.spec))))
-        blocks.append(Pairs(tuple(_entries(one, listed.here.get(one.spec)).items()), only=""))
+        blocks.append(Pairs(tuple(_entries(one, installed.here.get(one.spec)).items()), only=""))
     return blocks
 
 

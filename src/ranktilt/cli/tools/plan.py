@@ -1,4 +1,4 @@
-"""``ranktilt plan``: what an audit of a larger collection would cost."""
+"""``ranktilt tools plan``: what an audit of a larger collection would cost."""
 
 from __future__ import annotations
 
@@ -24,16 +24,13 @@ class _Planned(options.OptionGroup):
 
     documents: Annotated[str | None, Option("Documents to plan for, such as 8.8M (default: those of DIR).", "N")] = None
     queries: Annotated[str | None, Option("Queries to plan for, such as 7k (default: those of DIR).", "N")] = None
-    llm: Annotated[str | None, Option("Rewrite the human documents too; the model is not asked.", "MODEL")] = None
-    llm_price: Annotated[str | None, Option("Price of a million tokens of the model.", "IN,OUT")] = None
-    machines: Annotated[int, Option("Machines like this one.", "N", min=1)] = 1
     seconds: Annotated[float, Option("About how long to measure.", "N", min=1)] = 60.0
     seed: options.Seed = 0
 
 
 @options.verb(
-    "plan DIR -r bm25 -r dense:minilm --documents 8.8M --queries 7k",
-    "plan DIR --llm openai:MODEL --llm-price 0.15,0.60",
+    "tools plan DIR --documents 8.8M --queries 7k",
+    "tools plan DIR -r bm25 -r dense:minilm --documents 8.8M --queries 7k",
 )
 def plan(
     folder: options.AnyCollection,
@@ -55,7 +52,6 @@ def plan(
         **vars(planned),
         "documents": read_count(planned.documents, "--documents"),
         "queries": read_count(planned.queries, "--queries"),
-        "llm_price": options.read_price(planned.llm_price, option="--llm-price"),
     }
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
     output.deliver(run_plan(collection, rankers, **how))

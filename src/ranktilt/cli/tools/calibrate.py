@@ -1,4 +1,4 @@
-"""``ranktilt calibrate``: the instrument is tested before its readings."""
+"""``ranktilt tools calibrate``: the instrument is tested before its readings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ranktilt.option import Option
 FAILED = 1
 
 
-@options.verb("calibrate", "calibrate DIR -r dense:minilm")
+@options.verb("tools calibrate", "tools calibrate DIR -r dense:minilm")
 def calibrate(
     folder: Annotated[
         Path | None,

@@ -1,4 +1,4 @@
-"""``ranktilt spiral``: rewrites enter the collection round by round, and what is left of the page."""
+"""``ranktilt tools spiral``: rewrites enter the collection round by round, and what is left of the page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Growing(options.OptionGroup):
     seed: options.Seed = 0
 
 
-@options.verb("spiral DIR -r bm25", "spiral DIR -r bm25 --rounds 10 --entry-rule random")
+@options.verb("tools spiral DIR -r bm25", "tools spiral DIR -r bm25 --rounds 10 --entry-rule random")
 def spiral(
     folder: options.AnyCollection,
     *,

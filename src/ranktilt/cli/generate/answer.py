@@ -1,4 +1,4 @@
-"""``ranktilt answer``: documents written from queries, by a language model."""
+"""``ranktilt generate answer``: documents written from queries, by a language model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.llm.generation import (
+from ranktilt.cli.generate.model_options import (
     INCOMPLETE,
     DryRun,
     ModelOptions,
@@ -48,8 +48,8 @@ class AnswerOptions(SamplingOptions):
 
 
 @options.verb(
-    "answer queries.tsv --llm openai:MODEL --dry-run",
-    "answer queries.tsv --llm openai:MODEL -o answered",
+    "generate answer queries.tsv --llm openai:MODEL --dry-run",
+    "generate answer queries.tsv --llm openai:MODEL -o answered",
     panel="Input",
 )
 def answer(
@@ -93,7 +93,7 @@ def answer(
     note(f"qrels/{saved.splits[0]}.tsv is made, not judged: each document is relevant to the query it was written from")
     if os.path.isdir(queries):
         named = ["--split", saved.splits[0]] if split is not None else []
-        note(f"Next: {shlex.join(['ranktilt', 'mix', str(queries), str(output), *named, '-o', 'mixed'])}")
+        note(f"Next: {shlex.join(['ranktilt', 'data', 'mix', str(queries), str(output), *named, '-o', 'mixed'])}")
     return 0
 
 

@@ -1,10 +1,9 @@
-"""``ranktilt load``, ``mix`` and ``build``: collections as folders, from elsewhere, from others, from raw files."""
+"""``ranktilt data load`` and ``mix``: collections as folders, from elsewhere and from others."""
 
 from __future__ import annotations
 
 import io
 import os
-import shlex
 from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,20 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.builders.fair_ranking import fair_ranking
-from ranktilt.cli.builders.retrieval_qa import retrieval_qa
 from ranktilt.cli.notes import is_quiet, note
-from ranktilt.cli.output import check_paths, print_result
+from ranktilt.cli.output import check_paths
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
-    from ranktilt.datasets.natural_questions import Built
 
 ABOUT = "loaded.json"
 
 
-@options.verb("load hub:OWNER/NAME -o DIR", "load irds:beir/scifact/test -o DIR --docs judged", panel="Input")
+@options.verb("data load hub:OWNER/NAME -o DIR", "data load irds:beir/scifact/test -o DIR --docs judged", panel="Input")
 def load(
     name: Annotated[
         str,
@@ -77,7 +73,7 @@ def _write_origin(collection: Collection, output: Path) -> None:
     )
 
 
-@options.verb("mix human llm -o mixed", "mix DIR -o smaller --parts 100000", panel="Input")
+@options.verb("data mix human llm -o mixed", "data mix DIR -o smaller --parts 100000", panel="Input")
 def mix(
     folders: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Collections; a single one is only rewritten.")
@@ -97,58 +93,3 @@ def mix(
     mixed = mix_collections(*loaded) if len(loaded) > 1 else loaded[0]
     save(mixed, output, layout=layout, parts=parts)
     note(f"{output}: {mixed!r}")
-
-
-build = typer.Typer(
-    help="Make a published collection from its original files.", no_args_is_help=True, rich_markup_mode=None
-)
-
-
-@build.command("nq320k", cls=options.Verb)
-@options.verb(
-    "build nq320k train.jsonl.gz dev.jsonl.gz -o DIR", "build nq320k train.jsonl dev.jsonl -o DIR --words 100"
-)
-def nq320k(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Natural Questions: its train and dev files (.jsonl, .gz).")
-    ],
-    output: options.Destination,
-    *,
-    words: Annotated[int, Option("Cut texts to so many words.", "N", min=1)] = 200,
-    layout: options.Layout = "beir",
-) -> None:
-    """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
-    from ranktilt.datasets.natural_questions import build_nq320k
-    from ranktilt.datasets.save import save
-
-    check_paths({"--output": output / "corpus.jsonl"})
-    built = build_nq320k(files, words=words)
-    save(built.collection, output, layout=layout)
-    print_result(_counts(built))
-    _note_next_steps(built, output)
-
-
-build.command("fair-ranking", cls=options.Verb)(fair_ranking)
-build.command("retrieval-qa", cls=options.Verb)(retrieval_qa)
-
-
-def _counts(built: Built) -> str:
-    """What was counted beside what is published, a line each."""
-    from ranktilt.datasets.natural_questions import PUBLISHED
-
-    lines = []
-    for name, expected in PUBLISHED.items():
-        count, published = (f"{n:,.2f}" if name == "mean words" else f"{n:,}" for n in (built.counts[name], expected))
-        lines.append(f"{name:<12} {count:>8}   {published} expected" + ("" if count == published else "   differs"))
-    return "\n".join([*lines, ""])
-
-
-def _note_next_steps(built: Built, output: Path) -> None:
-    from ranktilt.datasets.natural_questions import PUBLISHED, TRAINING
-
-    note(f"{output}: {built.collection!r}")
-    if not built.as_published:
-        seen = f"{built.train_lines:,} training and {built.counts['test queries']:,} development questions were read"
-        note(f"Not as published: {seen}, {TRAINING:,} and {PUBLISHED['test queries']:,} there are.")
-    note("Texts begin with their title and are cut; rewrites may not be: `ranktilt check` will say.")
-    note(f"Next: {shlex.join(['ranktilt', 'rewrite', str(output), '--llm', 'openai:MODEL', '--dry-run'])}")

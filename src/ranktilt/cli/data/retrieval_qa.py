@@ -1,11 +1,11 @@
-"""``ranktilt build retrieval-qa``: a collection of answers by people and by a language model."""
+"""``ranktilt data build retrieval-qa``: a collection of answers by people and by a language model."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -72,26 +72,19 @@ class FilesOptions(options.OptionGroup):
     panel = "Output"
 
     depth: Annotated[int, Option("Depth of BM25's runs; 0 for no runs.", "N", min=0)] = 1_000
-    triples: Annotated[int, Option("Write training triples, with N random negatives each.", "N", min=0)] = 0
-    per: Annotated[
-        Literal["positive", "query"],
-        Option("N negatives of each relevant answer, or of each question.", flag="--triples-per"),
-    ] = "positive"
-    form: Annotated[
-        Literal["ids", "text", "both"], Option("Triples as ids, as text, or both.", flag="--triples-as")
-    ] = "ids"
+    triples: Annotated[
+        int, Option("Write training triples, with N random negatives of each relevant answer.", "N", min=0)
+    ] = 0
 
     def read(self, seed: int) -> QAFiles:
         from ranktilt.generation.retrieval_qa_files import QAFiles
-        from ranktilt.generation.triples import FORMS, TripleRules
 
-        rules = TripleRules(negatives=self.triples, per=self.per, seed=seed) if self.triples else None
-        forms = FORMS if self.form == "both" else (self.form,)
-        return QAFiles(depth=self.depth, triples=rules, forms=forms)
+        return QAFiles(depth=self.depth, triples=self.triples, seed=seed)
 
 
 @options.verb(
-    "build retrieval-qa finance.jsonl medicine.jsonl -o DIR", "build retrieval-qa all.jsonl --triples 4 -o DIR"
+    "data build retrieval-qa finance.jsonl medicine.jsonl -o DIR",
+    "data build retrieval-qa all.jsonl --triples 4 -o DIR",
 )
 def retrieval_qa(
     files: Annotated[

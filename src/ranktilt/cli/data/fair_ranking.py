@@ -1,11 +1,11 @@
-"""``ranktilt build fair-ranking``: lists of equal length for a group audit, from documents with labels."""
+"""``ranktilt data build fair-ranking``: lists of equal length for a group audit, from documents with labels."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,7 @@ from ranktilt.errors import UserError
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
-    from ranktilt.generation.fair_ranking import FairRanking, GroupRules, ListRules
+    from ranktilt.generation.fair_ranking import FairRanking, ListRules
 
 CANDIDATES, INITIAL, ABOUT = "candidates.trec", "initial.trec", "built.json"
 _NATURAL = "natural"
@@ -30,15 +30,6 @@ class GroupOptions(options.OptionGroup):
 
     protected: Annotated[str, Option("Protected group: female, Europe|Asia, or non-Europe.", "GROUP")]
     by: Annotated[str | None, Option("Column of groups (default: the only one left).", "COLUMN")] = None
-    several: Annotated[
-        Literal["any", "drop"], Option("Documents with labels of both sides: any of them counts, or left out.")
-    ] = "any"
-    unlabelled: Annotated[Literal["drop", "keep"], Option("What to do with documents without a label.")] = "drop"
-
-    def read(self) -> GroupRules:
-        from ranktilt.generation.fair_ranking import GroupRules
-
-        return GroupRules(protected=self.protected.strip(), several=self.several, unlabelled=self.unlabelled)
 
 
 @dataclass(frozen=True)
@@ -55,17 +46,14 @@ class DrawingOptions(options.OptionGroup):
             "N,N,N,N",
         ),
     ] = _NATURAL
-    shortage: Annotated[
-        Literal["fill", "drop"], Option("A block with too few: fill from the other group, or drop the query.")
-    ] = "fill"
     min_judged: Annotated[int | None, Option("Relevant documents a query needs (default: --items).", "N", min=1)] = None
     seed: options.Seed = 0
 
     def read(self) -> ListRules:
         from ranktilt.generation.fair_ranking import ListRules
 
-        more: dict[str, Any] = {"shortage": self.shortage, "min_judged": self.min_judged, "seed": self.seed}
-        return ListRules(items=self.items, blocks=_read_blocks(self.blocks), **more)
+        blocks = _read_blocks(self.blocks)
+        return ListRules(items=self.items, blocks=blocks, min_judged=self.min_judged, seed=self.seed)
 
 
 def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
@@ -79,8 +67,8 @@ def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
 
 
 @options.verb(
-    "build fair-ranking irds:trec-fair/2022/train --protected female --by gender -o DIR",
-    'build fair-ranking labelled.csv --protected "Europe|Asia" --items 100 -o DIR',
+    "data build fair-ranking irds:trec-fair/2022/train --protected female --by gender -o DIR",
+    'data build fair-ranking labelled.csv --protected "Europe|Asia" --items 100 -o DIR',
 )
 def fair_ranking(
     source: Annotated[
@@ -97,11 +85,10 @@ def fair_ranking(
     from ranktilt.generation.fair_ranking import build_fair_ranking, summary
 
     check_paths({"--output": output / CANDIDATES})
-    rules = drawing.read()
-    membership = groups.read()
-    built = build_fair_ranking(read_labelled(source, groups.by), membership, rules)
+    rules, protected = drawing.read(), groups.protected.strip()
+    built = build_fair_ranking(read_labelled(source, groups.by), protected, rules)
     save(built.collection, output, beside=_beside(built))
-    print_lines(summary(built, membership.protected))
+    print_lines(summary(built, protected))
     note(f"{output}: {built.collection!r}")
     note(
         f"{CANDIDATES}: shuffled, for rankers to order; {INITIAL}: unprotected ones first, the paper's initial ranking"
@@ -109,7 +96,7 @@ def fair_ranking(
     lone = built.counts["queries_with_a_group_below_2"]
     if lone:
         note(f"warning: {lone} lists have fewer than 2 items of a group; their exposure ratio says little, or nothing")
-    _note_next(built, output, membership.protected)
+    _note_next(built, output, protected)
 
 
 def _beside(built: FairRanking) -> dict[str, bytes]:

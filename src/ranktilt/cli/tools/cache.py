@@ -1,4 +1,4 @@
-"""``ranktilt cache``: what is kept, and taking it away."""
+"""``ranktilt tools cache``: what is kept, and taking it away."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ranktilt.errors import UserError, counted
 from ranktilt.option import Option
 
 
-@options.verb("cache", "cache --prune --model minilm", panel="Input")
+@options.verb("tools cache", "tools cache --prune --model minilm", panel="Input")
 def cache(
     *,
     model: Annotated[str | None, Option("Only what is of this model: a short name or folder.", "NAME")] = None,
@@ -24,7 +24,7 @@ def cache(
     All of it can be made again, but answers of a server would have to be paid for again: only --model removes those.
     """
     if everything and not prune:
-        raise UserError("--all goes with --prune: ranktilt cache --prune --all removes all that was not paid for")
+        raise UserError("--all goes with --prune: ranktilt tools cache --prune --all removes all that was not paid for")
     if everything and model:
         raise UserError("--all removes everything; leave it out to remove what --model chooses")
     from ranktilt.io.cache import cache_folder

@@ -1,0 +1,197 @@
+"""Texts that show what a tilt is made of: a human document and its LLM versions, for a query."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.breakdown import contributions
+from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.measures.printing import signed
+from ranktilt.reporting.document import Cell, Column, Panels, Row, Table
+from ranktilt.reporting.numbers import DASH
+from ranktilt.reporting.papers.layouts import LAYOUTS, dataset_name, generator
+from ranktilt.reporting.papers.results import made_by
+from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.views.provenance import folder
+
+PAIRS = 2
+_Key = tuple[str, str]
+"""A query, and a document of the first source that is relevant to it."""
+
+
+@dataclass(frozen=True)
+class _Rewrites:
+    """One source beside the first: the audit of the two, and the relevant documents that are twins."""
+
+    audit: Audit
+    collection: Collection
+    a: str
+    b: str
+
+    @cached_property
+    def twins(self) -> dict[_Key, str]:
+        """Its version of each document that is relevant as that is, the highest grades of a query first."""
+        judged = self.collection.qrels.filter(pl.col("grade") > 0).with_row_index("row")
+        pairs = self.collection.pairs(self.a, self.b)
+        found = judged.join(pairs, left_on="doc_id", right_on="a", how="inner", maintain_order="left")
+        other = judged.select("query_id", b="doc_id", other="grade")
+        both = found.join(other, on=["query_id", "b"], how="inner", maintain_order="left").sort(
+            pl.col("grade") + pl.col("other"), "row", descending=[True, False], maintain_order=True
+        )
+        rows = both.select("query_id", "doc_id", "b").iter_rows()
+        made: dict[_Key, str] = {}
+        for query, doc, twin in rows:
+            made.setdefault((query, doc), twin)
+        return made
+
+    @cached_property
+    def points(self) -> dict[str, float]:
+        """Each query's part of Relative Δ, added up over the rankers; one ranker's parts sum to its Relative Δ."""
+        measure = self.audit.primary_measure
+        found = np.stack([contributions(self.audit, run, measure, self.a, self.b) for run in self.audit.runs])
+        total = found[~np.isnan(found).all(axis=1)].sum(axis=0)  # a ranker that finds nothing relevant has none
+        return {query: value for query, value in zip(self.audit.queries, total.tolist(), strict=True) if value == value}
+
+    def text(self, doc: str) -> str:
+        return str(self.collection.docs.filter(pl.col("id") == doc)["text"][0])
+
+
+@dataclass(frozen=True)
+class _AllRewrites:
+    """All sources beside the first one of a collection, in one audit or one audit each."""
+
+    sides: tuple[_Rewrites, ...]
+
+    @classmethod
+    def of(cls, opened: Sequence[LoadedAudit]) -> _AllRewrites:
+        first = next((one.audit.tilted_pairs[0][0] for one in opened if has_texts(one)), "")
+        found = (
+            _Rewrites(one.audit, one.collection, a, b)
+            for one in opened
+            if one.collection is not None and has_texts(one)
+            for a, b in one.audit.tilted_pairs
+            if a == first
+        )
+        return cls(tuple({side.b: side for side in found}.values()))
+
+    @cached_property
+    def keys(self) -> dict[str, list[_Key]]:
+        """Documents to choose from, by query: those that most sources have a version of."""
+        found = defaultdict[str, list[_Key]](list)
+        for key in dict.fromkeys(key for side in self.sides for key in side.twins):
+            found[key[0]].append(key)
+        versions = {key: sum(key in side.twins for side in self.sides) for keys in found.values() for key in keys}
+        most = {query: max(map(versions.__getitem__, keys)) for query, keys in found.items()}
+        return {query: [key for key in keys if versions[key] == most[query]] for query, keys in found.items()}
+
+    @cached_property
+    def points(self) -> dict[str, float]:
+        """Each query's part of Relative Δ, added up over sources and rankers."""
+        found = defaultdict[str, float](float)
+        for side in self.sides:
+            for query, value in side.points.items():
+                found[query] += value
+        return found
+
+    @property
+    def strongest(self) -> list[str]:
+        """The queries that contribute most, of those whose document has a version in every source."""
+        held = [q for q in self.points if all(self.keys.get(q, [("", "")])[0] in side.twins for side in self.sides)]
+        return sorted(held, key=lambda query: -abs(self.points[query]))[:PAIRS]
+
+    def chosen(self, query: str) -> Iterator[str]:
+        """Yield the texts of the document of the highest grade and of its versions."""
+        key = self.keys[query][0]
+        yield self.sides[0].text(key[1])
+        for side in self.sides:
+            yield side.text(side.twins[key]) if key in side.twins else DASH
+
+
+def has_texts(opened: LoadedAudit) -> bool:
+    """Whether texts can be chosen: the audit is by source, has measures, and came with its collection."""
+    audit = opened.audit
+    return opened.collection is not None and audit.spec.get("by") == "source" and bool(audit.tilts)
+
+
+def has_pairs(opened: Sequence[LoadedAudit]) -> bool:
+    """Whether there are texts to choose where no query is named: some that are all relevant to a query."""
+    return bool(_AllRewrites.of(opened).strongest)
+
+
+def of_collections(results: Sequence[object]) -> list[list[LoadedAudit]]:
+    """Put the audits of one collection together that texts can be chosen from: several models have an audit each."""
+    found = defaultdict[str, list[LoadedAudit]](list)
+    for number, one in enumerate(results):
+        if isinstance(one, LoadedAudit) and has_texts(one):
+            spec = one.audit.spec.get("collection", {})
+            place = spec.get("path") if spec.get("without_sources") else None
+            found[str(number) if place is None else f"at {place}"].append(one)
+    return list(found.values())
+
+
+def chosen_texts(opened: Sequence[LoadedAudit], name: str, *, queries: Sequence[str] = ()) -> Panels:
+    """Choose a document and its versions in every source, and lay them out side by side, a panel a query."""
+    sides = _AllRewrites.of(opened)
+    if not sides.sides:
+        raise UserError(f"{name} needs the texts of the collection, which could not be opened")
+    first, sources = sides.sides[0], [side.b for side in sides.sides]
+    wanted = _named(queries, sides.keys, first.collection) if queries else sides.strongest
+    if not wanted:
+        raise UserError(f"{name}: no query has a relevant pair of {first.a} and {' and '.join(sources)}")
+    columns = tuple(Column(title, number=False) for title in _titles(first.a, sources))
+    asked = dict(first.collection.queries.select("id", "text").iter_rows())
+    rows = [Row(tuple(map(Cell, sides.chosen(query)))) for query in wanted]
+    return Panels(
+        name,
+        _caption(first.audit, name, sources),
+        f"Layout: {LAYOUTS[name].paper}.",
+        tuple(Table(f"Query: {asked[q]}", columns, (row,)) for q, row in zip(wanted, rows, strict=True)),
+        tuple(_notes(sides, wanted, named=bool(queries))),
+        made=tuple(dict.fromkeys(line for side in sides.sides for line in made_by(side.audit.spec))),
+    )
+
+
+def _titles(first: str, sources: Sequence[str]) -> tuple[str, ...]:
+    if first != "human":
+        return (first, *sources)
+    return ("Human-Written", *(["LLM-Generated"] if len(sources) == 1 else [f"LLM-Generated, {s}" for s in sources]))
+
+
+def _caption(audit: Audit, name: str, sources: Sequence[str]) -> str:
+    written = " and ".join(
+        model + (f" at temperature {degree}" if degree else "") for model, degree in map(generator, sources)
+    )
+    where = ", ".join(filter(None, (dataset_name(folder(audit.spec)), f"LLM text by {written}")))
+    return f"{LAYOUTS[name].title}. {where}."
+
+
+def _named(queries: Sequence[str], keys: Mapping[str, object], collection: Collection) -> list[str]:
+    for query in queries:
+        if query not in collection.queries["id"]:
+            raise unknown("query", query, collection.judged["id"].to_list()[:20])
+        if query not in keys:
+            raise UserError(f"query {query!r} has no pair of texts that are both relevant to it")
+    return list(dict.fromkeys(queries))
+
+
+def _notes(sides: _AllRewrites, wanted: Sequence[str], *, named: bool) -> Iterator[str]:
+    audit = sides.sides[0].audit
+    rankers = counted(len(audit.runs), "ranker", "rankers")
+    over = rankers if len(sides.sides) == 1 else f"{rankers} and {len(sides.sides)} sources"
+    if not named:
+        yield (
+            f"Chosen: of {counted(len(audit.queries), 'query', 'queries')} the {len(wanted)} that contribute most to "
+            f"Relative Δ of {audit.primary_measure!r}, {over} added up; of each the relevant pair of the highest "
+            "grade."
+        )
+    parts = [f"{query} {signed(sides.points[query])}" for query in wanted if query in sides.points]
+    if parts:
+        yield (f"Parts of Relative Δ in points, {over} added up (+ favours {sides.sides[0].a}): {', '.join(parts)}.")
