@@ -7,7 +7,7 @@ import pytest
 
 from ranktilt.auditing import confounds
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.confounds import Confound, confound_sentence, twin_likeness
+from ranktilt.auditing.confounds import Confound, twin_likeness
 from ranktilt.auditing.groups import grouping, twin_rows
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
@@ -142,34 +142,6 @@ def test_a_check_an_audit_and_a_control_call_the_same_pairs_identical() -> None:
     likeness = twin_likeness(collection, rows).tolist()
     assert checked["identical pairs"] == told["identical"].number == likeness.count(2) == 1
     assert checked["near-identical pairs"] == told["near-identical"].number == likeness.count(1) == 2
-
-
-class TestTheSentence:
-    def test_it_names_what_differs(self) -> None:
-        confounds = list(found(twins(HUMAN, LLM), truncated={"limit": 24, "share": {"human": 0.5, "llm": 0}}).values())
-        assert confound_sentence(confounds) == (
-            "Beside who wrote it (human and llm): words a document 6 and 7; query words in relevant text 0 % "
-            "and 0 %; cut-off endings 25 % and 0 %; boilerplate openings 0 % and 25 %; identical in 25 % of pairs; "
-            "near-identical in 50 % of pairs; same title in 50 % of pairs; documents that r cuts at 24 tokens 50 % and "
-            "0 %."
-        )
-
-    def test_what_neither_side_has_is_left_out(self) -> None:
-        side = [("", "One."), ("", "Two words.")]
-        confounds = list(found(twins(side, [("", "Another."), ("", "Some more.")])).values())
-        said = confound_sentence(confounds)
-        assert "endings" not in said
-        assert "openings" not in said
-        assert "of pairs" not in said
-        assert said.endswith("query words in relevant text 0 % and 0 %.")
-
-    @pytest.mark.parametrize(
-        ("share", "printed"),
-        [(0.0, "0 %"), (0.004, "0.4 %"), (0.0996, "10.0 %"), (0.126, "13 %"), (1.0, "100 %"), (math.nan, "–")],
-    )
-    def test_small_shares_have_a_decimal(self, share: float, printed: str) -> None:
-        said = confound_sentence([Confound("query words", "a", "b", share, 1.0, 3)])
-        assert said == f"Beside who wrote it (a and b): query words in relevant text {printed} and 100 %."
 
 
 def test_of_many_pairs_a_sample_is_compared_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:

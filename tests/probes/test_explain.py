@@ -15,7 +15,6 @@ from ranktilt.errors import UserError
 from ranktilt.probes.explain import Explanation, explain
 from ranktilt.probes.similarity import SimilarityProbe
 from ranktilt.probes.text_probes import OverlapProbe, TypeTokenProbe, shared_terms, statistics
-from ranktilt.reporting.output import table
 from tests.probes.exclaiming import bed
 from tests.probes.lexical_vectors import LetterVectors
 from tests.refusals import refused
@@ -93,7 +92,6 @@ def test_a_source_without_twins_beside_another_is_noted() -> None:
     found = rt.explain(Collection(pl.concat([docs, third]), bed().queries, bed().qrels), ["statistics"])
     assert [effect.pairs for effect in found.results[0].effects] == [0, 12]
     assert found.notes == ("gpt has no twins of human: nothing of it can be compared",)
-    assert "gpt cannot be compared with human: no twins with a value" in table(found)
 
 
 def only(source: str) -> Collection:

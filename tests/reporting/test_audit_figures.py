@@ -14,7 +14,6 @@ from ranktilt.reporting.figures.audit import (
     card_figure,
     control_figure,
     drawn_pairs,
-    effectiveness,
     effectiveness_figure,
     tilt_figure,
     tilt_mark,
@@ -109,44 +108,26 @@ def test_without_twins_who_fills_the_page_is_drawn() -> None:
     assert card_figure(replace(audit, estimates=()), PAIR) is None
 
 
-def test_effectiveness_is_the_mean_of_all_documents() -> None:
-    audit = small()
-    found = effectiveness(audit)
-    means = audit.by_group().filter(measure="nDCG@3", group="all")  # the primary measure
-    assert [mean / 100 for mean, _ in found.values()] == pytest.approx(means["mean"].to_list())
-    for mean, spread in found.values():
-        assert spread.low <= mean <= spread.high
-
-
 def test_a_ranker_without_a_relative_delta_is_said_not_to_be_drawn() -> None:
     audit = opened().audit
     nan = replace(audit.tilts[0], value=math.nan, low=math.nan, high=math.nan, error=math.nan, p_corrected=math.nan)
     gone = replace(audit, tilts=(nan, *audit.tilts[1:]))
-    said = effectiveness_figure(gone, PAIR, effectiveness(gone)).says
+    said = effectiveness_figure(gone, PAIR).says
     assert said.endswith(" Not drawn, because a value is undefined: people.")
-    assert "Not drawn" not in effectiveness_figure(audit, PAIR, effectiveness(audit)).says
-
-
-def test_queries_without_a_value_are_left_out() -> None:
-    audit = small()
-    values = audit.values.copy()
-    values[0, 1, 0, 0] = np.nan
-    found = effectiveness(replace(audit, values=values))
-    assert found["first"][0] == pytest.approx(100 * np.nanmean(values[0, 1, 0]))
-    assert found["second@5"] == effectiveness(audit)["second@5"]
+    assert "Not drawn" not in effectiveness_figure(audit, PAIR).says
 
 
 def test_nothing_defined_is_undefined() -> None:
     audit = small()
     values = np.full_like(audit.values, np.nan)
     bare = replace(audit, values=values)
-    figure = effectiveness_figure(bare, PAIR, effectiveness(bare))
+    figure = effectiveness_figure(bare, PAIR)
     assert points(figure.drawing) == []
 
 
 def test_tilt_stands_above_effectiveness() -> None:
     audit = small()
-    figure = effectiveness_figure(audit, PAIR, effectiveness(audit))
+    figure = effectiveness_figure(audit, PAIR)
     drawn = sorted((row["x"], row["y"]) for row in points(figure.drawing))
     means = audit.by_group().filter(measure="nDCG@3", group="all")["mean"].to_list()
     values = [tilt(audit, run, "nDCG@3").value for run in audit.runs]
@@ -160,7 +141,7 @@ def test_groups_without_twins_are_read_against_the_random_band() -> None:
     said = tilt_figure(audit, pair).says
     assert "Right of the hatched band: a; left: b." in said
     assert "Right of 0" not in said
-    beside = effectiveness_figure(audit, pair, effectiveness(audit)).says
+    beside = effectiveness_figure(audit, pair).says
     assert "above 0" not in beside
     assert "Level is what random labels give" in beside
 

@@ -79,21 +79,6 @@ def test_headline_says_who_does_what(kinds: list[tuple[Any, str | None]], expect
     assert audit_headline(found(*kinds)) == f"{expected} (by nDCG@1)."
 
 
-def test_the_words_of_one_verdict_are_the_headline_and_its_numbers_the_line_below() -> None:
-    audit = found(HUMAN)
-    (line,) = audit_verdicts(audit)
-    head = audit_headline(audit)
-    assert head.startswith("a favours human text: nDCG@1 is ")
-    assert head.endswith(" for llm text.")
-    assert line.text == "Relative Δ +50.0 % [+40.0, +60.0], corrected p = .010"
-    assert line.tone == "first"
-
-
-def test_headline_of_several_pairs_counts_them() -> None:
-    assert audit_headline(three()) == "run favours one side in all 3 pairs of groups (by RR)."
-    assert "run is inconclusive in all 21 pairs of groups (by " in audit_headline(colours().audit)
-
-
 def test_headline_of_several_pairs_and_many_rankers_counts_comparisons() -> None:
     plain = three()
     runs = tuple(f"run {n}" for n in range(5))
@@ -111,11 +96,7 @@ def test_headline_without_judgments_names_the_question_of_the_card() -> None:
 
 
 def test_headline_without_groups_says_so() -> None:
-    assert audit_headline(ungrouped().audit) == (
-        "people has the highest mean of 3 rankers: nDCG@1 100.0 %; no groups were compared."
-    )
-    one = replace(ungrouped().audit, runs=("people",), values=ungrouped().audit.values[:1])
-    assert audit_headline(one) == "people: nDCG@1 100.0 %; no groups were compared."
+    assert audit_headline(ungrouped().audit) == "3 rankers; no groups were compared."
 
 
 @pytest.mark.parametrize(
@@ -124,10 +105,7 @@ def test_headline_without_groups_says_so() -> None:
 def test_verdicts_are_the_sentences_of_the_terminal(audit: Audit) -> None:
     printed = [one.text for one in audit_contents(audit).lines()]
     shown = [one.text for one in audit_verdicts(audit)]
-    alone = len(audit.runs) == len(audit.judged_pairs) == 1  # the words are the headline
-    assert shown[alone:] == printed[alone:]
-    if alone:
-        assert f"{audit_headline(audit)[:-1]} ({shown[0]}".replace(")", "") == printed[0].replace(")", "")
+    assert shown == printed
 
 
 def test_tone_follows_the_pair_and_not_the_name() -> None:
@@ -144,8 +122,8 @@ def test_every_view_gives_the_protected_side_and_the_other_one_tone_each() -> No
     found = replace(beside(), protected="male", unprotected="female")
     assert view(found).sentences[0].text.startswith("stored favours female documents")
     assert view(found).sentences[0].tone == "second"
-    study = {line.text.split(":")[0]: line.tone for line in view(temperatures()).sentences[1:]}
-    assert list(study.values()) == ["second", "unsure", "first"]
+    study = next(block for block in view(temperatures()).tables if "each source" in block.caption)
+    assert [row.cells[-1].tone for row in study.rows[:3]] == ["second", "unsure", "first"]
 
 
 def test_of_many_verdicts_those_that_favour_a_side_come_first() -> None:

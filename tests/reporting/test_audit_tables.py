@@ -13,7 +13,7 @@ from ranktilt.reporting.views.audit_tables import (
     card_legend,
     card_table,
     conflict_sentences,
-    confound_tables,
+    confound_table,
     control_sentences,
     control_table,
     group_table,
@@ -162,15 +162,11 @@ class TestControls:
         assert control_sentences(replace(found, controls=same)) == []
 
 
-class TestConfounds:
-    def test_of_sides_and_of_twins_are_apart(self) -> None:
-        found = opened().audit
-        sides, alike = confound_tables(found, PAIR)
-        assert front(sides.rows[0]) == "words a document"
-        assert [front(row) for row in alike.rows] == [
-            "the same text", "nearly the same text (Jaccard ≥ .95)", "the same title",
-        ]  # fmt: skip
-        assert [cell.text for cell in alike.rows[0].cells[1:]] == ["100.0 %", "40"]
-        shown = [row.cells[1].value for row in (*sides.rows, *alike.rows)]
-        assert shown == [one.value_a for one in found.confounds]
-        assert confound_tables(uneven(), ("a", "b")) == []
+def test_confounds_of_sides_and_of_twins_stand_in_columns_of_their_own() -> None:
+    found = opened().audit
+    rows = confound_table(found).rows
+    assert front(rows[0]) == "words a document"
+    shown = [(row.cells[1].value, row.cells[3].value) for row in rows]
+    sided = ("words", "query words", "cut-off endings", "boilerplate openings")
+    assert shown == [(one.value_a, None) if one.name in sided else (None, one.value_a) for one in found.confounds]
+    assert [cell.text for cell in rows[-3].cells] == ["the same text", "", "", "100.0 %", "40"]

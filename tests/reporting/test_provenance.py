@@ -39,17 +39,6 @@ def test_files_with_hashes_are_a_table() -> None:
     assert [[cell.text for cell in row] for row in table.rows] == [["a", "1"], ["b", "2"]]
 
 
-def test_run_begins_with_its_ranker_and_leaves_out_what_holds_for_all() -> None:
-    runs = [
-        {"ranker": "bm25", "ranktilt": "0.1.0", "collection": "sets/a"},
-        {"ranker": "dense:x", "ranktilt": "0.0.9", "collection": "sets/a", "model": {"folder": "x", "size": 2}},
-        "saved",
-    ]
-    (pairs,) = provenance({"ranktilt": "0.1.0", "collection": {"path": "sets/a"}, "runs": runs}).blocks
-    assert isinstance(pairs, Pairs)
-    assert dict(pairs.pairs)["runs"] == "bm25\ndense:x: ranktilt 0.0.9, model (folder x, size 2)\nsaved"
-
-
 def test_only_what_has_a_command_says_that_it_can_be_made_again() -> None:
     assert provenance({"seed": 1}).lead == ()
     (lead,) = provenance({"command": "ranktilt audit x"}).lead

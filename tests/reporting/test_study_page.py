@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt.auditing.study import Study
 from ranktilt.measures.base import estimand
-from ranktilt.reporting.views.study import headline
+from ranktilt.reporting.views import view
 from tests.reporting.charts import by_name, points
 from tests.reporting.markup import Markup
 from tests.reporting.screen import html
@@ -41,7 +41,7 @@ def measured(*names: str) -> Study:
 
 
 def test_headline_counts_sides_by_ranker() -> None:
-    assert headline(STUDY) == (
+    assert view(STUDY).headline == (
         "bm25 favours human text at 2 of 3 temperatures and is inconclusive at 1; "
         "dense:minilm favours the rewrites at all 3 temperatures."
     )
@@ -49,7 +49,8 @@ def test_headline_counts_sides_by_ranker() -> None:
 
 def test_headline_counts_sources_where_temperatures_do_not_tell_them_apart() -> None:
     arms = tuple(replace(arm, series=f"model {n}") for n, arm in enumerate(STUDY.sources))
-    assert headline(replace(STUDY, sources=arms, trends=())).startswith("bm25 favours human text on 2 of 3 sources and")
+    found = view(replace(STUDY, sources=arms, trends=()))
+    assert found.headline.startswith("bm25 favours human text on 2 of 3 sources and")
 
 
 def test_table_holds_every_tilt(shown: Markup) -> None:
@@ -80,15 +81,6 @@ def test_many_measures_are_drawn_for_the_first_only() -> None:
     text = html(measured(*(f"nDCG@{k}" for k in range(1, 9))))
     assert len(drawings(text)) == 1
     assert "Drawn for" in text
-
-
-def test_many_sources_are_summed_up_only() -> None:
-    arms = tuple(replace(arm, source=f"{arm.source}-{n}") for n in range(3) for arm in STUDY.sources)
-    tilts = tuple(
-        replace(tilt, b=f"{tilt.b}-{n}") for run in VALUES for n in range(3) for tilt in STUDY.tilts if tilt.run == run
-    )
-    text = html(replace(STUDY, sources=arms, tilts=tilts))
-    assert len(re.findall(r"<li class=.*?</span> <span>(.*?)</span></li>", text)) == 2
 
 
 def test_sources_without_a_temperature_are_in_the_table_only() -> None:

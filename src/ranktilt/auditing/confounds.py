@@ -127,28 +127,3 @@ def _query_words(
 
 def _terms(text: pl.Series) -> pl.Series:
     return text.str.to_lowercase().str.extract_all(r"\w+").list.unique()
-
-
-def confound_sentence(found: Sequence[Confound]) -> str:
-    """Say in one line what else differs between two sources; empty where nothing was compared."""
-    if not found:
-        return ""
-    said = [text for one in found if (text := _said(one))]
-    return f"Beside who wrote it ({found[0].a} and {found[0].b}): {'; '.join(said)}." if said else ""
-
-
-def _said(one: Confound) -> str:
-    if one.name == "words":
-        return f"words a document {one.value_a:.0f} and {one.value_b:.0f}"
-    shares = f"{_percent(one.value_a)} and {_percent(one.value_b)}"
-    if one.name == "query words":
-        return f"query words in relevant text {shares}"
-    if one.name == "truncated":
-        return f"documents that {one.run} cuts at {one.limit} tokens {shares}"
-    if one.name in SIDED:
-        return f"{one.name} {shares}" if one.value_a or one.value_b else ""
-    return f"{one.name} in {_percent(one.value_a)} of pairs" if one.number else ""
-
-
-def _percent(share: float) -> str:
-    return "–" if share != share else f"{100 * share:.{0 if share in (0, 1) or share >= 0.1 else 1}f} %"

@@ -187,11 +187,6 @@ class TrainingStudy(
         """Bodies that were trained for more than language, each with what for."""
         return {one.body: one.tuned for one in self.rankers if one.tuned}
 
-    def tilts_of(self, ranker: str, measure: str) -> list[Effect]:
-        """Return Relative Δ of a ranker on the mixed collection, one row a seed."""
-        names = {one.run for one in self.rankers if one.name == ranker} or {ranker}
-        return [tilt for tilt in self.tilts if tilt.run in names and tilt.measure == measure]
-
     @property
     def contrasts(self) -> list[tuple[str, str, str]]:
         """Body, the ranker that learned from another side, and the one that learned from the reference."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -310,9 +310,7 @@ class Document:
     @property
     def page_lines(self) -> list[Sentence]:
         """The sentences below a page's headline, without what it says already."""
-        said = self.headline.removesuffix(".")
-        lines = (replace(line, text=_rest(line.text, said)) for line in self.sentences)
-        return [line for line in lines if line.text]
+        return [line for line in self.sentences if line.text.removesuffix(".") != self.headline.removesuffix(".")]
 
     @property
     def page_notes(self) -> list[str]:
@@ -323,12 +321,6 @@ class Document:
     @property
     def tables(self) -> tuple[Table, ...]:
         return tuple(block for one in self.sections for block in one.blocks if isinstance(block, Table))
-
-
-def _rest(text: str, said: str) -> str:
-    """What a sentence adds to what was said: nothing, or the numbers that stand behind it in brackets."""
-    rest = text.removeprefix(said).removesuffix(".").strip() if said else text
-    return "" if not rest else rest[1:].replace(")", "", 1) if text != rest and rest[0] == "(" else text
 
 
 def shown_lines(lines: Iterable[Sentence], *, notes: bool = True) -> list[Sentence]:

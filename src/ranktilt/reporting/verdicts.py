@@ -38,8 +38,8 @@ def sides_legend(pairs: Sequence[Pair]) -> str:
 
 def starred(spec: Mapping[str, Any]) -> str:
     """Say what a star means in an audit and in what is made of audits."""
-    tests = "paired t tests" if spec.get("test") == "t" else "permutation tests"
-    return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {tests})."
+    kind = "paired t tests" if spec.get("test") == "t" else "permutation tests"
+    return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {kind})."
 
 
 def could_detect(tilt: Effect) -> list[str]:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import polars as pl
 
 from ranktilt.auditing.answer.verdict import probability
 from ranktilt.auditing.effects import Effect
@@ -18,7 +19,6 @@ from ranktilt.reporting.numbers import DASH, decimal, signed
 from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import could_detect, sides_named
-from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
 
 MOST_ROWS = 42
 """Intervals that one figure can hold and still be read."""
@@ -26,8 +26,6 @@ MOST_PAIRS = 4
 """Pairs of groups that are drawn."""
 _UNSEEN = "tilts too small for these queries to detect"
 _BAND = " Hatched: what random labels give; their median is level, not 0."
-_MOST = 100_000
-"""Resamples of an interval that is only drawn."""
 
 
 def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
@@ -115,46 +113,20 @@ def _answer_mark(e: Effect) -> Mark:
     )  # fmt: skip
 
 
-def effectiveness(audit: Audit) -> dict[str, tuple[float, Interval]]:
-    """Give each ranker's mean on the primary measure over all documents, with its interval."""
-    found = {run: audit.values[place, audit.place, audit.groups.index(ALL)] for place, run in enumerate(audit.runs)}
-    families: dict[bytes, list[str]] = defaultdict(list)
-    for run, values in found.items():
-        distinct = audit.distinct(run)
-        families[(~np.isnan(values)).tobytes() + (b"" if distinct is None else distinct.tobytes())].append(run)
-    out = {}
-    resamples, seed = min(int(audit.spec.get("resamples", RESAMPLES)), _MOST), int(audit.spec.get("seed", 0))
-    for members in families.values():
-        mask, distinct = ~np.isnan(found[members[0]]), audit.distinct(members[0])
-        distinct = None if distinct is None else distinct[mask]
-        columns = [100 * found[run][mask] for run in members]
-        rows = [together(column, distinct) for column in (*columns, np.ones(int(mask.sum())))]
-        *sums, sizes = resampled_means(rows, resamples=resamples, seed=seed)
-        for run, column, one in zip(members, columns, sums, strict=True):
-            out[run] = (float(column.mean()) if len(column) else np.nan, interval(one / sizes))
-    return {run: out[run] for run in audit.runs}
-
-
-def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]]) -> Figure:
+def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
     """Draw Relative Δ beside effectiveness, both on the primary measure."""
     name = repr(audit.primary_measure)
-    tilt = {run: _tilts(audit, run, pair)[audit.place] for run in audit.runs}
+    means = audit.by_group().filter(group=ALL, measure=name)
     points = []
-    for run, (mean, spread) in found.items():
-        shown = tilt_mark(tilt[run], audit.level, run)
-        lines = (
-            run,
-            f"{name} {decimal(mean)} % [{decimal(spread.low)}, {decimal(spread.high)}]",
-            *shown.hover[1:],
-        )
-        marked = Mark(run, shown.value, shown.low, shown.high, shown.tone, hover=lines)
-        points.append(ScatterPoint(marked, mean, spread.low, spread.high))
-    twins = all(t.twins for t in tilt.values())
+    for run, mean in means.select("run", 100 * pl.col("mean")).iter_rows():
+        shown = tilt_mark(_tilts(audit, run, pair)[audit.place], audit.level, run)
+        hover = (run, f"{name} {decimal(mean)} %", *shown.hover[1:])
+        points.append(ScatterPoint(Mark(run, shown.value, shown.low, shown.high, shown.tone, hover=hover), mean))
+    twins = all(_tilts(audit, run, pair)[audit.place].twins for run in audit.runs)
     return Figure(
         f"{name} over all documents, and how far it tilts between {pair[0]} and {pair[1]}",
-        "The farther right, the higher the mean; "
-        f"{_heights(pair, twins=twins)} Lines: 95 % intervals; no test compares the rankers "
-        f"here.{_undrawn(points)}".strip(),
+        f"The farther right, the higher the mean; {_heights(pair, twins=twins)} Lines: 95 % "
+        f"intervals.{_undrawn(points)}",
         scatter(
             points,
             x=f"{name} over all documents, %",

@@ -77,12 +77,12 @@ class Mark:
 
 @dataclass(frozen=True)
 class ScatterPoint:
-    """One mark in the plane, with an interval along either axis."""
+    """One mark in the plane, with an interval along either axis where it is known."""
 
     mark: Mark
     x: float
-    low: float
-    high: float
+    low: float = float("nan")
+    high: float = float("nan")
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict as Judged
-from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.errors import join_words
+from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import SIDES, Document, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
-from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.verdicts import VERDICT_WORDS
@@ -26,7 +25,6 @@ from ranktilt.reporting.views.audit_tables import (
 from ranktilt.reporting.views.provenance import folder
 
 _MOST_NAMED = 2
-_MOST_SUMMED = 4
 _MOST_AT_ONCE = 6
 
 
@@ -58,11 +56,14 @@ def audit_headline(audit: Audit) -> str:
     """Say in one sentence how many rankers favour which side, are level, or are inconclusive; few are named."""
     pairs = audit.judged_pairs
     if not pairs:
-        return _ungrouped(audit)
-    if len(pairs) == len(audit.runs) == 1:
-        words, bracket, _ = audit.verdict(audit.runs[0]).sentence.rpartition(" (")
-        return f"{words if bracket else audit.verdict(audit.runs[0]).sentence}."
-    said = _summed(audit, pairs[0]) if len(pairs) == 1 else _all_pairs(audit, pairs)
+        return f"{counted(len(audit.runs), 'ranker', 'rankers')}; no groups were compared."
+    if len(pairs) == 1:
+        said = _summed(audit, pairs[0])
+    else:
+        kinds = Counter[str](audit.verdict(run, *pair).kind for run in audit.runs for pair in pairs)
+        parts = [f"{kinds[kind]} {words[kinds[kind] > 1]}" for kind, words in VERDICT_WORDS.items() if kinds[kind]]
+        rankers = counted(len(audit.runs), "ranker", "rankers")
+        said = f"of {kinds.total()} comparisons ({rankers}, {len(pairs)} pairs of groups) {join_words(parts)}"
     return f"{said} (by {'' if audit.primary is None else audit.primary.title})."
 
 
@@ -108,35 +109,3 @@ def _who(members: Sequence[str], runs: Sequence[str]) -> str:
     if len(members) <= _MOST_NAMED:
         return " and ".join(members)
     return f"all {len(runs)} rankers" if len(members) == len(runs) else f"{len(members)} of {len(runs)} rankers"
-
-
-def _all_pairs(audit: Audit, pairs: Sequence[Pair]) -> str:
-    """What is said over several pairs: of each ranker where they are few, else of all of them together."""
-    kinds = {run: Counter[str](audit.verdict(run, *pair).kind for pair in pairs) for run in audit.runs}
-    if len(audit.runs) <= _MOST_SUMMED:
-        return "; ".join(f"{run} {_verdict_counts(found, len(pairs))}" for run, found in kinds.items())
-    total = sum(kinds.values(), Counter[str]())
-    where = f"{len(audit.runs)} rankers, {len(pairs)} pairs of groups"
-    parts = [f"{total[kind]} {words[total[kind] > 1]}" for kind, words in VERDICT_WORDS.items() if total[kind]]
-    if len(parts) == 1:
-        return f"all {total.total()} comparisons ({where}) {VERDICT_WORDS[next(iter(total))][1]}"
-    return f"of {total.total()} comparisons ({where}) {join_words(parts)}"
-
-
-def _verdict_counts(kinds: Counter[str], pairs: int) -> str:
-    """What is said of one ranker: ``favours one side in 2 of 3 pairs of groups and is level in 1``."""
-    found = [(one, kinds[kind]) for kind, (one, _) in VERDICT_WORDS.items() if kinds[kind]]
-    (first, count), *others = found
-    if not others:
-        return f"{first} in all {pairs} pairs of groups"
-    return join_words([f"{first} in {count} of {pairs} pairs of groups", *(f"{said} in {n}" for said, n in others)])
-
-
-def _ungrouped(audit: Audit) -> str:
-    name = repr(audit.primary_measure)
-    means = audit.by_group().filter(group=ALL, measure=name)["mean"].to_list()
-    if len(means) == 1:
-        return f"{audit.runs[0]}: {name} {percent(means[0])} %; no groups were compared."
-    best = max(range(len(means)), key=lambda place: (means[place] == means[place], means[place]))
-    first = f"{audit.runs[best]} has the highest mean of {len(means)} rankers: {name} {percent(means[best])} %"
-    return f"{first}; no groups were compared."

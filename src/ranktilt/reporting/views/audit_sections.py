@@ -16,7 +16,6 @@ from ranktilt.reporting.figures.audit import (
     card_figure,
     control_figure,
     drawn_pairs,
-    effectiveness,
     effectiveness_figure,
     tilt_figure,
 )
@@ -26,7 +25,7 @@ from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.audit_tables import (
     card_table,
     conflict_sentences,
-    confound_tables,
+    confound_table,
     control_sentences,
     control_table,
     group_table,
@@ -77,8 +76,7 @@ def _tilt(audit: Audit) -> Section | None:
 def _effectiveness(audit: Audit) -> Section | None:
     if not audit.tilted_pairs:
         return None
-    found = effectiveness(audit)
-    figures = tuple(effectiveness_figure(audit, pair, found) for pair in drawn_pairs(audit))
+    figures = tuple(effectiveness_figure(audit, pair) for pair in drawn_pairs(audit))
     lead = (
         "A ranker that tilts is not a poor one, and a level one is not a good one: both are to be looked at together."
     )
@@ -111,12 +109,10 @@ def _queries(opened: LoadedAudit, budget: int) -> Section:
 
 
 def _confounds(audit: Audit) -> Section | None:
-    pairs = [pair for pair in audit.pairs if any((one.a, one.b) == pair for one in audit.confounds)]
-    if not pairs:
+    if not audit.confounds:
         return None
     lead = "Who wrote a text is not all in which the sides differ. A ranker may respond to any of these."
-    blocks = tuple(table for pair in pairs for table in confound_tables(audit, pair))
-    return Section("confounds", "What else differs", (lead,), blocks)
+    return Section("confounds", "What else differs", (lead,), (confound_table(audit),))
 
 
 def _controls(audit: Audit) -> Section | None:

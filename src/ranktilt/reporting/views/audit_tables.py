@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.auditing.confounds import SIDED, Confound, confound_sentence
+from ranktilt.auditing.confounds import SIDED, Confound
 from ranktilt.auditing.effects import Effect, conflicts
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.numerical_noise import ROUNDOFF, precision
@@ -145,43 +145,6 @@ def _moved(one: Controlled, place: int) -> Cell:
     return Cell(f"{signed(move.value)} {interval(move.low, move.high)}", move.value, emphasis="quiet")
 
 
-def confound_tables(audit: Audit, pair: Pair) -> list[Table]:
-    """Lay out in what else two groups' texts differ, and how alike their twins are; at most two tables."""
-    found = [one for one in audit.confounds if (one.a, one.b) == pair]
-    sided = [one for one in found if one.name in SIDED]
-    paired = [one for one in found if one.name not in SIDED]
-    tables = []
-    if sided:
-        columns = (
-            (named("what differs"), _name),
-            (pair[0], lambda one: _amount(one, one.value_a)),
-            (pair[1], lambda one: _amount(one, one.value_b)),
-            ("documents", lambda one: number(one.number, count)),
-        )
-        note = "Documents: of both sides together; for query words the relevant ones, once for each query."
-        tables.append(tabulated(f"The texts of {pair[0]} and {pair[1]}", sided, columns, note=note, only="page"))
-    if paired:
-        alike = (
-            (named("pairs with"), _name),
-            ("share of pairs", lambda one: _amount(one, one.value_a)),
-            ("pairs", lambda one: number(one.number, count)),
-        )
-        tables.append(tabulated(f"Twins of {pair[0]} and {pair[1]} that are alike", paired, alike, only="page"))
-    return tables
-
-
-def _name(one: Confound) -> str:
-    if one.name == "truncated":
-        return f"documents that {one.run} cuts at {counted(one.limit, 'token', 'tokens')}"
-    return _CONFOUNDS[one.name]
-
-
-def _amount(one: Confound, value: float) -> Cell:
-    if value != value:
-        return Cell(DASH, value)
-    return number(value, decimal) if one.name == "words" else Cell(f"{percent(value)} %", value)
-
-
 def verdict_sentences(audit: Audit) -> list[str]:
     """One verdict a ranker and pair, in plain words."""
     many = len(audit.judged_pairs) > 1
@@ -204,6 +167,35 @@ def conflict_sentences(audit: Audit) -> list[str]:
         for pair in audit.pairs
     )
     return [sentence for sentence in found if sentence]
+
+
+def confound_table(audit: Audit) -> Table:
+    """Lay out in what else the texts of two groups differ, and how alike their twins are."""
+    pairs = list(dict.fromkeys((one.a, one.b) for one in audit.confounds))
+    first, second = pairs[0] if len(pairs) == 1 else ("first", "second")
+    columns = (
+        (named("what else differs"), _confound_name),
+        (first, lambda one: _confound_cell(one, one.value_a, sided=True)),
+        (second, lambda one: _confound_cell(one, one.value_b, sided=True)),
+        (Column("of pairs", hint="share of the twins"), lambda one: _confound_cell(one, one.value_a, sided=False)),
+        (Column("number", hint="documents of both sides, or pairs"), lambda one: number(one.number, count)),
+    )
+    return tabulated(
+        "Beside who wrote it", audit.confounds, columns, groups=("pair",) * (len(pairs) > 1),
+        group=lambda one: (f"{one.a} | {one.b}",) * (len(pairs) > 1),
+    )  # fmt: skip
+
+
+def _confound_name(one: Confound) -> str:
+    if one.name == "truncated":
+        return f"documents that {one.run} cuts at {counted(one.limit, 'token', 'tokens')}"
+    return _CONFOUNDS[one.name]
+
+
+def _confound_cell(one: Confound, value: float, *, sided: bool) -> Cell:
+    if (one.name in SIDED) != sided:
+        return Cell("")
+    return number(value, decimal) if one.name == "words" or value != value else Cell(f"{percent(value)} %", value)
 
 
 def control_sentences(audit: Audit) -> list[str]:
@@ -231,8 +223,7 @@ def _kind(tilt: Effect, kind: str) -> str:
 
 def legend(audit: Audit) -> list[str]:
     """Say what the numbers are, in a few lines."""
-    beside = [confound_sentence([c for c in audit.confounds if (c.a, c.b) == pair]) for pair in audit.pairs]
-    return [*filter(None, beside), *table_legend(audit), *card_legend(audit), *control_legend(audit)]
+    return [*table_legend(audit), *card_legend(audit), *control_legend(audit)]
 
 
 def table_legend(audit: Audit) -> list[str]:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from ranktilt.auditing.answer.gate import in_percent, points, tilt_name, tilt_numbers, worst
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.errors import counted, join_words
+from ranktilt.errors import join_words
 from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.reporting.document import (
@@ -26,7 +26,7 @@ from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, 
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import mark, sides_named
+from ranktilt.reporting.verdicts import mark, sides_named, starred
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _LABEL = 24
@@ -134,31 +134,19 @@ def _changed(bench: Bench) -> str:
 
 def legend(bench: Bench) -> Iterator[str]:
     """Say what the numbers are, in a few lines."""
-    spec = bench.spec
-    reference = spec.get("reference")
     asked = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand
     above = "+" if asked.level == 0 else "above 1"
-    unit = ", in %" if isinstance(asked, RelativeDelta) else ""
     cost = (
         f" Cost: within where a loss of more than {points(bench.budget)} of {bench.valued} is excluded by the paired "
         "interval, beyond where it is shown."
     ) if bench.over else ""  # fmt: skip
     yield (
-        f"{primary(bench)}{unit}: {above} favours {reference}. Tilt: level where its whole interval lies within "
-        f"±{bench.level:g} points (within, where a side is favoured all the same), tilted where one is and it lies "
-        f"wholly beyond.{cost}"
+        f"{primary(bench)}: {above} favours {bench.spec.get('reference')}. Tilt: level where its whole interval lies "
+        f"within ±{bench.level:g} points, tilted where a side is favoured and it lies wholly beyond.{cost}"
     )
     if bench.selected:
-        many = dict(bench.spec.get("queries") or {}).get("select")
-        on = counted(int(many), "other query", "other queries") if many else "other queries"
-        yield f"Selected: chosen on {on}, one a method; only these are judged."
-    tests = counted(int(spec["tests"]), "test", "tests")
-    yield (
-        f"Less {bench.baseline.name}: paired differences in points; * corrected p < .05 "
-        f"({str(spec['correction']).capitalize()} over {tests}; permutation tests: rankers exchanged query by query "
-        f"for Relative Δ, sign flips for effectiveness). * of a Relative Δ: as in an audit."
-    )
-    yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples."
+        yield "Selected: chosen on other queries, one a method; only these are judged."
+    yield f"{starred(bench.spec)} Intervals: bootstrap over queries, {bench.spec['resamples']:,} resamples."
 
 
 def _by_strength(bench: Bench) -> Iterator[Section]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from ranktilt.auditing.comparison.match import RunPair
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import EVEN, Share
-from ranktilt.errors import counted
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.reporting.document import (
     Cell,
@@ -29,6 +27,7 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
+from ranktilt.reporting.verdicts import sides_legend, starred
 
 BEFORE_AND_AFTER = ("before", "after")
 _DODGE = 0.12
@@ -133,47 +132,27 @@ def _run_rows(comparison: Comparison, runs: RunPair) -> Iterator[Row]:
 
 def legend(comparison: Comparison) -> list[str]:
     """Say what the numbers are, in a few lines."""
-    spec = comparison.spec
-    tests = counted(int(spec["tests"]), "test", "tests")
+    spec, (new, old) = comparison.spec, _names(comparison)
+    intervals = f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples."
     if "count_rule" in spec:
-        return _choice_legend(spec, tests)
-    reference, others = spec.get("baseline_run"), bool(comparison.estimates)
-    exchanged = ["Relative Δ"] * bool(comparison.pairs) + ["other estimands"] * others
-    kinds = [f"systems exchanged query by query for {' and '.join(exchanged)}"] if exchanged else []
-    new, old = _names(comparison)
-    lines = [f"Differences are {new} − {old}, in points{'; of other estimands in their own unit' * others}."]
-    if comparison.measures:
-        kinds.append("sign flips for effectiveness")
-        lines = [f"Effectiveness: means over all relevant documents in %. {lines[0]}"]
-    if reference is not None:
-        lines.insert(0, f"Reference: {reference}.")
+        agreed = spec["count_rule"] == "both-agree"
+        of = "the pairs on which both orders agree" if agreed else "the answers that could be read"
+        return [
+            f"Preference: {spec['protected']} chosen among {of}, less 50 %; 0 is level. Differences are new − old, in "
+            "points, over the queries in which both models decided anything.",
+            starred(spec),
+            f"{intervals} Tests and intervals speak of these documents alone.",
+        ]
+    lines = [f"Reference: {spec['baseline_run']}."] if spec.get("baseline_run") is not None else []
+    lines += ["Effectiveness: means over all relevant documents in %."] if comparison.measures else []
+    others = "; of other estimands in their own unit" if comparison.estimates else ""
+    lines.append(f"Differences are {new} − {old}, in points{others}.")
     if comparison.pairs:
-        a, b = comparison.pairs[0]
-        more = " (and likewise for the other pairs)" if len(comparison.pairs) > 1 else ""
         lines.append(
-            f"Relative Δ in %: + favours {a}, − favours {b}{more}. Growth of the tilt: |Δ {new}| − |Δ {old}|; above 0 "
-            f"the {'new run' if reference is None else 'run'} tilts more, whichever way."
+            f"Relative Δ in %: {sides_legend(comparison.pairs)}. Growth of the tilt: |Δ {new}| − |Δ {old}|; above 0 "
+            "the tilt grew, whichever way."
         )
-    correction = str(spec["correction"]).capitalize()
-    lines.append(f"* corrected p < .05 ({correction} over {tests}; permutation tests: {', '.join(kinds)}).")
-    lines.append(f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples.")
-    return lines
-
-
-def _choice_legend(spec: Mapping[str, Any], tests: str) -> list[str]:
-    of = (
-        "the pairs on which both orders agree"
-        if spec["count_rule"] == "both-agree"
-        else "the answers that could be read"
-    )
-    return [
-        f"Preference: {spec['protected']} chosen among {of}, less 50 %; 0 is level. Differences are new − old, in "
-        "points, over the queries in which both models decided anything.",
-        f"* corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; permutation tests: models "
-        "exchanged query by query).",
-        f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples. Tests and intervals speak of "
-        "these documents alone.",
-    ]
+    return [*lines, starred(spec), intervals]
 
 
 def choices_of(comparison: Comparison) -> dict[str, Change]:

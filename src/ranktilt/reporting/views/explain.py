@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,25 +30,21 @@ from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, numb
 _SMALL = 0.1
 _KEPT = 4
 """Columns that a narrow terminal keeps besides the first; the last ones go first."""
-_LONGEST = 160
-"""Characters of a headline."""
 
 
 def view(found: Explanation) -> Document:
     """Return what is said of an explanation: what differs most, all differences by size, and each probe."""
     effects = sorted((e for one in found.results for e in one.effects), key=lambda e: -abs(e.g) if e.g == e.g else 0.0)
     headline = _headline(found, effects)
-    more = _others(effects) if effects else []
-    plain = [one for one in found.results if one.tables or not effects]
-    said = (text for one in plain for text in ([table.says for table in one.tables] or [one.summary]))
-    more += [text for text in said if text not in headline]
-    answer = [] if any(text.startswith(headline.removesuffix(".")) for text in more) else [headline]
+    said = [headline, *_others(effects)]
+    for one in found.results:
+        said += [table.says for table in one.tables] or ([] if effects else [one.summary])
     return Document(
         title="Explanation",
         kind="Why",
         headline=headline,
         sentences=tuple(
-            Sentence(text, emphasis="" if number else "strong") for number, text in enumerate(answer + more)
+            Sentence(text, emphasis="" if place else "strong") for place, text in enumerate(dict.fromkeys(said)) if text
         ),
         answer_first=True,
         sections=(*([_differences(found, effects)] if effects else []), *map(_section, found.results)),
@@ -58,22 +53,14 @@ def view(found: Explanation) -> Document:
 
 
 def _headline(found: Explanation, effects: Sequence[EffectSize]) -> str:
-    """What differs most; without effect sizes, what was found, of which the first where that is too long."""
+    """What differs most; without effect sizes, what the first probe found."""
     shown = next((e for e in effects if e.shown), None)
     if shown is not None:
-        side, g = "higher" if shown.g > 0 else "lower", f"{always_signed(shown.g)} {_interval(shown)}"
-        means = (_number(mean, 2) for mean in (shown.source_mean, shown.reference_mean))
-        return (
-            f"Largest difference from {found.reference}: {shown.what}, {side} in {shown.source} "
-            f"({' against '.join(means)}), g = {g} over {counted(shown.pairs, 'pair', 'pairs')}."
-        )
+        side = "higher" if shown.g > 0 else "lower"
+        return f"Largest difference from {found.reference}: {shown.what}, {side} in {shown.source}."
     if effects:
         return f"No difference from {found.reference} is shown in {counted(len(effects), 'property', 'properties')}."
-    said = " ".join(one.summary for one in found.results) or "Nothing was measured."
-    if len(said) <= _LONGEST:
-        return said
-    first = next(one.summary for one in found.results if one.summary)
-    return first if len(first) <= _LONGEST else f"{first.partition(': ')[0]}."
+    return next((one.summary for one in found.results if one.summary), "Nothing was measured.")
 
 
 def _others(effects: Sequence[EffectSize]) -> list[str]:
@@ -91,8 +78,7 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
     columns = (
         (named("source"), lambda e: e.source),
         (worded("property"), lambda e: e.what),
-        ("g", lambda e: number(e.g, always_signed)),
-        ("95 % interval", _interval),
+        ("g", lambda e: Cell(always_signed(e.g), e.g, ends=(always_signed(e.low), always_signed(e.high)))),
         ("pairs", lambda e: number(e.pairs, count)),
         (Column("mean", spare=2), lambda e: Cell(_number(e.source_mean, 2), e.source_mean)),
         (Column(f"mean of {found.reference}", spare=1), lambda e: Cell(_number(e.reference_mean, 2), e.reference_mean)),
@@ -110,32 +96,21 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
 
 
 def _section(one: ProbeResult) -> Section:
-    said = [] if one.tables else [*map(Sentence, _by_source(one))]  # tables say it themselves
-    said += [Sentence(note, emphasis="quiet") for note in one.notes]
-    said = [*said, *([Sentence(one.citation, emphasis="quiet")] if one.citation else [])]
-    rest = (
-        []
-        if one.tables
-        else [Sentence(f"{f.title}: {f.says}", emphasis="quiet") for f in one.figures if f.kind != "histogram"]
-    )
+    """A probe's numbers; its summary only where no table or effect size says the same."""
+    told = bool(one.tables) or any(e.g == e.g for e in one.effects)
+    said = [] if told else [Sentence(one.summary)]
+    said += [Sentence(note, emphasis="quiet") for note in (*one.notes, one.citation) if note]
     rows = [] if one.tables else [list(row.values()) for row in one.rows]
     digits = [_digits(column) for column in zip(*rows, strict=True)]
     numbers = [[(_number(value, n), value) for value, n in zip(row, digits, strict=True)] for row in rows]
     blocks: list[Block] = [*_tables(one), Lines(tuple(said))]
     blocks += [_table("Numbers", list(one.rows[0]), numbers)] if rows else []
-    blocks += [Lines(tuple(rest), only="text"), *(_figure(drawn, one.probe) for drawn in one.figures)]
+    blocks += [_figure(drawn, one.probe) for drawn in one.figures]
     return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
 
 
-def _by_source(one: ProbeResult) -> list[str]:
-    """Split a summary into a sentence for each source."""
-    names = "|".join(re.escape(e.source) for e in one.effects) or "$^"
-    said = re.split(rf"; (?=(?:{names}): )", one.summary)
-    return [f"{text.removesuffix('.')}." for text in said]
-
-
 def _figure(one: ProbeFigure, probe: str) -> Figure:
-    """Draw what a probe found; where it is not drawn, its sentence says it."""
+    """Draw what a probe found."""
     kind = probe.partition(":")[0]
     layouts = {"perplexity": "dai-fig9", "spectrum": "dai-fig8" if len(one.series) > 1 else "dai-fig7"}
     if one.kind == "histogram":
@@ -201,8 +176,3 @@ def _number(value: Any, digits: int) -> str:
         return f"{middle} [{', '.join(both)}]"
     shown = DASH if value is None else decimal(value, digits)
     return f"{value:.1g}".replace("-", "−") if value and not shown.strip("−0.") else shown
-
-
-def _interval(effect: EffectSize) -> str:
-    low, high = effect.low, effect.high
-    return DASH if math.isnan(low) else f"[{always_signed(low)}, {always_signed(high)}]"

@@ -32,27 +32,12 @@ def provenance(spec: Mapping[str, Any], notes: Iterable[str] = (), *, repeats: s
         lead = (f"Made by the command below; {repeats}.",)
         blocks.append(Code("The command that made it", str(spec["command"])))
     told = {name: value for name, value in spec.items() if name not in ("command", "inputs")}
-    if isinstance(told.get("runs"), list | tuple):
-        told["runs"] = "\n".join(_ran(run, spec) for run in told["runs"])
     rest = tuple((_NAMES.get(name, name.replace("_", " ")), _said(value)) for name, value in told.items())
     blocks.append(Pairs(tuple((name, value) for name, value in rest if value)))
     if spec.get("inputs"):
         columns = ((named("file"), lambda one: one["path"]), (worded("SHA-256"), lambda one: one["sha256"]))
         blocks.append(tabulated("Inputs", spec["inputs"], columns, only="page"))
     return Section("made", "How it was made", lead, tuple(blocks))
-
-
-def _ran(run: Any, spec: Mapping[str, Any]) -> str:
-    """One run: its ranker, then what is not said of the whole already."""
-    if not isinstance(run, Mapping) or "ranker" not in run:
-        return _said(run)
-    whole = spec.get("collection")
-    known = {
-        "ranktilt": spec.get("ranktilt"),
-        "collection": whole.get("path") if isinstance(whole, Mapping) else whole,
-    }
-    rest = {name: value for name, value in run.items() if name != "ranker" and value != known.get(name)}
-    return f"{run['ranker']}: {_said(rest)}" if rest else str(run["ranker"])
 
 
 def _said(value: Any) -> str:

@@ -24,6 +24,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
+from ranktilt.reporting.verdicts import starred
 
 _MEANINGS = {
     "ok": "one ranking of all passages, as asked for",
@@ -142,17 +143,13 @@ def _legend(replayed: ReplayedLog) -> Iterator[str]:
     if not replayed.changes:
         return
     yield (
-        f"Input order: the candidates as they were. {MODEL.capitalize()}: what answers with a ranking of their own "
-        "change of it; echoes change nothing, and what no answer decides stays as it came. Parser: what the published "
-        "reading (every number of an answer, in turn; RankGPT, rank_llm) changes beyond that. Differences of these two "
-        "are to the line above, of the others to the input order."
-    )
-    yield (
+        f"{MODEL.capitalize()}: what answers with a ranking of their own change of the input order. Parser: what the "
+        "published reading (every number of an answer, in turn; RankGPT, rank_llm) changes beyond that. "
         f"{STRICT.capitalize()}: every ranking that could be read counts, and what none decides is shuffled (seed "
-        f"{replayed.spec['seed']}) within the window that was shown, of which the first stage chose the passages."
+        f"{replayed.spec['seed']}) within the window that was shown. Differences of model and parser are to the line "
+        "above, of the others to the input order."
     )
     yield (
-        "Means in % and differences in points; "
-        f"intervals: paired bootstrap over queries, {replayed.spec['resamples']:,} resamples; * corrected p < .05 "
-        f"({str(replayed.spec['correction']).capitalize()}; sign flips, and for Relative Δ runs exchanged)."
+        f"Means in %, differences in points. {starred(replayed.spec)} Intervals: paired bootstrap over queries, "
+        f"{replayed.spec['resamples']:,} resamples."
     )

@@ -132,9 +132,5 @@ def legend(found: Spiral) -> Iterator[str]:
         f"share of the page in the other direction, where they are there first and {found.reference} documents enter. "
         "A ranker that does not care who wrote a text leaves as much to either, the middle of both."
     )
-    tests = f", * corrected p < .05 (Holm over {counted(len(found.differences), 'test', 'tests')}; sign flips)"
     queries = counted(found.queries, "query", "queries")
-    yield (
-        f"Intervals, each by itself: bootstrap over {queries}, {spec['resamples']:,} resamples"
-        f"{tests if found.differences else ''}."
-    )
+    yield f"* corrected p < .05 (Holm). Intervals: bootstrap over {queries}, {spec['resamples']:,} resamples."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study, Trend
 from ranktilt.auditing.study_sources import StudySource
@@ -16,7 +14,7 @@ from ranktilt.reporting.verdicts import mark, starred
 from ranktilt.reporting.views.audit_tables import tie_rule
 from ranktilt.reporting.views.provenance import folder, provenance
 
-_MOST_FIGURES, _MOST_VERDICTS = 6, 8
+_MOST_FIGURES = 6
 _DODGE = 0.012
 
 
@@ -24,25 +22,22 @@ def view(study: Study) -> Document:
     """Return what is said of a study."""
     name = folder(study.spec)
     title = f"Temperature study of {name}" if name else "Temperature study"
+    found = [_summary(run, study) for run in study.runs]
     sections = [_figures(study), _table(study), _trends(study), provenance(study.spec, study.notes)]
     return Document(
         title=title,
         kind=title,
-        headline=headline(study),
+        headline=f"{'; '.join(found)}.",
         sections=tuple(section for section in sections if section),
-        sentences=tuple(_sentences(study)),
+        sentences=tuple(Sentence(text, emphasis="strong") for text in (*found, *study.sentences)),
         legend=tuple(legend(study)),
         notes=study.notes,
         sides=(study.reference, "the rewrites"),
     )
 
 
-def headline(study: Study) -> str:
-    """Say in one sentence what a study found on its primary measure."""
-    return "; ".join(_summary(run, study) for run in study.runs) + "."
-
-
 def _summary(run: str, study: Study) -> str:
+    """Say in one sentence what was found of a ranker on the primary measure."""
     first = study.primary
     kinds = [study.tilt(run, arm.source, first).verdict(study.level) for arm in study.sources]
     parts: list[str] = []
@@ -66,18 +61,6 @@ def _share(count: int, study: Study, *, first: bool) -> str:
     if count == total:
         return f" {where} all {total} {noun}s"
     return f" {where} {count} of {total} {noun}s" if first else f" {where} {count}"
-
-
-def _sentences(study: Study) -> Iterator[Sentence]:
-    """What is said of each trend; then one line a ranker and source, where there are few."""
-    yield from (Sentence(sentence, emphasis="strong") for sentence in study.sentences)
-    if len(study.runs) * len(study.sources) <= _MOST_VERDICTS:
-        for run in study.runs:
-            for arm in study.sources:
-                found = study.verdict(run, arm.source)
-                where = "" if found.side == arm.source else f"{arm.source}: "
-                kind = study.tilt(run, arm.source, study.primary).verdict(study.level)
-                yield Sentence(f"{where}{found.sentence}", VERDICT_TONES[kind])
 
 
 def legend(study: Study) -> list[str]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted
 from ranktilt.experiments.training_result import Evaluation, TrainedRanker, TrainingStudy
@@ -37,10 +36,12 @@ def view(study: TrainingStudy) -> Document:
     name = folder(study.spec)
     title = f"Training study on {name}" if name else "Training study"
     sections = (
-        Section("effectiveness", "Effectiveness on each collection", (), tuple(_effectiveness(study))),
+        _evaluations("effectiveness", "Effectiveness on each collection", study.of_kind("supervised", "zero-shot")),
         _tilts(study),
         _domains(study),
-        _others(study),
+        _evaluations("first-stage", "What BM25 finds, by split and side", study.of_kind("first stage")),
+        _evaluations("seen", "Queries of the training, whose labels it did not learn from", study.of_kind("seen")),
+        _overlaps(study),
         _curve(study),
         _spread(study),
         provenance(study.spec, study.notes),
@@ -67,13 +68,8 @@ def _legend(study: TrainingStudy) -> Iterator[str]:
             f"Relative Δ: + favours {study.reference}, on the answers of both sides; * corrected p < .05 (Holm, random "
             "labels)."
         )
+    yield from (f"Body already tuned for {tuned}: {body}." for body, tuned in study.tuned.items())
     yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples."
-
-
-def _captioned(study: TrainingStudy, caption: str) -> str:
-    """A caption that says which bodies were trained for more than language before."""
-    said = (f"; body already tuned for {tuned}: {body}" for body, tuned in study.tuned.items())
-    return caption + "".join(said)
 
 
 def _means(one: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
@@ -88,32 +84,19 @@ def _columns(measures: Iterable[str]) -> tuple[Column, ...]:
     return named("ranker"), *map(Column, measures)
 
 
-def _caption(one: Evaluation) -> str:
-    size = f"{counted(one.queries, 'query', 'queries')}, {counted(one.documents, 'document', 'documents')}"
-    return f"{one.name}: {one.kind}, {size}, depth {one.depth:,}"
+def _evaluations(name: str, title: str, found: Sequence[Evaluation]) -> Section:
+    """A section of evaluations of one kind."""
+    return Section(name, title, (), tuple(_tables(found, title)))
 
 
-def _effectiveness(study: TrainingStudy) -> Iterator[Table]:
-    """Table 2 of the paper, a table a collection; beside the supervised one the tilt."""
-    for one in study.of_kind("supervised", "zero-shot"):
-        tilted = one.kind == "supervised" and bool(study.tilts)
-        columns = _columns([*one.measures, *([f"Relative Δ {study.primary}"] if tilted else [])])
-        rows = []
-        for ranker in one.rankers:
-            tilt = [_tilt_cell(study.tilts_of(ranker, study.primary))] if tilted else []
-            rows.append(Row((Cell(ranker), *_means(one, ranker), *tilt)))
-        yield Table(_captioned(study, _caption(one)), columns, tuple(rows))
-
-
-def _tilt_cell(tilts: Sequence[Effect]) -> Cell:
-    """Of one training with its interval; of several their mean, from the lowest to the highest."""
-    if not tilts:
-        return Cell("")
-    if len(tilts) == 1:
-        return estimate(tilts[0], signed, mark(tilts[0]))
-    values = [tilt.value for tilt in tilts]
-    mean = sum(values) / len(values)
-    return Cell(signed(mean), mean, note=f"{signed(min(values))} to {signed(max(values))} over seeds")
+def _tables(found: Sequence[Evaluation], caption: str) -> Iterator[Table]:
+    """One table of evaluations of one kind; those with other measures in one of their own."""
+    for measures in dict.fromkeys(one.measures for one in found):
+        rows = list[Row]()
+        for one in (one for one in found if one.measures == measures):
+            name = f"{one.name} ({counted(one.queries, 'query', 'queries')}, depth {one.depth:,})"
+            rows += [Row((Cell(ranker), *_means(one, ranker)), (name,)) for ranker in one.rankers]
+        yield Table(caption, _columns(measures), tuple(rows), groups=("collection",))
 
 
 def _tilts(study: TrainingStudy) -> Section:
@@ -122,26 +105,17 @@ def _tilts(study: TrainingStudy) -> Section:
     several = len({one.seed for one in study.rankers}) > 1
     names = {one.run: one.run if several else one.name for one in study.rankers}
     rows = []
-    for run in dict.fromkeys(tilt.run for tilt in study.tilts):
-        of = [tilt for tilt in study.tilts if tilt.run == run]
-        for pair in dict.fromkeys((tilt.a, tilt.b) for tilt in of):
-            cells = (_tilt_cell([t for t in of if t.measure == m and (t.a, t.b) == pair]) for m in measures)
-            rows.append(Row((Cell(names.get(run, run)), *cells), rule=True))
-            changes = [c for c in study.tilt_changes if c.run == run and (c.a, c.b) == pair]
-            if changes:
-                less = f"less trained on {study.reference}"
-                rows.append(Row((Cell(less, emphasis="quiet"), *(moved(change, "quiet") for change in changes))))
-    if not rows:
-        return Section("tilt", "")
+    for run, a, b in dict.fromkeys((tilt.run, tilt.a, tilt.b) for tilt in study.tilts):
+        of = {tilt.measure: tilt for tilt in study.tilts if (tilt.run, tilt.a, tilt.b) == (run, a, b)}
+        cells = (estimate(of[m], signed, mark(of[m])) if m in of else Cell("") for m in measures)
+        rows.append(Row((Cell(names.get(run, run)), *cells), rule=True))
+        changes = [c for c in study.tilt_changes if (c.run, c.a, c.b) == (run, a, b)]
+        if changes:
+            less = Cell(f"less trained on {study.reference}", emphasis="quiet")
+            rows.append(Row((less, *(moved(change, "quiet") for change in changes))))
     note = f"In %; + favours {study.reference}. Less: the paired difference in points. * corrected p < .05 (Holm)."
-    table = Table(
-        _captioned(study, "Relative Δ on the answers of both sides"),
-        _columns(measures),
-        tuple(rows),
-        note,
-    )
-    title = "What training on either side does to the source bias"
-    return Section("tilt", title, (), (table,))
+    table = Table("Relative Δ on the answers of both sides", _columns(measures), tuple(rows), note)
+    return Section("tilt", "What training on either side does to the source bias", (), (table,) if rows else ())
 
 
 def _domains(study: TrainingStudy) -> Section:
@@ -159,12 +133,7 @@ def _domains(study: TrainingStudy) -> Section:
                     less = Cell(_less(body, new, old), emphasis="quiet")
                     rows.append(Row((less, *(moved(c, "quiet") if c else Cell("") for c in found)), (group,)))
         note = "In %, differences in points. * corrected p < .05 (permutation). All tests are corrected in each domain."
-        blocks.append(
-            Table(
-                _captioned(study, f"{one.name}, by domain"), _columns(one.measures), tuple(rows), note,
-                groups=("domain",),
-            )
-        )  # fmt: skip
+        blocks.append(Table(f"{one.name}, by domain", _columns(one.measures), tuple(rows), note, groups=("domain",)))
     return Section("domains", "Effectiveness in each domain", (), tuple(blocks))
 
 
@@ -174,45 +143,21 @@ def _less(body: str, new: str, old: str) -> str:
     return f"{body}, {new.removeprefix(front)} less {old.removeprefix(front)}"
 
 
-def _others(study: TrainingStudy) -> Section:
-    """Tables 4 and 5 of the paper, and the words that queries and answers share."""
-    blocks = [
-        table
-        for kind, caption in (
-            ("first stage", "What BM25 finds, by split and side"),
-            ("seen", "Queries of the training, whose labels it did not learn from"),
-        )
-        for table in _of_kind(study, study.of_kind(kind), caption)  # type: ignore[arg-type]
-    ]
-    if study.overlaps:
-        shares = ("mean", "lowest quarter below", "median", "highest quarter above")
-        columns: tuple[ColumnOf, ...] = (
-            (named("answers"), lambda o: o.source),
-            ("judged pairs", lambda o: number(o.pairs, count)),
-            *((title, _part(place)) for place, title in enumerate(shares, start=2)),
-        )
-        note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
-        caption = "Words of a query that stand in an answer to it, in %"
-        blocks.append(tabulated(caption, study.overlaps, columns, note=note))
-    return Section("behind", "First stage, seen queries and shared words", (), tuple(blocks))
+def _overlaps(study: TrainingStudy) -> Section:
+    """The words that queries and answers share."""
+    shares = ("mean", "lowest quarter below", "median", "highest quarter above")
+    columns: tuple[ColumnOf, ...] = (
+        (named("answers"), lambda o: o.source),
+        ("judged pairs", lambda o: number(o.pairs, count)),
+        *((title, _part(place)) for place, title in enumerate(shares, start=2)),
+    )
+    note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
+    table = tabulated("Words of a query that stand in an answer to it, in %", study.overlaps, columns, note=note)
+    return Section("overlap", "Shared words", (), (table,) if study.overlaps else ())
 
 
 def _part(place: int) -> Callable[[Sequence[float]], Cell]:
     return lambda values: number(values[place], percent)
-
-
-def _of_kind(study: TrainingStudy, found: Sequence[Evaluation], caption: str) -> Iterator[Table]:
-    """One table of evaluations of one kind; those with other measures in one of their own."""
-    for measures in dict.fromkeys(one.measures for one in found):
-        rows = [
-            Row((Cell(ranker), *_means(one, ranker)), (one.name,))
-            for one in found
-            if one.measures == measures
-            for ranker in one.rankers
-        ]
-        said = _captioned(study, caption) if any(one.seeds for one in found) else caption
-        columns = (named("ranker"), *_columns(measures)[1:])  # names of the curve are long
-        yield Table(said, columns, tuple(rows), groups=("collection",))
 
 
 def _curve(study: TrainingStudy) -> Section:
@@ -220,7 +165,7 @@ def _curve(study: TrainingStudy) -> Section:
     blocks: list[Any] = []
     trained = {one.name: one for one in study.rankers}
     for one in study.of_kind("curve"):
-        blocks += _of_kind(study, [one], "Trained on a number of documents")
+        blocks += _tables([one], "Trained on a number of documents")
         series: dict[str, list[Point]] = {}
         for ranker in one.rankers:
             found = trained.get(ranker)
@@ -263,5 +208,5 @@ def _spread(study: TrainingStudy) -> Section:
         ("standard deviation", lambda of: Cell(decimal(100 * of[1].deviation, 2), of[1].deviation)),
         ("trainings", lambda of: ", ".join(map(percent, of[1].values))),
     )
-    table = tabulated(_captioned(study, "What other seeds give, in %"), found, columns, only="page")
+    table = tabulated("What other seeds give, in %", found, columns, only="page")
     return Section("seeds", "Spread over seeds", (), (table,) if found else ())
