@@ -64,8 +64,8 @@ class Echo(LLM):
 
     def _reply(self, number: int, prompt: Prompt) -> Reply:
         if failure := self._fails.get(prompt.text):
-            return Reply(number, None, failure, 2)
-        return Reply(number, said(prompt.text, model=f"{self.name}-1"), None, 1)
+            return Reply(number, None, failure)
+        return Reply(number, said(prompt.text, model=f"{self.name}-1"), None)
 
 
 def said(text: str, **more: object) -> Answer:

@@ -102,7 +102,7 @@ def test_each_prompt_has_the_room_that_the_context_leaves_it(known: Path, max_to
     assert llm.count_tokens(["a b a", "", "b"]) == [6, 0, 2], "each letter and the blank before it"
     [[reply]] = llm.arrivals([Prompt("a" * 62)], sampling)
     message = "64 tokens leave no room for an answer in the model's context of 64"
-    assert reply == Reply(0, None, Failure("too long", message), 0)
+    assert reply == Reply(0, None, Failure("too long", message))
 
 
 def test_a_prompt_that_the_template_does_not_take_is_refused(own: Path) -> None:

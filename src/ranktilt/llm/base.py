@@ -115,8 +115,6 @@ class Reply:
     """Position of the prompt among those given, from 0 on."""
     answer: Answer | None
     failure: Failure | None
-    calls: int
-    """Requests it took, the repeated ones included; 0 where none was sent."""
     fresh: bool = True
     """False where the answer was in the journal, or was asked for an equal request."""
     time: str | None = None

@@ -120,7 +120,7 @@ class Rehearsal:
                 if key in known
                 else Answer(self.answers[number], "stop", None, None, llm.name, logprobs=(_LOGPROB,))
             )
-            yield Reply(number, answer, None, 0, fresh=key not in known)
+            yield Reply(number, answer, None, fresh=key not in known)
 
     @property
     def left(self) -> int:

@@ -246,7 +246,7 @@ class _OpenRequests:
         for number, request in batch:
             key = request_key(self._llm, request.prompt, self._sampling, request.attempt)
             if key in self._failed:
-                self._ready.append(Reply(number, None, self._failed[key], 0, fresh=False))
+                self._ready.append(Reply(number, None, self._failed[key], fresh=False))
             elif key in self._numbers:
                 self._numbers[key].append(number)
             else:
@@ -261,7 +261,7 @@ class _OpenRequests:
                 continue
             answer, time = found[key].answer, found[key].time
             numbers = self._numbers.pop(key)
-            self._ready.extend(Reply(number, answer, None, 0, fresh=False, time=time) for number in numbers)
+            self._ready.extend(Reply(number, answer, None, fresh=False, time=time) for number in numbers)
         return bool(batch)
 
     def _prompts(self) -> Iterator[Prompt]:
@@ -290,7 +290,7 @@ class _OpenRequests:
             first, *others = self._numbers.pop(key)
             when = None if reply.answer is None else now
             yield replace(reply, number=first, fresh=True, time=when)
-            yield from (replace(reply, number=number, calls=0, fresh=False, time=when) for number in others)
+            yield from (replace(reply, number=number, fresh=False, time=when) for number in others)
 
     def _known(self) -> Iterator[Reply]:
         while self._ready:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import orjson
 
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer, FailureKind, Vectors
@@ -32,19 +31,16 @@ _FILTER = re.compile(
 
 
 class FailedRequest(Exception):
-    """A request without an answer, after so many `calls`; `kind` is that of `Failure`, or ``filtered``.
+    """A request without an answer; `kind` is that of `Failure`, or ``filtered``."""
 
-    Only where it is ``unavailable`` may another attempt help.
-    """
-
-    def __init__(self, kind: FailureKind | Literal["filtered"], message: str, calls: int = 1) -> None:
-        self.kind, self.message, self.calls = kind, message, calls
+    def __init__(self, kind: FailureKind | Literal["filtered"], message: str) -> None:
+        self.kind, self.message = kind, message
         super().__init__(message)
 
 
-def classify_error(status: int, content: bytes, server: Server) -> FailedRequest | UserError:
+def classify_error(status: int, body: object, server: Server) -> FailedRequest | UserError:
     """Return the exception that an error of a server calls for; `UserError` where everything ends."""
-    words, labels = error_text(content, server.clean)
+    words, labels = error_text(body, server.clean)
     shown = f"({status}): {words}" if words else f"({status})"
     whole = f"{labels} {words}"
     if 300 <= status < 400:
@@ -72,31 +68,22 @@ def classify_error(status: int, content: bytes, server: Server) -> FailedRequest
     return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
 
 
-def error_text(content: bytes, clean: Callable[[str], str] = str) -> tuple[str, str]:
+def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, str]:
     """Read the words of an error's body (one line, at most 200 characters), and its code and type.
 
-    Servers write ``{"error": {"message": …}}``, ``{"error": …}``, ``{"detail": …}``, ``{"message": …}``, or anything.
+    The body is as the client gives it: what stands under ``error``, or all of it, which may be any text.
     """
-    try:
-        data = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        data = re.sub(r"<[^>]*>", " ", clean(content.decode(errors="replace")))
-    outer = data if isinstance(data, dict) else {"message": data}
-    inner = outer.get("error", outer)
-    error = inner if isinstance(inner, dict) else {"message": inner}
-    text = error.get("message") or outer.get("detail") or ""
-    folded = " ".join(clean(str(text)).split()).rstrip(".")
+    fields = body if isinstance(body, dict) else {"message": body}
+    text = clean(str(fields.get("message") or fields.get("detail") or ""))
+    folded = " ".join(re.sub(r"<[^>]*>", " ", text).split()).rstrip(".")
     short = folded if len(folded) <= _WIDTH else folded[: _WIDTH - 1] + "…"
-    return short, f"{error.get('code')} {error.get('type')}"
+    return short, f"{fields.get('code')} {fields.get('type')}"
 
 
 def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, Any]:
     """Parse a body; raises `ValueError` where it is not a JSON object, and shows its beginning, cleaned."""
     try:
-        try:
-            data = orjson.loads(content)
-        except orjson.JSONDecodeError:
-            data = json.loads(content)  # with NaN, Infinity or halves of characters, as Python's servers write
+        data = json.loads(content)  # with NaN, Infinity or halves of characters, as Python's servers write
     except (ValueError, RecursionError):
         start = " ".join(clean(content.decode(errors="replace")).split())[:60]
         raise ValueError(f"malformed JSON: {start!r}" if start else "an empty body") from None

@@ -161,11 +161,11 @@ class Transformers(Portable, LLM):
             tokens = self.tokens_of(prompt)
         except Exception as error:  # a template is a program of the model's author, with errors of its own
             said = checkpoint.first_line(error)
-            return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"), 0)
+            return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"))
         left = MOST if self.context is None else self.context - len(tokens)
         if left < 1:
             message = f"{len(tokens):,} tokens leave no room for an answer in the model's context of {self.context:,}"
-            return Reply(number, None, Failure("too long", message), 0)
+            return Reply(number, None, Failure("too long", message))
         return _Job(number, prompt, tokens, min(left, sampling.max_tokens or MOST))
 
     def _as_text(self, content: str) -> str:
@@ -227,7 +227,7 @@ class Transformers(Portable, LLM):
             revision=self.revision,
             logprobs=None if logprobs is None else tuple(logprobs[: len(tokens)]),
         )
-        return Reply(job.number, answer, None, 1)
+        return Reply(job.number, answer, None)
 
     @cached_property
     def _tokenizer(self) -> Any:
