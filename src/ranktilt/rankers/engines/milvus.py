@@ -22,8 +22,7 @@ from ranktilt.optional import need
 from ranktilt.progress import report
 from ranktilt.rankers.base import Rows, require_choices
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.rankers.engines.base import Ask, Hits, LiveEngine
-from ranktilt.rankers.engines.client import error_summary
+from ranktilt.rankers.engines.base import Ask, Hits, LiveEngine, error_summary
 
 MODES = ("dense", "bm25", "hybrid")
 FUSION = 60
@@ -33,8 +32,8 @@ LONGEST = 65_535
 """Bytes of text that a field of Milvus holds."""
 ROWS = 500
 """Documents of one insertion: a server takes messages of up to 64 MB."""
-_BUILDING = 120.0
-"""Seconds that a call may take while an index is built."""
+_CONNECTING, _ANSWERING, _BUILDING = 10.0, 30.0, 120.0
+"""Seconds that a call may take."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Milvus(LiveEngine):
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
         """Connect, and build the index where there is none; see `LiveEngine.connected`."""
-        with client(self.place, self.timeout) as milvus:
+        with client(self.place) as milvus:
             index = _CollectionIndex(self, milvus, collection)
             yield index.ask, index.spec
 
@@ -94,14 +93,14 @@ def require_place(place: str) -> None:
 
 
 @contextmanager
-def client(place: str, timeout: float) -> Iterator[Any]:
+def client(place: str) -> Iterator[Any]:
     """Connect to a server, or to Milvus Lite with a file; errors are told in one line."""
     library = need("pymilvus", extra="milvus", for_="milvus")
     token = os.environ.get("MILVUS_TOKEN", "") if is_address(place) else ""
     for name in ("pymilvus", "milvus_lite", "grpc"):  # which log failed calls with stack traces
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
-        with closing(library.MilvusClient(uri=place, token=token, timeout=min(timeout, 10.0))) as milvus:
+        with closing(library.MilvusClient(uri=place, token=token, timeout=_CONNECTING)) as milvus:
             yield milvus
     except Exception as error:
         if not type(error).__module__.startswith(("pymilvus", "grpc")):
@@ -145,7 +144,7 @@ class _CollectionIndex:
     def ask(self, text: str, depth: int) -> Hits:
         """Search for a query; only ids come back, which is several times as fast."""
         mode, limit = self.ranker.mode, max(min(depth, len(self.ids)), 1)
-        options = {"limit": limit, "output_fields": [PK], "timeout": self.ranker.timeout}
+        options = {"limit": limit, "output_fields": [PK], "timeout": _ANSWERING}
         if mode == "hybrid":
             parts = [self._part(one, text) for one in ("bm25", "dense")]
             both = [self.library.AnnSearchRequest(limit=limit, param=param, **part) for part, param in parts]
@@ -182,32 +181,25 @@ class _CollectionIndex:
         )
 
     def _build(self) -> None:
-        """Insert the documents that the index does not hold yet; what an interrupted build has left is gone on with."""
+        """Make the index anew; what an interrupted build has left is dropped."""
         milvus, total, vectors = self.milvus, len(self.ids), None
         if self.dense is not None:
             vectors, row = self.dense.encoder.encode(self.texts, "document", f"{self.ranker!r}: encoding documents")
-        begun = milvus.has_collection(self.name, timeout=_BUILDING)
-        # Milvus Lite begins a new segment whenever it is closed, and weighs terms in each by itself: other scores.
-        if begun and self.words and milvus.get_server_version().startswith("milvus_lite"):
+        if milvus.has_collection(self.name, timeout=_BUILDING):
             milvus.drop_collection(self.name, timeout=_BUILDING)
-            begun = False
-        if not begun:
-            self._create(None if vectors is None else vectors.shape[1])
+        self._create(None if vectors is None else vectors.shape[1])
         milvus.load_collection(self.name, timeout=_BUILDING)
         for start in range(0, total, ROWS):
-            numbers = range(start, min(start + ROWS, total))
-            held = milvus.query(self.name, ids=list(numbers), output_fields=[PK]) if begun else []
-            missing = sorted(set(numbers) - {row[PK] for row in held})
-            if missing:
-                columns: dict[str, Any] = {PK: missing}
-                if self.words:
-                    columns[TEXT] = [cut_bytes(text) for text in self.texts.gather(missing)]
-                if vectors is not None:
-                    columns[VECTOR] = vectors.take(row[missing])
-                rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-                # The client would repeat a call that had arrived, and the index hold documents twice.
-                milvus.insert(self.name, rows, retry_times=0)
-                report(f"{self.ranker!r}: indexing", numbers.stop, total)
+            numbers = list(range(start, min(start + ROWS, total)))
+            columns: dict[str, Any] = {PK: numbers}
+            if self.words:
+                columns[TEXT] = [cut_bytes(text) for text in self.texts.gather(numbers)]
+            if vectors is not None:
+                columns[VECTOR] = vectors.take(row[numbers])
+            rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+            # The client would repeat a call that had arrived, and the index hold documents twice.
+            milvus.insert(self.name, rows, retry_times=0)
+            report(f"{self.ranker!r}: indexing", start + len(numbers), total)
         milvus.flush(self.name, timeout=_BUILDING)
         if (count := self._held()) != total:
             milvus.drop_collection(self.name, timeout=_BUILDING)
