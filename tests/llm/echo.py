@@ -8,6 +8,7 @@ to stdout for each that is answered.
 
 import contextlib
 import itertools
+import json
 import sqlite3
 import sys
 import time
@@ -81,13 +82,14 @@ def contents(folder: Path) -> list[dict[str, Any]]:
     with contextlib.closing(sqlite3.connect(folder / JOURNAL)) as db:
         db.row_factory = sqlite3.Row
         with contextlib.suppress(sqlite3.OperationalError):  # its table may just be being made
-            return [dict(row) for row in db.execute("SELECT * FROM answers ORDER BY rowid")]
+            rows = db.execute("SELECT * FROM answers ORDER BY rowid")
+            return [{**row, **json.loads(row["answer"])} for row in map(dict, rows)]
     return []
 
 
 def requests(*texts: str, attempt: int = 1) -> list[Request]:
     """Requests for texts."""
-    return [Request(Prompt(text), f"hash of {text}", attempt) for text in texts]
+    return [Request(Prompt(text), attempt) for text in texts]
 
 
 def main() -> None:

@@ -229,7 +229,7 @@ class LLMRanker(Ranker):
         with journal_of(model) as journal:
             while asked := list(_next_questions(sortings, answered, found)):
                 prompts = [Prompt(fill(slots, self.values(tasks[number], shown))) for number, shown in asked]
-                requests = [Request(prompt, prompt.digest[:32]) for prompt in prompts]
+                requests = [Request(prompt) for prompt in prompts]
                 if isinstance(asker, Rehearsal):
                     asker.answers = [self.pretended(shown) for _, shown in asked]
                 told = {"label": f"{self!r}: asking", "total": max(planned, counts.requests + len(asked))}
