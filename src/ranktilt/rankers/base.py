@@ -206,7 +206,7 @@ class FirstStage(Ranker):
         found = exclude(self.candidates(collection, max(map(len, excluded.values()), default=0)), excluded)
         parts = cut(_reported(found, f"{self!r}: ranking", len(queries)), collection.tie_keys(), self.depth)
         spec = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
-        spec |= {**self.provenance(), **exclusion_spec(collection, excluded, self.exclude_self)}
+        spec |= {**self.provenance(), **exclusion_spec(excluded)}
         return Run(tuple(queries), *parts, collection.ids, {**spec, **self.about(collection)})
 
 

@@ -16,7 +16,7 @@ from ranktilt.datasets.queries import read_queries
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.runfile import SCORE_ORDERS, read_spec
 from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_choices, require_depth
-from ranktilt.rankers.self_exclusion import IN_DOUBT, exclusion_spec, self_documents
+from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows, replayed_name, sidecar
 
 
@@ -71,32 +71,25 @@ class Replay(Ranker):
         return self._cut(loaded, rows, names, collection)
 
     def _cut(self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection) -> Run:
-        excluded, exclusion = self._excluded(names, collection)
+        excluded = self._excluded(names, collection)
         number = {query: i for i, query in enumerate(loaded.queries)}
         found = entries(loaded, (number[name] for name in names))
         keys = np.zeros(len(rows), dtype=np.uint64)
         if self.k is not None:
             keys = np.append(collection.tie_keys(), np.uint64(0))[rows]
         parts = cut(exclude(found, excluded, rows), keys, self.k)
-        kept = {key: value for key, value in loaded.spec.items() if key != IN_DOUBT}
         own = {"ranker": repr(self), "name": replayed_name(loaded), "made_by": loaded.spec.get("ranker")}
-        spec = {**kept, **own, "file": self.file}
-        return Run(tuple(names), *parts, loaded.ids, {**spec, **exclusion})
+        spec = {**loaded.spec, **own, "file": self.file}
+        return Run(tuple(names), *parts, loaded.ids, {**spec, **exclusion_spec(excluded)})
 
-    def _excluded(
-        self, names: list[str], collection: Collection
-    ) -> tuple[dict[int, npt.NDArray[np.int64]], dict[str, int | bool]]:
-        """Rows to leave out by the query's place in `names`, and what the run's spec says of them."""
-        if self.exclude_self is None and (collection.queries["text"] == "").all():
-            return {}, {}
+    def _excluded(self, names: list[str], collection: Collection) -> dict[int, npt.NDArray[np.int64]]:
+        """Rows to leave out by the query's place in `names`."""
         if self.exclude_self and not collection.queries.height:
             queries = pl.DataFrame({"id": names, "text": ""})
             collection = Collection(collection.docs, queries, collection.qrels)
         place, ranked = {name: i for i, name in enumerate(names)}, collection.judged["id"]
         excluded = self_documents(collection, self.exclude_self)
-        excluded = {number: rows for number, rows in excluded.items() if ranked[number] in place}
-        placed = {place[ranked[number]]: rows for number, rows in excluded.items()}
-        return placed, exclusion_spec(collection, excluded, self.exclude_self)
+        return {place[ranked[number]]: rows for number, rows in excluded.items() if ranked[number] in place}
 
 
 def _queries(collection: Collection, loaded: Run) -> list[str]:

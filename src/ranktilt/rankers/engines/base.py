@@ -94,7 +94,7 @@ class LiveEngine(TemplatedQueries):
         with self.connected(collection, depth) as (ask, said):
             replies = self._replies(collection, ask, depth)
         made = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
-        told = {**self.template_spec(collection.judged["text"]), **exclusion_spec(collection, own, self.exclude_self)}
+        told = {**self.template_spec(collection.judged["text"]), **exclusion_spec(own)}
         return self._run(collection, replies, own, {**made, **said, **told})
 
     def _replies(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
