@@ -15,7 +15,7 @@ import pytest
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.llm.base import Answer, Prompt, Reply, Sampling
 from ranktilt.llm.client import drawn
-from ranktilt.llm.openai import OpenAI, batches
+from ranktilt.llm.openai import OpenAI
 from tests.llm.server import PASSING, Faults, Raw, Server, vector
 
 pytest.importorskip("openai")
@@ -410,9 +410,3 @@ def test_a_server_that_takes_fewer_texts_at_once_gets_fewer() -> None:
         found = gathered(model(server), TEXTS)
     np.testing.assert_array_equal(found, expected(TEXTS))
     assert max(len(body["input"]) for body in server.answered) <= 21
-
-
-def test_texts_are_cut_into_requests_by_number_and_size() -> None:
-    long = "x" * 40_000  # 10,000 tokens, roughly
-    cut = [[position for position, _ in batch] for batch in batches([long, "a", long, long * 3, *["b"] * 70])]
-    assert cut == [[0, 1], [2], [3], [*range(4, 68)], [*range(68, 74)]]

@@ -16,7 +16,7 @@ from ranktilt.llm.responses import (
     read_vectors,
     same_model,
 )
-from ranktilt.llm.server import Address, Server
+from ranktilt.llm.server import Server
 
 KEY = "sk-secret-1234567890"
 
@@ -24,7 +24,7 @@ KEY = "sk-secret-1234567890"
 def verdict(status: int, body: object, **changed: object) -> FailedRequest | UserError:
     inner = body.get("error", body) if isinstance(body, dict) else body  # as the client gives it
     given = {"key": KEY, **changed}
-    server = Server(model="tiny", address=Address("http://h/v1", False), **given)  # type: ignore[arg-type]
+    server = Server(model="tiny", url="http://h/v1", **given)  # type: ignore[arg-type]
     return classify_error(status, inner, server)
 
 

@@ -43,7 +43,7 @@ class ServerClient(ABC):
             if server.reached:  # the first request waits its turn behind those of earlier calls
                 await limiter.acquire()
         # What is on this machine is not asked through a proxy, and needs no certificates, which take long to read.
-        direct = server.address.loopback and str(server.address.url).startswith("http:")
+        direct = server.loopback and str(server.url).startswith("http:")
         try:
             transport = self._openai.DefaultAsyncHttpxClient(
                 event_hooks=hooks, follow_redirects=False, trust_env=not direct, verify=not direct
@@ -55,7 +55,7 @@ class ServerClient(ABC):
             ) from error
         self._client = self._openai.AsyncOpenAI(
             api_key=server.key or "none",
-            base_url=server.address.url or OWN,  # without one it would read the environment, and take an empty one
+            base_url=server.url or OWN,  # without one it would read the environment, and take an empty one
             max_retries=server.retries,
             timeout=self._openai.Timeout(server.timeout, connect=min(CONNECT, server.timeout)),
             http_client=transport,
@@ -112,7 +112,7 @@ class ChatClient(ServerClient):
 
     def __init__(self, server: Server, *, sampling: Sampling) -> None:
         super().__init__(server)
-        self._body = {"model": server.model, **drawn(sampling, own=server.address.url is None)}
+        self._body = {"model": server.model, **drawn(sampling, own=server.url is None)}
         self._seed = sampling.seed
 
     async def serve(self, number: int, item: Prompt) -> Reply:

@@ -16,14 +16,12 @@ from typing import Any
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling, Vectors
-from ranktilt.llm.client import ChatClient, EmbeddingClient, ServerClient, Texts
-from ranktilt.llm.prompts import BYTES_A_TOKEN
+from ranktilt.llm.client import ChatClient, EmbeddingClient, ServerClient
 from ranktilt.llm.responses import same_model
-from ranktilt.llm.server import LONG_KEY, VARIABLE, Address, Server
+from ranktilt.llm.server import LONG_KEY, VARIABLE, Server, base_url
 from ranktilt.optional import need
 
 TEXTS_A_REQUEST = 64
-TOKENS_A_REQUEST = 16_384
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
 _TURN = 0.2
@@ -57,13 +55,13 @@ class OpenAI(Portable, LLM):
                 raise UserError(f"{option} must be {least} or more, got {value!r}")
         if not 0 < self.timeout < float("inf"):
             raise UserError(f"timeout must be above 0 seconds, got {self.timeout!r}")
-        self.name, address = self.model.strip(), Address.of(self.base_url)
-        self.identity = f"openai:{self.name}" + (f" at {address.url}" if address.url else "")
+        self.name, url = self.model.strip(), base_url(self.base_url)
+        self.identity = f"openai:{self.name}" + (f" at {url}" if url else "")
         self._server = Server(
-            model=self.name, address=address, timeout=self.timeout, retries=self.retries,
+            model=self.name, url=url, timeout=self.timeout, retries=self.retries,
             requests_per_minute=self.requests_per_minute,
         )  # fmt: skip
-        self._monitor = ServerMonitor(self.name, address.where, self.concurrency)
+        self._monitor = ServerMonitor(self.name, self._server.where, self.concurrency)
 
     def one_of(self, workers: int) -> OpenAI:
         limit = self.requests_per_minute
@@ -77,19 +75,19 @@ class OpenAI(Portable, LLM):
 
     @property
     def spec(self) -> dict[str, Any]:
-        return {"llm": f"openai:{self.name}", "model": self.name, "base_url": self._server.address.url}
+        return {"llm": f"openai:{self.name}", "model": self.name, "base_url": self._server.url}
 
     def check(self) -> None:
         need("openai", extra="llm", for_=f"openai:{self.name}")
         if self.requests_per_minute is not None:
             need("aiolimiter", extra="llm", for_="requests_per_minute")
-        key, address = _key(), self._server.address
+        key = _key()
         if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():
             raise UserError(
                 f"the key in {VARIABLE} is part of the model's name or base URL, which are kept: take it out"
             )
-        if key is None and not address.loopback:
-            other = "; any word will do for a server that asks for none" if address.url else ""
+        if key is None and not self._server.loopback:
+            other = "; any word will do for a server that asks for none" if self._server.url else ""
             raise UserError(f"openai:{self.name} needs a key: set the environment variable {VARIABLE}{other}")
 
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
@@ -100,7 +98,9 @@ class OpenAI(Portable, LLM):
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors, up to 64 a request; see `LLM.embed`. An empty text is sent as a blank."""
-        with closing(self._served(batches(texts), EmbeddingClient)) as stream:
+        numbered = list(enumerate(texts))
+        parts = (numbered[start : start + TEXTS_A_REQUEST] for start in range(0, len(texts), TEXTS_A_REQUEST))
+        with closing(self._served(parts, EmbeddingClient)) as stream:
             for positions, vectors, model in chain.from_iterable(chain.from_iterable(stream)):
                 self._monitor.model(model)
                 yield positions, vectors
@@ -153,21 +153,6 @@ class ServerMonitor:
                 stacklevel=2,
             )
         self._known.add(returned)
-
-
-def batches(texts: Sequence[str]) -> Iterator[Texts]:
-    """Cut texts into requests of at most 64 texts and about 16,384 tokens; a text above that goes alone."""
-    batch: Texts = []
-    tokens = 0.0
-    for position, text in enumerate(texts):
-        size = len(text.encode()) / BYTES_A_TOKEN
-        if batch and (len(batch) == TEXTS_A_REQUEST or tokens + size > TOKENS_A_REQUEST):
-            yield batch
-            batch, tokens = [], 0.0
-        batch.append((position, text))
-        tokens += size
-    if batch:
-        yield batch
 
 
 def _key() -> str | None:
