@@ -17,7 +17,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.cache import Stored, Vectors
 from ranktilt.measures.base import Measure, estimand
-from ranktilt.models.pairs import TextPairs
+from ranktilt.models.scorer import TextPairs
 from ranktilt.optional import need
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores, reranked_run
 from ranktilt.rankers.candidates import Candidates

@@ -12,8 +12,7 @@ import numpy as np
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.models.checkpoint import find
 from ranktilt.models.device import PRECISIONS
-from ranktilt.models.pairs import TextPairs
-from ranktilt.models.scorer import PairScorer
+from ranktilt.models.scorer import PairScorer, TextPairs
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.base import (
     installed_versions,

@@ -12,8 +12,7 @@ import numpy as np
 from ranktilt.errors import UserError, counted
 from ranktilt.models.checkpoint import load_sentence_transformers, read_json, require
 from ranktilt.models.device import BACKENDS
-from ranktilt.models.pairs import TokenLimits, fit_texts
-from ranktilt.models.scorer import Logits, PairScorer, Scores, in_float32, sigmoid
+from ranktilt.models.scorer import Logits, PairScorer, Scores, TokenLimits, fit_texts, in_float32, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.optional import need
 from ranktilt.rankers.base import require_backend

@@ -12,8 +12,7 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.models.checkpoint import load, load_tokenizer, loading, require
 from ranktilt.models.device import torch_device
-from ranktilt.models.pairs import TokenLimits, fit_texts
-from ranktilt.models.scorer import Logits, PairScorer, Scores, in_float32, sigmoid
+from ranktilt.models.scorer import Logits, PairScorer, Scores, TokenLimits, fit_texts, in_float32, sigmoid
 from ranktilt.models.token_counts import Tokens
 from ranktilt.optional import need
 from ranktilt.rankers.rerank.base import ReRanker
