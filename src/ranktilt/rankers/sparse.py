@@ -23,6 +23,7 @@ from ranktilt.rankers.base import (
     FirstStage,
     Rows,
     Scores,
+    TemplatedQueries,
     encoder_provenance,
     require_backend,
     require_choices,
@@ -31,7 +32,6 @@ from ranktilt.rankers.base import (
 from ranktilt.rankers.candidates import truncated_spec
 from ranktilt.rankers.dense.retriever import TextCopies
 from ranktilt.rankers.dense.search import Blocks, Found, merged
-from ranktilt.rankers.query_template import TemplatedQueries
 
 TERMS = 512
 """Terms of a text that are kept by default; SPLADE gives a passage some 200."""

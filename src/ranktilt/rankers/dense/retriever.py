@@ -27,6 +27,7 @@ from ranktilt.rankers.base import (
     FirstStage,
     Rows,
     Scores,
+    TemplatedQueries,
     encoder_provenance,
     installed_versions,
     require_backend,
@@ -37,7 +38,6 @@ from ranktilt.rankers.base import (
 from ranktilt.rankers.candidates import FITTED, Candidates, truncated_spec
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.search import score_pairs, search
-from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 
 SIMILARITIES = ("auto", "cosine", "dot")

@@ -23,8 +23,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataWarning, UserError, counted, shorten
 from ranktilt.progress import report
-from ranktilt.rankers.base import DEPTH, Rows, Scores, require_depth, require_range
-from ranktilt.rankers.query_template import TemplatedQueries
+from ranktilt.rankers.base import DEPTH, Rows, Scores, TemplatedQueries, require_depth, require_range
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows
 

@@ -17,11 +17,19 @@ import scipy.sparse as sp
 from ranktilt.collection import Collection
 from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import memory_limit
-from ranktilt.rankers.base import FirstStage, Rows, Scores, prefilter, require_choices, require_range, reranked_run
+from ranktilt.rankers.base import (
+    FirstStage,
+    Rows,
+    Scores,
+    TemplatedQueries,
+    prefilter,
+    require_choices,
+    require_range,
+    reranked_run,
+)
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.lexical.index import Ints, Terms, terms
 from ranktilt.rankers.lexical.index_files import Postings, PostingTable
-from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 from ranktilt.text.analyzers import analyzer
 from ranktilt.text.nltk_tokens import require_nltk

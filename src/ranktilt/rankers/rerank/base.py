@@ -15,6 +15,7 @@ from ranktilt.models.device import PRECISIONS
 from ranktilt.models.scorer import PairScorer, TextPairs
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.base import (
+    TemplatedQueries,
     installed_versions,
     readable_texts,
     require_choices,
@@ -23,7 +24,6 @@ from ranktilt.rankers.base import (
     reranked_run,
 )
 from ranktilt.rankers.candidates import Candidates
-from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 
 LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "paper": (30, 200)}
