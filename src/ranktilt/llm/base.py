@@ -164,8 +164,7 @@ class LLM(ABC):
         """Answer prompts, in any order, and yield together what has arrived together: exactly one reply a prompt.
 
         Prompts are pulled as they are needed, in the caller's thread. Closing the iterator gives up what is under way
-        and asks nothing more. `UserError` if no prompt can be answered: a wrong key, an unknown model, a quota used
-        up, a server that does not answer.
+        and asks nothing more. `UserError` if no prompt can be answered.
         """
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:

@@ -44,9 +44,8 @@ class JournalRecord(NamedTuple):
 class Journal:
     """The answers of one model, by the keys of requests: a table of an SQLite file.
 
-    Anyone may read, one process at a time writes. It may be killed at any moment: what was appended stays. The folder
-    is of one model only, and made when something is claimed or appended; `about` says for people what the model is
-    (plain JSON, never a key).
+    Anyone may read, one process at a time writes. The folder is of one model only, and made when something is claimed
+    or appended; `about` says for people what the model is (plain JSON, never a key).
     """
 
     def __init__(self, folder: Path, *, about: Mapping[str, Any] | None = None) -> None:
@@ -180,10 +179,9 @@ def journalled(
 ) -> Generator[Reply, None, None]:
     """Answer requests from the journal, and ask the model for the rest; yields one reply a request, in any order.
 
-    Requests are pulled as they are needed, some hundred at a time. Equal requests are asked once. Nothing is asked
-    before the journal can be written, and answers are in the journal before they are yielded. A failure is asked again
-    by the next run. `total` is the number of requests, for the progress that `label` names, those `before` these
-    included. Closing the iterator gives up what is under way.
+    Equal requests are asked once. Nothing is asked before the journal can be written, and answers are in the journal
+    before they are yielded. `total` is the number of requests, for the progress that `label` names, those `before`
+    these included.
     """
     count = len(requests) if total is None and isinstance(requests, Sized) else total
     for done, reply in enumerate(_OpenRequests(llm, requests, journal, sampling).replies(), start=before + 1):

@@ -33,11 +33,8 @@ Opened = Callable[[], AbstractAsyncContextManager[Any]]
 class OpenAI(Portable, LLM):
     """A model behind an OpenAI-compatible server, asked through the openai client.
 
-    The key comes from the environment variable ``OPENAI_API_KEY`` alone and is kept nowhere; a server on this
-    machine's loopback needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does not. At most
-    `concurrency` requests are under way at once; each is given up where the server says nothing for `timeout` seconds,
-    and followed by up to `retries` further attempts where the reason may pass, after the pause that the server asks for
-    (Retry-After) or the client's own. `requests_per_minute` requests are sent in a minute at most, evenly.
+    The key comes from the environment variable ``OPENAI_API_KEY`` alone and is kept nowhere; a server on this machine
+    needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does not.
     """
 
     model: str
@@ -125,10 +122,9 @@ class ServerMonitor:
         self._answered = False
 
     def look(self, replies: Iterable[Reply], *, reached: bool) -> None:
-        """Raise a `UserError` once the server can be taken to answer nobody.
+        """Raise a `UserError` once the server can be taken to answer nobody: never reached, or many failed in a row.
 
-        It was never reached, or `FEWEST` prompts in a row, or as many as are under way at once if that is more, failed
-        for good. Prompts that are too long do not count, and refused ones only as long as none was answered.
+        Prompts that are too long do not count, and refused ones only as long as none was answered.
         """
         for reply in replies:
             if reply.answer is not None:

@@ -44,13 +44,7 @@ class Transformers(Portable, LLM):
 
     Answers are drawn from the model's own distribution: of its generation settings only the tokens that end an
     answer count. With a seed, the same list of prompts with the same batch gives the same answers on the same machine
-    and versions. Log-probabilities are those before temperature and top_p.
-
-    What a message says is text: a control token in it, such as the end of a turn, is broken by a blank, so that no
-    document can end the user's turn. No code of the model's own is run.
-
-    `device` is torch's name (by default a GPU where there is one), `batch` prompts are answered together, and weights
-    and arithmetic are float32 unless `precision` says otherwise. What is wrong with the folder is found by `check`.
+    and versions. Log-probabilities are those before temperature and top_p. No code of the model's own is run.
     """
 
     neural = True
@@ -96,11 +90,7 @@ class Transformers(Portable, LLM):
         }  # fmt: skip
 
     def check(self) -> None:
-        """Check packages, folder, tokenizer and device; loads no weights.
-
-        `UserError` if something is missing, the tokenizer has no chat template, or the folder would run code of its
-        own.
-        """
+        """Check packages, folder, tokenizer and device; loads no weights."""
         need("torch", extra="neural", for_="transformers")
         self._require_folder()
         checkpoint.require(self.folder, tokenizer=False)
@@ -123,9 +113,8 @@ class Transformers(Portable, LLM):
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
         """Answer prompts a batch at a time; see `LLM.arrivals`.
 
-        They are pulled some batches ahead, so that prompts of like length share one. Without `max_tokens`, an answer
-        has at most 2,048 tokens, and never more than the context leaves. A prompt that leaves no room in the context
-        has the failure ``too long``; one that the chat template does not take, such as a system message, ``refused``.
+        They are pulled some batches ahead, so that prompts of like length share one. A prompt that leaves no room in
+        the context has the failure ``too long``; one that the chat template does not take ``refused``.
         """
         self.check()
         source = enumerate(prompts)

@@ -24,10 +24,8 @@ from ranktilt.run import Run, collection_rows, replayed_name, sidecar
 class Replay(Ranker):
     """Ranks as a saved run did; the file is one that `Run.load` reads, plain or gzip.
 
-    It is as deep as the file where no `k` is given. A query's own document and its versions are dropped as
-    `self_exclusion.self_documents` says; by default never where the collection has no query texts: equal ids alone,
-    which may be numbers, say too little. `score_order` says whether the file's scores or its ranks give the order,
-    `queries` in what file the queries of responses are, which do not name them.
+    `score_order` says whether the file's scores or its ranks give the order, `queries` in what file the queries of
+    responses are, which do not name them.
     """
 
     name: ClassVar[str] = "replay"
@@ -48,11 +46,9 @@ class Replay(Ranker):
         read_spec(sidecar(Path(self.file)))
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Read the file and keep the queries that count and that it holds; see `Ranker.rank`.
+        """Read the file and keep the queries that count and that it holds.
 
-        These are the collection's judged queries and those that only judgments and file know; where nothing is judged,
-        all the collection's queries; where it has none, all of the file's. Documents that the collection does not hold
-        keep their places in the ranking: the run's own id table names them.
+        Documents that the collection does not hold keep their places: the run's own id table names them.
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and re-ranks nothing; put it first")

@@ -49,20 +49,10 @@ PREFIX = "openai:"
 class Dense(TemplatedQueries, FirstStage):
     """Ranks by the similarity of a sentence encoder's vectors: a whole collection, or a run's candidates.
 
-    `model` is a local sentence-transformers folder, ``minilm`` (all-MiniLM-L6-v2), or a hub name; custom code in a
-    model is never run. ``openai:MODEL`` asks an OpenAI-compatible server for its vectors, at `base_url` where that is
-    not the client's own, with at most `requests_per_minute` requests a minute.
-
-    Texts are cut after `max_tokens`; by default at the model's own limit, of ``openai:MODEL`` (where a token is taken
-    for four bytes) nowhere: a text that the server finds too long is an error. The similarity ``auto`` is the model's
-    own, the pooling ``auto`` the model's own way, for a bare transformer the model table's, else the mean; so are the
-    prefixes by default. `backend` is that of sentence-transformers: ``torch``, ``onnx`` or ``openvino``.
-    ``store=float16`` halves the cache and rounds the vectors. A `k` of None is 1,000 documents searched, or all
-    candidates kept.
-
-    `project` names a direction, as `fit_direction` learns it, whose component is removed from the documents' vectors
-    (of unit length where they are compared by cosine, to which they are not brought again), or the part of it that
-    `project_strength` says.
+    `model` is a local folder, ``minilm``, a hub name (code in a model is never run), or ``openai:MODEL`` behind a
+    server. What is ``auto`` or None is the model's own, for a bare transformer the model table's. `project` names a
+    direction, as `fit_direction` learns it, whose component is removed from the documents' vectors (of unit length
+    where they are compared by cosine, to which they are not brought again), by the part that `project_strength` says.
     """
 
     name: ClassVar[str] = "dense"

@@ -80,11 +80,9 @@ class LiveEngine(TemplatedQueries):
         """Make the engine ready to be asked for up to `depth` documents a query; also what a spec should say of it."""
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Ask the engine for each judged query, its documents being what the engine should have indexed.
+        """Ask the engine for each judged query; what failed or was odd is warned of.
 
-        The run is without the queries that failed: ``spec["failed"]`` gives each one's reason, ``spec["answers"]``
-        counts what was odd; a `DataWarning` tells of both. `UserError` if too many queries fail, an answer is of a
-        wrong type, or nothing that is in the collection comes back.
+        ``spec["failed"]`` gives the reason of each query that failed, ``spec["answers"]`` counts what was odd.
         """
         if run is not None:
             raise UserError(f"{self!r} searches an engine and re-ranks nothing; put it first")
@@ -244,10 +242,7 @@ def error_summary(error: BaseException) -> str:
 
 
 def checked(answer: Any, query: str, who: str) -> Hits:
-    """Check the types of one answer: pairs of a string and a number, in the engine's order; returns them.
-
-    `query` is the query's id and `who` the ranker, for the message of the `UserError`.
-    """
+    """Check the types of one answer: pairs of a string and a number, in the engine's order; returns them."""
     hits = answer if isinstance(answer, list | tuple) else [answer]
     for hit in hits:
         pair = isinstance(hit, list | tuple) and len(hit) == 2 and isinstance(hit[0], str)

@@ -40,12 +40,9 @@ _CONNECTING, _ANSWERING, _BUILDING = 10.0, 30.0, 120.0
 class Milvus(LiveEngine):
     """Ranks by asking Milvus, in which the collection is indexed when it is not yet.
 
-    `place` is a file that ends in ``.db`` (Milvus Lite, embedded) or the address of a server or cluster, whose token is
-    read from ``MILVUS_TOKEN``. The mode ``dense`` is exact search over a model's vectors (`model` as of `Dense`) by its
-    own similarity, ``bm25`` Milvus's own, ``hybrid`` both with reciprocal rank fusion. `analyzer` is one that is built
-    into Milvus; Milvus Lite has only ``standard``.
-
-    The index is named after what it holds, so that other documents, texts, models or settings get another one.
+    `place` is a file that ends in ``.db`` (Milvus Lite, embedded) or an address, whose token is read from
+    ``MILVUS_TOKEN``. The index is named after what it holds, so that other documents, texts, models or settings get
+    another one.
     """
 
     name: ClassVar[str] = "milvus"

@@ -44,7 +44,7 @@ class Lexical(TemplatedQueries, FirstStage):
     """A ranker whose score is a sum of term weights over the query's words, made by `analyzer`.
 
     Behind another stage it re-ranks that one's documents, weighing terms as in the whole collection; those that share
-    no term with the query are tied at 0. A `k` of None is 1,000 documents searched, or all candidates kept.
+    no term with the query are tied at 0.
     """
 
     reranks: ClassVar[bool] = True

@@ -49,8 +49,7 @@ class Terms:
 def terms(collection: Collection, how: str, text: str) -> Terms:
     """Return the terms of a collection's documents, made once for all rankers that share them.
 
-    Where texts are many, the index is kept under the cache's folder by the hash of the texts and of the analyzer, whose
-    name is `how`, and read from there the next time.
+    Where texts are many, the index is kept in the cache, and read from there the next time.
     """
     return collection.memo(("terms", how, text), lambda: _terms(collection, how, text))
 

@@ -71,15 +71,8 @@ _MARKER = re.compile(
 class LLMRanker(Ranker):
     """Asks a language model which passages come first; the base of listwise, pairwise, setwise and pointwise.
 
-    `llm` is ``openai:MODEL``, behind any compatible server, or ``transformers:FOLDER``; the options from `base_url` on
-    are its own. The `prompt` is a name or a file with the slots ``{query}``, ``{items}``, ``{count}`` and
-    ``{attribute}``, which `attribute` fills in. Passages are numbered ``[1]``, ``[2]``, …, put on one line each, and
-    cut after `passage_tokens` (0: never), a token taken for four bytes; numbers in brackets within them get round ones,
-    so that no passage can pass for another. Where a prompt and its answer cannot fit into `context` tokens, nothing is
-    asked.
-
-    Answers are kept: what was asked before costs nothing. What an answer does not put in order is shuffled, with the
-    `seed`, so that neither side gains by it. More unreadable answers than the share `max_failures` are refused.
+    The options from `base_url` on are those of the `llm`. What an answer does not put in order is shuffled, with the
+    `seed`, so that neither side gains by it.
     """
 
     argument: ClassVar[str | None] = "llm"
@@ -157,20 +150,13 @@ class LLMRanker(Ranker):
         self.model().check()
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Ask about the candidates; see `Ranker.rank`.
-
-        The run holds the queries that have a judgment and a text, in the run's order; each with exactly its candidates.
-        Its spec counts the answers by kind, and tokens.
-        """
+        """Ask about the candidates; the run's spec counts the answers by kind, and tokens."""
         return self._ranked(collection, run, journalled)
 
     def rehearse(
         self, collection: Collection, run: Run | None = None, *, certain: bool = True
     ) -> tuple[Run, Rehearsal]:
-        """Rank as if the model agreed with the first stage wherever the journal does not know better; asks nothing.
-
-        Returns the run and what would be asked; `certain` says whether the candidates are sure to be these.
-        """
+        """Rank as if the model agreed with the first stage wherever the journal does not know better; asks nothing."""
         rehearsal = Rehearsal(self.model(), certain=certain)
         rehearsal.most = sum(map(self.requests, Candidates.of(collection, run, self).lengths.tolist()))
         return self._ranked(collection, run, rehearsal), rehearsal

@@ -21,8 +21,7 @@ class Listwise(LLMRanker):
 
     The last window always reaches the first candidate (Sun et al., EMNLP 2023). With `shuffles`, each window is asked
     so many times in different orders, and the mean place over the answers counts: Borda's order (permutation
-    self-consistency; Tang et al., NAACL 2024, take Kemeny's). ``preset=wang`` stands for the setting of Wang et al.,
-    NAACL 2024: titles, their neutral prompt, and windows of 5 by steps of 1.
+    self-consistency; Tang et al., NAACL 2024, take Kemeny's). ``preset=wang``: the setting of Wang et al., NAACL 2024.
     """
 
     name: ClassVar[str] = "listwise"

@@ -22,14 +22,9 @@ Asking = Generator[list[Shown], list[Reading], int]
 class Pairwise(LLMRanker):
     """Compares passages two by two (PRP; Qin et al., Findings of NAACL 2024).
 
-    A pair counts where both orders name the same passage, else as a tie.
-
-    ``allpairs`` compares all of them; a passage's score is the pairs it wins, and half of its ties. ``heapsort`` finds
-    the best `top` with about as many comparisons as a heap takes, and what lies below stays in the first stage's order;
-    ``sliding`` does so with `top` passes from the end to the beginning, which change the order of all they pass. A tie
-    leaves both where they are.
-    ``preset=wang`` stands for the setting of Wang et al. (NAACL 2024): titles, and their neutral prompt. The prompt
-    ``pairwise-sensitive`` is not theirs: it names the group as their sensitive prompt for lists does.
+    A pair counts where both orders name the same passage, else as a tie, which leaves both where they are. With
+    ``allpairs`` a passage's score is the pairs it wins, and half of its ties; ``heapsort`` and ``sliding`` find the
+    best `top`. ``preset=wang``: the setting of Wang et al., NAACL 2024; ``pairwise-sensitive`` is not theirs.
     """
 
     name: ClassVar[str] = "pairwise"

@@ -89,7 +89,7 @@ class CrossEncoder(ReRanker):
     """Ranks by a cross-encoder of sentence-transformers, or any classifier of transformers with one or two labels.
 
     One label: the activation that the model's configuration names, the logistic function by default. Two labels: the
-    probability of the relevant one. `backend` is that of sentence-transformers. See `ReRanker` for the other options.
+    probability of the relevant one.
     """
 
     name: ClassVar[str] = "cross-encoder"
@@ -111,10 +111,7 @@ class CrossEncoder(ReRanker):
 
 @dataclass(frozen=True)
 class MonoBERT(CrossEncoder):
-    """Ranks by the probability that a BERT with two labels gives to the relevant one (Nogueira et al., 2019).
-
-    See `ReRanker` for the options.
-    """
+    """Ranks by the probability that a BERT with two labels gives to the relevant one (Nogueira et al., 2019)."""
 
     name: ClassVar[str] = "monobert"
 

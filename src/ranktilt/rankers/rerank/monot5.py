@@ -89,9 +89,8 @@ class TrueFalseScorer(PairScorer):
 
 @dataclass(frozen=True)
 class MonoT5(ReRanker):
-    """Ranks by the probability of "true" after "Query: … Document: … Relevant:"; see `ReRanker` for its options.
+    """Ranks by the probability of "true" after "Query: … Document: … Relevant:", of which the whole prompt stays.
 
-    The document is cut so that the whole prompt stays, and the query where it alone takes more than half of the room.
     `true_token` and `false_token` are the answers, for a model that was trained on others.
     """
 
