@@ -230,11 +230,11 @@ def test_a_folder_that_holds_no_model_is_an_error(own: Path, damage: Callable[[P
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"batch": 0}, "batch must be 1 or more, got 0"), ({"precision": "auto"}, "unknown precision of transformers 'a"),
-     ({"device": "cuda:99"}, "device 'cuda:99' cannot be used: ")],
+     ({"device": "cuda:99"}, "cannot be loaded on device 'cuda:99': ")],
 )  # fmt: skip
 def test_options_that_cannot_be_are_refused(known: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        Transformers(known, **options).check()
+        list(Transformers(known, **options).arrivals([Prompt("a")], Sampling()))
 
 
 def test_a_model_s_own_code_is_not_run(own: Path, tmp_path: Path) -> None:

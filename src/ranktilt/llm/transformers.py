@@ -17,7 +17,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.models import checkpoint
-from ranktilt.models.device import PRECISIONS, set_threads
+from ranktilt.models.device import PRECISIONS, set_threads, torch_device
 from ranktilt.optional import need
 
 BATCH, WINDOW = 8, 4
@@ -90,14 +90,14 @@ class Transformers(Portable, LLM):
         }  # fmt: skip
 
     def check(self) -> None:
-        """Check packages, folder, tokenizer and device; loads no weights."""
+        """Check packages, folder and tokenizer; loads no weights."""
         need("torch", extra="neural", for_="transformers")
         self._require_folder()
         checkpoint.require(self.folder, tokenizer=False)
         if self.adapter is not None:
             need("peft", extra="train", for_="transformers(adapter=…)")
             _adapter_hash(self.adapter)
-        _ = self._tokenizer, self._device
+        _ = self._tokenizer
 
     def _require_folder(self) -> None:
         if not self.folder.is_dir():
@@ -169,7 +169,8 @@ class Transformers(Portable, LLM):
 
     def _answer(self, jobs: list[_Job], sampling: Sampling) -> list[Reply]:
         torch = need("torch", extra="neural", for_="transformers")
-        chance = torch.random.fork_rng(devices=[self._device] if self._device.startswith("cuda") else [])
+        device = self._model.device
+        chance = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
         try:
             with chance, torch.inference_mode(), checkpoint.quiet(for_="transformers"):
                 torch.manual_seed(_seed([job.prompt for job in jobs], sampling))
@@ -179,7 +180,7 @@ class Transformers(Portable, LLM):
                     for step, drawn in zip(logits or (), written.T, strict=False)
                 ]
         except torch.OutOfMemoryError as error:
-            what = f"the memory of {self._device} is not enough for {len(jobs)} prompts at once"
+            what = f"the memory of {device} is not enough for {len(jobs)} prompts at once"
             raise UserError(f"{self.folder}: {what}; choose a smaller batch") from error
         logprobs = torch.stack(steps, dim=1).tolist() if steps else [None] * len(jobs)
         return [self._reply(*row) for row in zip(jobs, written.tolist(), logprobs, strict=True)]
@@ -190,11 +191,12 @@ class Transformers(Portable, LLM):
         pad = self._model.generation_config.pad_token_id
         rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in jobs]
         mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in jobs]
-        limits = torch.tensor([width + job.limit for job in jobs], device=self._device)
+        device = self._model.device
+        limits = torch.tensor([width + job.limit for job in jobs], device=device)
         drawn = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
         found = self._model.generate(
-            input_ids=torch.tensor(rows, device=self._device),
-            attention_mask=torch.tensor(mask, device=self._device),
+            input_ids=torch.tensor(rows, device=device),
+            attention_mask=torch.tensor(mask, device=device),
             max_new_tokens=max(job.limit for job in jobs),
             stopping_criteria=[lambda ids, _: limits <= ids.shape[1]],
             return_dict_in_generate=True,
@@ -233,10 +235,11 @@ class Transformers(Portable, LLM):
     @cached_property
     def _model(self) -> Any:
         set_threads()
-        with checkpoint.loading(f"{self.folder}: cannot be loaded on device {self._device!r}", for_="transformers"):
+        device = torch_device(self.device)
+        with checkpoint.loading(f"{self.folder}: cannot be loaded on device {device!r}", for_="transformers"):
             kind = "AutoModelForCausalLM"
             model = checkpoint.load(self.folder, kind, for_="transformers", dtype=self.precision)
-            model = model.to(self._device)
+            model = model.to(device)
             if self.adapter is not None:
                 model = with_adapter(model, self.adapter)
         ends, pad = sorted(_ends(model, self._tokenizer)), self._tokenizer.pad_token_id
@@ -261,16 +264,6 @@ class Transformers(Portable, LLM):
     def training_queries(self) -> frozenset[str]:  # type: ignore[override]
         file = None if self.adapter is None else self.adapter / TRAINING_QUERIES
         return frozenset() if file is None or not file.is_file() else frozenset(file.read_text("utf-8").splitlines())
-
-    @cached_property
-    def _device(self) -> str:
-        torch = need("torch", extra="neural", for_="transformers")
-        name = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            torch.empty(0, device=name)
-        except Exception as error:  # torch has many: an unknown name, a device that is absent or not compiled in
-            raise UserError(f"transformers: device {name!r} cannot be used: {checkpoint.first_line(error)}") from error
-        return name
 
 
 def with_adapter(model: Any, adapter: Path) -> Any:

@@ -146,18 +146,6 @@ class Likelihood(Portable):
         rows = self._rows([(text, "")])[0]
         return np.concatenate([row.token for row in rows]) if rows else np.empty(0, dtype=np.int64)
 
-    def count_lossy(self, texts: Sequence[str]) -> int:
-        """Count texts of which the tokenizer drops visible characters, or reads some as its unknown token."""
-        count, unknown_token = 0, self._tokenizer.unk_token_id
-        for text in texts:
-            one = self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
-            seen = np.zeros(len(text) + 1, dtype=bool)
-            for start, stop in one.offsets:
-                seen[start:stop] = True
-            missed = any(not seen[place] for place, letter in enumerate(text) if letter.isprintable() and letter != " ")
-            count += missed or (unknown_token is not None and unknown_token in one.ids)
-        return count
-
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return how many tokens each text has, special ones aside."""
         return [len(self._tokenize(text)) for text in texts]

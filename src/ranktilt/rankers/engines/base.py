@@ -56,8 +56,6 @@ class LiveEngine(TemplatedQueries):
     """
 
     reranks: ClassVar[bool] = False
-    live: ClassVar[bool] = True
-    """Ranks what it has indexed, in its own way: identical texts may get different scores."""
 
     k: int = DEPTH
     exclude_self: bool | None = None

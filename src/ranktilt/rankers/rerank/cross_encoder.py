@@ -102,7 +102,6 @@ class CrossEncoder(ReRanker):
 
     def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
         config = require(folder, ranker=self.name)
-        _require_one_module(folder)
         head = read_head(folder, config, self.name)
         limits = TokenLimits(query, document, Tokens(folder, None).limit or NO_LIMIT)
         scorer = Classifier(folder, self.name, limits, precision, self.device, head=head, backend=self.backend)
@@ -177,17 +176,6 @@ def _activation(folder: Path, config: dict[str, Any]) -> str:
         valid = ", ".join(f"torch.nn.{one}" for one in _ACTIVATIONS)
         raise UserError(f"{folder}: its activation {named!r} is not supported (valid: {valid})")
     return name
-
-
-def _require_one_module(folder: Path) -> None:
-    """Refuse a folder of sentence-transformers whose score is made by further modules."""
-    modules = read_json(folder / "modules.json", list)
-    kinds = [str(one.get("type")).rpartition(".")[2] for one in modules if isinstance(one, dict)]
-    if kinds and kinds != ["Transformer"]:
-        found = " + ".join(kinds)
-        raise UserError(
-            f"{folder}: its modules are {found}; expected a cross-encoder: one Transformer with its own head"
-        )
 
 
 def _prompt(folder: Path) -> str:
