@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ranktilt.errors import MissingExtra, UserError
+from ranktilt.errors import MissingExtra, UserError, first_line
 from ranktilt.models import catalogue as models
 from ranktilt.models import checkpoint as module
-from ranktilt.models.checkpoint import fingerprint, first_line
+from ranktilt.models.checkpoint import fingerprint
 from ranktilt.models.encoder import Encoder, encoder
 from tests.rankers.tiny import write_json
 from tests.refusals import refused

@@ -114,10 +114,10 @@ class OpenAI(Portable, LLM):
 class ServerMonitor:
     """Looks at replies as they come: a server that answers nobody ends everything, another model is warned of."""
 
-    def __init__(self, asked: str, where: str, concurrency: int) -> None:
-        self.asked, self.where = asked, where
+    def __init__(self, requested: str, where: str, concurrency: int) -> None:
+        self.requested, self.where = requested, where
         self._most = max(FEWEST, concurrency)
-        self._known = {asked}
+        self._known = {requested}
         self._row = 0
         self._answered = False
 
@@ -137,14 +137,14 @@ class ServerMonitor:
                 failed = f"cannot reach {self.where}" if not reached else f"{self.where} answers nobody"
                 raise UserError(
                     f"{failed}: {reply.failure.message}; is the server well, the base URL right, the timeout long "
-                    f"enough, and does it serve a model named {self.asked!r}?"
+                    f"enough, and does it serve a model named {self.requested!r}?"
                 )
 
     def model(self, returned: str) -> None:
         """Warn once a name if it is not the asked model or a dated version of it."""
-        if returned not in self._known and not same_model(self.asked, returned):
+        if returned not in self._known and not same_model(self.requested, returned):
             warnings.warn(
-                f"asked {self.where} for model {self.asked!r}, and {returned!r} answered: both names are recorded",
+                f"asked {self.where} for model {self.requested!r}, and {returned!r} answered: both names are recorded",
                 DataWarning,
                 stacklevel=2,
             )

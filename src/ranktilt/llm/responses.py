@@ -92,10 +92,10 @@ def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, An
     return data
 
 
-def read_answer(data: dict[str, Any], asked: str, clean: Callable[[str], str] = str) -> Answer:
+def read_answer(data: dict[str, Any], model: str, clean: Callable[[str], str] = str) -> Answer:
     """Read a chat completion; `ValueError` where there is no choice, or not what it should hold.
 
-    `asked` names the model where the server does not; `clean` takes out what must not be kept. A refusal that the
+    `model` is its name where the server does not say; `clean` takes out what must not be kept. A refusal that the
     server gives apart from the text stands as the text.
     """
     if not data.get("choices"):
@@ -112,7 +112,7 @@ def read_answer(data: dict[str, Any], asked: str, clean: Callable[[str], str] = 
             clean(str(choice.get("finish_reason") or "stop")),
             usage.get("prompt_tokens"),
             usage.get("completion_tokens"),
-            clean(str(data.get("model") or asked)),
+            clean(str(data.get("model") or model)),
             clean(str(data.get("system_fingerprint") or "")) or None,
             None if tokens is None else tuple(float(token["logprob"]) for token in tokens),
         )
@@ -136,10 +136,10 @@ def read_vectors(data: dict[str, Any], count: int) -> Vectors:
     return made
 
 
-def same_model(asked: str, returned: str) -> bool:
-    """Tell whether a returned name is the asked one, or a dated version of it, as ``gpt-4o-mini-2024-07-18``.
+def same_model(requested: str, returned: str) -> bool:
+    """Tell whether a returned name is the requested one, or a dated version of it, as ``gpt-4o-mini-2024-07-18``.
 
     Folders and providers before the last ``/`` do not count.
     """
-    short, long = (name.casefold().rstrip("/").rpartition("/")[2] for name in (asked, returned))
+    short, long = (name.casefold().rstrip("/").rpartition("/")[2] for name in (requested, returned))
     return long.startswith(short) and (long == short or _DATED.fullmatch(long[len(short) :]) is not None)

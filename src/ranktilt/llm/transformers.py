@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, first_line, unknown
 from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.models import checkpoint
@@ -149,7 +149,7 @@ class Transformers(Portable, LLM):
         try:
             tokens = self.tokens_of(prompt)
         except Exception as error:  # a template is a program of the model's author, with errors of its own
-            said = checkpoint.first_line(error)
+            said = first_line(error)
             return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"))
         left = MOST if self.context is None else self.context - len(tokens)
         if left < 1:
@@ -274,7 +274,7 @@ def with_adapter(model: Any, adapter: Path) -> Any:
             warnings.simplefilter("ignore", FutureWarning)  # what peft asks of transformers is to get another name
             return peft.PeftModel.from_pretrained(model, str(adapter), local_files_only=True).merge_and_unload().eval()
     except (ValueError, KeyError, RuntimeError, OSError, TypeError) as error:
-        reason = checkpoint.first_line(error)
+        reason = first_line(error)
         raise UserError(f"{adapter}: not an adapter of this model: {reason}") from error
 
 

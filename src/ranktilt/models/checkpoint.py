@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ranktilt.errors import MissingExtra, UserError
+from ranktilt.errors import MissingExtra, UserError, first_line
 from ranktilt.io.files import sha256
 from ranktilt.models import catalogue
 from ranktilt.optional import may_fetch, need
@@ -224,11 +224,6 @@ def loading(failure: str, *, for_: str) -> Iterator[Any]:
         raise
     except Exception as error:
         raise UserError(f"{failure}: {first_line(error)}") from error
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or the error's name where it has none."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__).strip()
 
 
 def load(folder: Path, auto_class: str, *, for_: str, dtype: str = "float32", pooler: bool = True) -> Any:

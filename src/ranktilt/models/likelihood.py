@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, first_line, unknown
 from ranktilt.executing.executor import Portable
 from ranktilt.io.cache import VectorCache, cache_folder, content_keys
 from ranktilt.models import checkpoint
@@ -309,7 +309,7 @@ class Likelihood(Portable):
         try:
             return self._head(tensors, at.to(self._model.device))
         except (RuntimeError, IndexError) as error:
-            reason = checkpoint.first_line(error)
+            reason = first_line(error)
             raise UserError(f"{self.folder}: cannot read texts of {width} tokens: {reason}") from error
 
     def _head(self, features: dict[str, Any], at: Any) -> Any:

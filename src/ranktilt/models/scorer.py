@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, first_line
 from ranktilt.executing.executor import Portable
 from ranktilt.io.cache import Keys, VectorCache, cache_folder, content_keys
 from ranktilt.models import batching, checkpoint
@@ -205,7 +205,7 @@ class PairScorer(Portable, ABC):
         try:
             found = np.asarray(self.read(*texts), dtype=np.float32).reshape(len(texts[0]), -1)
         except (RuntimeError, IndexError, ValueError) as error:
-            raise UserError(f"{self.folder}: cannot score pairs: {checkpoint.first_line(error)}") from error
+            raise UserError(f"{self.folder}: cannot score pairs: {first_line(error)}") from error
         if found.shape[1] != self.outputs:
             expected = f"{self.outputs} a pair"
             raise UserError(f"{self.folder}: expected {expected}, got scores of the shape {found.shape}")

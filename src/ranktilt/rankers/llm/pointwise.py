@@ -13,7 +13,7 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer
 from ranktilt.rankers.llm.answers import Reading, read_yes_no
-from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, Task
+from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, Task
 
 _YES_NO_TOKENS = 8
 
@@ -44,10 +44,10 @@ class Pointwise(LLMRanker):
     def answer_tokens(self, tasks: Sequence[Task]) -> int:
         return _YES_NO_TOKENS
 
-    def values(self, task: Task, shown: Shown) -> dict[str, str]:
-        return {**super().values(task, shown), "passage": task.passages[shown[0]]}
+    def values(self, task: Task, listing: Listing) -> dict[str, str]:
+        return {**super().values(task, listing), "passage": task.passages[listing[0]]}
 
-    def pretended(self, shown: Shown) -> str:
+    def pretended(self, listing: Listing) -> str:
         return "Yes"
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
