@@ -147,18 +147,13 @@ def require(folder: Path, *, ranker: str = "", tokenizer: bool = True) -> dict[s
         who = f" for {ranker}" if ranker else ""
         raise UserError(f"{folder}: no model{who}: expected a config.json as transformers saves it")
     refuse_code(folder)
-    if tokenizer and not has_tokenizer(folder):
+    if tokenizer and not any((folder / name).is_file() for name in _TOKENIZERS):
         raise UserError(
             f"{folder}: no tokenizer: expected a tokenizer.json (or the vocabulary of one) beside the model"
         )
     if not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
         raise UserError(f"{folder}: no weights: expected a model.safetensors or pytorch_model.bin")
     return config
-
-
-def has_tokenizer(folder: Path) -> bool:
-    """Whether a tokenizer, or the vocabulary of one, lies beside the model."""
-    return any((folder / name).is_file() for name in _TOKENIZERS)
 
 
 def refuse_code(folder: Path) -> None:

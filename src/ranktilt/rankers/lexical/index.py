@@ -62,11 +62,6 @@ def _bytes(texts: pl.Series) -> int:
     return int(texts.str.len_bytes().cast(pl.Int64).sum())
 
 
-def documents_a_part(count: int, size: int) -> int:
-    """Return how many documents are analyzed together, of so many with so many bytes; threads share the parts."""
-    return max(min(CHUNK, _BYTES_A_CHUNK * count // max(size, 1)), 1)
-
-
 def _from_disk(texts: pl.Series, how: str) -> Terms:
     """The index from its folder, or a new one that is put there."""
     folder = IndexFolder.of(texts, how)
@@ -81,7 +76,7 @@ def _from_disk(texts: pl.Series, how: str) -> Terms:
 def _make(texts: pl.Series, how: str, writer: IndexWriter | None = None) -> Terms:
     vocabulary = Vocabulary(analyzer(how))
     blocks, lengths = list[_PostingBlock](), [np.empty(0, np.int32)]
-    step = documents_a_part(len(texts), _bytes(texts))
+    step = max(min(CHUNK, _BYTES_A_CHUNK * len(texts) // max(_bytes(texts), 1)), 1)
     parts = (texts.slice(start, step) for start in range(0, len(texts), step))
     for number, tokens in enumerate(executor().map(partial(_analyzed, how), parts)):
         owner, term = vocabulary.encode(tokens, grow=True)
