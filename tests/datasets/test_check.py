@@ -12,7 +12,8 @@ import pytest
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import MEANINGS, check
-from ranktilt.datasets.check_result import LIMITS, CheckLimits, CheckResult, CheckRow, percent
+from ranktilt.datasets.check_limits import LIMITS, CheckLimits
+from ranktilt.datasets.check_result import CheckResult, CheckRow, percent
 from ranktilt.datasets.load import load
 from tests.toy import collection_of
 

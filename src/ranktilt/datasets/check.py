@@ -12,16 +12,15 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
+from ranktilt.datasets.check_limits import LIMITS, CheckLimits
 from ranktilt.datasets.check_result import (
     DANGLING,
     LENGTH,
     LENGTH_NOTICE,
-    LIMITS,
     MISSING,
     ONE_SIDED,
     POOL,
     REPEATED,
-    CheckLimits,
     CheckResult,
     CheckRow,
     Verdict,

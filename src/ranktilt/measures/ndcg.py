@@ -28,7 +28,6 @@ class NDCG(Measure):
         "stands, the less it counts; nDCG@10 looks at the first ten results."
     )
     pattern = r"nDCG(?:@\d+)?"
-    page = "ndcg"
 
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
         mean = per_block(ranking, gains) / ranking.sizes

@@ -12,6 +12,7 @@ from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.effects import FEW_QUERIES, Equivalence
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
+from ranktilt.datasets.check_limits import LIMITS, CheckLimits
 from ranktilt.datasets.check_result import CheckResult
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.io.artifact import Result
@@ -26,7 +27,7 @@ from ranktilt.rankers.base import Ranker
 
 
 @dataclass(frozen=True, eq=False)
-class Validation(Result, format="ranktilt-validation", version=1, noun="a validation", command="ranktilt validate"):
+class Validation(Result, format="ranktilt-validation", version=1, noun="a validation", command="ranktilt check --full"):
     """What `validate` found; immutable.
 
     Parameters
@@ -81,6 +82,7 @@ def validate(
     map_pairs: int = MAP_PAIRS,
     margin: float = MARGIN,
     alpha: float = ALPHA,
+    limits: CheckLimits = LIMITS,
     seed: int = 0,
 ) -> Validation:
     """Validate a test bed as its first paper does: whether both sides are alike in all but who wrote them.
@@ -103,6 +105,8 @@ def validate(
         The largest difference in effectiveness that would not matter, in the measure's own unit (0 to 1).
     alpha : float, optional
         Level of the tests of equivalence and of difference.
+    limits : CheckLimits, optional
+        From where on a fault voids the comparison.
     seed : int, optional
         Of every random draw.
 
@@ -137,7 +141,7 @@ def validate(
     near: tuple[Similarity, ...] = ()
     if similarity is not None:
         near = SimilarityProbe(map_pairs=map_pairs, seed=seed).measure(collection, first, similarity)
-    found = check(collection, reference=first) if sources else None
+    found = check(collection, reference=first, limits=limits) if sources else None
     made = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     provenance = audit_provenance(collection, [])
     made |= {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}
