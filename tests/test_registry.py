@@ -42,7 +42,8 @@ re_ranker = {
     "device": st.none() | st.text(),
 }
 rankers = st.one_of(
-    st.builds(BM25, **bm25, method=st.sampled_from(["lucene", "robertson", "atire"])),
+    st.builds(BM25, **bm25, method=st.sampled_from(["lucene", "robertson", "atire", "bm25l", "bm25+"])),
+    st.builds(BM25, **bm25, method=st.sampled_from(["bm25l", "bm25+"]), delta=st.none() | st.floats(0, 1e300)),
     st.builds(TFIDF, **lexical),
     st.builds(DaiBM25, **bm25),
     st.builds(DaiTFIDF, **lexical),
@@ -78,7 +79,7 @@ def test_a_pipeline_reads_back_from_its_text(stages: list[Ranker]) -> None:
         ("bm25", BM25()),
         ("bm25(k1=0.9,b=0.4)@100", BM25(k1=0.9, b=0.4, k=100)),
         (" bm25 ( b = 1 ) ", BM25(b=1.0)),
-        ("bm25(method=robertson)", BM25(method="robertson")),
+        ("bm25(method=bm25+,delta=0.5)", BM25(method="bm25+", delta=0.5)),
         ("tfidf(analyzer=paper,text=text)", TFIDF(analyzer="paper", text="text")),
         ("bm25:dai", DaiBM25(text="text", analyzer="paper", k1=2, b=0.75, method="atire")),
         ("bm25:dai(k1=1.2)@100", DaiBM25(k1=1.2, k=100)),
@@ -115,7 +116,7 @@ def test_a_ranker_comes_back_as_it_is() -> None:
         (
             "bm25(kl=0.9)",
             "unknown option of bm25 'kl'; did you mean 'k1'? "
-            "(valid: text, exclude_self, query_template, attribute, analyzer, k1, b, method)",
+            "(valid: text, exclude_self, query_template, attribute, analyzer, k1, b, method, delta)",
         ),
         ("tfidf(b=1)", "unknown option of tfidf 'b' (valid: text, exclude_self, query_template, attribute, analyzer)"),
         ("bm25(b=half)", "option 'b' of bm25: expected a number, got 'half'"),

@@ -38,7 +38,7 @@ class TestLexical(RankerContract):
     @pytest.fixture(
         params=[
             "bm25", "bm25(method=robertson,analyzer=paper)", "bm25(method=atire,analyzer=whitespace)",
-            "bm25(method=robertson,analyzer=german)", "bm25(method=atire,analyzer=russian)", "tfidf", "tfidf:dai",
+            "bm25(method=bm25l,analyzer=german)", "bm25(method=bm25+,analyzer=russian)", "tfidf", "tfidf:dai",
             "tfidf(analyzer=whitespace)@3>>counting", "bm25>>counting>>counting",
         ]
     )  # fmt: skip

@@ -69,6 +69,30 @@ def test_bm25_gives_the_scores_of_bm25s(
     assert [ours.get(row, 0) for row in range(len(corpus))] == pytest.approx(expected.tolist(), rel=1e-5, abs=1e-5)
 
 
+@given(corpus=corpora, query=queries, delta=st.none() | st.floats(0, 2), **parameters)
+def test_bm25l_follows_its_paper(
+    corpus: list[list[str]], query: list[str], delta: float | None, k1: float, b: float
+) -> None:
+    def weight(tf: float, ratio: float, n: float, df: int) -> float:
+        shifted = tf / (1 - b + b * ratio) + (0.5 if delta is None else delta)
+        return math.log((n + 1) / (df + 0.5)) * (k1 + 1) * shifted / (k1 + shifted)
+
+    ranker = BM25(k1=k1, b=b, method="bm25l", delta=delta, analyzer="whitespace")
+    assert close(scores(ranker, corpus, query)[0], by_hand(corpus, query, weight))
+
+
+@given(corpus=corpora, query=queries, delta=st.none() | st.floats(0, 2), **parameters)
+def test_bm25_plus_follows_its_paper(
+    corpus: list[list[str]], query: list[str], delta: float | None, k1: float, b: float
+) -> None:
+    def weight(tf: float, ratio: float, n: float, df: int) -> float:
+        saturated = (k1 + 1) * tf / (k1 * (1 - b + b * ratio) + tf)
+        return math.log((n + 1) / df) * (saturated + (1.0 if delta is None else delta))
+
+    ranker = BM25(k1=k1, b=b, method="bm25+", delta=delta, analyzer="whitespace")
+    assert close(scores(ranker, corpus, query)[0], by_hand(corpus, query, weight))
+
+
 @given(corpus=corpora, query=queries)
 def test_tfidf_follows_its_formula(corpus: list[list[str]], query: list[str]) -> None:
     def weight(tf: float, ratio: float, n: float, df: int) -> float:
@@ -92,7 +116,7 @@ def test_with_a_pencil() -> None:
     assert close(other, {1: (1 + math.log(4)) * math.log(4), 0: math.log(2), 2: math.log(2)})
 
 
-RANKERS = [TFIDF(analyzer="whitespace"), *(BM25(method=m, analyzer="whitespace") for m in lexical._IDF)]
+RANKERS = [TFIDF(analyzer="whitespace"), *(BM25(method=m, analyzer="whitespace") for m in lexical._VARIANTS)]
 every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 
 
@@ -134,9 +158,10 @@ def of_all_terms(ranker: BM25 | TFIDF, collection: Collection) -> list[dict[int,
         if isinstance(ranker, TFIDF):
             weights = (1 + np.log(counts)) * lexical._idf_plain(float(len(documents)), frequency)
         else:
-            norm = ranker.k1 * (1 - ranker.b + ranker.b * lengths / lengths.mean())[:, None]
-            times = (ranker.k1 + 1) * counts if ranker.method == "atire" else counts
-            weights = times / (norm + counts) * lexical._IDF[ranker.method](float(len(documents)), frequency)
+            idf, saturated = lexical._VARIANTS[ranker.method]
+            norm = 1 - ranker.b + ranker.b * lengths / lengths.mean()
+            delta = lexical._DELTA.get(ranker.method, 0.0)
+            weights = saturated(counts, norm[:, None], ranker.k1, delta) * idf(float(len(documents)), frequency)
     found = []
     for text in collection.judged["text"]:
         words = Counter(text.split())

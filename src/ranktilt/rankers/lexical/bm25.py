@@ -15,6 +15,7 @@ import polars as pl
 import scipy.sparse as sp
 
 from ranktilt.collection import Collection
+from ranktilt.errors import UserError
 from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.rankers.base import (
@@ -152,27 +153,32 @@ class BM25(Lexical):
 
     `k1` is the saturation of term frequencies, at least 0, `b` the normalization of lengths, 0 to 1. The `method` is
     a variant as in Kamphuis et al., ECIR 2020: ``lucene`` idf ``ln(1 + (N - df + .5)/(df + .5))``; ``robertson`` idf
-    ``ln((N - df + .5)/(df + .5))``, at least 0; ``atire`` idf ``ln(N/df)`` and the numerator ``(k1 + 1)·tf``.
+    ``ln((N - df + .5)/(df + .5))``, at least 0; ``atire`` idf ``ln(N/df)`` and the numerator ``(k1 + 1)·tf``; ``bm25l``
+    and ``bm25+`` (Lv & Zhai, CIKM and SIGIR 2011) lift long documents by `delta`, .5 and 1 by default, summed over the
+    words that query and document share.
     """
 
     name: ClassVar[str] = "bm25"
     k1: float = 1.2
     b: float = 0.75
     method: str = "lucene"
+    delta: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_choices(self, method=_IDF)
-        require_range(self, "k1", least=0)
+        require_choices(self, method=_VARIANTS)
+        require_range(self, "k1", "delta", least=0)
         require_range(self, "b", least=0, most=1)
+        if self.delta is not None and self.method not in _DELTA:
+            raise UserError(f"bm25: delta goes with {' and '.join(_DELTA)}, not with {self.method}")
 
     def weights(self, found: Postings, lengths: Array) -> Array:
         mean = lengths.mean() if lengths.any() else 1.0
         norm = 1 - self.b + self.b * lengths / mean
-        times = (self.k1 + 1) * found.times if self.method == "atire" else found.times
-        saturated = times / (self.k1 * norm[found.rows] + found.times)
-        idf = _IDF[self.method](float(len(lengths)), found.sizes.astype(np.float64))
-        return saturated * np.repeat(idf, found.sizes)
+        idf, frequency = _VARIANTS[self.method]
+        delta = _DELTA.get(self.method, 0.0) if self.delta is None else self.delta
+        saturated = frequency(found.times, norm[found.rows], self.k1, delta)
+        return saturated * np.repeat(idf(float(len(lengths)), found.sizes.astype(np.float64)), found.sizes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,8 +216,24 @@ def _idf_plain(n: float, df: Array) -> Array:
     return np.log(n / np.maximum(df, 1))
 
 
-_IDF: dict[str, Callable[[float, Array], Array]] = {
-    "lucene": lambda n, df: np.log(1 + (n - df + 0.5) / (df + 0.5)),
-    "robertson": lambda n, df: np.maximum(np.log((n - df + 0.5) / (df + 0.5)), 0),
-    "atire": _idf_plain,
+def _tf_lucene(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    return tf / (k1 * norm + tf)
+
+
+def _tf_atire(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    return (k1 + 1) * tf / (k1 * norm + tf)
+
+
+def _tf_l(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    c = tf / norm + delta
+    return (k1 + 1) * c / (k1 + c)
+
+
+_VARIANTS: dict[str, tuple[Callable[[float, Array], Array], Callable[[Array, Array, float, float], Array]]] = {
+    "lucene": (lambda n, df: np.log(1 + (n - df + 0.5) / (df + 0.5)), _tf_lucene),
+    "robertson": (lambda n, df: np.maximum(np.log((n - df + 0.5) / (df + 0.5)), 0), _tf_lucene),
+    "atire": (_idf_plain, _tf_atire),
+    "bm25l": (lambda n, df: np.log((n + 1) / (df + 0.5)), _tf_l),
+    "bm25+": (lambda n, df: np.log((n + 1) / np.maximum(df, 1)), lambda *given: given[3] + _tf_atire(*given)),
 }
+_DELTA = {"bm25l": 0.5, "bm25+": 1.0}
