@@ -111,8 +111,7 @@ class Rehearsal:
         self.journalled, self.requests = self.journalled + len(found), self.requests + len(found)
         new = {key: number for number, (key, _) in enumerate(asked) if key not in known and key not in self._seen}
         self._add([asked[number][1] for number in new.values()], [self.answers[number] for number in new.values()])
-        self._spared += len(asked) - len(new) if self.certain else 0
-        self.certain = self.certain and not new
+        self._count_spared(len(asked) - len(new), bool(new))
         self._seen |= {key for key, _ in asked}
         for number, (key, _) in enumerate(asked):
             answer = (
@@ -121,6 +120,17 @@ class Rehearsal:
                 else Answer(self.answers[number], "stop", None, None, llm.name, logprobs=(_LOGPROB,))
             )
             yield Reply(number, answer, None, fresh=key not in known)
+
+    def add_unanswered(self, prompts: Sequence[str]) -> None:
+        """Count prompts that want scores and no answer; those that are kept are not looked up."""
+        distinct = list(dict.fromkeys(prompts))
+        self.prompts += len(prompts)
+        self._add(distinct, [""] * len(distinct))
+        self._count_spared(len(prompts) - len(distinct), bool(distinct))
+
+    def _count_spared(self, spared: int, new: bool) -> None:
+        self._spared += spared if self.certain else 0
+        self.certain = self.certain and not new
 
     @property
     def left(self) -> int:

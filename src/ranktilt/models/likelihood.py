@@ -150,6 +150,11 @@ class Likelihood(Portable):
         """Return how many tokens each text has, special ones aside."""
         return [len(self._tokenize(text)) for text in texts]
 
+    @property
+    def longest_prefix(self) -> int:
+        """Tokens of another text that are read first, at most; see `score`."""
+        return self._limit // 2 - 1
+
     def reads_whole(self, given: str, text: str) -> bool:
         """Whether another text is read to its end before this one; see `score`."""
         both = [len(ids) for ids in self._tokenize([given, text])]

@@ -16,7 +16,7 @@ from tests.rankers.llm.test_rankers import worths
 
 EXACT = (
     "listwise(window=6,step=2)", "listwise(window=6,step=5)",
-    "pairwise(method=allpairs)", "pointwise(temperature=0)",
+    "pairwise(method=allpairs)", "pointwise(method=yes-no)",
 )  # fmt: skip
 OPEN = (
     "listwise(window=3,step=2,shuffles=5)", "pairwise(method=heapsort,top=4)", "pairwise(method=sliding,top=4)",

@@ -1,9 +1,10 @@
-"""Pointwise rankers: probabilities of yes and no, from real servers."""
+"""Pointwise rankers: probabilities of yes and no, and of the query, from real servers and a model in a folder."""
 
 import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ranktilt import Run, ranker
@@ -83,3 +84,22 @@ def test_a_passage_has_one_line(attack: str, own_cache: Path, monkeypatch: pytes
     with Believer() as server:
         rank(server, monkeypatch, "pointwise:openai:tiny(passage_tokens=0)", texts_of({"a": attack, "b": "worth 5"}))
     assert all(len(body["messages"][0]["content"].splitlines()) == 4 for body in server.bodies)
+
+
+@pytest.mark.neural
+@pytest.mark.data
+def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage_and_prompt(
+    stories: Path, own_cache: Path
+) -> None:
+    pytest.importorskip("transformers")
+    from ranktilt.models.likelihood import Likelihood
+
+    texts = {"a": "He went to the shop.", "b": "Lily had a question."}
+    text = f"pointwise:transformers:{stories}(method=query-likelihood)"
+    run = ranker(text).rank(*texts_of(texts))
+    given = [f"Passage: {one}\nPlease write a question based on this passage.\n" for one in texts.values()]
+    expected = -Likelihood(folder=stories).score(["question"] * 2, given, label="expected").perplexity
+    np.testing.assert_allclose(run.scores, sorted(expected, reverse=True))
+    assert ids(run)[0] == "ab"[int(np.argmax(expected))]
+    with pytest.raises(UserError, match=r"takes up to [\d,]+ tokens, and the model reads 255 before a query; cut"):
+        ranker(text).rank(*texts_of({"a": "a very long story " * 100}))

@@ -178,25 +178,32 @@ class _CollectionIndex:
         )
 
     def _build(self) -> None:
-        """Make the index anew; what an interrupted build has left is dropped."""
+        """Insert the documents that the index does not hold yet; what an interrupted build has left is gone on with."""
         milvus, total, vectors = self.milvus, len(self.ids), None
         if self.dense is not None:
             vectors, row = self.dense.encoder.encode(self.texts, "document", f"{self.ranker!r}: encoding documents")
-        if milvus.has_collection(self.name, timeout=_BUILDING):
+        begun = milvus.has_collection(self.name, timeout=_BUILDING)
+        # Milvus Lite begins a new segment whenever it is closed, and weighs terms in each by itself: other scores.
+        if begun and self.words and milvus.get_server_version().startswith("milvus_lite"):
             milvus.drop_collection(self.name, timeout=_BUILDING)
-        self._create(None if vectors is None else vectors.shape[1])
+            begun = False
+        if not begun:
+            self._create(None if vectors is None else vectors.shape[1])
         milvus.load_collection(self.name, timeout=_BUILDING)
         for start in range(0, total, ROWS):
-            numbers = list(range(start, min(start + ROWS, total)))
-            columns: dict[str, Any] = {PK: numbers}
-            if self.words:
-                columns[TEXT] = [cut_bytes(text) for text in self.texts.gather(numbers)]
-            if vectors is not None:
-                columns[VECTOR] = vectors.take(row[numbers])
-            rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-            # The client would repeat a call that had arrived, and the index hold documents twice.
-            milvus.insert(self.name, rows, retry_times=0)
-            report(f"{self.ranker!r}: indexing", start + len(numbers), total)
+            numbers = range(start, min(start + ROWS, total))
+            held = milvus.query(self.name, ids=list(numbers), output_fields=[PK]) if begun else []
+            missing = sorted(set(numbers) - {row[PK] for row in held})
+            if missing:
+                columns: dict[str, Any] = {PK: missing}
+                if self.words:
+                    columns[TEXT] = [cut_bytes(text) for text in self.texts.gather(missing)]
+                if vectors is not None:
+                    columns[VECTOR] = vectors.take(row[missing])
+                rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+                # The client would repeat a call that had arrived, and the index hold documents twice.
+                milvus.insert(self.name, rows, retry_times=0)
+                report(f"{self.ranker!r}: indexing", numbers.stop, total)
         milvus.flush(self.name, timeout=_BUILDING)
         if (count := self._held()) != total:
             milvus.drop_collection(self.name, timeout=_BUILDING)

@@ -49,6 +49,7 @@ RANKING_FORMAT = (
     "respond with the ranking, do not say any word or explain."
 )
 CHOICE_FORMAT = "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or explain."
+_SLOTS = ("query", "items", "count", "attribute")
 _MODEL_OPTIONS = (
     "base_url", "concurrency", "timeout", "retries", "requests_per_minute", "device", "batch", "precision", "adapter",
 )  # fmt: skip
@@ -83,10 +84,6 @@ class LLMRanker(Ranker):
     """Whether an answer names one passage, not a ranking."""
     needed: ClassVar[tuple[str, ...]] = ("query", "items")
     """Slots that a prompt must have."""
-    optional: ClassVar[tuple[str, ...]] = ("count", "attribute")
-    """Slots that it may have."""
-    answer_format: ClassVar[str] = RANKING_FORMAT
-    """What stands behind every prompt: how to answer."""
     order_only: ClassVar[bool] = True
     """Whether scores say nothing but the order."""
     logprobs: ClassVar[bool] = False
@@ -177,13 +174,19 @@ class LLMRanker(Ranker):
             for query, (_, places) in zip(found.texts, passages, strict=True)
         ]
         chances = [random.Random(f"{self.seed} {key}") for key in found.names]
-        sortings = [self.sort(len(task.passages), chance) for task, chance in zip(tasks, chances, strict=True)]
-        planned = sum(self.requests(len(task.passages)) for task in tasks)
-        scores, asked = self.ask(tasks, sortings, planned=planned, asker=asker)
+        scores, asked = self.score(tasks, chances, asker=asker)
         over = np.array([short != text for short, text in zip(cut, whole.gather(found.rows), strict=True)], dtype=bool)
         truncated = found.truncated(over, self.passage_tokens, collection) if self.passage_tokens else {}
         spec = {**asked, **truncated, **({"order_only": True} if self.order_only else {})}
         return reranked_run(self, collection, found, np.concatenate([np.empty(0), *scores]), spec)
+
+    def score(
+        self, tasks: Sequence[Task], chances: Sequence[random.Random], *, asker: Asker = journalled
+    ) -> tuple[list[Scores], dict[str, Any]]:
+        """Return scores for the passages of each task, and what a spec says of how; `chances` settle what is open."""
+        sortings = [self.sort(len(task.passages), chance) for task, chance in zip(tasks, chances, strict=True)]
+        planned = sum(self.requests(len(task.passages)) for task in tasks)
+        return self.ask(tasks, sortings, planned=planned, asker=asker)
 
     def prompt_text(self, text: str) -> str:
         """Return a text as a prompt shows it: cut, on one line, and without what looks like another one's number."""
@@ -252,9 +255,9 @@ class LLMRanker(Ranker):
 
     def _template(self) -> tuple[Slots, tuple[str, str]]:
         """The prompt's slots; its name and hash."""
-        name = self.prompt or self.prompts[0]
+        name = self.prompt or self.default_prompt
         found = find_prompt(name, self.prompts, "ranktilt.rankers.llm", slot=self.needed[-1])
-        slots = parse_slots(found.text, found.place, (*self.needed, *self.optional))
+        slots = parse_slots(found.text, found.place, _SLOTS if "items" in self.needed else (*self.needed, "attribute"))
         used = {slot for _, slot in slots}
         for needed in self.needed:
             if needed not in used:
@@ -263,8 +266,19 @@ class LLMRanker(Ranker):
             raise UserError(f"{found.place}: {{attribute}} needs one: {self.name}:{self.llm}(attribute=…)")
         if self.attribute is not None and "attribute" not in used:
             raise UserError(f"{found.place}: attribute={self.attribute}, and the prompt has no {{attribute}}")
-        digest = hashlib.sha256(f"{found.text}\n{self.answer_format}".encode()).hexdigest()
-        return (*slots, (f"\n{self.answer_format}", None)), (found.name, digest)
+        form = self.answer_format
+        digest = hashlib.sha256(f"{found.text}\n{form}".encode()).hexdigest()
+        return (*slots, (f"\n{form}", None)), (found.name, digest)
+
+    @property
+    def default_prompt(self) -> str:
+        """The name of the prompt where none is given."""
+        return self.prompts[0]
+
+    @property
+    def answer_format(self) -> str:
+        """What stands behind every prompt: how to answer."""
+        return CHOICE_FORMAT if self.chooses else RANKING_FORMAT
 
     def prompts_of(self, tasks: Iterable[Task]) -> list[str]:
         """Return for each task the prompt that shows all of its passages in their order."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ranktilt.rankers.base import require_choices, require_range
 from ranktilt.rankers.llm.answers import Reading
-from ranktilt.rankers.llm.base import CHOICE_FORMAT, Listing, LLMRanker, Sorting, in_order
+from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 
 METHODS = ("heapsort", "allpairs", "sliding")
 Asking = Generator[list[Listing], list[Reading], int]
@@ -31,7 +31,6 @@ class Pairwise(LLMRanker):
     prompts: ClassVar[tuple[str, ...]] = ("choice", "pairwise-neutral", "pairwise-sensitive")
     presets: ClassVar[Mapping[str, Mapping[str, str]]] = {"wang": {"text": "title", "prompt": "pairwise-neutral"}}
     chooses: ClassVar[bool] = True
-    answer_format: ClassVar[str] = CHOICE_FORMAT
 
     method: str = field(default="heapsort", kw_only=True)
     top: int = field(default=10, kw_only=True)

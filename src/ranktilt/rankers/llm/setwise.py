@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ranktilt.rankers.base import require_range
-from ranktilt.rankers.llm.base import CHOICE_FORMAT, Listing, LLMRanker, Sorting, in_order
+from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 from ranktilt.rankers.llm.pairwise import Asking, heap_sifts, heapsort
 
 
@@ -21,7 +21,6 @@ class Setwise(LLMRanker):
     name: ClassVar[str] = "setwise"
     prompts: ClassVar[tuple[str, ...]] = ("choice",)
     chooses: ClassVar[bool] = True
-    answer_format: ClassVar[str] = CHOICE_FORMAT
 
     size: int = field(default=4, kw_only=True)
     top: int = field(default=10, kw_only=True)
