@@ -104,7 +104,7 @@ def corrections(folder: Path, given: argparse.Namespace) -> Measured:
     collection, spec = collection_of(len(documents.vectors)), {"ranker": "dense"}
     known = {"fingerprint": "", "cosine": True, "model": "", "reference": "", "source": "", "p": 1.0, "length": 1.0}
     vector = np.full(documents.shape[1], documents.shape[1] ** -0.5)
-    file = Direction(vector, {**known, "random_length": 1.0}, ()).save(folder / "direction.npz")
+    file = Direction(vector, {**known, "random_length": 1.0}, ()).save(folder / "direction.json")
     after = {"causal": causal(folder, collection), "offset": offset(folder)}
     rounds = list[Measured]()
     for _ in range(1 + (1 if given.quick else ROUNDS)):  # the first warms up

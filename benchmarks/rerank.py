@@ -114,7 +114,7 @@ def ours(folder: Path, precision: str) -> Measured:
     """Score with RankTilt, as ``cross-encoder:`` does."""
     import sentence_transformers  # noqa: F401
 
-    from ranktilt.models.pairs import TextPairs
+    from ranktilt.models.scorer import TextPairs
     from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
 
     def scored(pairs: Sequence[tuple[str, str]]) -> Any:

@@ -53,7 +53,7 @@ def place(workers: int) -> Iterator[None]:
 
 def timed(folder: Path, workers: int) -> Measured:
     """Encode texts and score pairs somewhere."""
-    from ranktilt.models.pairs import TextPairs
+    from ranktilt.models.scorer import TextPairs
     from ranktilt.rankers.dense.retriever import Dense
     from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
 

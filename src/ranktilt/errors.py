@@ -68,6 +68,11 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     return UserError(f"unknown {kind} {name!r}{hint} (valid: {', '.join(names) or 'none'})")
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or the error's name where it has none."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__).strip()
+
+
 def refuse_twice(names: Sequence[str], noun: str) -> None:
     """Refuse a name that comes more than once; `noun` is what each names, such as ``"ranker"``."""
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -44,9 +44,9 @@ class Scripted(LLM):
             self.seeds.append(prompt.seed)
             said = self.says(prompt.text, self.prompts.count(prompt.text))
             if isinstance(said, Failure):
-                yield [Reply(number, None, said, 1)]
+                yield [Reply(number, None, said)]
             else:
-                yield [Reply(number, answer(said) if isinstance(said, str) else said, None, 1)]
+                yield [Reply(number, answer(said) if isinstance(said, str) else said, None)]
 
 
 def answer(text: str, *, finish: str = "stop", model: str = "tiny-v1") -> Answer:

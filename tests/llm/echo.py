@@ -8,6 +8,7 @@ to stdout for each that is answered.
 
 import contextlib
 import itertools
+import json
 import sqlite3
 import sys
 import time
@@ -64,8 +65,8 @@ class Echo(LLM):
 
     def _reply(self, number: int, prompt: Prompt) -> Reply:
         if failure := self._fails.get(prompt.text):
-            return Reply(number, None, failure, 2)
-        return Reply(number, said(prompt.text, model=f"{self.name}-1"), None, 1)
+            return Reply(number, None, failure)
+        return Reply(number, said(prompt.text, model=f"{self.name}-1"), None)
 
 
 def said(text: str, **more: object) -> Answer:
@@ -81,13 +82,14 @@ def contents(folder: Path) -> list[dict[str, Any]]:
     with contextlib.closing(sqlite3.connect(folder / JOURNAL)) as db:
         db.row_factory = sqlite3.Row
         with contextlib.suppress(sqlite3.OperationalError):  # its table may just be being made
-            return [dict(row) for row in db.execute("SELECT * FROM answers ORDER BY rowid")]
+            rows = db.execute("SELECT * FROM answers ORDER BY rowid")
+            return [{**row, **json.loads(row["answer"])} for row in map(dict, rows)]
     return []
 
 
 def requests(*texts: str, attempt: int = 1) -> list[Request]:
     """Requests for texts."""
-    return [Request(Prompt(text), f"hash of {text}", attempt) for text in texts]
+    return [Request(Prompt(text), attempt) for text in texts]
 
 
 def main() -> None:

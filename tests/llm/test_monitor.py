@@ -7,11 +7,11 @@ from ranktilt.llm.base import Answer, Failure, FailureKind, Reply
 from ranktilt.llm.openai import ServerMonitor
 from tests.refusals import refused
 
-GOOD = Reply(0, Answer("a", "stop", 1, 1, "tiny"), None, 1)
+GOOD = Reply(0, Answer("a", "stop", 1, 1, "tiny"), None)
 
 
 def failed(kind: FailureKind = "unavailable") -> Reply:
-    return Reply(0, None, Failure(kind, "busy (3 attempts)"), 3)
+    return Reply(0, None, Failure(kind, "busy"))
 
 
 def monitor(concurrency: int = 1) -> ServerMonitor:
@@ -20,7 +20,7 @@ def monitor(concurrency: int = 1) -> ServerMonitor:
 
 def test_a_server_never_reached_ends_with_the_first() -> None:
     with refused(
-        "cannot reach http://h/v1: busy (3 attempts); is the server well, the base URL right, the timeout long enough, "
+        "cannot reach http://h/v1: busy; is the server well, the base URL right, the timeout long enough, "
         "and does it serve a model named 'tiny'?"
     ):
         monitor().look([failed()], reached=False)
@@ -30,7 +30,7 @@ def test_a_server_never_reached_ends_with_the_first() -> None:
 def test_how_many_in_a_row_are_too_many(concurrency: int, most: int) -> None:
     one = monitor(concurrency)
     one.look([failed()] * (most - 1), reached=True)
-    with pytest.raises(UserError, match=r"^http://h/v1 answers nobody: busy \(3 attempts\)"):
+    with pytest.raises(UserError, match=r"^http://h/v1 answers nobody: busy"):
         one.look([failed()], reached=True)
 
 

@@ -1,6 +1,5 @@
 """What servers say: errors are told apart, answers are read strictly."""
 
-import json
 import re
 
 import numpy as np
@@ -17,16 +16,16 @@ from ranktilt.llm.responses import (
     read_vectors,
     same_model,
 )
-from ranktilt.llm.server import Address, Server
+from ranktilt.llm.server import Server
 
 KEY = "sk-secret-1234567890"
 
 
 def verdict(status: int, body: object, **changed: object) -> FailedRequest | UserError:
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    inner = body.get("error", body) if isinstance(body, dict) else body  # as the client gives it
     given = {"key": KEY, **changed}
-    server = Server(model="tiny", address=Address("http://h/v1", False), **given)  # type: ignore[arg-type]
-    return classify_error(status, content, server)
+    server = Server(model="tiny", url="http://h/v1", **given)  # type: ignore[arg-type]
+    return classify_error(status, inner, server)
 
 
 def kind(status: int, body: object, **changed: object) -> str | None:
@@ -51,7 +50,7 @@ def error(message: str, **fields: object) -> dict[str, object]:
         (402, error("Insufficient Balance"), "the quota of the key .* is used up at http://h/v1 .402."),
         (404, error("The model `tiny` does not exist."), "has no model 'tiny' .404.: .*; name one that it serves"),
         (404, {"detail": "Not Found"}, "has no model 'tiny' .404.: Not Found.*base URL that usually ends in /v1"),
-        (308, b"", "redirects elsewhere .308., where no text is sent"),
+        (308, "", "redirects elsewhere .308., where no text is sent"),
     ],
 )
 def test_what_no_other_attempt_can_mend_ends_everything(status: int, body: object, message: str) -> None:
@@ -111,20 +110,19 @@ def test_a_content_filter_is_an_answer_of_its_own(status: int, body: object) -> 
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("body", "words"),
     [
-        (b'{"error": {"message": "a\\n  b"}}', "a b"),
-        (b'{"error": "plain"}', "plain"),
-        (b'{"detail": "FastAPI"}', "FastAPI"),
-        (b'{"detail": [{"loc": ["body", "x"], "msg": "bad"}]}', "[{'loc': ['body', 'x'], 'msg': 'bad'}]"),
-        (b"<html><h1>502 Bad Gateway</h1><hr>nginx</html>", "502 Bad Gateway nginx"),
-        (b"Internal Server Error", "Internal Server Error"),
-        (b"", ""),
-        (b'{"error": {"message": null, "code": 7}}', ""),
+        ({"message": "a\n  b"}, "a b"),
+        ({"detail": "FastAPI"}, "FastAPI"),
+        ({"detail": [{"loc": ["body", "x"], "msg": "bad"}]}, "[{'loc': ['body', 'x'], 'msg': 'bad'}]"),
+        ("<html><h1>502 Bad Gateway</h1><hr>nginx</html>", "502 Bad Gateway nginx"),
+        ("Internal Server Error", "Internal Server Error"),
+        ("", ""),
+        ({"message": None, "code": 7}, ""),
     ],
 )
-def test_the_words_of_an_error_in_the_shapes_there_are(content: bytes, words: str) -> None:
-    assert error_text(content)[0] == words
+def test_the_words_of_an_error_in_the_shapes_there_are(body: object, words: str) -> None:
+    assert error_text(body)[0] == words
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])

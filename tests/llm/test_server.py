@@ -3,7 +3,7 @@
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.llm.server import Address, redactor
+from ranktilt.llm.server import Server, base_url, redactor
 
 KEY = "sk-secret-1234567890"
 
@@ -22,8 +22,8 @@ KEY = "sk-secret-1234567890"
     ],
 )
 def test_a_url_is_brought_into_one_form(given: str, url: str, loopback: bool) -> None:
-    address = Address.of(given)
-    assert (address.url, address.loopback, address.where) == (url, loopback, url)
+    server = Server(model="tiny", url=base_url(given))
+    assert (server.url, server.loopback, server.where) == (url, loopback, url)
 
 
 @pytest.mark.parametrize(
@@ -33,19 +33,19 @@ def test_a_url_is_brought_into_one_form(given: str, url: str, loopback: bool) ->
 )  # fmt: skip
 def test_what_is_no_url_or_could_be_a_secret_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"^base_url must ") as caught:
-        Address.of(given)
+        base_url(given)
     assert "sk-secret" not in str(caught.value)
     monkeypatch.setenv("OPENAI_BASE_URL", given)
     with pytest.raises(UserError, match=r"^OPENAI_BASE_URL must "):
-        Address.of(None)
+        base_url(None)
 
 
 def test_openai_s_own_server_is_one_whether_it_is_named_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in (None, "  ", "https://api.openai.com/v1", "HTTPS://API.OpenAI.com/v1/"):
-        assert Address.of(text) == Address(None, False)
+        assert base_url(text) is None
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    assert Address.of(None).url == "http://localhost:1/v1"
-    assert Address.of("http://localhost:2/v1").url == "http://localhost:2/v1"
+    assert base_url(None) == "http://localhost:1/v1"
+    assert base_url("http://localhost:2/v1") == "http://localhost:2/v1"
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_each_prompt_has_the_room_that_the_context_leaves_it(known: Path, max_to
     assert llm.count_tokens(["a b a", "", "b"]) == [6, 0, 2], "each letter and the blank before it"
     [[reply]] = llm.arrivals([Prompt("a" * 62)], sampling)
     message = "64 tokens leave no room for an answer in the model's context of 64"
-    assert reply == Reply(0, None, Failure("too long", message), 0)
+    assert reply == Reply(0, None, Failure("too long", message))
 
 
 def test_a_prompt_that_the_template_does_not_take_is_refused(own: Path) -> None:
@@ -230,11 +230,11 @@ def test_a_folder_that_holds_no_model_is_an_error(own: Path, damage: Callable[[P
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"batch": 0}, "batch must be 1 or more, got 0"), ({"precision": "auto"}, "unknown precision of transformers 'a"),
-     ({"device": "cuda:99"}, "device 'cuda:99' cannot be used: ")],
+     ({"device": "cuda:99"}, "cannot be loaded on device 'cuda:99': ")],
 )  # fmt: skip
 def test_options_that_cannot_be_are_refused(known: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        Transformers(known, **options).check()
+        list(Transformers(known, **options).arrivals([Prompt("a")], Sampling()))
 
 
 def test_a_model_s_own_code_is_not_run(own: Path, tmp_path: Path) -> None:

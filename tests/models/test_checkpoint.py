@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ranktilt.errors import MissingExtra, UserError
+from ranktilt.errors import MissingExtra, UserError, first_line
 from ranktilt.models import catalogue as models
 from ranktilt.models import checkpoint as module
-from ranktilt.models.checkpoint import fingerprint, first_line
+from ranktilt.models.checkpoint import fingerprint
 from ranktilt.models.encoder import Encoder, encoder
 from tests.rankers.tiny import write_json
 from tests.refusals import refused
@@ -216,9 +216,9 @@ def test_the_first_line_of_an_error(message: str, expected: str) -> None:
 def test_a_model_that_the_hubs_cache_lacks_is_missed_without_looking(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    hub = pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(hub, "snapshot_download", lambda *args, **options: str(tmp_path / "there"))
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *args, **options: str(tmp_path / "there"))
     assert module._cached("org/model") is None
     (tmp_path / "models--org--model").mkdir()
     assert module._cached("org/model") == tmp_path / "there"

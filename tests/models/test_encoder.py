@@ -221,6 +221,7 @@ def with_weights(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]
         ),
         (lambda w: {k: v for k, v in w.items() if "layer.1." not in k}, 2, "its weights lack encoder.layer.1."),
         (lambda w: w, 3, "its weights lack encoder.layer.2."),
+        (lambda w: w, 1, "its weights hold encoder.layer.1.attention.output.LayerNorm.bias and 15 more, which a Bert"),
     ],
 )
 def test_weights_that_are_not_the_models_are_refused_each_time(

@@ -2,18 +2,11 @@
 
 from typing import Any
 
-from ranktilt.rankers.engines.base import LiveEngine
 from tests.rankers.contract import Make, RankerContract, copies, found
-from tests.toy import toy
 
 
 class LiveContract(RankerContract):
     """The tests; see `RankerContract`."""
-
-    def test_it_says_that_it_is_live(self, make: Make) -> None:
-        ranker = make(toy())
-        assert isinstance(ranker, LiveEngine)
-        assert ranker.live
 
     def test_no_two_scores_of_a_query_are_equal(self, make: Make) -> None:
         collection = copies(("human", "llm"))

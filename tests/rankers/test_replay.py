@@ -14,7 +14,7 @@ from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
 from tests.rankers.entries import entries
 from tests.refusals import refused
-from tests.toy import collection_of, run_of, toy, write, write_run
+from tests.toy import collection_of, toy, write, write_run
 
 SCORES = {
     "q1": {"d1-human": 3.5, "d3-llm": 2.0, "d1-llm": 1.0},
@@ -118,20 +118,6 @@ def documents_as_queries(texts: dict[str, str], judged: bool = True) -> Collecti
 
 
 OWN = {query: {"a": 3.0, "b": 2.0, "c": 1.0} for query in ("b", "a")}
-
-
-@pytest.mark.parametrize("first", [{}, {"own_documents_in_doubt": 9}], ids=["plain", "asked before"])
-def test_a_doubt_is_about_the_collection_that_is_audited(tmp_path: Path, first: dict[str, int]) -> None:
-    other, same = documents_as_queries({"a": "x", "b": "y"}), documents_as_queries({"a": "a", "b": "b"})
-    file = tmp_path / "a.trec"
-    Run.from_frame(run_of(other, OWN).frame(), spec=first).save(file)
-    assert Replay(str(file)).rank(other).spec["own_documents_in_doubt"] == 2
-    assert entries(Replay(str(file)).rank(other)) == {query: list(OWN[query].items()) for query in ("a", "b")}
-    for run in (Replay(str(file), exclude_self=False).rank(other), Replay(str(file)).rank(same)):
-        assert "own_documents_in_doubt" not in run.spec
-    write_run(file, {"b": OWN["b"]})  # the file lacks one of the queries
-    assert Replay(str(file)).rank(same).spec == Replay(str(file)).rank(same).spec | {"own_documents_dropped": 1}
-    assert "own_documents_in_doubt" not in Replay(str(file)).rank(same).spec
 
 
 @pytest.mark.parametrize("judged", [True, False])

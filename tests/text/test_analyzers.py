@@ -1,7 +1,6 @@
 """Text to terms: Lucene's English chain, the papers' NLTK chain, Snowball's languages."""
 
 import sys
-import warnings
 
 import polars as pl
 import pytest
@@ -9,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection
-from ranktilt.errors import DataWarning, MissingExtra, UserError
-from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
+from ranktilt.errors import MissingExtra, UserError
+from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.text import analyzers as analyze
 from ranktilt.text.analyzers import TokenCodes, Vocabulary, analyzer, analyzers, stop_words
 from tests.toy import collection_of, toy
@@ -199,35 +198,6 @@ def test_an_unknown_analyzer_is_refused_when_the_ranker_is_made() -> None:
     with pytest.raises(UserError) as caught:
         BM25(analyzer="englsh")
     assert str(caught.value).startswith("unknown analyzer 'englsh'; did you mean 'english'? (valid: english, paper, ")
-
-
-def test_another_script_is_warned_of_once_a_collection() -> None:
-    found = collection("plain words", "красная книга", "ещё книга", "книга with more latin words")
-    expected = (
-        r"^analyzer 'english' meets 2 documents in a script that is not Latin \(first: 'd1'\); choose another, such as "
-        r"bm25\(analyzer=whitespace\)$"
-    )
-    with pytest.warns(DataWarning, match=expected):
-        BM25().rank(found)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        TFIDF().rank(found)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "the role of α-synuclein and β-carotene in TGF-β signalling",
-        "5 µg of naïve Ångström ﬁndings",
-        "12,5 % 3.14 2024",
-        "",
-    ],
-)
-def test_a_few_foreign_letters_are_no_other_script(text: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        run = BM25().rank(collection(text))
-    assert run.name == "bm25"
 
 
 def codes(*texts: str) -> TokenCodes:

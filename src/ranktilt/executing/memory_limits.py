@@ -34,8 +34,8 @@ class MemoryLimits:
     """Bytes of text from which a lexical index is made in files."""
 
 
-DEFAULT = MemoryLimits()
-_limits: ContextVar[MemoryLimits] = ContextVar("ranktilt_memory_limits", default=DEFAULT)
+_DEFAULT = MemoryLimits()
+_limits: ContextVar[MemoryLimits] = ContextVar("ranktilt_memory_limits", default=_DEFAULT)
 
 
 @contextmanager
@@ -64,16 +64,15 @@ def index_files_from(default: int) -> int:
     return default if found is None else found
 
 
-def read_size(text: str, *, option: str = "memory", least: int | None = None) -> int:
-    """Read a size, at least 64 MiB by default: bytes, ``1GB``, ``512M`` (powers of 1000) or ``0.5GiB`` (of 1024)."""
+def read_size(text: str) -> int:
+    """Read a size, at least 64 MiB: bytes, ``1GB``, ``512M`` (powers of 1000) or ``0.5GiB`` (of 1024)."""
     match = _SIZE.fullmatch(text.strip())
     if match is None or len(text) > _LONGEST:
-        raise UserError(f"{option}: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}")
+        raise UserError(f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}")
     number, unit, binary = match.groups()
     size = int(float(number) * (1024 if binary else 1000) ** _POWERS[unit.upper()]) if unit else int(float(number))
-    if size < (SMALLEST if least is None else least):
-        smallest = f"{SMALLEST >> 20}MiB" if least is None else f"{least} bytes"
-        raise UserError(f"{option}: expected at least {smallest}, got {shorten(text)}")
+    if size < SMALLEST:
+        raise UserError(f"memory: expected at least {SMALLEST >> 20}MiB, got {shorten(text)}")
     return size
 
 

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from ranktilt._version import __version__
-from ranktilt.errors import DataWarning, UserError, shorten
+from ranktilt.errors import DataWarning, UserError, first_line, shorten
 from ranktilt.executing.executor import Executor, Item, Result, Stage, working_on
 from ranktilt.executing.memory_limits import MemoryLimits, limited, memory_limit, processors, set_memory_limit
 from ranktilt.optional import need
@@ -79,7 +79,7 @@ class RayExecutor(Executor):
             found: tuple[list[Any], list[str], UserError | None] = ray.get(ref)
         except ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None) or error
-            reason = f"{type(cause).__name__}: {_first_line(cause)}"
+            reason = f"{type(cause).__name__}: {first_line(cause)}"
             return [], [], UserError(f"{self.name} failed ({reason}); what was done is kept: run it again")
         return found
 
@@ -147,7 +147,7 @@ def _cluster(address: str | None) -> Iterator[RayExecutor]:
         found = ray.cluster_resources()
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         hint = "can it start processes here?" if address is None else "is it up, and is this one of its machines?"
-        raise UserError(f"{name} does not answer: {_first_line(error)}; {hint}") from error
+        raise UserError(f"{name} does not answer: {first_line(error)}; {hint}") from error
     try:
         yield RayExecutor(name, workers=max(int(found.get("CPU", 1)), 1), gpus=int(found.get("GPU", 0)))
     finally:
@@ -163,7 +163,3 @@ def _require_listener(address: str) -> None:
 
 def _ray() -> Any:
     return need("ray", extra="ray", for_="--executor ray")
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")

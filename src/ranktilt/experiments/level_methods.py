@@ -108,7 +108,7 @@ def projection(fitting: Fitting) -> At:
         raise UserError(f"projection takes a direction out of vectors, and {dense!r} has none; it is for dense rankers")
     a, b = fitting.pair
     fit = fit_direction(fitting.collection, dense, reference=a, source=b, leave_out=fitting.held_out, seed=fitting.seed)
-    file = fitting.keep("direction.npz", fit.save, fit.sentence)
+    file = fitting.keep("direction.json", fit.save, fit.sentence)
     return lambda strength: replace(dense, project=file, project_strength=strength)
 
 

@@ -45,8 +45,6 @@ class GenerationTask(NamedTuple):
     """Of its document in the collection, or of the answer among all that are to be written."""
     text: str
     title: str
-    document: str
-    """Hash of the content that the prompt is made of."""
     draw: int = 0
     """Which of several answers to the same prompt, from 0."""
 
@@ -190,10 +188,7 @@ def _ask(
     config: RoundConfig, tasks: Sequence[GenerationTask], attempt: int
 ) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
     """Answers with what the checks say, and the rows, reasons and messages of what was not answered."""
-    requests = (
-        Request(Prompt(config.template.render(task.text, task.title)), task.document, task.attempt(attempt))
-        for task in tasks
-    )
+    requests = (Request(Prompt(config.template.render(task.text, task.title)), task.attempt(attempt)) for task in tasks)
     label = config.label if attempt == 1 else f"{config.label}, attempt {attempt}"
     answers = journalled(config.llm, requests, config.journal, sampling=config.sampling, label=label, total=len(tasks))
     failed = list[tuple[int, str, str]]()

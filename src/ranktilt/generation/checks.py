@@ -16,9 +16,6 @@ from ranktilt.text.sequence import holds_share
 FLAGS = ("refusal", "empty", "cut off", "filtered", "copied", "other script", "too short", "too long")
 """The faults that are looked for, in the order in which they are listed."""
 
-UNSPACED = ("Han", "Japanese", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan")
-"""Writing scripts without white space between words: a letter counts as a word."""
-
 _THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _OPENINGS = 2
 """Such as a bare "Sure!", and an announcement behind it."""
@@ -112,7 +109,7 @@ def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: Rewr
     - too short, too long: a source of fewer than 8 words may grow to the length that one of 8 may, and lose one word
       more than its limit: "BMI" may become "The body mass index".
 
-    A word is what stands between white space; in scripts without it (`UNSPACED`), a letter, and 8 words are 16
+    A word is what stands between white space; in scripts without it, a letter, and 8 words are 16
     letters. Lengths are not compared between a script with and one without.
     """
     table = pl.DataFrame({"source": source.cast(pl.String).fill_null(""), "text": text.cast(pl.String).fill_null("")})
@@ -148,12 +145,12 @@ def _compared(
     old, new = source.casefold().split(), text.casefold().split()
     if not new:
         return False, False, False, False
-    spaced, both = here not in UNSPACED, (here in UNSPACED) == (there in UNSPACED)
+    spaced, both = here != quality.UNSPACED, (here == quality.UNSPACED) == (there == quality.UNSPACED)
     if both and not spaced:
         old, new = list("".join(old)), list("".join(new))
     short = _SHORT if spaced else _SHORT_LETTERS
     copied = old == new or (len(old) >= short and holds_share(old, new, limits.copied))
-    other = None not in (here, there) and here != there and {here, there} != {"Han", "Japanese"}
+    other = None not in (here, there) and here != there
     few, many = 0.0, math.inf
     if both and old:
         few, many = limits.shortest * len(old), limits.longest * max(len(old), short)

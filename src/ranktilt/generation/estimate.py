@@ -104,5 +104,5 @@ def _requests(planned: GenerationPlan, llm: LLM, journal: Journal) -> tuple[int,
         for template, task in planned.questions():
             prompt = Prompt(template.render(task.text, task.title))
             asked.setdefault(request_key(llm, prompt, sampling, task.attempt(1)), (prompt, task.text))
-    known = journal.known(asked)
+    known = journal.read(asked)
     return len(asked), [one for key, one in asked.items() if key not in known]

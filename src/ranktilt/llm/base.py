@@ -115,8 +115,6 @@ class Reply:
     """Position of the prompt among those given, from 0 on."""
     answer: Answer | None
     failure: Failure | None
-    calls: int
-    """Requests it took, the repeated ones included; 0 where none was sent."""
     fresh: bool = True
     """False where the answer was in the journal, or was asked for an equal request."""
     time: str | None = None
@@ -166,8 +164,7 @@ class LLM(ABC):
         """Answer prompts, in any order, and yield together what has arrived together: exactly one reply a prompt.
 
         Prompts are pulled as they are needed, in the caller's thread. Closing the iterator gives up what is under way
-        and asks nothing more. `UserError` if no prompt can be answered: a wrong key, an unknown model, a quota used
-        up, a server that does not answer.
+        and asks nothing more. `UserError` if no prompt can be answered.
         """
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any, ClassVar, Self
 
 from ranktilt.errors import UserError, counted
@@ -21,11 +20,6 @@ TextVectors = tuple[list[int], Vectors, str]
 CONNECT = 10.0
 """Seconds until a connection is given up, if the time limit of a request is not shorter."""
 MINUTE = 60.0
-_ANSWER = "ranktilt_answer"
-
-
-Read = Callable[[dict[str, Any]], Any]
-_read: ContextVar[Read] = ContextVar("ranktilt_read")
 
 
 class ServerClient(ABC):
@@ -40,7 +34,7 @@ class ServerClient(ABC):
         self._http = importlib.import_module(self._openai.DefaultAsyncHttpxClient.__mro__[1].__module__.split(".")[0])
 
     async def __aenter__(self) -> Self:
-        server, hooks = self.server, {"request": list[Any](), "response": [self._examine]}
+        server, hooks = self.server, dict[str, Any]()
         if server.requests_per_minute is not None:
             limiter = need("aiolimiter", extra="llm", for_="requests_per_minute").AsyncLimiter(
                 1, MINUTE / server.requests_per_minute
@@ -49,7 +43,7 @@ class ServerClient(ABC):
             if server.reached:  # the first request waits its turn behind those of earlier calls
                 await limiter.acquire()
         # What is on this machine is not asked through a proxy, and needs no certificates, which take long to read.
-        direct = server.address.loopback and str(server.address.url).startswith("http:")
+        direct = server.loopback and str(server.url).startswith("http:")
         try:
             transport = self._openai.DefaultAsyncHttpxClient(
                 event_hooks=hooks, follow_redirects=False, trust_env=not direct, verify=not direct
@@ -61,7 +55,7 @@ class ServerClient(ABC):
             ) from error
         self._client = self._openai.AsyncOpenAI(
             api_key=server.key or "none",
-            base_url=server.address.url or OWN,  # without one it would read the environment, and take an empty one
+            base_url=server.url or OWN,  # without one it would read the environment, and take an empty one
             max_retries=server.retries,
             timeout=self._openai.Timeout(server.timeout, connect=min(CONNECT, server.timeout)),
             http_client=transport,
@@ -75,61 +69,36 @@ class ServerClient(ABC):
     async def serve(self, number: int, item: Any) -> Any:
         """Make the result of one item."""
 
-    async def post(self, body: dict[str, Any], read: Read) -> tuple[Any, int]:
-        """Send a request, again where that may help; returns what `read` makes of the answer, and how many it took.
+    async def post(self, body: dict[str, Any], read: Callable[[dict[str, Any]], Any]) -> Any:
+        """Send a request and return what `read` makes of the answer; one that is none is asked for again.
 
         Raises `FailedRequest`, or `UserError` where everything ends. The response comes as it is: the client's own
         models would cost as much time as the rest of the request.
         """
-        _read.set(read)
-        try:
-            response = await self._client.post(self.path, cast_to=self._http.Response, body=body)
-        except self._openai.APIStatusError as error:
-            failed = classify_error(error.status_code, error.response.content, self.server)
-            raise self._counted(failed, error.request) from None
-        except self._openai.APIConnectionError as error:
-            if isinstance(error, self._openai.APITimeoutError):
-                message = f"no answer within {self.server.timeout:g} s"
-            elif isinstance(error.__cause__, self._http.DecodingError):
-                message = str(error.__cause__)
-            else:
-                message = f"connection failed: {self._cause(error)}"
-            raise self._counted(FailedRequest("unavailable", message), error.request) from None
-        return response.extensions[_ANSWER], _calls(response.request)
-
-    async def _examine(self, response: Any) -> None:
-        """Read what came: an answer that is none is a fault of the line, which the client survives by asking again.
-
-        What no other attempt can mend, by the words of an error, it does not ask again.
-        """
-        await response.aread()
-        self.server.reached = True
-        if response.is_success:
+        left = self.server.retries
+        while True:
             try:
-                response.extensions[_ANSWER] = _read.get()(json_body(response.content, self.server.clean))
+                response = await self._client.post(self.path, cast_to=self._http.Response, body=body)
+            except self._openai.APIStatusError as error:
+                self.server.reached = True
+                raise classify_error(error.status_code, error.body, self.server) from None
+            except self._openai.APITimeoutError:
+                raise FailedRequest("unavailable", f"no answer within {self.server.timeout:g} s") from None
+            except self._openai.APIConnectionError as error:
+                raise FailedRequest("unavailable", f"connection failed: {self._cause(error)}") from None
+            self.server.reached = True
+            try:
+                return read(json_body(response.content, self.server.clean))
             except ValueError as error:
-                raise self._http.DecodingError(str(error), request=response.request) from None
-        else:
-            failed = classify_error(response.status_code, response.content, self.server)
-            if isinstance(failed, UserError) or failed.kind != "unavailable":
-                response.headers["x-should-retry"] = "false"
-
-    def _counted(self, failed: FailedRequest | UserError, request: Any) -> FailedRequest | UserError:
-        if isinstance(failed, FailedRequest):
-            failed.calls = _calls(request)
-            if failed.calls > 1:
-                failed.message += f" ({failed.calls} attempts)"
-        return failed
+                if not left:
+                    raise FailedRequest("unavailable", str(error)) from None
+                left -= 1
 
     def _cause(self, error: BaseException) -> str:
         while error.__cause__ is not None:
             error = error.__cause__
         # Cleaned before it is cut, or the beginning of a key could stay.
         return " ".join(self.server.clean(str(error)).split())[:200] or type(error).__name__
-
-
-def _calls(request: Any) -> int:
-    return int(request.headers["x-stainless-retry-count"]) + 1
 
 
 class ChatClient(ServerClient):
@@ -143,7 +112,7 @@ class ChatClient(ServerClient):
 
     def __init__(self, server: Server, *, sampling: Sampling) -> None:
         super().__init__(server)
-        self._body = {"model": server.model, **drawn(sampling, own=server.address.url is None)}
+        self._body = {"model": server.model, **drawn(sampling, own=server.url is None)}
         self._seed = sampling.seed
 
     async def serve(self, number: int, item: Prompt) -> Reply:
@@ -153,12 +122,12 @@ class ChatClient(ServerClient):
             body["seed"] = seed
         model, secret = self.server.model, self.server.secret
         try:
-            answer, calls = await self.post(body, lambda data: read_answer(data, model, secret))
+            answer = await self.post(body, lambda data: read_answer(data, model, secret))
         except FailedRequest as error:
             if error.kind == "filtered":
-                return Reply(number, Answer("", "content_filter", None, None, model), None, error.calls)
-            return Reply(number, None, Failure(error.kind, error.message), error.calls)
-        return Reply(number, answer, None, calls)
+                return Reply(number, Answer("", "content_filter", None, None, model), None)
+            return Reply(number, None, Failure(error.kind, error.message))
+        return Reply(number, answer, None)
 
 
 def drawn(sampling: Sampling, *, own: bool) -> dict[str, Any]:
@@ -183,7 +152,7 @@ class EmbeddingClient(ServerClient):
         where, model = self.server.where, self.server.model
         body = {"model": model, "input": [text or " " for _, text in item]}
         try:
-            (vectors, name), _ = await self.post(
+            vectors, name = await self.post(
                 body, lambda data: (read_vectors(data, len(item)), str(data.get("model") or model))
             )
         except FailedRequest as error:

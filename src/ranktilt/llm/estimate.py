@@ -119,7 +119,7 @@ class Rehearsal:
                 if key in known
                 else Answer(self.answers[number], "stop", None, None, llm.name, logprobs=(_LOGPROB,))
             )
-            yield Reply(number, answer, None, 0, fresh=key not in known)
+            yield Reply(number, answer, None, fresh=key not in known)
 
     def add_unanswered(self, prompts: Sequence[str]) -> None:
         """Count prompts that want scores and no answer; those that are kept are not looked up."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import math
+import json
 import os
 import sqlite3
 from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import astuple, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -25,40 +25,27 @@ from ranktilt.progress import report
 
 JOURNAL = "journal.sqlite"
 KEY_BYTES = 16
-_VERSION = 2
-_TABLE = """CREATE TABLE IF NOT EXISTS answers (
-    key TEXT PRIMARY KEY, time TEXT, document TEXT, prompt TEXT, attempt INTEGER, parameters TEXT, asked TEXT,
-    text TEXT, finish TEXT, prompt_tokens INTEGER, completion_tokens INTEGER, model TEXT, revision TEXT, logprobs TEXT
-)"""
+_VERSION = 3
+_TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, time TEXT, prompt TEXT, answer TEXT)"
 _WITH_KEYS = "FROM answers WHERE key IN (SELECT value FROM json_each(?))"
 _LOOK = 256
 """Requests that are looked up in one go: one look-up each would take longer than the answers."""
 
 
 class JournalRecord(NamedTuple):
-    """One answer and what was asked for it.
-
-    `prompt` is the digest of the messages, `document` the hash of the content that the prompt was made of, `parameters`
-    how the answer was drawn, as JSON, `asked` the name of the model that was asked for (that of the model that answered
-    is the answer's), `time` in UTC.
-    """
+    """One answer, to a prompt of this digest, at a time in UTC."""
 
     key: str
     time: str
-    document: str
     prompt: str
-    attempt: int
-    parameters: str
-    asked: str
     answer: Answer
 
 
 class Journal:
     """The answers of one model, by the keys of requests: a table of an SQLite file.
 
-    Anyone may read, one process at a time writes. It may be killed at any moment: what was appended stays. The folder
-    is of one model only, and made when something is claimed or appended; `about` says for people what the model is
-    (plain JSON, never a key).
+    Anyone may read, one process at a time writes. The folder is of one model only, and made when something is claimed
+    or appended; `about` says for people what the model is (plain JSON, never a key).
     """
 
     def __init__(self, folder: Path, *, about: Mapping[str, Any] | None = None) -> None:
@@ -76,20 +63,10 @@ class Journal:
         """Answers so far."""
         return int(next(self._rows("SELECT count(*) FROM answers"), (0,))[0])
 
-    def known(self, keys: Collection[str]) -> set[str]:
-        """Return which requests have an answer so far."""
-        return {key for (key,) in self._rows(f"SELECT key {_WITH_KEYS}", orjson.dumps(list(keys)).decode())}
-
     def read(self, keys: Collection[str]) -> dict[str, JournalRecord]:
         """Look up records: those that are known so far, by key."""
-        found = {}
-        for *row, said in self._rows(f"SELECT * {_WITH_KEYS}", orjson.dumps(list(keys)).decode()):
-            logprobs = orjson.loads(said or "null")
-            if logprobs is not None:  # JSON holds no NaN
-                logprobs = tuple(math.nan if one is None else one for one in logprobs)
-            answer = replace(Answer(*row[7:]), logprobs=logprobs)
-            found[row[0]] = JournalRecord._make([*row[:7], answer])
-        return found
+        rows = self._rows(f"SELECT * {_WITH_KEYS}", json.dumps(list(keys)))
+        return {key: JournalRecord(key, time, prompt, _answer(answer)) for key, time, prompt, answer in rows}
 
     def claim(self) -> bool:
         """Keep other processes from writing, until `close`; True if nothing kept them before.
@@ -114,9 +91,9 @@ class Journal:
     def append(self, records: Sequence[JournalRecord]) -> None:
         """Write records down: all of them, or none and a `UserError`; the first record of a key counts."""
         self.claim()
-        rows = [(*one[:-1], *astuple(one.answer)[:-1], orjson.dumps(one.answer.logprobs).decode()) for one in records]
+        rows = [(*record[:3], json.dumps(asdict(record.answer))) for record in records]
         with self._errors(), self._opened() as db:
-            db.executemany(f"INSERT OR IGNORE INTO answers VALUES ({','.join('?' * 14)})", rows)
+            db.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
 
     def close(self) -> None:
         """Let others write; the journal can be used again."""
@@ -157,6 +134,12 @@ class Journal:
             ) from error
 
 
+def _answer(text: str) -> Answer:
+    fields = json.loads(text)
+    logprobs = fields["logprobs"]
+    return Answer(**{**fields, "logprobs": None if logprobs is None else tuple(logprobs)})
+
+
 def journal_of(llm: LLM) -> Journal:
     """Return the journal of a model, in a folder of the cache that is named after a hash of its identity."""
     name = hashlib.blake2b(llm.identity.encode(), digest_size=KEY_BYTES).hexdigest()
@@ -164,20 +147,10 @@ def journal_of(llm: LLM) -> Journal:
 
 
 class Request(NamedTuple):
-    """One thing to ask: `document` is the hash of the content that the prompt was made of, for the journal.
-
-    Another attempt, from 1 on, is another request, with the next seed where there is one.
-    """
+    """One thing to ask: another attempt, from 1 on, is another request, with the next seed where there is one."""
 
     prompt: Prompt
-    document: str
     attempt: int = 1
-
-
-def parameters(sampling: Sampling, *, seed: int | None) -> dict[str, Any]:
-    """Return how an answer is drawn, as it stands in the journal; `seed` is that of the prompt."""
-    numbers = {"temperature": float(sampling.temperature), "top_p": float(sampling.top_p)}
-    return {**vars(sampling), **numbers, "seed": seed}
 
 
 def seed_of(prompt: Prompt, sampling: Sampling, attempt: int) -> int | None:
@@ -188,7 +161,8 @@ def seed_of(prompt: Prompt, sampling: Sampling, attempt: int) -> int | None:
 
 def request_key(llm: LLM, prompt: Prompt, sampling: Sampling, attempt: int = 1) -> str:
     """Hash a request: equal for equal model, messages, parameters and attempt, and for no other; 32 hex digits."""
-    drawn = parameters(sampling, seed=seed_of(prompt, sampling, attempt))
+    numbers = {"temperature": float(sampling.temperature), "top_p": float(sampling.top_p)}
+    drawn = {**vars(sampling), **numbers, "seed": seed_of(prompt, sampling, attempt)}
     whole = orjson.dumps([llm.identity, prompt.digest, drawn, attempt])
     return hashlib.blake2b(whole, digest_size=KEY_BYTES).hexdigest()
 
@@ -205,10 +179,9 @@ def journalled(
 ) -> Generator[Reply, None, None]:
     """Answer requests from the journal, and ask the model for the rest; yields one reply a request, in any order.
 
-    Requests are pulled as they are needed, some hundred at a time. Equal requests are asked once. Nothing is asked
-    before the journal can be written, and answers are in the journal before they are yielded. A failure is asked again
-    by the next run. `total` is the number of requests, for the progress that `label` names, those `before` these
-    included. Closing the iterator gives up what is under way.
+    Equal requests are asked once. Nothing is asked before the journal can be written, and answers are in the journal
+    before they are yielded. `total` is the number of requests, for the progress that `label` names, those `before`
+    these included.
     """
     count = len(requests) if total is None and isinstance(requests, Sized) else total
     for done, reply in enumerate(_OpenRequests(llm, requests, journal, sampling).replies(), start=before + 1):
@@ -246,7 +219,7 @@ class _OpenRequests:
         for number, request in batch:
             key = request_key(self._llm, request.prompt, self._sampling, request.attempt)
             if key in self._failed:
-                self._ready.append(Reply(number, None, self._failed[key], 0, fresh=False))
+                self._ready.append(Reply(number, None, self._failed[key], fresh=False))
             elif key in self._numbers:
                 self._numbers[key].append(number)
             else:
@@ -261,7 +234,7 @@ class _OpenRequests:
                 continue
             answer, time = found[key].answer, found[key].time
             numbers = self._numbers.pop(key)
-            self._ready.extend(Reply(number, answer, None, 0, fresh=False, time=time) for number in numbers)
+            self._ready.extend(Reply(number, answer, None, fresh=False, time=time) for number in numbers)
         return bool(batch)
 
     def _prompts(self) -> Iterator[Prompt]:
@@ -276,21 +249,16 @@ class _OpenRequests:
         """Write down what has arrived, and only then count it."""
         sent = [(*self._sent.pop(reply.number), reply) for reply in replies]
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        records = list[JournalRecord]()
-        for key, (prompt, document, attempt), reply in sent:
-            if reply.answer is not None:
-                drawn = parameters(self._sampling, seed=seed_of(prompt, self._sampling, attempt))
-                made_of = key, now, document, prompt.digest, attempt, orjson.dumps(drawn).decode()
-                records.append(JournalRecord(*made_of, self._llm.name, reply.answer))
-        if records:
-            self._journal.append(records)
+        answered = [(key, request.prompt.digest, reply.answer) for key, request, reply in sent if reply.answer]
+        if answered:
+            self._journal.append([JournalRecord(key, now, prompt, answer) for key, prompt, answer in answered])
         for key, _, reply in sent:
             if reply.failure is not None:
                 self._failed[key] = reply.failure
             first, *others = self._numbers.pop(key)
             when = None if reply.answer is None else now
             yield replace(reply, number=first, fresh=True, time=when)
-            yield from (replace(reply, number=number, calls=0, fresh=False, time=when) for number in others)
+            yield from (replace(reply, number=number, fresh=False, time=when) for number in others)
 
     def _known(self) -> Iterator[Reply]:
         while self._ready:

@@ -16,14 +16,12 @@ from typing import Any
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling, Vectors
-from ranktilt.llm.client import ChatClient, EmbeddingClient, ServerClient, Texts
-from ranktilt.llm.prompts import BYTES_A_TOKEN
+from ranktilt.llm.client import ChatClient, EmbeddingClient, ServerClient
 from ranktilt.llm.responses import same_model
-from ranktilt.llm.server import LONG_KEY, VARIABLE, Address, Server
+from ranktilt.llm.server import LONG_KEY, VARIABLE, Server, base_url
 from ranktilt.optional import need
 
 TEXTS_A_REQUEST = 64
-TOKENS_A_REQUEST = 16_384
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
 _TURN = 0.2
@@ -35,11 +33,8 @@ Opened = Callable[[], AbstractAsyncContextManager[Any]]
 class OpenAI(Portable, LLM):
     """A model behind an OpenAI-compatible server, asked through the openai client.
 
-    The key comes from the environment variable ``OPENAI_API_KEY`` alone and is kept nowhere; a server on this
-    machine's loopback needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does not. At most
-    `concurrency` requests are under way at once; each is given up where the server says nothing for `timeout` seconds,
-    and followed by up to `retries` further attempts where the reason may pass, after the pause that the server asks for
-    (Retry-After) or the client's own. `requests_per_minute` requests are sent in a minute at most, evenly.
+    The key comes from the environment variable ``OPENAI_API_KEY`` alone and is kept nowhere; a server on this machine
+    needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does not.
     """
 
     model: str
@@ -57,13 +52,13 @@ class OpenAI(Portable, LLM):
                 raise UserError(f"{option} must be {least} or more, got {value!r}")
         if not 0 < self.timeout < float("inf"):
             raise UserError(f"timeout must be above 0 seconds, got {self.timeout!r}")
-        self.name, address = self.model.strip(), Address.of(self.base_url)
-        self.identity = f"openai:{self.name}" + (f" at {address.url}" if address.url else "")
+        self.name, url = self.model.strip(), base_url(self.base_url)
+        self.identity = f"openai:{self.name}" + (f" at {url}" if url else "")
         self._server = Server(
-            model=self.name, address=address, timeout=self.timeout, retries=self.retries,
+            model=self.name, url=url, timeout=self.timeout, retries=self.retries,
             requests_per_minute=self.requests_per_minute,
         )  # fmt: skip
-        self._monitor = ServerMonitor(self.name, address.where, self.concurrency)
+        self._monitor = ServerMonitor(self.name, self._server.where, self.concurrency)
 
     def one_of(self, workers: int) -> OpenAI:
         limit = self.requests_per_minute
@@ -77,19 +72,19 @@ class OpenAI(Portable, LLM):
 
     @property
     def spec(self) -> dict[str, Any]:
-        return {"llm": f"openai:{self.name}", "model": self.name, "base_url": self._server.address.url}
+        return {"llm": f"openai:{self.name}", "model": self.name, "base_url": self._server.url}
 
     def check(self) -> None:
         need("openai", extra="llm", for_=f"openai:{self.name}")
         if self.requests_per_minute is not None:
             need("aiolimiter", extra="llm", for_="requests_per_minute")
-        key, address = _key(), self._server.address
+        key = _key()
         if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():
             raise UserError(
                 f"the key in {VARIABLE} is part of the model's name or base URL, which are kept: take it out"
             )
-        if key is None and not address.loopback:
-            other = "; any word will do for a server that asks for none" if address.url else ""
+        if key is None and not self._server.loopback:
+            other = "; any word will do for a server that asks for none" if self._server.url else ""
             raise UserError(f"openai:{self.name} needs a key: set the environment variable {VARIABLE}{other}")
 
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
@@ -100,7 +95,9 @@ class OpenAI(Portable, LLM):
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors, up to 64 a request; see `LLM.embed`. An empty text is sent as a blank."""
-        with closing(self._served(batches(texts), EmbeddingClient)) as stream:
+        numbered = list(enumerate(texts))
+        parts = (numbered[start : start + TEXTS_A_REQUEST] for start in range(0, len(texts), TEXTS_A_REQUEST))
+        with closing(self._served(parts, EmbeddingClient)) as stream:
             for positions, vectors, model in chain.from_iterable(chain.from_iterable(stream)):
                 self._monitor.model(model)
                 yield positions, vectors
@@ -117,18 +114,17 @@ class OpenAI(Portable, LLM):
 class ServerMonitor:
     """Looks at replies as they come: a server that answers nobody ends everything, another model is warned of."""
 
-    def __init__(self, asked: str, where: str, concurrency: int) -> None:
-        self.asked, self.where = asked, where
+    def __init__(self, requested: str, where: str, concurrency: int) -> None:
+        self.requested, self.where = requested, where
         self._most = max(FEWEST, concurrency)
-        self._known = {asked}
+        self._known = {requested}
         self._row = 0
         self._answered = False
 
     def look(self, replies: Iterable[Reply], *, reached: bool) -> None:
-        """Raise a `UserError` once the server can be taken to answer nobody.
+        """Raise a `UserError` once the server can be taken to answer nobody: never reached, or many failed in a row.
 
-        It was never reached, or `FEWEST` prompts in a row, or as many as are under way at once if that is more, failed
-        for good. Prompts that are too long do not count, and refused ones only as long as none was answered.
+        Prompts that are too long do not count, and refused ones only as long as none was answered.
         """
         for reply in replies:
             if reply.answer is not None:
@@ -141,33 +137,18 @@ class ServerMonitor:
                 failed = f"cannot reach {self.where}" if not reached else f"{self.where} answers nobody"
                 raise UserError(
                     f"{failed}: {reply.failure.message}; is the server well, the base URL right, the timeout long "
-                    f"enough, and does it serve a model named {self.asked!r}?"
+                    f"enough, and does it serve a model named {self.requested!r}?"
                 )
 
     def model(self, returned: str) -> None:
         """Warn once a name if it is not the asked model or a dated version of it."""
-        if returned not in self._known and not same_model(self.asked, returned):
+        if returned not in self._known and not same_model(self.requested, returned):
             warnings.warn(
-                f"asked {self.where} for model {self.asked!r}, and {returned!r} answered: both names are recorded",
+                f"asked {self.where} for model {self.requested!r}, and {returned!r} answered: both names are recorded",
                 DataWarning,
                 stacklevel=2,
             )
         self._known.add(returned)
-
-
-def batches(texts: Sequence[str]) -> Iterator[Texts]:
-    """Cut texts into requests of at most 64 texts and about 16,384 tokens; a text above that goes alone."""
-    batch: Texts = []
-    tokens = 0.0
-    for position, text in enumerate(texts):
-        size = len(text.encode()) / BYTES_A_TOKEN
-        if batch and (len(batch) == TEXTS_A_REQUEST or tokens + size > TOKENS_A_REQUEST):
-            yield batch
-            batch, tokens = [], 0.0
-        batch.append((position, text))
-        tokens += size
-    if batch:
-        yield batch
 
 
 def _key() -> str | None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import orjson
 
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer, FailureKind, Vectors
@@ -32,19 +31,16 @@ _FILTER = re.compile(
 
 
 class FailedRequest(Exception):
-    """A request without an answer, after so many `calls`; `kind` is that of `Failure`, or ``filtered``.
+    """A request without an answer; `kind` is that of `Failure`, or ``filtered``."""
 
-    Only where it is ``unavailable`` may another attempt help.
-    """
-
-    def __init__(self, kind: FailureKind | Literal["filtered"], message: str, calls: int = 1) -> None:
-        self.kind, self.message, self.calls = kind, message, calls
+    def __init__(self, kind: FailureKind | Literal["filtered"], message: str) -> None:
+        self.kind, self.message = kind, message
         super().__init__(message)
 
 
-def classify_error(status: int, content: bytes, server: Server) -> FailedRequest | UserError:
+def classify_error(status: int, body: object, server: Server) -> FailedRequest | UserError:
     """Return the exception that an error of a server calls for; `UserError` where everything ends."""
-    words, labels = error_text(content, server.clean)
+    words, labels = error_text(body, server.clean)
     shown = f"({status}): {words}" if words else f"({status})"
     whole = f"{labels} {words}"
     if 300 <= status < 400:
@@ -72,31 +68,22 @@ def classify_error(status: int, content: bytes, server: Server) -> FailedRequest
     return FailedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
 
 
-def error_text(content: bytes, clean: Callable[[str], str] = str) -> tuple[str, str]:
+def error_text(body: object, clean: Callable[[str], str] = str) -> tuple[str, str]:
     """Read the words of an error's body (one line, at most 200 characters), and its code and type.
 
-    Servers write ``{"error": {"message": …}}``, ``{"error": …}``, ``{"detail": …}``, ``{"message": …}``, or anything.
+    The body is as the client gives it: what stands under ``error``, or all of it, which may be any text.
     """
-    try:
-        data = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        data = re.sub(r"<[^>]*>", " ", clean(content.decode(errors="replace")))
-    outer = data if isinstance(data, dict) else {"message": data}
-    inner = outer.get("error", outer)
-    error = inner if isinstance(inner, dict) else {"message": inner}
-    text = error.get("message") or outer.get("detail") or ""
-    folded = " ".join(clean(str(text)).split()).rstrip(".")
+    fields = body if isinstance(body, dict) else {"message": body}
+    text = clean(str(fields.get("message") or fields.get("detail") or ""))
+    folded = " ".join(re.sub(r"<[^>]*>", " ", text).split()).rstrip(".")
     short = folded if len(folded) <= _WIDTH else folded[: _WIDTH - 1] + "…"
-    return short, f"{error.get('code')} {error.get('type')}"
+    return short, f"{fields.get('code')} {fields.get('type')}"
 
 
 def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, Any]:
     """Parse a body; raises `ValueError` where it is not a JSON object, and shows its beginning, cleaned."""
     try:
-        try:
-            data = orjson.loads(content)
-        except orjson.JSONDecodeError:
-            data = json.loads(content)  # with NaN, Infinity or halves of characters, as Python's servers write
+        data = json.loads(content)  # with NaN, Infinity or halves of characters, as Python's servers write
     except (ValueError, RecursionError):
         start = " ".join(clean(content.decode(errors="replace")).split())[:60]
         raise ValueError(f"malformed JSON: {start!r}" if start else "an empty body") from None
@@ -105,10 +92,10 @@ def json_body(content: bytes, clean: Callable[[str], str] = str) -> dict[str, An
     return data
 
 
-def read_answer(data: dict[str, Any], asked: str, clean: Callable[[str], str] = str) -> Answer:
+def read_answer(data: dict[str, Any], model: str, clean: Callable[[str], str] = str) -> Answer:
     """Read a chat completion; `ValueError` where there is no choice, or not what it should hold.
 
-    `asked` names the model where the server does not; `clean` takes out what must not be kept. A refusal that the
+    `model` is its name where the server does not say; `clean` takes out what must not be kept. A refusal that the
     server gives apart from the text stands as the text.
     """
     if not data.get("choices"):
@@ -125,7 +112,7 @@ def read_answer(data: dict[str, Any], asked: str, clean: Callable[[str], str] = 
             clean(str(choice.get("finish_reason") or "stop")),
             usage.get("prompt_tokens"),
             usage.get("completion_tokens"),
-            clean(str(data.get("model") or asked)),
+            clean(str(data.get("model") or model)),
             clean(str(data.get("system_fingerprint") or "")) or None,
             None if tokens is None else tuple(float(token["logprob"]) for token in tokens),
         )
@@ -149,10 +136,10 @@ def read_vectors(data: dict[str, Any], count: int) -> Vectors:
     return made
 
 
-def same_model(asked: str, returned: str) -> bool:
-    """Tell whether a returned name is the asked one, or a dated version of it, as ``gpt-4o-mini-2024-07-18``.
+def same_model(requested: str, returned: str) -> bool:
+    """Tell whether a returned name is the requested one, or a dated version of it, as ``gpt-4o-mini-2024-07-18``.
 
     Folders and providers before the last ``/`` do not count.
     """
-    short, long = (name.casefold().rstrip("/").rpartition("/")[2] for name in (asked, returned))
+    short, long = (name.casefold().rstrip("/").rpartition("/")[2] for name in (requested, returned))
     return long.startswith(short) and (long == short or _DATED.fullmatch(long[len(short) :]) is not None)

@@ -22,44 +22,25 @@ LONG_KEY = 16
 for a key, could be a word of the text."""
 
 
-@dataclass(frozen=True)
-class Address:
-    """A server's base URL without a slash at its end (None for OpenAI's own), and whether it is on this machine."""
-
-    url: str | None
-    loopback: bool
-
-    @property
-    def where(self) -> str:
-        """The server as a message names it."""
-        return self.url or "the OpenAI API"
-
-    @classmethod
-    def of(cls, given: str | None) -> Address:
-        """Check a base URL; None or an empty one takes that of ``OPENAI_BASE_URL``, if there is one."""
-        text = (given or os.environ.get(BASE) or "").strip()
-        if not text:
-            return cls(None, False)
-        try:
-            parts = urlsplit(text)
-            host, port, scheme = parts.hostname, parts.port, parts.scheme.lower()
-        except ValueError:
-            host = None
-        if not host or scheme not in ("http", "https") or re.search(r"[\s?#@]", text):
-            # What is refused is not shown: it may hold a password.
-            raise UserError(
-                f"{'base_url' if given else BASE} must be a URL such as http://localhost:8000/v1, without user, "
-                f"password or query: a key is read from {VARIABLE} alone"
-            )
-        place = f"[{host}]" if ":" in host else host
-        url = f"{scheme}://{place}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
-        return cls(None, False) if url == OWN else cls(url, _loopback(host))
-
-
-def _loopback(host: str) -> bool:
-    with suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost" or host.endswith(".localhost")
+def base_url(given: str | None) -> str | None:
+    """Return a base URL in one form, by default that of ``OPENAI_BASE_URL``; None for OpenAI's own server."""
+    text = (given or os.environ.get(BASE) or "").strip()
+    if not text:
+        return None
+    try:
+        parts = urlsplit(text)
+        host, port, scheme = parts.hostname, parts.port, parts.scheme.lower()
+    except ValueError:
+        host = None
+    if not host or scheme not in ("http", "https") or re.search(r"[\s?#@]", text):
+        # What is refused is not shown: it may hold a password.
+        raise UserError(
+            f"{'base_url' if given else BASE} must be a URL such as http://localhost:8000/v1, without user, "
+            f"password or query: a key is read from {VARIABLE} alone"
+        )
+    bracketed = f"[{host}]" if ":" in host else host
+    url = f"{scheme}://{bracketed}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    return None if url == OWN else url
 
 
 def redactor(key: str | None, *, least: int = 1) -> Callable[[str], str]:
@@ -80,7 +61,8 @@ class Server:
     """A model behind a server, how requests are sent there (`timeout` in seconds), and how it has gone so far."""
 
     model: str
-    address: Address
+    url: str | None
+    """None for OpenAI's own."""
     key: str | None = field(default=None, repr=False)
     timeout: float = 120.0
     retries: int = 5
@@ -91,7 +73,15 @@ class Server:
     @property
     def where(self) -> str:
         """The server as a message names it."""
-        return self.address.where
+        return self.url or "the OpenAI API"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it is on this machine."""
+        host = str(urlsplit(self.url or OWN).hostname)
+        with suppress(ValueError):
+            return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or host.endswith(".localhost")
 
     @cached_property
     def clean(self) -> Callable[[str], str]:

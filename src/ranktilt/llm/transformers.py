@@ -13,11 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, first_line, unknown
 from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.models import checkpoint
-from ranktilt.models.device import PRECISIONS, set_threads
+from ranktilt.models.device import PRECISIONS, set_threads, torch_device
 from ranktilt.optional import need
 
 BATCH, WINDOW = 8, 4
@@ -44,13 +44,7 @@ class Transformers(Portable, LLM):
 
     Answers are drawn from the model's own distribution: of its generation settings only the tokens that end an
     answer count. With a seed, the same list of prompts with the same batch gives the same answers on the same machine
-    and versions. Log-probabilities are those before temperature and top_p.
-
-    What a message says is text: a control token in it, such as the end of a turn, is broken by a blank, so that no
-    document can end the user's turn. No code of the model's own is run.
-
-    `device` is torch's name (by default a GPU where there is one), `batch` prompts are answered together, and weights
-    and arithmetic are float32 unless `precision` says otherwise. What is wrong with the folder is found by `check`.
+    and versions. Log-probabilities are those before temperature and top_p. No code of the model's own is run.
     """
 
     neural = True
@@ -96,18 +90,14 @@ class Transformers(Portable, LLM):
         }  # fmt: skip
 
     def check(self) -> None:
-        """Check packages, folder, tokenizer and device; loads no weights.
-
-        `UserError` if something is missing, the tokenizer has no chat template, or the folder would run code of its
-        own.
-        """
+        """Check packages, folder and tokenizer; loads no weights."""
         need("torch", extra="neural", for_="transformers")
         self._require_folder()
         checkpoint.require(self.folder, tokenizer=False)
         if self.adapter is not None:
             need("peft", extra="train", for_="transformers(adapter=…)")
             _adapter_hash(self.adapter)
-        _ = self._tokenizer, self._device
+        _ = self._tokenizer
 
     def _require_folder(self) -> None:
         if not self.folder.is_dir():
@@ -123,9 +113,8 @@ class Transformers(Portable, LLM):
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
         """Answer prompts a batch at a time; see `LLM.arrivals`.
 
-        They are pulled some batches ahead, so that prompts of like length share one. Without `max_tokens`, an answer
-        has at most 2,048 tokens, and never more than the context leaves. A prompt that leaves no room in the context
-        has the failure ``too long``; one that the chat template does not take, such as a system message, ``refused``.
+        They are pulled some batches ahead, so that prompts of like length share one. A prompt that leaves no room in
+        the context has the failure ``too long``; one that the chat template does not take ``refused``.
         """
         self.check()
         source = enumerate(prompts)
@@ -160,12 +149,12 @@ class Transformers(Portable, LLM):
         try:
             tokens = self.tokens_of(prompt)
         except Exception as error:  # a template is a program of the model's author, with errors of its own
-            said = checkpoint.first_line(error)
-            return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"), 0)
+            said = first_line(error)
+            return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"))
         left = MOST if self.context is None else self.context - len(tokens)
         if left < 1:
             message = f"{len(tokens):,} tokens leave no room for an answer in the model's context of {self.context:,}"
-            return Reply(number, None, Failure("too long", message), 0)
+            return Reply(number, None, Failure("too long", message))
         return _Job(number, prompt, tokens, min(left, sampling.max_tokens or MOST))
 
     def _as_text(self, content: str) -> str:
@@ -180,7 +169,8 @@ class Transformers(Portable, LLM):
 
     def _answer(self, jobs: list[_Job], sampling: Sampling) -> list[Reply]:
         torch = need("torch", extra="neural", for_="transformers")
-        chance = torch.random.fork_rng(devices=[self._device] if self._device.startswith("cuda") else [])
+        device = self._model.device
+        chance = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
         try:
             with chance, torch.inference_mode(), checkpoint.quiet(for_="transformers"):
                 torch.manual_seed(_seed([job.prompt for job in jobs], sampling))
@@ -190,7 +180,7 @@ class Transformers(Portable, LLM):
                     for step, drawn in zip(logits or (), written.T, strict=False)
                 ]
         except torch.OutOfMemoryError as error:
-            what = f"the memory of {self._device} is not enough for {len(jobs)} prompts at once"
+            what = f"the memory of {device} is not enough for {len(jobs)} prompts at once"
             raise UserError(f"{self.folder}: {what}; choose a smaller batch") from error
         logprobs = torch.stack(steps, dim=1).tolist() if steps else [None] * len(jobs)
         return [self._reply(*row) for row in zip(jobs, written.tolist(), logprobs, strict=True)]
@@ -201,11 +191,12 @@ class Transformers(Portable, LLM):
         pad = self._model.generation_config.pad_token_id
         rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in jobs]
         mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in jobs]
-        limits = torch.tensor([width + job.limit for job in jobs], device=self._device)
+        device = self._model.device
+        limits = torch.tensor([width + job.limit for job in jobs], device=device)
         drawn = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
         found = self._model.generate(
-            input_ids=torch.tensor(rows, device=self._device),
-            attention_mask=torch.tensor(mask, device=self._device),
+            input_ids=torch.tensor(rows, device=device),
+            attention_mask=torch.tensor(mask, device=device),
             max_new_tokens=max(job.limit for job in jobs),
             stopping_criteria=[lambda ids, _: limits <= ids.shape[1]],
             return_dict_in_generate=True,
@@ -227,7 +218,7 @@ class Transformers(Portable, LLM):
             revision=self.revision,
             logprobs=None if logprobs is None else tuple(logprobs[: len(tokens)]),
         )
-        return Reply(job.number, answer, None, 1)
+        return Reply(job.number, answer, None)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -244,10 +235,11 @@ class Transformers(Portable, LLM):
     @cached_property
     def _model(self) -> Any:
         set_threads()
-        with checkpoint.loading(f"{self.folder}: cannot be loaded on device {self._device!r}", for_="transformers"):
+        device = torch_device(self.device)
+        with checkpoint.loading(f"{self.folder}: cannot be loaded on device {device!r}", for_="transformers"):
             kind = "AutoModelForCausalLM"
             model = checkpoint.load(self.folder, kind, for_="transformers", dtype=self.precision)
-            model = model.to(self._device)
+            model = model.to(device)
             if self.adapter is not None:
                 model = with_adapter(model, self.adapter)
         ends, pad = sorted(_ends(model, self._tokenizer)), self._tokenizer.pad_token_id
@@ -273,16 +265,6 @@ class Transformers(Portable, LLM):
         file = None if self.adapter is None else self.adapter / TRAINING_QUERIES
         return frozenset() if file is None or not file.is_file() else frozenset(file.read_text("utf-8").splitlines())
 
-    @cached_property
-    def _device(self) -> str:
-        torch = need("torch", extra="neural", for_="transformers")
-        name = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            torch.empty(0, device=name)
-        except Exception as error:  # torch has many: an unknown name, a device that is absent or not compiled in
-            raise UserError(f"transformers: device {name!r} cannot be used: {checkpoint.first_line(error)}") from error
-        return name
-
 
 def with_adapter(model: Any, adapter: Path) -> Any:
     """Add the weights of a low-rank adapter to a model's own."""
@@ -292,7 +274,7 @@ def with_adapter(model: Any, adapter: Path) -> Any:
             warnings.simplefilter("ignore", FutureWarning)  # what peft asks of transformers is to get another name
             return peft.PeftModel.from_pretrained(model, str(adapter), local_files_only=True).merge_and_unload().eval()
     except (ValueError, KeyError, RuntimeError, OSError, TypeError) as error:
-        reason = checkpoint.first_line(error)
+        reason = first_line(error)
         raise UserError(f"{adapter}: not an adapter of this model: {reason}") from error
 
 

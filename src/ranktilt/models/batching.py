@@ -39,9 +39,8 @@ def batch_tokens(device: str | None) -> int:
 class BatchJob:
     """Items that a model turns into vectors (a score is a vector of one number), each with its content key.
 
-    `lengths` are tokens after any cut; a guess will do, for they decide what is computed together. `take` gives what a
-    model needs of some positions, by default these themselves, and `compute` turns that into float32 vectors, in its
-    order; `context` is entered around all batches, and only where there is something to compute. All but `take` may
+    `lengths` decide what is computed together; a guess will do. `take` gives what a model needs of some positions, and
+    `compute` turns that into float32 vectors, in its order; `context` is entered around all batches. All but `take` may
     travel to other machines, and hold the model and no texts.
     """
 
@@ -65,10 +64,7 @@ def plan_batches(lengths: Ints, tokens: int, *, most: int = MOST_ROWS) -> list[I
 
 
 def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
-    """Compute what the cache lacks, store it as it comes, and return all items' results; progress counts tokens.
-
-    An interruption loses nothing that was computed; a kill what was computed since the last write, a few batches.
-    """
+    """Compute what the cache lacks, store it as it comes, and return all items' results; progress counts tokens."""
     found, stored = cache.get(job.keys)
     if found.all():
         return stored

@@ -138,8 +138,7 @@ MODELS: dict[str, Model] = {one.spec: one for one in _TABLE}
 def model(name: str, kind: str | None = None) -> Model | None:
     """Look a model up by short name (``minilm``), spec (``dense:minilm``) or hub name (``org/name``).
 
-    `kind` is the ranker that asks, or its spec: only models of its kind are found, else the first of any kind. None
-    where the table has none: a local folder, or another model of the hub.
+    `kind` is the ranker that asks, or its spec: only models of its kind are found, else the first of any kind.
     """
     wanted = kind.partition(":")[0] if kind is not None else None
     fit = (one for one in MODELS.values() if wanted in (None, one.kind))

@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ranktilt.errors import MissingExtra, UserError
+from ranktilt.errors import MissingExtra, UserError, first_line
 from ranktilt.io.files import sha256
 from ranktilt.models import catalogue
 from ranktilt.optional import may_fetch, need
@@ -147,18 +147,13 @@ def require(folder: Path, *, ranker: str = "", tokenizer: bool = True) -> dict[s
         who = f" for {ranker}" if ranker else ""
         raise UserError(f"{folder}: no model{who}: expected a config.json as transformers saves it")
     refuse_code(folder)
-    if tokenizer and not has_tokenizer(folder):
+    if tokenizer and not any((folder / name).is_file() for name in _TOKENIZERS):
         raise UserError(
             f"{folder}: no tokenizer: expected a tokenizer.json (or the vocabulary of one) beside the model"
         )
     if not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
         raise UserError(f"{folder}: no weights: expected a model.safetensors or pytorch_model.bin")
     return config
-
-
-def has_tokenizer(folder: Path) -> bool:
-    """Whether a tokenizer, or the vocabulary of one, lies beside the model."""
-    return any((folder / name).is_file() for name in _TOKENIZERS)
 
 
 def refuse_code(folder: Path) -> None:
@@ -226,11 +221,6 @@ def loading(failure: str, *, for_: str) -> Iterator[Any]:
         raise UserError(f"{failure}: {first_line(error)}") from error
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or the error's name where it has none."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__).strip()
-
-
 def load(folder: Path, auto_class: str, *, for_: str, dtype: str = "float32", pooler: bool = True) -> Any:
     """Load a model with a class of transformers, such as ``AutoModelForCausalLM``, all of its weights from the folder.
 
@@ -270,19 +260,37 @@ def load_tokenizer(folder: Path, *, for_: str) -> Any:
 def require_weights(folder: Path, model: Any, info: Mapping[str, Any], *, pooler: bool = True) -> None:
     """Refuse a model that is not the one whose weights the folder holds.
 
-    The folder lacks weights, which were made up at random, or has them in another shape. A pooler may be missing where
-    `pooler` says that it is not used.
+    The folder lacks weights, which were made up at random, has them in another shape, or has more of the body than the
+    model, such as further layers. A head that the model does not have may be left over; so may a pooler, which may
+    also be missing where `pooler` says that it is not used.
     """
     odd = sorted(key if isinstance(key, str) else str(key[0]) for key in info.get("mismatched_keys", ()))
     if odd:
         raise UserError(f"{folder}: its weights of {odd[0]} have another shape than its config.json says")
     absent = sorted(key for key in map(str, info.get("missing_keys", ())) if pooler or "pooler." not in key)
+    kind = type(model).__name__
     if absent:
-        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise UserError(
-            f"{folder}: its weights lack {absent[0]}{more} of a {type(model).__name__}; at random in their place, what "
-            "it gives would mean nothing"
+            f"{folder}: its weights lack {_first(absent)} of a {kind}; at random in their place, what it gives would "
+            "mean nothing"
         )
+    body = getattr(model, model.base_model_prefix, model)
+    parts, buffers = dict(body.named_children()), dict(body.named_buffers())
+    names = {str(key): str(key).removeprefix(f"{model.base_model_prefix}.") for key in info.get("unexpected_keys", ())}
+    unused = sorted(
+        key
+        for key, name in names.items()
+        if name.partition(".")[0] in parts and name not in buffers and "pooler." not in name
+    )
+    if unused:
+        raise UserError(
+            f"{folder}: its weights hold {_first(unused)}, which a {kind} as its config.json says has no place for; "
+            "without them, what it gives would mean nothing"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import polars as pl
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, first_line
 from ranktilt.executing.executor import Portable
 from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors, cache_folder, content_keys
 from ranktilt.models import checkpoint
@@ -129,7 +129,7 @@ class Encoder(Portable, TextEncoder):
             vectors = self._encoded(texts, kind)
         except (RuntimeError, IndexError, ValueError) as error:
             cut = "" if self.max_tokens is None else f" with max_tokens={self.max_tokens}"
-            raise UserError(f"{self.folder}: cannot encode{cut}: {checkpoint.first_line(error)}") from error
+            raise UserError(f"{self.folder}: cannot encode{cut}: {first_line(error)}") from error
         if not np.isfinite(vectors).all():
             raise UserError(f"{self.folder}: the model gives NaN or infinite vectors")
         return vectors

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, first_line, unknown
 from ranktilt.executing.executor import Portable
 from ranktilt.io.cache import VectorCache, cache_folder, content_keys
 from ranktilt.models import checkpoint
@@ -145,18 +145,6 @@ class Likelihood(Portable):
         """Return the numbers of a text's tokens that are scored."""
         rows = self._rows([(text, "")])[0]
         return np.concatenate([row.token for row in rows]) if rows else np.empty(0, dtype=np.int64)
-
-    def count_lossy(self, texts: Sequence[str]) -> int:
-        """Count texts of which the tokenizer drops visible characters, or reads some as its unknown token."""
-        count, unknown_token = 0, self._tokenizer.unk_token_id
-        for text in texts:
-            one = self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
-            seen = np.zeros(len(text) + 1, dtype=bool)
-            for start, stop in one.offsets:
-                seen[start:stop] = True
-            missed = any(not seen[place] for place, letter in enumerate(text) if letter.isprintable() and letter != " ")
-            count += missed or (unknown_token is not None and unknown_token in one.ids)
-        return count
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return how many tokens each text has, special ones aside."""
@@ -326,7 +314,7 @@ class Likelihood(Portable):
         try:
             return self._head(tensors, at.to(self._model.device))
         except (RuntimeError, IndexError) as error:
-            reason = checkpoint.first_line(error)
+            reason = first_line(error)
             raise UserError(f"{self.folder}: cannot read texts of {width} tokens: {reason}") from error
 
     def _head(self, features: dict[str, Any], at: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,18 +13,91 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, first_line
 from ranktilt.executing.executor import Portable
-from ranktilt.io.cache import VectorCache, cache_folder
+from ranktilt.io.cache import Keys, VectorCache, cache_folder, content_keys
 from ranktilt.models import batching, checkpoint
 from ranktilt.models.batching import BatchJob, Ints, batch_tokens
 from ranktilt.models.device import inference
-from ranktilt.models.pairs import TextPairs, TokenLimits
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.optional import need
 
 Logits = npt.NDArray[np.float32]
 Scores = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TextPairs:
+    """The distinct pairs of a query's and a document's text."""
+
+    queries: tuple[str, ...]
+    """Distinct texts."""
+    documents: tuple[str, ...]
+    query: Ints
+    """Number of each pair's query."""
+    document: Ints
+    keys: Keys
+    """Hashes of the pairs' texts."""
+    entry: Ints
+    """Pair of each of a run's entries."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @classmethod
+    def of(cls, queries: Sequence[str], documents: Sequence[str], query: Ints, document: Ints) -> TextPairs:
+        """Find the distinct pairs of a run's entries, given by the place of each one's texts."""
+        distinct_queries, of_query = _distinct(queries)
+        distinct_documents, of_document = _distinct(documents)
+        count = len(distinct_documents)
+        codes, entry = np.unique(of_query[query] * count + of_document[document], return_inverse=True)
+        sides = codes // max(count, 1), codes % max(count, 1)
+        hashes = content_keys(distinct_queries, prefix="query"), content_keys(distinct_documents, prefix="document")
+        keys = _combined(*hashes, *sides)
+        return cls(tuple(distinct_queries), tuple(distinct_documents), *sides, keys, entry.astype(np.int64))
+
+
+def _distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
+    number: dict[str, int] = {}
+    row = np.fromiter((number.setdefault(text, len(number)) for text in texts), dtype=np.int64, count=len(texts))
+    return list(number), row
+
+
+def _combined(queries: Keys, documents: Keys, query: Ints, document: Ints) -> Keys:
+    one, two = ([key.tobytes().hex() for key in side] for side in (queries, documents))
+    return content_keys((one[q] + two[d] for q, d in zip(query.tolist(), document.tolist(), strict=True)))
+
+
+@dataclass(frozen=True)
+class TokenLimits:
+    """Tokens that stay of a query, of a document (special ones not counted; None for all), and of both with them."""
+
+    query: int | None
+    document: int | None
+    pair: int
+
+    def fit(self, query: Ints, document: Ints, special_token_count: int) -> tuple[Ints, Ints]:
+        """Return how many tokens of each pair's sides stay: the longer side is cut first, as the libraries cut it."""
+        query = query if self.query is None else np.minimum(query, self.query)
+        document = document if self.document is None else np.minimum(document, self.document)
+        room = max(self.pair - special_token_count, 0)
+        query = np.minimum(query, np.maximum(room - document, (room + (query > document)) // 2))
+        return query, np.minimum(document, room - query)
+
+
+def fit_texts(tokenizer: Any, sides: Sequence[Sequence[str]], limits: TokenLimits, special_token_count: int) -> Any:
+    """Cut queries and documents of some pairs behind the tokens that stay; `tokenizer` is transformers' own."""
+    options = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
+    found = [tokenizer(list(texts), **options)["offset_mapping"] for texts in sides]
+    query, document = (np.array([len(offsets) for offsets in side], dtype=np.int64) for side in found)
+    fitted = limits.fit(query, document, special_token_count)
+    return [
+        [
+            text if count == len(offsets) else text[: offsets[count - 1][1] if count else 0]
+            for text, offsets, count in zip(texts, side, kept.tolist(), strict=True)
+        ]
+        for texts, side, kept in zip(sides, found, fitted, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -132,7 +205,7 @@ class PairScorer(Portable, ABC):
         try:
             found = np.asarray(self.read(*texts), dtype=np.float32).reshape(len(texts[0]), -1)
         except (RuntimeError, IndexError, ValueError) as error:
-            raise UserError(f"{self.folder}: cannot score pairs: {checkpoint.first_line(error)}") from error
+            raise UserError(f"{self.folder}: cannot score pairs: {first_line(error)}") from error
         if found.shape[1] != self.outputs:
             expected = f"{self.outputs} a pair"
             raise UserError(f"{self.folder}: expected {expected}, got scores of the shape {found.shape}")

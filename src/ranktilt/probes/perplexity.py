@@ -82,10 +82,9 @@ class PerplexityProbe(TextProbe):
             self._more = {"origins cut": cut}
             return values
         texts = docs["text"].to_list()
-        self._more = {"lossy texts": model.count_lossy(texts)}
         if model.resolved_kind == "masked" and model.every:
             bias, spread = _masking_error(model, texts, self.seed, label)
-            self._more |= {"masking error": bias, "masking error sd": spread}
+            self._more = {"masking error": bias, "masking error sd": spread}
         return model.score(texts, label=label).perplexity
 
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:

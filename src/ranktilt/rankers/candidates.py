@@ -13,14 +13,13 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted
-from ranktilt.rankers.self_exclusion import IN_DOUBT
 from ranktilt.run import Run, codes, collection_rows
 
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 FITTED = "fitted_on"
 """Where a run's spec names the file of a fit and the queries that it was made on, which an audit leaves out."""
-_CARRIED = ("collection", "own_documents_dropped", "own_documents_differ", IN_DOUBT, "failed")
+_CARRIED = ("collection", "own_documents_dropped", "failed")
 
 
 @dataclass(frozen=True)

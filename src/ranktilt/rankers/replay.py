@@ -16,7 +16,7 @@ from ranktilt.datasets.queries import read_queries
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.runfile import SCORE_ORDERS, read_spec
 from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_choices, require_depth
-from ranktilt.rankers.self_exclusion import IN_DOUBT, exclusion_spec, self_documents
+from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows, replayed_name, sidecar
 
 
@@ -24,10 +24,8 @@ from ranktilt.run import Run, collection_rows, replayed_name, sidecar
 class Replay(Ranker):
     """Ranks as a saved run did; the file is one that `Run.load` reads, plain or gzip.
 
-    It is as deep as the file where no `k` is given. A query's own document and its versions are dropped as
-    `self_exclusion.self_documents` says; by default never where the collection has no query texts: equal ids alone,
-    which may be numbers, say too little. `score_order` says whether the file's scores or its ranks give the order,
-    `queries` in what file the queries of responses are, which do not name them.
+    `score_order` says whether the file's scores or its ranks give the order, `queries` in what file the queries of
+    responses are, which do not name them.
     """
 
     name: ClassVar[str] = "replay"
@@ -48,11 +46,9 @@ class Replay(Ranker):
         read_spec(sidecar(Path(self.file)))
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Read the file and keep the queries that count and that it holds; see `Ranker.rank`.
+        """Read the file and keep the queries that count and that it holds.
 
-        These are the collection's judged queries and those that only judgments and file know; where nothing is judged,
-        all the collection's queries; where it has none, all of the file's. Documents that the collection does not hold
-        keep their places in the ranking: the run's own id table names them.
+        Documents that the collection does not hold keep their places: the run's own id table names them.
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and re-ranks nothing; put it first")
@@ -71,32 +67,25 @@ class Replay(Ranker):
         return self._cut(loaded, rows, names, collection)
 
     def _cut(self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection) -> Run:
-        excluded, exclusion = self._excluded(names, collection)
+        excluded = self._excluded(names, collection)
         number = {query: i for i, query in enumerate(loaded.queries)}
         found = entries(loaded, (number[name] for name in names))
         keys = np.zeros(len(rows), dtype=np.uint64)
         if self.k is not None:
             keys = np.append(collection.tie_keys(), np.uint64(0))[rows]
         parts = cut(exclude(found, excluded, rows), keys, self.k)
-        kept = {key: value for key, value in loaded.spec.items() if key != IN_DOUBT}
         own = {"ranker": repr(self), "name": replayed_name(loaded), "made_by": loaded.spec.get("ranker")}
-        spec = {**kept, **own, "file": self.file}
-        return Run(tuple(names), *parts, loaded.ids, {**spec, **exclusion})
+        spec = {**loaded.spec, **own, "file": self.file}
+        return Run(tuple(names), *parts, loaded.ids, {**spec, **exclusion_spec(excluded)})
 
-    def _excluded(
-        self, names: list[str], collection: Collection
-    ) -> tuple[dict[int, npt.NDArray[np.int64]], dict[str, int | bool]]:
-        """Rows to leave out by the query's place in `names`, and what the run's spec says of them."""
-        if self.exclude_self is None and (collection.queries["text"] == "").all():
-            return {}, {}
+    def _excluded(self, names: list[str], collection: Collection) -> dict[int, npt.NDArray[np.int64]]:
+        """Rows to leave out by the query's place in `names`."""
         if self.exclude_self and not collection.queries.height:
             queries = pl.DataFrame({"id": names, "text": ""})
             collection = Collection(collection.docs, queries, collection.qrels)
         place, ranked = {name: i for i, name in enumerate(names)}, collection.judged["id"]
         excluded = self_documents(collection, self.exclude_self)
-        excluded = {number: rows for number, rows in excluded.items() if ranked[number] in place}
-        placed = {place[ranked[number]]: rows for number, rows in excluded.items()}
-        return placed, exclusion_spec(collection, excluded, self.exclude_self)
+        return {place[ranked[number]]: rows for number, rows in excluded.items() if ranked[number] in place}
 
 
 def _queries(collection: Collection, loaded: Run) -> list[str]:

@@ -23,6 +23,7 @@ from ranktilt.rankers.base import (
     FirstStage,
     Rows,
     Scores,
+    TemplatedQueries,
     encoder_provenance,
     require_backend,
     require_choices,
@@ -31,7 +32,6 @@ from ranktilt.rankers.base import (
 from ranktilt.rankers.candidates import truncated_spec
 from ranktilt.rankers.dense.retriever import TextCopies
 from ranktilt.rankers.dense.search import Blocks, Found, merged
-from ranktilt.rankers.query_template import TemplatedQueries
 
 TERMS = 512
 """Terms of a text that are kept by default; SPLADE gives a passage some 200."""
@@ -89,12 +89,9 @@ class SparseEncoder(Encoder):
 class Sparse(TemplatedQueries, FirstStage):
     """Ranks by a learned sparse encoder, such as SPLADE: a text is a weight for each term of a vocabulary.
 
-    `model` is a local folder or a hub name: a ``SparseEncoder`` of sentence-transformers, or the masked language model
-    of a SPLADE; custom code in a model is never run. A document's score is the sum, over the terms that it shares with
-    the query, of both weights' product, or their cosine where the model says so; one that shares none is not found.
-
-    Of each text the `max_active_dims` largest weights are kept. Texts are cut after `max_tokens`, by default at the
-    model's own limit; `backend` is that of sentence-transformers.
+    `model` is a ``SparseEncoder`` of sentence-transformers, or the masked language model of a SPLADE. A document's
+    score is the sum, over the terms that it shares with the query, of both weights' product, or their cosine where the
+    model says so; one that shares none is not found.
     """
 
     name: ClassVar[str] = "sparse"

@@ -19,24 +19,22 @@ _NOTHING = 1e-12
 
 
 class ConfidenceSequence:
-    """Interval for the mean of bounded values that holds it at all times together, with probability `confidence`.
+    """Interval for the mean of bounded values that holds it at all times together, with a probability of 95 %.
 
     Against every candidate mean a gambler stakes on the values being higher, another on their being lower, each on what
-    came before alone; a mean is excluded for good once one of the two has multiplied its half of the capital to 1/(1 −
-    confidence) of the whole. Ville's inequality bounds the probability that this ever happens to the true mean, so that
-    one may stop whenever one likes, for whatever reason. No distribution is assumed beside the bounds.
+    came before alone; a mean is excluded for good once one of the two has multiplied its half of the capital to 20
+    times the whole. Ville's inequality bounds the probability that this ever happens to the true mean, so that one may
+    stop whenever one likes, for whatever reason. No distribution is assumed beside the bounds.
 
     Source: the hedged capital process with predictable plug-in bets of Waudby-Smith and Ramdas, Estimating means of
     bounded random variables by betting, JRSS B 86 (2024), section 4.4. Candidates lie on a grid of 2,001 means, and the
     ends are one step further out. Of no values, `low` and `high` are the bounds and `mean` is NaN.
     """
 
-    def __init__(self, lowest: float, highest: float, *, confidence: float = CONFIDENCE) -> None:
+    def __init__(self, lowest: float, highest: float) -> None:
         if not -math.inf < lowest < highest < math.inf:
             raise UserError(f"a confidence sequence needs values with bounds, got {lowest} to {highest}")
-        if not 0 < confidence < 1:
-            raise UserError(f"expected a confidence between 0 and 1, got {confidence}")
-        self.lowest, self.span, self.risk = lowest, highest - lowest, 1 - confidence
+        self.lowest, self.span, self.risk = lowest, highest - lowest, 1 - CONFIDENCE
         self.low, self.high, self.count = lowest, highest, 0
         self._means = np.linspace(0.0, 1.0, _GRID)
         with np.errstate(divide="ignore"):

@@ -154,9 +154,3 @@ class Vocabulary:
             else:
                 number = self.terms.get(term, -1)
             self._of_token[token] = number
-
-
-def foreign(names: Iterable[str]) -> npt.NDArray[np.bool_]:
-    """Return which terms have letters and none of them Latin."""
-    series = pl.Series(list(names), dtype=pl.String)
-    return (series.str.contains(r"\p{L}") & ~series.str.contains(r"\p{Latin}")).to_numpy()

@@ -138,20 +138,18 @@ def _discount(counts: Ints) -> float:
     return min(max(found, _LEAST_DISCOUNT), _LARGEST_DISCOUNT)
 
 
-def cross_fitted_perplexity(
-    texts: pl.Series, origins: pl.Series, training: npt.NDArray[np.bool_], *, most_words: int = MOST_WORDS
-) -> Floats:
+def cross_fitted_perplexity(texts: pl.Series, origins: pl.Series, training: npt.NDArray[np.bool_]) -> Floats:
     """Log perplexity of each text, nats per word, under trigrams of the training texts of other origins.
 
     Origins are put into five folds by a hash of their names; the texts of a fold are scored by a model of the training
     texts in the other four, so that no text is scored by a model that saw it, or a twin of it. Of more than
-    `most_words` training words, texts are drawn by the same hash. `UserError` if fewer than two folds hold a training
+    `MOST_WORDS` training words, texts are drawn by the same hash. `UserError` if fewer than two folds hold a training
     text.
     """
     words = Words.of(texts)
     hashes = np.array([_hash(name) for name in origins], dtype=np.uint64)
     fold = (hashes % np.uint64(FOLDS)).astype(np.int64)
-    learned = _drawn(training, hashes // np.uint64(FOLDS), words.lengths, most_words)
+    learned = _drawn(training, hashes // np.uint64(FOLDS), words.lengths, MOST_WORDS)
     if len(np.unique(fold[learned & (words.lengths > 0)])) < 2:
         raise UserError("an n-gram model needs texts of several origins to learn from")
     found = np.full(len(texts), np.nan)

@@ -12,7 +12,6 @@ NEAR_IDENTICAL = 0.95
 _WORD = r"[^\s\x1c-\x1f]+"
 _PAIRS_AT_ONCE, _ENDS_AT_ONCE = 4_096, 16_384
 _TAIL = 400
-_KANA_SHARE = 0.05
 
 # Openings. Each part is made so that a sentence with which a person would begin a text does not fit it.
 _S = r"['\u2019]"
@@ -110,12 +109,9 @@ _WHOLE = "|".join(
 )
 _TRAILS_OFF = rf"(?i)(?:\.\.+|\u2026){_CLOSER}\z|\(abstract truncated[^()]*\)\s*\z"
 
-SCRIPTS = (
-    "Latin", "Cyrillic", "Han", "Japanese", "Hangul", "Arabic", "Devanagari", "Greek", "Hebrew", "Thai", "Bengali",
-    "Tamil", "Telugu", "Gujarati", "Gurmukhi", "Kannada", "Malayalam", "Sinhala", "Georgian", "Armenian", "Ethiopic",
-    "Khmer", "Lao", "Myanmar", "Tibetan",
-)  # fmt: skip
-"""Writing scripts that are told apart, by their Unicode names; Japanese is kana with the Han letters beside it."""
+UNSPACED = "unspaced"
+"""Scripts without white space between words."""
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
 
 
 def words(text: pl.Series) -> pl.Series:
@@ -216,29 +212,13 @@ def term_counts(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]
 
 
 def script(text: pl.Series) -> pl.Series:
-    """Find the writing script of most letters: one of `SCRIPTS`, ``"other"``, or null without letters.
-
-    Han letters count as Japanese where kana stand beside them (at least 5 % of both).
-    """
-    plain = ((text.str.len_bytes() == text.str.len_chars()) & text.str.contains("[A-Za-z]")).to_numpy()  # fast
-    found = np.full(len(text), None, dtype=object)
-    found[plain] = "Latin"
-    if len(other := text.filter(pl.Series(~plain, dtype=pl.Boolean))):
-        letters = other.str.count_matches(r"[\p{L}\p{M}]").to_numpy()
-        names = np.full(len(other), None, dtype=object)
-        names[letters > 0] = "Latin"
-        hard = (letters > 0) & (2 * other.str.count_matches(r"\p{Latin}").to_numpy() <= letters)
-        if hard.any():
-            names[hard] = _counted(other.filter(pl.Series(hard)))
-        found[~plain] = names
+    """Tell in which writing most letters are: ``Latin``, ``unspaced`` or ``other``; null without letters."""
+    plain = (text.str.len_bytes() == text.str.len_chars()) & text.str.contains("[A-Za-z]")  # quick to see
+    letters, latin, unspaced = (
+        pl.col("text").str.count_matches(pattern) for pattern in (r"[\p{L}\p{M}]", r"\p{Latin}", _UNSPACED)
+    )
+    known = pl.when(letters == 0).then(None).when(2 * latin >= letters).then(pl.lit("Latin"))
+    kind = known.when(2 * unspaced > letters).then(pl.lit(UNSPACED)).otherwise(pl.lit("other"))
+    found = np.full(len(text), "Latin", dtype=object)
+    found[~plain.to_numpy()] = text.filter(~plain).alias("text").to_frame().select(kind).to_series().to_list()
     return pl.Series(text.name, found.tolist(), dtype=pl.String)
-
-
-def _counted(text: pl.Series) -> npt.NDArray[np.object_]:
-    names = [r"[\p{Hiragana}\p{Katakana}]" if name == "Japanese" else rf"\p{{{name}}}" for name in SCRIPTS]
-    counts = np.stack([text.str.count_matches(name).cast(pl.Int64).to_numpy() for name in names])
-    han, kana = SCRIPTS.index("Han"), SCRIPTS.index("Japanese")
-    japanese = counts[kana] > _KANA_SHARE * (counts[han] + counts[kana])
-    counts[kana] += np.where(japanese, counts[han], 0)
-    counts[han] = np.where(japanese, 0, counts[han])
-    return np.where(counts.max(axis=0) > 0, np.array([*SCRIPTS], dtype=object)[counts.argmax(axis=0)], "other")

@@ -83,7 +83,7 @@ def pair_examples(
         query, kind = drawn.frame["query"][number], drawn.frame["kind"][number]
         turn[kind] = turn.get(kind, -1) + 1
         is_protected, stands_first = turn[kind] % 2 == 0, turn[kind] // 2 % 2 == 0
-        one, two = (ranker.shown(texts[int(rows[side][number])]) for side in ("protected", "unprotected"))
+        one, two = (ranker.prompt_text(texts[int(rows[side][number])]) for side in ("protected", "unprotected"))
         shown.append(Task(asked[query], [one, two] if is_protected == stands_first else [two, one]))
         answers.append("[1]" if stands_first else "[2]")
         taught.append(is_protected)

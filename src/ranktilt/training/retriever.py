@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, first_line, unknown
 from ranktilt.io.cache import Vectors
 from ranktilt.models import checkpoint
 from ranktilt.models.encoder import Encoder, Kind
@@ -182,7 +182,7 @@ class _Trainable:
         try:
             loss = getattr(losses, name)(self.model, **given)
         except (TypeError, ValueError) as error:
-            raise UserError(f"{FOR}: {self.options.loss}: {checkpoint.first_line(error)}") from error
+            raise UserError(f"{FOR}: {self.options.loss}: {first_line(error)}") from error
         if not self.options.constrained:
             return loss
         from ranktilt.training.losses import DebiasedLoss

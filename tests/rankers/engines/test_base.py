@@ -1,7 +1,9 @@
 """Live engines: their order is authoritative, and nothing that goes wrong is silent."""
 
+import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -11,13 +13,18 @@ import pytest
 from ranktilt import Collection, UserError, audit
 from ranktilt.auditing.options import CHOICES
 from ranktilt.errors import DataWarning
-from ranktilt.rankers.engines.base import Ask, LiveEngine
+from ranktilt.rankers.engines.base import Ask, EngineReply, Hits, LiveEngine, ask_engine, error_summary
 from tests.rankers.contract import with_queries
 from tests.rankers.entries import entries
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, toy
 
 Answer = Callable[[str, int], Any]
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ranktilt.rankers.engines.base.PAUSES", (0.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -105,17 +112,13 @@ def test_what_is_odd_is_counted_and_told_in_one_line(hits: str, order: str, line
     assert run.spec["answers"] == counts
 
 
-def test_unknown_documents_keep_their_places_in_an_audit_or_are_left_out() -> None:
+def test_unknown_documents_keep_their_places_in_an_audit() -> None:
     hits = (("d9", 3.0), ("d1-human", 2.0), ("d2-human", 1.0))
     with told():
         run = Fake(answer=always(*hits), k=3).rank(toy())
     assert entries(run)["q1"] == list(hits)
     [note] = [note for note in audit(toy(), run, "nDCG@3").notes if "not in the collection" in note]
     assert note.startswith("fake: 3 entries of 1 document not in the collection (first: 'd9'); these keep their ranks")
-    with told() as lines:
-        run = Fake(answer=always(*hits), k=3, unknown="drop").rank(toy())
-    assert entries(run)["q1"] == list(hits[1:])
-    assert "left out, the others move up" in lines[0]
 
 
 def test_answers_that_are_shorter_than_asked_for_are_counted_and_a_limit_told_of() -> None:
@@ -144,7 +147,7 @@ def failing(*texts: str) -> Answer:
 
 def test_a_failed_query_is_left_out_and_told_of_and_never_empty() -> None:
     with told() as lines:
-        run = Fake(answer=failing("words 7", "words 30"), attempts=1, k=3).rank(many(40))
+        run = Fake(answer=failing("words 7", "words 30"), k=3).rank(many(40))
     assert run.queries == tuple(f"q{i}" for i in range(40) if i not in (7, 30))
     assert all(entries(run).values())
     reasons = {"q7": "ConnectionError: no line for words 7", "q30": "ConnectionError: no line for words 30"}
@@ -152,7 +155,7 @@ def test_a_failed_query_is_left_out_and_told_of_and_never_empty() -> None:
     assert lines == [f"fake: 2 of 40 queries failed, not in the run (first: 'q7': {reasons['q7']})"]
     share = 5 / 40 - 1e-12  # an eighth, as floating point has it
     with told() as lines:
-        Fake(answer=failing(*(f"words {i}" for i in range(2, 7))), attempts=1, max_failures=share, k=3).rank(many(40))
+        Fake(answer=failing(*(f"words {i}" for i in range(2, 7))), max_failures=share, k=3).rank(many(40))
     assert lines == ["fake: 5 of 40 queries failed, not in the run (first: 'q2': ConnectionError: no line)"]
 
 
@@ -160,8 +163,8 @@ def test_a_failed_query_is_left_out_and_told_of_and_never_empty() -> None:
 def test_more_failures_than_allowed_make_no_run(share: float, allowed: int) -> None:
     texts = [f"words {i}" for i in range(10, 11 + allowed)]
     with pytest.raises(UserError) as caught:
-        Fake(answer=failing(*texts), attempts=1, max_failures=share, concurrency=1).rank(many(40))
-    failed, rule = f"{allowed + 1} of {11 + allowed} queries failed after 1 attempt", f"allows {allowed} of 40"
+        Fake(answer=failing(*texts), max_failures=share, concurrency=1).rank(many(40))
+    failed, rule = f"{allowed + 1} of {11 + allowed} queries failed", f"allows {allowed} of 40"
     start = f"fake: {failed}, max_failures={share:g} {rule}: 'q1"
     assert str(caught.value).startswith(start)
 
@@ -171,24 +174,58 @@ def test_an_engine_that_never_answers_is_given_up_soon() -> None:
         raise ConnectionRefusedError("nobody there")
 
     with refused(
-        "fake: 3 of 3 queries failed after 1 attempt, max_failures=1 allows 40 of 40: "
-        "'q2': ConnectionRefusedError: nobody there"
+        "fake: 3 of 3 queries failed, max_failures=1 allows 40 of 40: 'q2': ConnectionRefusedError: nobody there"
     ):
-        Fake(answer=answer, attempts=1, max_failures=1.0, concurrency=1).rank(many(40))
+        Fake(answer=answer, max_failures=1.0, concurrency=1).rank(many(40))
 
 
-def test_repeated_calls_are_counted() -> None:
-    seen = set()
+# One query after the other
 
-    def answer(query: str, k: int) -> Sequence[tuple[str, float]]:
-        if query not in seen:
-            seen.add(query)
-            raise type("Busy", (Exception,), {"headers": {"Retry-After": "0"}})("try again")
+
+def asked(ask: Callable[[int], Hits], total: int, concurrency: int = 4) -> list[EngineReply]:
+    return sorted(ask_engine(ask, total, concurrency), key=lambda reply: reply.number)
+
+
+@pytest.mark.parametrize(("total", "concurrency"), [(20, 1), (20, 4), (20, 50), (0, 4)])
+def test_each_question_is_answered_once(total: int, concurrency: int) -> None:
+    got = asked(lambda number: [(f"{number}", 1.0)], total, concurrency)
+    assert got == [EngineReply(number, [(f"{number}", 1.0)]) for number in range(total)]
+
+
+def test_as_many_calls_at_once_as_allowed() -> None:
+    full = threading.Barrier(4)  # passed only by four at once
+
+    def ask(number: int) -> Hits:
+        full.wait(timeout=20)
         return GOOD
 
-    run = Fake(answer=answer, k=3).rank(toy())
-    assert entries(run) == dict.fromkeys(QUERIES, GOOD)
-    assert run.spec["answers"] == {"repeated": 3}
+    assert not any(reply.failure for reply in asked(ask, 16))
+
+
+def test_a_call_that_fails_is_repeated() -> None:
+    calls = Counter[int]()
+
+    def ask(number: int) -> Hits:
+        calls[number] += 1
+        if calls[number] <= number:
+            raise SystemExit if number == 4 else ConnectionError("not yet")
+        return GOOD
+
+    failures = [reply.failure for reply in asked(ask, 5)]
+    assert failures == ["", "", "", "ConnectionError: not yet", "SystemExit"]
+    assert calls == {0: 1, 1: 2, 2: 3, 3: 3, 4: 3}
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("a\n  b"), "ValueError: a b"),
+        (TimeoutError(), "TimeoutError"),
+        (ValueError("z" * 300), "ValueError: " + "z" * 187 + "…"),
+    ],
+)
+def test_an_error_is_told_in_one_line(error: Exception, text: str) -> None:
+    assert error_summary(error) == text
 
 
 @pytest.mark.parametrize(

@@ -73,12 +73,10 @@ GOOD = "def search(query, k):\n    return [('d1-human', 2.0), ('d2-llm', 1.0)][:
 
 
 def test_the_text_is_read_and_printed() -> None:
-    one = ranker("engine:my_engine:search(concurrency=2,timeout=5,attempts=1,max_failures=0.1,unknown=drop)@50")
-    assert one == Engine(
-        "my_engine:search", k=50, concurrency=2, timeout=5, attempts=1, max_failures=0.1, unknown="drop"
-    )
-    assert repr(one) == "engine:my_engine:search(concurrency=2,timeout=5.0,attempts=1,max_failures=0.1,unknown=drop)@50"
-    assert ranker(repr(one)) == one
+    text = "engine:my_engine:search(concurrency=2,max_failures=0.1)@50"
+    one = ranker(text)
+    assert one == Engine("my_engine:search", k=50, concurrency=2, max_failures=0.1)
+    assert repr(one) == text
 
 
 def test_a_module_of_the_current_folder_is_asked(module: Module) -> None:
@@ -107,11 +105,9 @@ def test_a_module_that_cannot_be_used_is_refused(module: Module, code: str, mess
 
 def test_the_command_line_ends_though_the_engine_hangs(tmp_path: Path) -> None:
     write_cocktail(tmp_path / "toy")
-    write(tmp_path / "mine.py", f"import threading\n{GOOD}\ndef hang(query, k): threading.Event().wait()\n")
+    hang = "import threading\n\ndef search(query, k):\n    threading.Event().wait() if 'clock' in query else 1 / 0\n"
+    write(tmp_path / "mine.py", hang)
     code = "from ranktilt.cli.main import main; main()"
-    for spec, status in (("engine:mine:search@2", 0), ("engine:mine:hang(timeout=0.05,attempts=1)", 2)):
-        command = [sys.executable, "-c", code, "audit", "toy", "-r", spec, "--save", "out"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == status, done.stderr
-    assert "TimeoutError: no answer within 0.05 s" in done.stderr
-    assert done.stderr.count("\n") == 1
+    command = [sys.executable, "-c", code, "audit", "toy", "-r", "engine:mine:search@2", "--save", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, "ZeroDivisionError" in done.stderr) == (2, True)

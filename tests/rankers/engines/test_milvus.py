@@ -31,7 +31,7 @@ def place(tmp_path: Path) -> str:
 
 
 def indexes(place: str) -> list[str]:
-    with client(place, 10) as made:
+    with client(place) as made:
         return sorted(made.list_collections())
 
 
@@ -165,7 +165,7 @@ def test_what_cannot_be_used_is_one_line(
         (tmp_path / "index.db", {"analyzer": "english"}, "unknown tokenizer type: 'english'"),
         (tmp_path / "none" / "index.db", {}, "not exists"),
         (tmp_path / "other.db", {}, "Open local milvus failed"),
-        (f"http://127.0.0.1:{closed_port()}", {"timeout": 2}, "connect"),
+        (f"http://127.0.0.1:{closed_port()}", {}, "connect"),
     ):
         with pytest.raises(UserError, match=message) as caught:
             Milvus(str(where), mode="bm25", **options).rank(toy())
@@ -261,7 +261,7 @@ def test_only_what_a_server_does_not_hold_is_inserted(
         ranker = Milvus(address, mode="bm25")
         interrupt(ranker, 3)
         [name] = indexes(address)
-        with client(address, 10) as made:
+        with client(address) as made:
             made.delete(name, ids=[5])
         assert len(ranker.rank(many()).queries) == 10
         assert inserted == [*range(3 * ROWS), 5, *range(3 * ROWS, DOCUMENTS)]

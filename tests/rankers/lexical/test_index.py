@@ -156,11 +156,6 @@ class TestOnDisk:
         terms(collection_of(other, {"q": "red"}, {"q": {"x0": 1}}), "english", "text")
         assert len(tokenized) == 1
 
-    def test_another_script_is_warned_of_each_time(self, folder: Path) -> None:
-        for _ in range(2):
-            with pytest.warns(DataWarning, match=r"meets 2 documents in a script that is not Latin \(first: 'd1'\)"):
-                BM25().rank(collection("plain words", "красная книга", "ещё книга", "книга with more latin words"))
-
 
 def version_without_nltk(name: str) -> str:
     if name == "nltk":
@@ -178,7 +173,7 @@ class TestWhatGoesWrong:
             BM25(analyzer="paper").rank(toy())
         assert list(folder.iterdir()) == []
 
-    @pytest.mark.parametrize("file", ["rows.npy", "times.npy", "terms.json", "about.json", "offsets.npy"])
+    @pytest.mark.parametrize("file", ["rows.npy", "times.npy", "terms.json", "offsets.npy"])
     @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: bytes([data[0] ^ 1]) + data[1:], None])
     def test_a_damaged_index_is_warned_of_and_made_anew(
         self, folder: Path, file: str, change: Any, tokenized: list[int]

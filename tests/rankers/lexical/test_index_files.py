@@ -22,7 +22,7 @@ def draft(seed: int = 0, postings: int = 10) -> PostingTableDraft:
     offsets = np.array([0, 2, 7, postings])
     lengths = np.array([5, 0, 7], dtype=np.int32)
     pieces = [(rows[a : a + 4], times[a : a + 4]) for a in range(0, postings, 4)]
-    return PostingTableDraft(lambda: iter(pieces), np.dtype(np.uint8), offsets, lengths, (1, 2))
+    return PostingTableDraft(lambda: iter(pieces), np.dtype(np.uint8), offsets, lengths)
 
 
 @pytest.fixture
@@ -42,7 +42,6 @@ def test_what_is_written_is_read(place: IndexFolder) -> None:
         for name in ("rows", "times", "offsets", "lengths"):
             assert np.array_equal(getattr(table, name), getattr(whole, name))
             assert getattr(table, name).dtype == getattr(whole, name).dtype
-        assert table.foreign == (1, 2)
 
 
 def test_the_second_of_two_writers_takes_the_firsts(place: IndexFolder) -> None:

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import Collection, DataError, ranker
-from ranktilt.models.pairs import TextPairs, TokenLimits
-from ranktilt.models.scorer import PairScorer, sigmoid
+from ranktilt.models.scorer import PairScorer, TextPairs, TokenLimits, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.rerank.base import ReRanker

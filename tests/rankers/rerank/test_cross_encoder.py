@@ -193,9 +193,6 @@ def test_a_damaged_model_is_one_clear_line(tmp_path: Path, damage: Any, message:
 @pytest.mark.neural
 def test_an_encoder_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
     folder = tiny_model(tmp_path)
-    with pytest.raises(UserError, match=r"its modules are Transformer \+ Pooling; expected a cross-encoder"):
-        exact(folder).scorer()
-    (folder / "modules.json").unlink()
     with pytest.raises(UserError, match="a BertModel has no classification head, so"):
         exact(folder).scorer()
 

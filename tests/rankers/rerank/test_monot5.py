@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ranktilt import UserError
-from ranktilt.models.pairs import TextPairs, fit_texts
+from ranktilt.models.scorer import TextPairs, fit_texts
 from ranktilt.rankers.rerank.monot5 import LIMIT, MonoT5
 from tests.rankers.rerank.test_cross_encoder import QUERIES, scores
 from tests.rankers.tiny_rerankers import ANSWERS, change, tiny_classifier, tiny_t5

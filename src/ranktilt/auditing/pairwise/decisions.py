@@ -20,7 +20,7 @@ from ranktilt.io.files import read_text
 from ranktilt.llm.journal import journalled
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import Reading, read_choice
-from ranktilt.rankers.llm.base import Asker, Shown, Task
+from ranktilt.rankers.llm.base import Asker, Listing, Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import codes
 
@@ -55,7 +55,7 @@ def ask_pairs(collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, as
     """Ask a language model about each pair in both orders, all prompts at once; `ranker` says how, not its method."""
     texts = readable_texts(ranker, collection)
     shown = [
-        [ranker.shown(text) for text in texts.gather(codes(drawn.frame[side], collection.ids))]
+        [ranker.prompt_text(text) for text in texts.gather(codes(drawn.frame[side], collection.ids))]
         for side in ("protected", "unprotected")
     ]
     queries = collection.queries["text"].gather(codes(drawn.frame["query"], collection.queries["id"]))
@@ -72,7 +72,7 @@ def ask_pairs(collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, as
     return Decisions(frame, drawn.sides, ranker.model_text, spec, drawn.notes, trained)
 
 
-def _both_orders() -> Generator[list[Shown], list[Reading], list[Reading]]:
+def _both_orders() -> Generator[list[Listing], list[Reading], list[Reading]]:
     answers = yield [(0, 1), (1, 0)]
     return answers
 

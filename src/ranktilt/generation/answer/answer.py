@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -64,10 +63,9 @@ def plan_answers(collection: Collection, llm: LLM, answering: Answering) -> Answ
     strange = next((name for one in ids.values() for name in one if any(end in name for end in "\t\r\n")), None)
     if strange is not None:
         raise UserError(f"id {strange!r} has a tab or line end in it, which a qrels file cannot hold")
-    texts = [(text, hashlib.sha256(text.encode()).hexdigest()) for text in queries["text"] for _ in range(answering.n)]
+    texts = [text for text in queries["text"] for _ in range(answering.n)]
     tasks = [
-        GenerationTask(row, text, "", digest, draw)
-        for row, ((text, digest), (_, draw)) in enumerate(zip(texts, numbers, strict=True))
+        GenerationTask(row, text, "", draw) for row, (text, (_, draw)) in enumerate(zip(texts, numbers, strict=True))
     ]
     return AnswerPlan(
         settings=answering, template=answer_template(answering.prompt), sources=sources, tasks=tuple(tasks),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import polars as pl
 
 from ranktilt.collection import Collection
@@ -66,10 +64,7 @@ def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool |
     rows = rows.head(rewriting.first or len(rows))
     side = collection.docs[rows]
     given = zip(rows.to_list(), side["text"], side["title"], strict=True)
-    tasks = [
-        GenerationTask(row, text, title, hashlib.sha256(orjson.dumps([title, text])).hexdigest())
-        for row, text, title in given
-    ]
+    tasks = [GenerationTask(row, text, title) for row, text, title in given]
     lost = tuple(Rejected(o.row, "text", EMPTY, (), 0, "") for o in tasks if not o.text.strip())
     tasks = [o for o in tasks if o.text.strip()]
     named = {name: getattr(rewriting, name) for name in ("shortest", "longest", "copied")}

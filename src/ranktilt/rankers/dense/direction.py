@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,15 +11,15 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError
-from ranktilt.io.files import read_bytes, write_bytes
+from ranktilt.errors import UserError
+from ranktilt.io.artifact import Result
 
 Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Direction:
+class Direction(Result, format="ranktilt-direction", version=1, noun="a direction", command="ranktilt level"):
     """A vector of length 1: where the vectors of one source lie, seen from their twins of another."""
 
     vector: Floats
@@ -64,23 +60,3 @@ class Direction:
         used = collection.docs.filter(pl.col("origin").is_in(pl.Series(self.origins, dtype=pl.String).implode()))
         relevant = collection.qrels.filter(pl.col("grade") > 0).join(used, left_on="doc_id", right_on="id", how="semi")
         return collection.judged.filter(pl.col("id").is_in(relevant["query_id"].implode()))["id"].to_list()
-
-    def save(self, path: str | Path) -> Path:
-        """Write it as an ``.npz`` file."""
-        stream = io.BytesIO()
-        np.savez_compressed(
-            stream, vector=self.vector, spec=json.dumps(dict(self.spec)), origins=json.dumps(self.origins)
-        )
-        write_bytes(Path(path), stream.getvalue())
-        return Path(path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Direction:
-        """Read one from a file; `DataError` if it holds none."""
-        data = read_bytes(Path(path))
-        try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as held:
-                spec, origins = (json.loads(str(held[name])) for name in ("spec", "origins"))
-                return cls(np.asarray(held["vector"], dtype=np.float64), spec, tuple(origins))
-        except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-            raise DataError(path, "expected a direction as ranktilt level writes it") from error

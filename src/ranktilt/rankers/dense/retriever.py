@@ -27,6 +27,7 @@ from ranktilt.rankers.base import (
     FirstStage,
     Rows,
     Scores,
+    TemplatedQueries,
     encoder_provenance,
     installed_versions,
     require_backend,
@@ -37,7 +38,6 @@ from ranktilt.rankers.base import (
 from ranktilt.rankers.candidates import FITTED, Candidates, truncated_spec
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.search import score_pairs, search
-from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 
 SIMILARITIES = ("auto", "cosine", "dot")
@@ -49,20 +49,10 @@ PREFIX = "openai:"
 class Dense(TemplatedQueries, FirstStage):
     """Ranks by the similarity of a sentence encoder's vectors: a whole collection, or a run's candidates.
 
-    `model` is a local sentence-transformers folder, ``minilm`` (all-MiniLM-L6-v2), or a hub name; custom code in a
-    model is never run. ``openai:MODEL`` asks an OpenAI-compatible server for its vectors, at `base_url` where that is
-    not the client's own, with at most `requests_per_minute` requests a minute.
-
-    Texts are cut after `max_tokens`; by default at the model's own limit, of ``openai:MODEL`` (where a token is taken
-    for four bytes) nowhere: a text that the server finds too long is an error. The similarity ``auto`` is the model's
-    own, the pooling ``auto`` the model's own way, for a bare transformer the model table's, else the mean; so are the
-    prefixes by default. `backend` is that of sentence-transformers: ``torch``, ``onnx`` or ``openvino``.
-    ``store=float16`` halves the cache and rounds the vectors. A `k` of None is 1,000 documents searched, or all
-    candidates kept.
-
-    `project` names a direction, as `fit_direction` learns it, whose component is removed from the documents' vectors
-    (of unit length where they are compared by cosine, to which they are not brought again), or the part of it that
-    `project_strength` says.
+    `model` is a local folder, ``minilm``, a hub name (code in a model is never run), or ``openai:MODEL`` behind a
+    server. What is ``auto`` or None is the model's own, for a bare transformer the model table's. `project` names a
+    direction, as `fit_direction` learns it, whose component is removed from the documents' vectors (of unit length
+    where they are compared by cosine, to which they are not brought again), by the part that `project_strength` says.
     """
 
     name: ClassVar[str] = "dense"
@@ -111,7 +101,9 @@ class Dense(TemplatedQueries, FirstStage):
         """Tokens after which texts are cut, None where that is not known, and which texts are."""
         model, tokens = self.encoder, self.tokens()
         if isinstance(model, EmbeddingServer):
-            return model.max_tokens, np.array([model.cut(text) != text for text in texts], dtype=np.bool_)
+            return model.max_tokens, np.array(
+                [cut_tokens(text, model.max_tokens) != text for text in texts], dtype=np.bool_
+            )
         if tokens is None or tokens.limit is None:
             return None, np.zeros(len(texts), dtype=np.bool_)
         return tokens.limit, tokens.counts(texts, f"{self!r}: counting tokens") > tokens.limit
@@ -287,12 +279,8 @@ class EmbeddingServer(TextEncoder):
         model = {**self.model.spec, "fingerprint": self.fingerprint}
         return {"model": model, "packages": installed_versions("openai")}
 
-    def cut(self, text: str) -> str:
-        """Cut a text that is too long in UTF-8, behind a word where one ends in its last tenth."""
-        return cut_tokens(text, self.max_tokens)
-
     def encode(self, texts: Sequence[str] | pl.Series, kind: Kind, label: str) -> tuple[Stored, Rows]:
-        return super().encode([self.cut(text) for text in texts], kind, label)
+        return super().encode([cut_tokens(text, self.max_tokens) for text in texts], kind, label)
 
     def compute(self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
         """Ask the server for what the cache lacks.
@@ -315,9 +303,4 @@ class EmbeddingServer(TextEncoder):
             cache.put(keys[missing[positions]], vectors)
             done += len(positions)
             report(label, done, len(keys))
-        found, stored = cache.get(keys)
-        if not found.all():
-            raise UserError(
-                f"{cache.folder}: {int((~found).sum()):,} vectors are gone again; is the cache being pruned?"
-            )
-        return stored
+        return cache.get(keys)[1]

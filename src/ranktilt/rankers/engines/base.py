@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import queue
+import random
+import threading
+import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -19,57 +23,50 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataWarning, UserError, counted, shorten
 from ranktilt.progress import report
-from ranktilt.rankers.base import DEPTH, Rows, Scores, require_choices, require_depth, require_range
-from ranktilt.rankers.engines.client import EngineReply, ask_engine
-from ranktilt.rankers.query_template import TemplatedQueries
+from ranktilt.rankers.base import DEPTH, Rows, Scores, TemplatedQueries, require_depth, require_range
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows
 
-UNKNOWN = ("drop", "keep")
 Hits = list[tuple[str, float]]
 Ask = Callable[[str, int], Any]
 """Takes a query's text and a depth, returns a list of (document id, score), best first."""
 _ODD = {
     "duplicates": "of a document that came before in the same answer; the first place counts",
-    "unknown": "of a document that is not in the collection; {unknown}",
+    "unknown": "of a document that is not in the collection; their places are kept",
     "not_finite": "with a score that is no finite number; the order counts",
     "rising": "with a score above the one before; the order counts",
 }
 """What is counted of results, and warned of."""
 _FEWEST = 3
 _MANY = 10
+PAUSES = (0.5, 1.0)
+"""Seconds, give or take half, before a call that failed is tried for the second and the third time."""
+_TURN = 0.2
+"""Seconds of one wait: once polars is imported, Ctrl-C does not interrupt one without an end."""
+_WIDTH = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class LiveEngine(TemplatedQueries):
     """A ranker that asks an engine, whose order is authoritative: scores are made to fall with the rank.
 
-    `concurrency` calls run at once, each given up after `timeout` seconds, and a query is worth `attempts` of them;
-    between them it waits half a second, a second, two, … with jitter. `max_failures` is the share of the queries that
-    may fail after all attempts: they are left out of the run, listed in its spec under ``failed`` and warned of, never
-    counted as empty. One more, and there is no run. `unknown` results, which the collection does not hold, keep their
-    places, as in a saved run, or are left out (``drop``), so that the others move up.
+    `concurrency` calls run at once. `max_failures` is the share of the queries that may fail after three attempts: they
+    are left out of the run, listed in its spec under ``failed`` and warned of, never counted as empty. One more, and
+    there is no run. Results that the collection does not hold keep their places, as in a saved run.
     """
 
     reranks: ClassVar[bool] = False
-    live: ClassVar[bool] = True
-    """Ranks what it has indexed, in its own way: identical texts may get different scores."""
 
     k: int = DEPTH
     exclude_self: bool | None = None
     concurrency: int = 8
-    timeout: float = 30.0
-    attempts: int = 3
     max_failures: float = 0.05
-    unknown: str = "keep"
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
         self.require_template()
-        require_range(self, "concurrency", "attempts", least=1)
-        require_range(self, "timeout", least=0.001, most=86_400)
+        require_range(self, "concurrency", least=1)
         require_range(self, "max_failures", least=0, most=1)
-        require_choices(self, unknown=UNKNOWN)
 
     @property
     def calls_at_once(self) -> int:
@@ -81,11 +78,9 @@ class LiveEngine(TemplatedQueries):
         """Make the engine ready to be asked for up to `depth` documents a query; also what a spec should say of it."""
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Ask the engine for each judged query, its documents being what the engine should have indexed.
+        """Ask the engine for each judged query; what failed or was odd is warned of.
 
-        The run is without the queries that failed: ``spec["failed"]`` gives each one's reason, ``spec["answers"]``
-        counts what was odd; a `DataWarning` tells of both. `UserError` if too many queries fail, an answer is of a
-        wrong type, or nothing that is in the collection comes back.
+        ``spec["failed"]`` gives the reason of each query that failed, ``spec["answers"]`` counts what was odd.
         """
         if run is not None:
             raise UserError(f"{self!r} searches an engine and re-ranks nothing; put it first")
@@ -94,42 +89,41 @@ class LiveEngine(TemplatedQueries):
         with self.connected(collection, depth) as (ask, said):
             replies = self._replies(collection, ask, depth)
         made = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
-        told = {**self.template_spec(collection.judged["text"]), **exclusion_spec(collection, own, self.exclude_self)}
+        told = {**self.template_spec(collection.judged["text"]), **exclusion_spec(own)}
         return self._run(collection, replies, own, {**made, **said, **told})
 
-    def _replies(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply[Hits]]:
+    def _replies(self, collection: Collection, ask: Ask, depth: int) -> list[EngineReply]:
         """Ask for every judged query; too many failures end it."""
         texts, names = self.read_queries(collection.judged["text"]).to_list(), collection.judged["id"].to_list()
         total = len(texts)
         allowed = math.floor(self.max_failures * total + 1e-9)
-        found, failed = list[EngineReply[Hits]](), 0
-        coming = ask_engine(
-            lambda number: ask(texts[number], depth), total, concurrency=self.calls_at_once,
-            timeout=self.timeout, attempts=self.attempts,
-        )  # fmt: skip
-        with closing(coming):
+        found, failed = list[EngineReply](), 0
+
+        def hits(number: int) -> Hits:
+            return checked(ask(texts[number], depth), names[number], repr(self))
+
+        with closing(ask_engine(hits, total, self.calls_at_once)) as coming:
             for done, reply in enumerate(coming, start=1):
                 failed += bool(reply.failure)
-                value = None if reply.failure else checked(reply.value, names[reply.number], repr(self))
-                found.append(EngineReply(reply.number, value, reply.failure, reply.repeated))
+                found.append(reply)
                 nobody = failed == done >= min(max(self.concurrency, _FEWEST), total)
                 if reply.failure and (failed > allowed or nobody):
                     raise UserError(
-                        f"{self!r}: {failed} of {counted(done, 'query', 'queries')} failed after "
-                        f"{counted(self.attempts, 'attempt', 'attempts')}, max_failures={self.max_failures:g} allows "
-                        f"{allowed} of {total}: {names[reply.number]!r}: {reply.failure}"
+                        f"{self!r}: {failed} of {counted(done, 'query', 'queries')} failed, "
+                        f"max_failures={self.max_failures:g} allows {allowed} of {total}: {names[reply.number]!r}: "
+                        f"{reply.failure}"
                     )
                 if done % max(total // 100, 1) == 0 or done == total:
                     report(f"{self!r}: asking", done, total)
         return sorted(found, key=lambda reply: reply.number)
 
     def _run(
-        self, collection: Collection, replies: Sequence[EngineReply[Hits]], own: Mapping[int, Rows],
+        self, collection: Collection, replies: Sequence[EngineReply], own: Mapping[int, Rows],
         spec: Mapping[str, Any],
     ) -> Run:  # fmt: skip
         """Make the run of the answers, and warn of what is odd about them."""
         names = collection.judged["id"].to_list()
-        rows = [(reply.number, names[reply.number], *hit) for reply in replies for hit in reply.value or ()]
+        rows = [(reply.number, names[reply.number], *hit) for reply in replies for hit in reply.hits]
         columns = {"number": pl.Int64, "query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
         given = pl.DataFrame(rows, columns, orient="row")
         score, before = pl.col("score"), pl.col("score").shift().over("number")
@@ -149,7 +143,6 @@ class LiveEngine(TemplatedQueries):
         wanted = min(self.k, collection.docs.height)
         counts = {kind: frame.height for kind, frame in odd.items()}
         counts |= {"fewer": sum(length < wanted for length in lengths), "empty": lengths.count(0)}
-        counts["repeated"] = sum(reply.repeated for reply in replies)
         failed = {names[reply.number]: reply.failure for reply in replies if reply.failure}
         said = {"answers": {kind: n for kind, n in counts.items() if n}, "failed": failed}
         made = hits.with_columns(score=np.concatenate([np.empty(0), *map(falling, found["score"].to_list())]))
@@ -163,8 +156,7 @@ class LiveEngine(TemplatedQueries):
             warnings.warn(f"{self!r}: {line}", DataWarning, stacklevel=3)
         own_rows = [(number, collection.ids[row]) for number, rows in own.items() for row in rows.tolist()]
         left_out = pl.DataFrame(own_rows, {"number": pl.Int64, "doc_id": pl.String}, orient="row")
-        kept = made.filter(pl.col("known") | (self.unknown == "keep"))
-        kept = kept.join(left_out, on=["number", "doc_id"], how="anti", maintain_order="left")
+        kept = made.join(left_out, on=["number", "doc_id"], how="anti", maintain_order="left")
         kept = kept.group_by("number", maintain_order=True).head(self.k)
         return Run.from_frame(kept, queries=[names[reply.number] for reply in answered], spec=run.spec)
 
@@ -176,22 +168,79 @@ class LiveEngine(TemplatedQueries):
             name, reason = next(iter(failed.items()))
             queries = counted(len(failed) + len(lengths), "query", "queries")
             yield f"{len(failed)} of {queries} failed, not in the run (first: {name!r}: {reason})"
-        unknown = "their places are kept" if self.unknown == "keep" else "left out, the others move up"
         for kind, what in _ODD.items():
             if n := odd[kind].height:
                 document, query = odd[kind].select("doc_id", "query_id").row(0)
-                results = f"{counted(n, 'result', 'results')} {what.format(unknown=unknown)}"
-                yield f"{results} (first: {document!r} for query {query!r})"
+                yield f"{counted(n, 'result', 'results')} {what} (first: {document!r} for query {query!r})"
         most = max(lengths, default=0)
         if 0 < most < wanted and lengths.count(most) > len(lengths) / 2 and len(lengths) >= _MANY:
             yield f"no query got more than {most:,} of the {wanted:,} documents asked for, as if cut there"
 
 
-def checked(answer: Any, query: str, who: str) -> Hits:
-    """Check the types of one answer: pairs of a string and a number, in the engine's order; returns them.
+@dataclass(frozen=True)
+class EngineReply:
+    """What came of one query: documents and scores, or why there are none."""
 
-    `query` is the query's id and `who` the ranker, for the message of the `UserError`.
+    number: int
+    hits: Sequence[tuple[str, float]] = ()
+    failure: str = ""
+
+
+def ask_engine(ask: Callable[[int], Hits], total: int, concurrency: int) -> Generator[EngineReply, None, None]:
+    """Ask queries by number, from 0 on, in threads, and yield what comes of each, in any order.
+
+    Only a `UserError` ends everything; any other error is a failed call. Closing the iterator asks nothing more.
     """
+    todo, closed = queue.SimpleQueue[int](), threading.Event()
+    replies = queue.SimpleQueue[EngineReply | UserError]()
+    for number in range(total):
+        todo.put(number)
+
+    def work() -> None:
+        with suppress(queue.Empty):
+            while not closed.is_set():
+                replies.put(_reply(ask, todo.get_nowait()))
+
+    for _ in range(min(concurrency, total)):
+        threading.Thread(target=work, daemon=True).start()  # one that hangs does not hold up the end of the program
+    try:
+        left = total
+        while left:
+            with suppress(queue.Empty):
+                reply = replies.get(timeout=_TURN)
+                if isinstance(reply, UserError):
+                    raise reply
+                yield reply
+                left -= 1
+    finally:
+        closed.set()
+
+
+def _reply(ask: Callable[[int], Hits], number: int) -> EngineReply | UserError:
+    for pause in (*PAUSES, 0.0):
+        try:
+            return EngineReply(number, ask(number))
+        except UserError as error:
+            return error
+        except BaseException as error:  # whatever it is, its thread must not die of it
+            failure = error_summary(error)
+        time.sleep(pause * random.uniform(0.5, 1.5))
+    return EngineReply(number, failure=failure)
+
+
+def error_summary(error: BaseException) -> str:
+    """Say in one line what kind of error it is and its message, white space folded, at most 200 characters.
+
+    An error of gRPC or of a client library may hold its message in an attribute.
+    """
+    text = getattr(error, "message", None)
+    folded = " ".join(str(text if isinstance(text, str) and text else error).split())
+    whole = f"{type(error).__name__}: {folded}" if folded else type(error).__name__
+    return whole if len(whole) <= _WIDTH else whole[: _WIDTH - 1] + "…"
+
+
+def checked(answer: Any, query: str, who: str) -> Hits:
+    """Check the types of one answer: pairs of a string and a number, in the engine's order; returns them."""
     hits = answer if isinstance(answer, list | tuple) else [answer]
     for hit in hits:
         pair = isinstance(hit, list | tuple) and len(hit) == 2 and isinstance(hit[0], str)

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, shorten
 from ranktilt.io.files import sha256
-from ranktilt.rankers.engines.base import Ask, LiveEngine
-from ranktilt.rankers.engines.client import error_summary
+from ranktilt.rankers.engines.base import Ask, LiveEngine, error_summary
 
 FORM = "engine:MODULE:FUNCTION"
 
@@ -26,7 +25,7 @@ class Engine(LiveEngine):
     """Ranks by asking a Python function, ``search(query: str, k: int) -> list[(doc_id, score)]``, best first.
 
     `function` is ``module:function``; the module is a file of the current folder, or installed. It is called in several
-    threads at once and must bear that.
+    threads at once and must bear that; its time limit is its own.
     """
 
     name: ClassVar[str] = "engine"

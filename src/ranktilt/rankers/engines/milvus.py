@@ -22,8 +22,7 @@ from ranktilt.optional import need
 from ranktilt.progress import report
 from ranktilt.rankers.base import Rows, require_choices
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.rankers.engines.base import Ask, Hits, LiveEngine
-from ranktilt.rankers.engines.client import error_summary
+from ranktilt.rankers.engines.base import Ask, Hits, LiveEngine, error_summary
 
 MODES = ("dense", "bm25", "hybrid")
 FUSION = 60
@@ -33,20 +32,17 @@ LONGEST = 65_535
 """Bytes of text that a field of Milvus holds."""
 ROWS = 500
 """Documents of one insertion: a server takes messages of up to 64 MB."""
-_BUILDING = 120.0
-"""Seconds that a call may take while an index is built."""
+_CONNECTING, _ANSWERING, _BUILDING = 10.0, 30.0, 120.0
+"""Seconds that a call may take."""
 
 
 @dataclass(frozen=True)
 class Milvus(LiveEngine):
     """Ranks by asking Milvus, in which the collection is indexed when it is not yet.
 
-    `place` is a file that ends in ``.db`` (Milvus Lite, embedded) or the address of a server or cluster, whose token is
-    read from ``MILVUS_TOKEN``. The mode ``dense`` is exact search over a model's vectors (`model` as of `Dense`) by its
-    own similarity, ``bm25`` Milvus's own, ``hybrid`` both with reciprocal rank fusion. `analyzer` is one that is built
-    into Milvus; Milvus Lite has only ``standard``.
-
-    The index is named after what it holds, so that other documents, texts, models or settings get another one.
+    `place` is a file that ends in ``.db`` (Milvus Lite, embedded) or an address, whose token is read from
+    ``MILVUS_TOKEN``. The index is named after what it holds, so that other documents, texts, models or settings get
+    another one.
     """
 
     name: ClassVar[str] = "milvus"
@@ -71,7 +67,7 @@ class Milvus(LiveEngine):
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[tuple[Ask, dict[str, Any]]]:
         """Connect, and build the index where there is none; see `LiveEngine.connected`."""
-        with client(self.place, self.timeout) as milvus:
+        with client(self.place) as milvus:
             index = _CollectionIndex(self, milvus, collection)
             yield index.ask, index.spec
 
@@ -94,14 +90,14 @@ def require_place(place: str) -> None:
 
 
 @contextmanager
-def client(place: str, timeout: float) -> Iterator[Any]:
+def client(place: str) -> Iterator[Any]:
     """Connect to a server, or to Milvus Lite with a file; errors are told in one line."""
     library = need("pymilvus", extra="milvus", for_="milvus")
     token = os.environ.get("MILVUS_TOKEN", "") if is_address(place) else ""
     for name in ("pymilvus", "milvus_lite", "grpc"):  # which log failed calls with stack traces
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
-        with closing(library.MilvusClient(uri=place, token=token, timeout=min(timeout, 10.0))) as milvus:
+        with closing(library.MilvusClient(uri=place, token=token, timeout=_CONNECTING)) as milvus:
             yield milvus
     except Exception as error:
         if not type(error).__module__.startswith(("pymilvus", "grpc")):
@@ -145,7 +141,7 @@ class _CollectionIndex:
     def ask(self, text: str, depth: int) -> Hits:
         """Search for a query; only ids come back, which is several times as fast."""
         mode, limit = self.ranker.mode, max(min(depth, len(self.ids)), 1)
-        options = {"limit": limit, "output_fields": [PK], "timeout": self.ranker.timeout}
+        options = {"limit": limit, "output_fields": [PK], "timeout": _ANSWERING}
         if mode == "hybrid":
             parts = [self._part(one, text) for one in ("bm25", "dense")]
             both = [self.library.AnnSearchRequest(limit=limit, param=param, **part) for part, param in parts]

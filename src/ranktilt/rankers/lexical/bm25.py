@@ -18,11 +18,19 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import memory_limit
-from ranktilt.rankers.base import FirstStage, Rows, Scores, prefilter, require_choices, require_range, reranked_run
+from ranktilt.rankers.base import (
+    FirstStage,
+    Rows,
+    Scores,
+    TemplatedQueries,
+    prefilter,
+    require_choices,
+    require_range,
+    reranked_run,
+)
 from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.lexical.index import Ints, Terms, terms
 from ranktilt.rankers.lexical.index_files import Postings, PostingTable
-from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 from ranktilt.text.analyzers import analyzer
 from ranktilt.text.nltk_tokens import require_nltk
@@ -37,7 +45,7 @@ class Lexical(TemplatedQueries, FirstStage):
     """A ranker whose score is a sum of term weights over the query's words, made by `analyzer`.
 
     Behind another stage it re-ranks that one's documents, weighing terms as in the whole collection; those that share
-    no term with the query are tied at 0. A `k` of None is 1,000 documents searched, or all candidates kept.
+    no term with the query are tied at 0.
     """
 
     reranks: ClassVar[bool] = True

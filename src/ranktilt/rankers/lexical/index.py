@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +16,11 @@ import polars as pl
 import scipy.sparse as sp
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataWarning
 from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import index_files_from, memory_limit
 from ranktilt.progress import report
 from ranktilt.rankers.lexical.index_files import IndexFolder, IndexWriter, PostingPart, PostingTable, PostingTableDraft
-from ranktilt.text.analyzers import TokenCodes, Vocabulary, analyzer, foreign
+from ranktilt.text.analyzers import TokenCodes, Vocabulary, analyzer
 
 Ints = npt.NDArray[np.int64]
 
@@ -49,8 +47,7 @@ class Terms:
 def terms(collection: Collection, how: str, text: str) -> Terms:
     """Return the terms of a collection's documents, made once for all rankers that share them.
 
-    Where texts are many, the index is kept under the cache's folder by the hash of the texts and of the analyzer, whose
-    name is `how`, and read from there the next time.
+    Where texts are many, the index is kept in the cache, and read from there the next time.
     """
     return collection.memo(("terms", how, text), lambda: _terms(collection, how, text))
 
@@ -58,25 +55,11 @@ def terms(collection: Collection, how: str, text: str) -> Terms:
 def _terms(collection: Collection, how: str, text: str) -> Terms:
     texts = collection.texts(text)
     large = _bytes(texts) >= index_files_from(LARGE // (_NLTK_TIMES if how == "paper" else 1))
-    made = _from_disk(texts, how) if large else _make(texts, how)
-    count, first = made.table.foreign
-    if how == "english" and count:
-        warnings.warn(
-            f"analyzer 'english' meets {count} documents in a script that is not Latin "
-            f"(first: {collection.ids[first]!r}); choose another, such as bm25(analyzer=whitespace)",
-            DataWarning,
-            stacklevel=2,
-        )
-    return made
+    return _from_disk(texts, how) if large else _make(texts, how)
 
 
 def _bytes(texts: pl.Series) -> int:
     return int(texts.str.len_bytes().cast(pl.Int64).sum())
-
-
-def documents_a_part(count: int, size: int) -> int:
-    """Return how many documents are analyzed together, of so many with so many bytes; threads share the parts."""
-    return max(min(CHUNK, _BYTES_A_CHUNK * count // max(size, 1)), 1)
 
 
 def _from_disk(texts: pl.Series, how: str) -> Terms:
@@ -92,22 +75,16 @@ def _from_disk(texts: pl.Series, how: str) -> Terms:
 
 def _make(texts: pl.Series, how: str, writer: IndexWriter | None = None) -> Terms:
     vocabulary = Vocabulary(analyzer(how))
-    blocks, lengths, marked = list[_PostingBlock](), [np.empty(0, np.int32)], [np.empty(0, dtype=bool)]
-    other = np.empty(0, dtype=bool)
-    step = documents_a_part(len(texts), _bytes(texts))
+    blocks, lengths = list[_PostingBlock](), [np.empty(0, np.int32)]
+    step = max(min(CHUNK, _BYTES_A_CHUNK * len(texts) // max(_bytes(texts), 1)), 1)
     parts = (texts.slice(start, step) for start in range(0, len(texts), step))
     for number, tokens in enumerate(executor().map(partial(_analyzed, how), parts)):
         owner, term = vocabulary.encode(tokens, grow=True)
-        other = np.concatenate([other, foreign(islice(vocabulary.terms, len(other), None))])
-        length = np.bincount(owner, minlength=len(tokens.counts))
-        lengths.append(length.astype(np.int32))
-        marked.append(2 * np.bincount(owner[other[term]], minlength=len(tokens.counts)) > length)
+        lengths.append(np.bincount(owner, minlength=len(tokens.counts)).astype(np.int32))
         block = _PostingBlock.of(owner + number * step, term)
         blocks.append(block if writer is None else block.aside(writer))
         report(f"analyzer {how}: documents", min((number + 1) * step, len(texts)), len(texts))
-    rows = np.flatnonzero(np.concatenate(marked))
-    about = len(rows), int(rows[0]) if len(rows) else -1
-    draft = _draft(blocks, len(vocabulary), np.concatenate(lengths), about)
+    draft = _draft(blocks, len(vocabulary), np.concatenate(lengths))
     return Terms(draft.whole() if writer is None else writer.write(draft, list(vocabulary.terms)), vocabulary)
 
 
@@ -135,15 +112,13 @@ class _PostingBlock:
         return _PostingBlock(*map(writer.aside, (self.terms, self.sizes, self.rows, self.times)))
 
 
-def _draft(
-    blocks: Sequence[_PostingBlock], n_terms: int, lengths: npt.NDArray[np.int32], about: tuple[int, int]
-) -> PostingTableDraft:
+def _draft(blocks: Sequence[_PostingBlock], n_terms: int, lengths: npt.NDArray[np.int32]) -> PostingTableDraft:
     sizes = np.zeros(n_terms, dtype=np.int64)
     for block in blocks:
         sizes[block.terms] += block.sizes
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     kind = np.result_type(np.uint8, *(block.times.dtype for block in blocks))
-    return PostingTableDraft(partial(_merged, blocks, offsets, kind), kind, offsets, lengths, about)
+    return PostingTableDraft(partial(_merged, blocks, offsets, kind), kind, offsets, lengths)
 
 
 def _merged(blocks: Sequence[_PostingBlock], offsets: Ints, kind: np.dtype[Any]) -> Iterator[PostingPart]:

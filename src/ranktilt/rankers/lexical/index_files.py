@@ -7,7 +7,6 @@ import os
 import shutil
 import uuid
 import warnings
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -63,8 +62,6 @@ class PostingTable:
     """Where each term's postings start and end."""
     lengths: npt.NDArray[np.int32]
     """Terms of each document, repeats counted."""
-    foreign: tuple[int, int]
-    """How many documents are mostly in a script that is not Latin, and the row of the first (-1 for none)."""
 
     def postings(self, terms: Ints) -> Postings:
         """Read where these terms occur."""
@@ -83,7 +80,6 @@ class PostingTableDraft:
     kind: np.dtype[Any]
     offsets: Ints
     lengths: npt.NDArray[np.int32]
-    foreign: tuple[int, int]
 
     def whole(self) -> PostingTable:
         """Hold all of it in memory."""
@@ -92,7 +88,7 @@ class PostingTableDraft:
         for some, counts in self.pieces():
             start, end = end, end + len(some)
             rows[start:end], times[start:end] = some, counts
-        return PostingTable(rows, times, self.offsets, self.lengths, self.foreign)
+        return PostingTable(rows, times, self.offsets, self.lengths)
 
 
 @dataclass(frozen=True)
@@ -188,21 +184,10 @@ def _write(folder: Path, draft: PostingTableDraft, names: Sequence[str]) -> None
     _save(folder / "offsets.npy", draft.offsets)
     _save(folder / "lengths.npy", draft.lengths)
     (folder / "terms.json").write_bytes(orjson.dumps(names))
-    sums = {name: _checksum(folder / name) for name in FILES}
-    about = {"documents": len(draft.lengths), "foreign": draft.foreign, "sums": sums}
-    (folder / "about.json").write_bytes(orjson.dumps(about))
+    (folder / "about.json").write_bytes(orjson.dumps({"documents": len(draft.lengths)}))
 
 
 def _read(folder: Path) -> tuple[PostingTable, list[str]]:
-    about = orjson.loads((folder / "about.json").read_bytes())
-    for name in FILES:
-        if _checksum(folder / name) != about["sums"][name]:
-            raise ValueError(f"{name} has changed")
     rows, times, offsets, lengths = (np.load(folder / name, mmap_mode="r") for name in FILES[:4])
-    count, first = about["foreign"]
-    table = PostingTable(rows, times, np.array(offsets), np.array(lengths), (count, first))
+    table = PostingTable(rows, times, np.array(offsets), np.array(lengths))
     return table, orjson.loads((folder / "terms.json").read_bytes())
-
-
-def _checksum(file: Path) -> int:
-    return zlib.crc32(np.memmap(file, mode="r").data)

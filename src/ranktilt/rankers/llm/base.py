@@ -36,12 +36,12 @@ from ranktilt.rankers.llm.answers import (
 from ranktilt.run import Run
 
 Scores = npt.NDArray[np.float64]
-Shown = tuple[int, ...]
+Listing = tuple[int, ...]
 """Candidates of a query, by their place in the first stage's ranking, in the order in which a prompt lists them."""
 Asker = Callable[..., Generator[Reply, None, None]]
 """Answers requests: `journalled`, or a `Rehearsal`."""
 Found = TypeVar("Found")
-Sorting = Generator[list[Shown], list[Reading], Scores]
+Sorting = Generator[list[Listing], list[Reading], Scores]
 """Asks about candidates, some prompts at a time, and ends with a score for each."""
 
 RANKING_FORMAT = (
@@ -72,15 +72,8 @@ _MARKER = re.compile(
 class LLMRanker(Ranker):
     """Asks a language model which passages come first; the base of listwise, pairwise, setwise and pointwise.
 
-    `llm` is ``openai:MODEL``, behind any compatible server, or ``transformers:FOLDER``; the options from `base_url` on
-    are its own. The `prompt` is a name or a file with the slots ``{query}``, ``{items}``, ``{count}`` and
-    ``{attribute}``, which `attribute` fills in. Passages are numbered ``[1]``, ``[2]``, …, put on one line each, and
-    cut after `passage_tokens` (0: never), a token taken for four bytes; numbers in brackets within them get round ones,
-    so that no passage can pass for another. Where a prompt and its answer cannot fit into `context` tokens, nothing is
-    asked.
-
-    Answers are kept: what was asked before costs nothing. What an answer does not put in order is shuffled, with the
-    `seed`, so that neither side gains by it. More unreadable answers than the share `max_failures` are refused.
+    The options from `base_url` on are those of the `llm`. What an answer does not put in order is shuffled, with the
+    `seed`, so that neither side gains by it.
     """
 
     argument: ClassVar[str | None] = "llm"
@@ -154,27 +147,20 @@ class LLMRanker(Ranker):
         self.model().check()
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Ask about the candidates; see `Ranker.rank`.
-
-        The run holds the queries that have a judgment and a text, in the run's order; each with exactly its candidates.
-        Its spec counts the answers by kind, and tokens.
-        """
+        """Ask about the candidates; the run's spec counts the answers by kind, and tokens."""
         return self._ranked(collection, run, journalled)
 
     def rehearse(
         self, collection: Collection, run: Run | None = None, *, certain: bool = True
     ) -> tuple[Run, Rehearsal]:
-        """Rank as if the model agreed with the first stage wherever the journal does not know better; asks nothing.
-
-        Returns the run and what would be asked; `certain` says whether the candidates are sure to be these.
-        """
+        """Rank as if the model agreed with the first stage wherever the journal does not know better; asks nothing."""
         rehearsal = Rehearsal(self.model(), certain=certain)
         rehearsal.most = sum(map(self.requests, Candidates.of(collection, run, self).lengths.tolist()))
         return self._ranked(collection, run, rehearsal), rehearsal
 
-    def pretended(self, shown: Shown) -> str:
+    def pretended(self, listing: Listing) -> str:
         """Return the answer of a model that agrees with the first stage."""
-        order = sorted(range(len(shown)), key=shown.__getitem__)
+        order = sorted(range(len(listing)), key=listing.__getitem__)
         return " > ".join(f"[{place + 1}]" for place in order[: 1 if self.chooses else None])
 
     def _ranked(self, collection: Collection, run: Run | None, asker: Asker) -> Run:
@@ -202,14 +188,14 @@ class LLMRanker(Ranker):
         planned = sum(self.requests(len(task.passages)) for task in tasks)
         return self.ask(tasks, sortings, planned=planned, asker=asker)
 
-    def shown(self, text: str) -> str:
+    def prompt_text(self, text: str) -> str:
         """Return a text as a prompt shows it: cut, on one line, and without what looks like another one's number."""
         return one_line(cut_tokens(text, self.passage_tokens))
 
     def ask(
         self,
         tasks: Sequence[Task],
-        sortings: Sequence[Generator[list[Shown], list[Reading], Found]],
+        sortings: Sequence[Generator[list[Listing], list[Reading], Found]],
         *,
         planned: int = 0,
         asker: Asker = journalled,
@@ -231,10 +217,10 @@ class LLMRanker(Ranker):
         answered: dict[int, list[Reading] | None] = dict.fromkeys(range(len(tasks)))
         with journal_of(model) as journal:
             while asked := list(_next_questions(sortings, answered, found)):
-                prompts = [Prompt(fill(slots, self.values(tasks[number], shown))) for number, shown in asked]
-                requests = [Request(prompt, prompt.digest[:32]) for prompt in prompts]
+                prompts = [Prompt(fill(slots, self.values(tasks[number], listing))) for number, listing in asked]
+                requests = [Request(prompt) for prompt in prompts]
                 if isinstance(asker, Rehearsal):
-                    asker.answers = [self.pretended(shown) for _, shown in asked]
+                    asker.answers = [self.pretended(listing) for _, listing in asked]
                 told = {"label": f"{self!r}: asking", "total": max(planned, counts.requests + len(asked))}
                 replies = asker(model, requests, journal, sampling=sampling, before=counts.requests, **told)
                 with closing(replies) as arriving:  # read as they come: what cannot go on ends before all is asked
@@ -259,11 +245,11 @@ class LLMRanker(Ranker):
         """Read an answer about `count` passages."""
         return (read_choice if self.chooses else read_ranking)(answer.text, count)
 
-    def completed(self, shown: Shown, reading: Reading, chance: random.Random) -> list[int]:
+    def completed(self, listing: Listing, reading: Reading, chance: random.Random) -> list[int]:
         """Put what was shown in the order of an answer; what it does not name follows shuffled."""
-        rest = [place for place in range(len(shown)) if place not in reading.order]
+        rest = [place for place in range(len(listing)) if place not in reading.order]
         chance.shuffle(rest)
-        return [shown[place] for place in (*reading.order, *rest)]
+        return [listing[place] for place in (*reading.order, *rest)]
 
     # Prompts
 
@@ -299,13 +285,13 @@ class LLMRanker(Ranker):
         slots, _ = self._template()
         return [fill(slots, self.values(task, tuple(range(len(task.passages))))) for task in tasks]
 
-    def values(self, task: Task, shown: Shown) -> dict[str, str]:
+    def values(self, task: Task, listing: Listing) -> dict[str, str]:
         """Return what fills the slots of a prompt."""
-        items = "\n".join(f"[{number}] {task.passages[place]}" for number, place in enumerate(shown, 1))
+        items = "\n".join(f"[{number}] {task.passages[place]}" for number, place in enumerate(listing, 1))
         return {
             "query": one_line(task.query),
             "items": items,
-            "count": str(len(shown)),
+            "count": str(len(listing)),
             "attribute": self.attribute or "",
         }
 
@@ -325,12 +311,12 @@ class LLMRanker(Ranker):
         number, *literals = count(["\n[10] ", *(literal for literal, _ in slots)])
         frame = sum(literals) + _TEMPLATE_TOKENS + self.answer_tokens(tasks)
         for task in tasks:
-            shown = self.at_once(len(task.passages))
-            longest = sorted((tokens[text] + number for text in task.passages), reverse=True)[:shown]
+            most = self.at_once(len(task.passages))
+            longest = sorted((tokens[text] + number for text in task.passages), reverse=True)[:most]
             whole = sum(longest) + frame + tokens[task.query]
             if whole > context:
                 raise UserError(
-                    f"{self!r}: {counted(shown, 'passage', 'passages')} and the answer may take {whole:,} tokens, more "
+                    f"{self!r}: {counted(most, 'passage', 'passages')} and the answer may take {whole:,} tokens, more "
                     f"than the context of {context:,}; show fewer at once, or cut them (passage_tokens)"
                 )
 
@@ -344,16 +330,16 @@ class Task:
 
 
 def _next_questions(
-    sortings: Sequence[Generator[list[Shown], list[Reading], Found]],
+    sortings: Sequence[Generator[list[Listing], list[Reading], Found]],
     answered: dict[int, list[Reading] | None],
     found: dict[int, Found],
-) -> Iterator[tuple[int, Shown]]:
+) -> Iterator[tuple[int, Listing]]:
     """Tell sortings what was answered (None begins one), and yield what they ask next; `found` gets their ends."""
     for number, readings in answered.items():
         try:
             while not (wanted := sortings[number].send(readings)):  # type: ignore[arg-type]  # None begins it
                 readings = []
-            yield from ((number, shown) for shown in wanted)
+            yield from ((number, listing) for listing in wanted)
         except StopIteration as end:
             found[number] = end.value
 
@@ -372,8 +358,8 @@ def one_line(text: str) -> str:
     ``［２］`` becomes ``(2)``, so that no passage can pass for another. Marks by which chat models tell who speaks
     (``<|im_end|>``, ``</s>``, ``[INST]``) are broken by a blank, for a server may read them as such.
     """
-    shown = _BRACKETED.sub(_round, " ".join(_CONTROL.sub(" ", text).split()))
-    return _MARKER.sub(lambda found: f"{found[0]} ", shown)
+    plain = _BRACKETED.sub(_round, " ".join(_CONTROL.sub(" ", text).split()))
+    return _MARKER.sub(lambda found: f"{found[0]} ", plain)
 
 
 def _round(found: re.Match[str]) -> str:

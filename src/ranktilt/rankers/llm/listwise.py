@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ranktilt.rankers.base import require_range
 from ranktilt.rankers.llm.answers import READABLE, Reading
-from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
+from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,7 @@ class Listwise(LLMRanker):
 
     The last window always reaches the first candidate (Sun et al., EMNLP 2023). With `shuffles`, each window is asked
     so many times in different orders, and the mean place over the answers counts: Borda's order (permutation
-    self-consistency; Tang et al., NAACL 2024, take Kemeny's). ``preset=wang`` stands for the setting of Wang et al.,
-    NAACL 2024: titles, their neutral prompt, and windows of 5 by steps of 1.
+    self-consistency; Tang et al., NAACL 2024, take Kemeny's). ``preset=wang``: the setting of Wang et al., NAACL 2024.
     """
 
     name: ClassVar[str] = "listwise"
@@ -50,18 +49,18 @@ class Listwise(LLMRanker):
     def sort(self, count: int, chance: random.Random) -> Sorting:
         order = list(range(count))
         for start, stop in windows(count, self.window, self.step):
-            shown = tuple(order[start:stop])
+            listing = tuple(order[start:stop])
             if self.shuffles:
-                asked = [tuple(chance.sample(shown, len(shown))) for _ in range(self.shuffles)]
+                asked = [tuple(chance.sample(listing, len(listing))) for _ in range(self.shuffles)]
                 answers = yield asked
-                order[start:stop] = self._agreed(shown, asked, answers, chance)
+                order[start:stop] = self._agreed(listing, asked, answers, chance)
             else:
-                (answer,) = yield [shown]
-                order[start:stop] = self.completed(shown, answer, chance)
+                (answer,) = yield [listing]
+                order[start:stop] = self.completed(listing, answer, chance)
         return in_order(order)
 
     def _agreed(
-        self, shown: Shown, asked: Sequence[Shown], answers: Sequence[Reading], chance: random.Random
+        self, listing: Listing, asked: Sequence[Listing], answers: Sequence[Reading], chance: random.Random
     ) -> list[int]:
         """What several answers about the same passages say together."""
         said = [
@@ -70,10 +69,10 @@ class Listwise(LLMRanker):
             if answer.kind in READABLE
         ]
         if not said:
-            return self.completed(shown, Reading("", ()), chance)
-        place = {passage: number for number, passage in enumerate(shown)}
+            return self.completed(listing, Reading("", ()), chance)
+        place = {passage: number for number, passage in enumerate(listing)}
         rankings = np.array([[place[passage] for passage in one] for one in said])
-        return [shown[number] for number in borda(rankings)]
+        return [listing[number] for number in borda(rankings)]
 
 
 def windows(count: int, window: int, step: int) -> Iterator[tuple[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ def read_log(path: Path) -> tuple[LoggedCall, ...]:
     while (start := _BETWEEN.match(text, end).end()) < len(text):  # type: ignore[union-attr]
         try:
             record, end = decoder.raw_decode(text, start)
-            found, came = list(_calls(record, len(records))), ", ".join(record) if isinstance(record, dict) else record
+            found, came = _calls(record, len(records)), ", ".join(record) if isinstance(record, dict) else record
         except json.JSONDecodeError:
             found, came = [], text[start : start + 200]
         if not found:
@@ -54,19 +54,15 @@ def read_log(path: Path) -> tuple[LoggedCall, ...]:
     return tuple(records)
 
 
-def _calls(record: Any, before: int) -> Iterator[LoggedCall]:
+def _calls(record: Any, before: int) -> list[LoggedCall]:
     """The calls of a record, none if it is not what it should be."""
     if not isinstance(record, dict):
-        return
-    history = record.get("invocations_history")
-    if isinstance(history, list):
-        query = record.get("query")
-        query = query.get("qid") if isinstance(query, dict) else query
-        found = [_call(one, before + place, _id(query)) for place, one in enumerate(history, start=1)]
-    else:
-        found = [_call(record, before + 1, _id(record.get("query")))]
-    if None not in found:
-        yield from (one for one in found if one is not None)
+        return []
+    query, history = record.get("query"), record.get("invocations_history")
+    query = query.get("qid") if isinstance(query, dict) else query
+    answers = history if isinstance(history, list) else [record]
+    calls = [_call(answer, number, _id(query)) for number, answer in enumerate(answers, start=before + 1)]
+    return [] if None in calls else [call for call in calls if call is not None]
 
 
 def _call(record: Any, number: int, query: str | None) -> LoggedCall | None:

@@ -11,10 +11,10 @@ import numpy as np
 
 from ranktilt.rankers.base import require_choices, require_range
 from ranktilt.rankers.llm.answers import Reading
-from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
+from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 
 METHODS = ("heapsort", "allpairs", "sliding")
-Asking = Generator[list[Shown], list[Reading], int]
+Asking = Generator[list[Listing], list[Reading], int]
 """Asks about some candidates, and ends with what was found."""
 
 
@@ -22,14 +22,9 @@ Asking = Generator[list[Shown], list[Reading], int]
 class Pairwise(LLMRanker):
     """Compares passages two by two (PRP; Qin et al., Findings of NAACL 2024).
 
-    A pair counts where both orders name the same passage, else as a tie.
-
-    ``allpairs`` compares all of them; a passage's score is the pairs it wins, and half of its ties. ``heapsort`` finds
-    the best `top` with about as many comparisons as a heap takes, and what lies below stays in the first stage's order;
-    ``sliding`` does so with `top` passes from the end to the beginning, which change the order of all they pass. A tie
-    leaves both where they are.
-    ``preset=wang`` stands for the setting of Wang et al. (NAACL 2024): titles, and their neutral prompt. The prompt
-    ``pairwise-sensitive`` is not theirs: it names the group as their sensitive prompt for lists does.
+    A pair counts where both orders name the same passage, else as a tie, which leaves both where they are. With
+    ``allpairs`` a passage's score is the pairs it wins, and half of its ties; ``heapsort`` and ``sliding`` find the
+    best `top`. ``preset=wang``: the setting of Wang et al., NAACL 2024; ``pairwise-sensitive`` is not theirs.
     """
 
     name: ClassVar[str] = "pairwise"
@@ -60,7 +55,7 @@ class Pairwise(LLMRanker):
         if self.method == "allpairs":
             scores = np.zeros(count)
             pairs = [(a, b) for a in range(count) for b in range(a + 1, count)]
-            answers = yield [shown for a, b in pairs for shown in ((a, b), (b, a))]
+            answers = yield [listing for a, b in pairs for listing in ((a, b), (b, a))]
             for number, (a, b) in enumerate(pairs):
                 won = self._winner(answers[2 * number], answers[2 * number + 1], chance)
                 scores[a] += (1 + won) / 2
@@ -75,7 +70,7 @@ class Pairwise(LLMRanker):
             return in_order(order)
         return in_order((yield from heapsort(order, self.top, 2, lambda places: self._best(places, chance))))
 
-    def _best(self, places: Shown, chance: random.Random) -> Asking:
+    def _best(self, places: Listing, chance: random.Random) -> Asking:
         """The best of a parent and its children, two at a time; a tie goes to the one that came first."""
         best = places[0]
         for other in places[1:]:
@@ -101,8 +96,8 @@ class Pairwise(LLMRanker):
 
 
 def heapsort(
-    order: list[int], top: int, children: int, best: Callable[[Shown], Asking]
-) -> Generator[list[Shown], list[Reading], list[int]]:
+    order: list[int], top: int, children: int, best: Callable[[Listing], Asking]
+) -> Generator[list[Listing], list[Reading], list[int]]:
     """Order the best `top` by a heap whose nodes have so many children; what is left follows as it stood.
 
     `best` asks which of a parent and its children, in this order, comes first.
@@ -122,8 +117,8 @@ def heapsort(
 
 
 def _sift(
-    heap: list[int], place: int, children: int, best: Callable[[Shown], Asking]
-) -> Generator[list[Shown], list[Reading], None]:
+    heap: list[int], place: int, children: int, best: Callable[[Listing], Asking]
+) -> Generator[list[Listing], list[Reading], None]:
     """Let an item sink until none of its children comes before it."""
     while (first := children * place + 1) < len(heap):
         family = (place, *range(first, min(first + children, len(heap))))

@@ -21,7 +21,7 @@ from ranktilt.models.device import PRECISIONS
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.base import require_choices
 from ranktilt.rankers.llm.answers import OK, UNANSWERED, AnswerCounts, Reading, read_yes_no
-from ranktilt.rankers.llm.base import Asker, LLMRanker, Scores, Shown, Sorting, Task
+from ranktilt.rankers.llm.base import Asker, Listing, LLMRanker, Scores, Sorting, Task
 
 YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
 YES_NO_FORMAT = "Answer with one word, Yes or No."
@@ -75,8 +75,11 @@ class Pointwise(LLMRanker):
     def answer_tokens(self, tasks: Sequence[Task]) -> int:
         return _YES_NO_TOKENS
 
-    def values(self, task: Task, shown: Shown) -> dict[str, str]:
-        return {**super().values(task, shown), "passage": task.passages[shown[0]]}
+    def values(self, task: Task, listing: Listing) -> dict[str, str]:
+        return {**super().values(task, listing), "passage": task.passages[listing[0]]}
+
+    def pretended(self, listing: Listing) -> str:
+        return "Yes"
 
     def check(self) -> None:
         if self.method == YES_NO:
@@ -112,9 +115,6 @@ class Pointwise(LLMRanker):
         return scores
 
     # By the likelihood of the query
-
-    def pretended(self, shown: Shown) -> str:
-        return "Yes"
 
     def score(
         self, tasks: Sequence[Task], chances: Sequence[random.Random], *, asker: Asker = journalled

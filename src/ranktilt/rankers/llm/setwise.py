@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ranktilt.rankers.base import require_range
-from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
+from ranktilt.rankers.llm.base import Listing, LLMRanker, Sorting, in_order
 from ranktilt.rankers.llm.pairwise import Asking, heap_sifts, heapsort
 
 
@@ -37,8 +37,8 @@ class Setwise(LLMRanker):
         return heap_sifts(count, self.top, self.size - 1)
 
     def sort(self, count: int, chance: random.Random) -> Sorting:
-        def best(shown: Shown) -> Asking:
-            (answer,) = yield [shown]
-            return self.completed(shown, answer, chance)[0]
+        def best(listing: Listing) -> Asking:
+            (answer,) = yield [listing]
+            return self.completed(listing, answer, chance)[0]
 
         return in_order((yield from heapsort(list(range(count)), self.top, self.size - 1, best)))

@@ -12,10 +12,10 @@ import numpy as np
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.models.checkpoint import find
 from ranktilt.models.device import PRECISIONS
-from ranktilt.models.pairs import TextPairs
-from ranktilt.models.scorer import PairScorer
+from ranktilt.models.scorer import PairScorer, TextPairs
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.base import (
+    TemplatedQueries,
     installed_versions,
     readable_texts,
     require_choices,
@@ -24,7 +24,6 @@ from ranktilt.rankers.base import (
     reranked_run,
 )
 from ranktilt.rankers.candidates import Candidates
-from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 
 LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "paper": (30, 200)}
@@ -36,10 +35,8 @@ Askari et al., CIKM 2023."""
 class ReRanker(TemplatedQueries):
     """Scores each candidate of a run together with its query.
 
-    `model` is a local folder, a short name of the model table, or a hub name; custom code in a model is never run. `k`
-    candidates are kept, all by default. Query and document are cut after their tokens, special ones not counted, by
-    default so that they fit; the limits ``paper`` are 30 and 200, and numbers given beside them come first. `device` is
-    torch's name.
+    Query and document are cut after their tokens, special ones not counted, by default so that they fit; numbers given
+    beside the `limits` come first.
     """
 
     argument: ClassVar[str | None] = "model"
@@ -82,11 +79,7 @@ class ReRanker(TemplatedQueries):
         return scorer.tokens if Tokens(scorer.folder, None).readable else None
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Score the candidates, from any ranker or file, again; see `Ranker.rank`.
-
-        The run holds the queries that have a judgment and a text, in the run's order; each with exactly its candidates,
-        those of one text with one score, to the last bit.
-        """
+        """Score the candidates again, those of one text with one score, to the last bit."""
         found = Candidates.of(collection, run, self)
         scorer = self.scorer()
         texts = readable_texts(self, collection)

@@ -12,8 +12,7 @@ import numpy as np
 from ranktilt.errors import UserError, counted
 from ranktilt.models.checkpoint import load_sentence_transformers, read_json, require
 from ranktilt.models.device import BACKENDS
-from ranktilt.models.pairs import TokenLimits, fit_texts
-from ranktilt.models.scorer import Logits, PairScorer, Scores, in_float32, sigmoid
+from ranktilt.models.scorer import Logits, PairScorer, Scores, TokenLimits, fit_texts, in_float32, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.optional import need
 from ranktilt.rankers.base import require_backend
@@ -90,7 +89,7 @@ class CrossEncoder(ReRanker):
     """Ranks by a cross-encoder of sentence-transformers, or any classifier of transformers with one or two labels.
 
     One label: the activation that the model's configuration names, the logistic function by default. Two labels: the
-    probability of the relevant one. `backend` is that of sentence-transformers. See `ReRanker` for the other options.
+    probability of the relevant one.
     """
 
     name: ClassVar[str] = "cross-encoder"
@@ -103,7 +102,6 @@ class CrossEncoder(ReRanker):
 
     def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
         config = require(folder, ranker=self.name)
-        _require_one_module(folder)
         head = read_head(folder, config, self.name)
         limits = TokenLimits(query, document, Tokens(folder, None).limit or NO_LIMIT)
         scorer = Classifier(folder, self.name, limits, precision, self.device, head=head, backend=self.backend)
@@ -112,10 +110,7 @@ class CrossEncoder(ReRanker):
 
 @dataclass(frozen=True)
 class MonoBERT(CrossEncoder):
-    """Ranks by the probability that a BERT with two labels gives to the relevant one (Nogueira et al., 2019).
-
-    See `ReRanker` for the options.
-    """
+    """Ranks by the probability that a BERT with two labels gives to the relevant one (Nogueira et al., 2019)."""
 
     name: ClassVar[str] = "monobert"
 
@@ -181,17 +176,6 @@ def _activation(folder: Path, config: dict[str, Any]) -> str:
         valid = ", ".join(f"torch.nn.{one}" for one in _ACTIVATIONS)
         raise UserError(f"{folder}: its activation {named!r} is not supported (valid: {valid})")
     return name
-
-
-def _require_one_module(folder: Path) -> None:
-    """Refuse a folder of sentence-transformers whose score is made by further modules."""
-    modules = read_json(folder / "modules.json", list)
-    kinds = [str(one.get("type")).rpartition(".")[2] for one in modules if isinstance(one, dict)]
-    if kinds and kinds != ["Transformer"]:
-        found = " + ".join(kinds)
-        raise UserError(
-            f"{folder}: its modules are {found}; expected a cross-encoder: one Transformer with its own head"
-        )
 
 
 def _prompt(folder: Path) -> str:

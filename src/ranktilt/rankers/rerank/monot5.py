@@ -12,8 +12,7 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.models.checkpoint import load, load_tokenizer, loading, require
 from ranktilt.models.device import torch_device
-from ranktilt.models.pairs import TokenLimits, fit_texts
-from ranktilt.models.scorer import Logits, PairScorer, Scores, in_float32, sigmoid
+from ranktilt.models.scorer import Logits, PairScorer, Scores, TokenLimits, fit_texts, in_float32, sigmoid
 from ranktilt.models.token_counts import Tokens
 from ranktilt.optional import need
 from ranktilt.rankers.rerank.base import ReRanker
@@ -90,9 +89,8 @@ class TrueFalseScorer(PairScorer):
 
 @dataclass(frozen=True)
 class MonoT5(ReRanker):
-    """Ranks by the probability of "true" after "Query: … Document: … Relevant:"; see `ReRanker` for its options.
+    """Ranks by the probability of "true" after "Query: … Document: … Relevant:", of which the whole prompt stays.
 
-    The document is cut so that the whole prompt stays, and the query where it alone takes more than half of the room.
     `true_token` and `false_token` are the answers, for a model that was trained on others.
     """
 

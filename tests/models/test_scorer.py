@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.models.pairs import TextPairs, TokenLimits, fit_pairs, fit_texts
+from ranktilt.models.scorer import TextPairs, TokenLimits, fit_texts
 from ranktilt.models.token_counts import NO_LIMIT
 from tests.rankers.tiny_rerankers import tiny_classifier
 
@@ -71,7 +71,7 @@ def test_a_pairs_key_is_its_texts_and_nothing_else(queries: list[str], documents
     ],
 )
 def test_the_longer_side_is_cut_first(query: int, document: int, room: int, expected: tuple[int, int]) -> None:
-    found = fit_pairs(whole(query), whole(document), room)
+    found = TokenLimits(None, None, room).fit(whole(query), whole(document), 0)
     assert (int(found[0][0]), int(found[1][0])) == expected
 
 
@@ -81,7 +81,7 @@ def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(query: int, document:
     reference = letters()
     reference.enable_truncation(room + 3, strategy="longest_first")
     sides = reference.encode("a " * query, "b " * document).sequence_ids
-    found = fit_pairs(whole(query), whole(document), room)
+    found = TokenLimits(None, None, room).fit(whole(query), whole(document), 0)
     assert (int(found[0][0]), int(found[1][0])) == (sides.count(0), sides.count(1))
 
 
