@@ -10,21 +10,18 @@ from ranktilt._version import __version__
 if TYPE_CHECKING:
     from ranktilt.auditing.answer.gate import Gate, gate
     from ranktilt.auditing.audit import audit
-    from ranktilt.auditing.calibration.calibrate import calibrate
-    from ranktilt.auditing.calibration.result import Calibration
+    from ranktilt.auditing.calibration.calibrate import Calibration, calibrate
     from ranktilt.auditing.comparison.compare import Comparison, compare
     from ranktilt.auditing.controls import controls
-    from ranktilt.auditing.llm_log.replay import log_runs, replay_log
-    from ranktilt.auditing.llm_log.result import ReplayedLog
     from ranktilt.auditing.pairwise.choices import pairwise
     from ranktilt.auditing.pairwise.result import PairwiseAudit
+    from ranktilt.auditing.replay_log import ReplayedLog, log_runs, replay_log
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.sequential import SequentialAudit, audit_until
     from ranktilt.auditing.study import Study, study
     from ranktilt.collection import Collection
     from ranktilt.datasets.bundled.reader import bundled
-    from ranktilt.datasets.check import check
-    from ranktilt.datasets.check_result import CheckResult
+    from ranktilt.datasets.check import CheckResult, check
     from ranktilt.datasets.labels import labelled
     from ranktilt.datasets.load import load
     from ranktilt.datasets.mix import mix
@@ -69,8 +66,8 @@ _NAMES = {
     "Answering": "generation.answer.answer",
     "Audit": "auditing.result",
     "Bench": "experiments.tradeoff_result",
-    "Calibration": "auditing.calibration.result",
-    "CheckResult": "datasets.check_result",
+    "Calibration": "auditing.calibration.calibrate",
+    "CheckResult": "datasets.check",
     "Collection": "collection",
     "Comparison": "auditing.comparison.compare",
     "CostPlan": "planning.plan",
@@ -89,7 +86,7 @@ _NAMES = {
     "R": "measures.recall",
     "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
-    "ReplayedLog": "auditing.llm_log.result",
+    "ReplayedLog": "auditing.replay_log",
     "Rewriting": "generation.rewrite.plan",
     "Run": "run",
     "SequentialAudit": "auditing.sequential",
@@ -115,7 +112,7 @@ _NAMES = {
     "labelled": "datasets.labels",
     "level": "experiments.level",
     "load": "datasets.load",
-    "log_runs": "auditing.llm_log.replay",
+    "log_runs": "auditing.replay_log",
     "measure": "measures.base",
     "mix": "datasets.mix",
     "nDCG": "measures.ndcg",
@@ -123,7 +120,7 @@ _NAMES = {
     "plan": "planning.plan",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
-    "replay_log": "auditing.llm_log.replay",
+    "replay_log": "auditing.replay_log",
     "report": "reporting.report",
     "rewrite": "generation.rewrite.rewrite",
     "run_on": "executing.run_on",

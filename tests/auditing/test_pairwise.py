@@ -16,8 +16,7 @@ import pytest
 
 from ranktilt import Collection, PairwiseAudit, ranker, table
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.pairwise.choices import Counts, outcome, pairwise
-from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions, read_decisions
+from ranktilt.auditing.pairwise.choices import SCHEMA, Counts, Decisions, outcome, pairwise, read_decisions
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome, Share
 from ranktilt.errors import DataError, UserError

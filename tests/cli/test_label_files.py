@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.datasets.label_file import LabelFile
-from ranktilt.datasets.labels import labelled, read_labels, with_labels
+from ranktilt.datasets.labels import LabelFile, labelled, read_labels, with_labels
 from ranktilt.reporting.reload import reload
 from tests.cli.conftest import Cli
 from tests.refusals import refused

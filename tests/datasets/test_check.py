@@ -11,8 +11,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import MEANINGS, check
-from ranktilt.datasets.check_result import LIMITS, CheckLimits, CheckResult, CheckRow, percent
+from ranktilt.datasets.check import LIMITS, MEANINGS, CheckLimits, CheckResult, CheckRow, check, percent
 from ranktilt.datasets.load import load
 from tests.toy import collection_of
 

@@ -10,11 +10,11 @@ import polars as pl
 
 from ranktilt import Audit, Collection, audit, controls
 from ranktilt.auditing.answer.gate import Gate, gate
-from ranktilt.auditing.calibration.result import EXPECTED, Calibration, Check, CheckOutcome, Verdict
+from ranktilt.auditing.calibration.calibrate import EXPECTED, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit
+from ranktilt.auditing.replay_log import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.result import QueryAnswers
 from ranktilt.auditing.sequential import audit_until
 from ranktilt.auditing.significance import (
@@ -28,8 +28,7 @@ from ranktilt.auditing.significance import (
     mean_changes,
 )
 from ranktilt.auditing.study import Study, study
-from ranktilt.datasets.check import check
-from ranktilt.datasets.check_result import CheckResult
+from ranktilt.datasets.check import CheckResult, check
 from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
 from ranktilt.rankers.base import FirstStage, Rows, Scores

@@ -90,8 +90,8 @@ def check(
     output: Output,
 ) -> int:
     """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it."""
+    from ranktilt.datasets.check import CheckLimits
     from ranktilt.datasets.check import check as check_collection
-    from ranktilt.datasets.check_result import CheckLimits
 
     output.check(*collection_files(folder))
     limits = CheckLimits(

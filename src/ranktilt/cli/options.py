@@ -20,7 +20,7 @@ from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
-    from ranktilt.datasets.label_file import LabelFile
+    from ranktilt.datasets.labels import LabelFile
     from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
 
@@ -220,7 +220,7 @@ class LabelOptions(OptionGroup):
     @property
     def labels(self) -> LabelFile | None:
         """The label file; refuses what is about one where there is none."""
-        from ranktilt.datasets.label_file import LabelFile
+        from ranktilt.datasets.labels import LabelFile
 
         if self.groups is None:
             if alone := [option for option in ("rest", "name") if getattr(self, option)]:

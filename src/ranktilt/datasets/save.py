@@ -12,7 +12,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.files import Content, holds, write_files
 from ranktilt.io.jsonl import to_jsonl
-from ranktilt.io.parts import part_contents
+from ranktilt.io.parquet import part_contents
 from ranktilt.io.qrels import to_tsv
 from ranktilt.io.texts import AT_ONCE
 

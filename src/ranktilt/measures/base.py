@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import import_module
@@ -14,7 +14,6 @@ import numpy as np
 
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.answered import Answered
-from ranktilt.measures.names import canonical, whole_number
 from ranktilt.measures.printing import rounded, signed
 from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Judged, Ranking
 
@@ -466,3 +465,28 @@ def _options(written: str, text: str, of: Estimand) -> dict[str, Any]:
         words = name in of.choices or name in of.free
         options[name] = value if words else whole_number(value, f"option {name} of measure {text!r}")
     return options
+
+
+ALIASES = {"map": "AP", "mrr": "RR", "recip_rank": "RR", "recall": "R", "prec": "P", "precision": "P"}
+"""Measures by other names, in small letters. trec_eval's map_cut is AP with a cutoff."""
+_CUT = re.compile(r"(?P<name>\w+?)(?:_cut)?[._](?P<cutoff>[0-9]+)")
+
+
+def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[str, str | None]:
+    """Return a measure's name here, of `names`, and its cutoff; an exact name is taken as it is, an unknown one too."""
+    if name in names:
+        return name, cutoff
+    folded = {**ALIASES, **{known.casefold(): known for known in names}}
+    cut = _CUT.fullmatch(name)
+    if name.casefold() not in folded and cut and cut["name"].casefold() in folded:
+        if cutoff is not None:
+            raise UserError(f"measure {name}@{cutoff} has two cutoffs; give one of both")
+        name, cutoff = cut["name"], cut["cutoff"]
+    return folded.get(name.casefold(), name), cutoff
+
+
+def whole_number(value: str, what: str) -> int:
+    """Read a whole number; `what` it is stands in the `UserError`."""
+    if not re.fullmatch("-?[0-9]+", value):
+        raise UserError(f"{what}: expected a whole number, got {value!r}")
+    return int(value)

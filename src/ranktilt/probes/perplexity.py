@@ -15,8 +15,7 @@ from ranktilt.llm.likelihood import LikelihoodServer
 from ranktilt.llm.openai import OpenAI
 from ranktilt.models import checkpoint
 from ranktilt.models.likelihood import CLASSES, EVERY, Likelihood
-from ranktilt.probes.base import Floats, ProbeResult, TextProbe, described
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.base import Distribution, Floats, ProbeResult, TextProbe, described
 from ranktilt.rankers.base import Ranker
 from ranktilt.text.ngram import cross_fitted_perplexity
 

@@ -12,8 +12,14 @@ import pytest
 
 from ranktilt import bundled, ranker
 from ranktilt.auditing.calibration import calibrate as module
-from ranktilt.auditing.calibration.calibrate import STEPS, ComparisonCounter, Vectors, calibrate
-from ranktilt.auditing.calibration.result import Calibration, CheckOutcome
+from ranktilt.auditing.calibration.calibrate import (
+    STEPS,
+    Calibration,
+    CheckOutcome,
+    ComparisonCounter,
+    Vectors,
+    calibrate,
+)
 from ranktilt.auditing.calibration.synthetic_twins import SCHEMES
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError

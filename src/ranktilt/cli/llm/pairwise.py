@@ -114,8 +114,8 @@ def pairwise(
     output: PageOutput,
 ) -> None:
     """Ask a language model which of two documents is more relevant, in both orders, and say which group it favours."""
+    from ranktilt.auditing.pairwise.choices import ask_pairs, read_decisions
     from ranktilt.auditing.pairwise.choices import pairwise as run_pairwise
-    from ranktilt.auditing.pairwise.decisions import ask_pairs, read_decisions
     from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
     from ranktilt.datasets.queries import read_query_ids
     from ranktilt.llm.estimate import Rehearsal

@@ -13,7 +13,7 @@ import orjson
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.check_result import POOL
+from ranktilt.datasets.check import POOL
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.generation.batched_requests import EMPTY, GenerationTask, Rejected
 from ranktilt.generation.checks import RewriteLimits
