@@ -43,7 +43,9 @@ def test_the_card_shown(shared_data: Path) -> None:
     block = TOUR.read_text(encoding="utf-8").partition("The estimand card, every number")[2].partition("```")[0]
     shown = rows(block, run.name)
     assert len(shown) == 10
-    assert all(line == whole[: len(line)] for line, whole in zip(shown, rows(printed, run.name), strict=False))
+    # The last column's texts wrap, so what is shown are the printed lines in their order, with others between them.
+    lines = iter(rows(printed, run.name))
+    assert all(any(line == whole[: len(line)] for whole in lines) for line in shown)
 
 
 @pytest.mark.data

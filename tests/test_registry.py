@@ -348,11 +348,6 @@ def test_every_public_name_is_there(name: str) -> None:
     assert name in dir(ranktilt)
 
 
-def test_the_public_names_are_those_that_are_looked_up() -> None:
-    assert {*ranktilt._NAMES, "__version__"} == set(ranktilt.__all__)
-    assert len(set(ranktilt.__all__)) == len(ranktilt.__all__)
-
-
 def test_another_name_is_an_ordinary_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"^module 'ranktilt' has no attribute 'rank'$"):
         _ = ranktilt.rank  # type: ignore[attr-defined]

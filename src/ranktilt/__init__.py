@@ -8,58 +8,79 @@ from typing import TYPE_CHECKING, Any
 from ranktilt._version import __version__
 
 if TYPE_CHECKING:
-    from ranktilt.auditing.answer.gate import Gate, gate
-    from ranktilt.auditing.audit import audit
-    from ranktilt.auditing.calibration.calibrate import Calibration, calibrate
-    from ranktilt.auditing.comparison.compare import Comparison, compare
-    from ranktilt.auditing.controls import controls
-    from ranktilt.auditing.pairwise.choices import pairwise
-    from ranktilt.auditing.pairwise.result import PairwiseAudit
-    from ranktilt.auditing.replay_log import ReplayedLog, log_runs, replay_log
-    from ranktilt.auditing.result import Audit
-    from ranktilt.auditing.sequential import SequentialAudit, audit_until
-    from ranktilt.auditing.study import Study, study
-    from ranktilt.collection import Collection
-    from ranktilt.datasets.bundled.reader import bundled
-    from ranktilt.datasets.check import CheckResult, check
-    from ranktilt.datasets.labels import labelled
-    from ranktilt.datasets.load import load
-    from ranktilt.datasets.mix import mix
-    from ranktilt.datasets.save import save
-    from ranktilt.errors import DataError, MissingExtra, UserError
-    from ranktilt.executing.run_on import run_on
-    from ranktilt.experiments.level import Levelling, level
-    from ranktilt.experiments.query_split import QuerySplit, split_queries
-    from ranktilt.experiments.spiral import spiral
-    from ranktilt.experiments.spiral_result import Spiral
-    from ranktilt.experiments.tradeoff import bench
-    from ranktilt.experiments.tradeoff_result import Bench
-    from ranktilt.experiments.training_plan import training_study
-    from ranktilt.experiments.training_result import TrainingStudy
-    from ranktilt.generation.answer.answer import Answering, answer
-    from ranktilt.generation.answer.save import save_answered
-    from ranktilt.generation.rewrite.plan import Rewriting
-    from ranktilt.generation.rewrite.rewrite import rewrite
-    from ranktilt.generation.rewrite.save import save_rewritten
-    from ranktilt.measures.average_precision import AP
-    from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand, measure
-    from ranktilt.measures.contrast import relative_delta
-    from ranktilt.measures.ndcg import nDCG
-    from ranktilt.measures.precision import P
-    from ranktilt.measures.recall import R
-    from ranktilt.measures.reciprocal_rank import RR
-    from ranktilt.measures.twins.base import TwinEstimand
-    from ranktilt.planning.plan import CostPlan, plan
-    from ranktilt.probes.base import Probe, TextProbe
-    from ranktilt.probes.explain import Explanation, explain
-    from ranktilt.probes.validation import Validation, validate
-    from ranktilt.rankers.base import Ranker
-    from ranktilt.registry import ranker
-    from ranktilt.reporting.output import table
-    from ranktilt.reporting.report import report
-    from ranktilt.run import Run
-    from ranktilt.training.cross_encoder import train_cross_encoder
-    from ranktilt.training.retriever import train_retriever
+    from ranktilt.auditing.answer.gate import Gate as Gate
+    from ranktilt.auditing.answer.gate import gate as gate
+    from ranktilt.auditing.audit import audit as audit
+    from ranktilt.auditing.calibration.calibrate import Calibration as Calibration
+    from ranktilt.auditing.calibration.calibrate import calibrate as calibrate
+    from ranktilt.auditing.comparison.compare import Comparison as Comparison
+    from ranktilt.auditing.comparison.compare import compare as compare
+    from ranktilt.auditing.controls import controls as controls
+    from ranktilt.auditing.pairwise.choices import pairwise as pairwise
+    from ranktilt.auditing.pairwise.result import PairwiseAudit as PairwiseAudit
+    from ranktilt.auditing.replay_log import ReplayedLog as ReplayedLog
+    from ranktilt.auditing.replay_log import log_runs as log_runs
+    from ranktilt.auditing.replay_log import replay_log as replay_log
+    from ranktilt.auditing.result import Audit as Audit
+    from ranktilt.auditing.sequential import SequentialAudit as SequentialAudit
+    from ranktilt.auditing.sequential import audit_until as audit_until
+    from ranktilt.auditing.study import Study as Study
+    from ranktilt.auditing.study import study as study
+    from ranktilt.collection import Collection as Collection
+    from ranktilt.datasets.bundled.reader import bundled as bundled
+    from ranktilt.datasets.check import CheckResult as CheckResult
+    from ranktilt.datasets.check import check as check
+    from ranktilt.datasets.labels import labelled as labelled
+    from ranktilt.datasets.load import load as load
+    from ranktilt.datasets.mix import mix as mix
+    from ranktilt.datasets.save import save as save
+    from ranktilt.errors import DataError as DataError
+    from ranktilt.errors import MissingExtra as MissingExtra
+    from ranktilt.errors import UserError as UserError
+    from ranktilt.executing.run_on import run_on as run_on
+    from ranktilt.experiments.level import Levelling as Levelling
+    from ranktilt.experiments.level import level as level
+    from ranktilt.experiments.query_split import QuerySplit as QuerySplit
+    from ranktilt.experiments.query_split import split_queries as split_queries
+    from ranktilt.experiments.spiral import spiral as spiral
+    from ranktilt.experiments.spiral_result import Spiral as Spiral
+    from ranktilt.experiments.tradeoff import bench as bench
+    from ranktilt.experiments.tradeoff_result import Bench as Bench
+    from ranktilt.experiments.training_plan import training_study as training_study
+    from ranktilt.experiments.training_result import TrainingStudy as TrainingStudy
+    from ranktilt.generation.answer.answer import Answering as Answering
+    from ranktilt.generation.answer.answer import answer as answer
+    from ranktilt.generation.answer.save import save_answered as save_answered
+    from ranktilt.generation.rewrite.plan import Rewriting as Rewriting
+    from ranktilt.generation.rewrite.rewrite import rewrite as rewrite
+    from ranktilt.generation.rewrite.save import save_rewritten as save_rewritten
+    from ranktilt.measures.average_precision import AP as AP
+    from ranktilt.measures.base import Estimand as Estimand
+    from ranktilt.measures.base import GroupEstimand as GroupEstimand
+    from ranktilt.measures.base import Measure as Measure
+    from ranktilt.measures.base import estimand as estimand
+    from ranktilt.measures.base import measure as measure
+    from ranktilt.measures.contrast import relative_delta as relative_delta
+    from ranktilt.measures.ndcg import nDCG as nDCG
+    from ranktilt.measures.precision import P as P
+    from ranktilt.measures.recall import R as R
+    from ranktilt.measures.reciprocal_rank import RR as RR
+    from ranktilt.measures.twins.base import TwinEstimand as TwinEstimand
+    from ranktilt.planning.plan import CostPlan as CostPlan
+    from ranktilt.planning.plan import plan as plan
+    from ranktilt.probes.base import Probe as Probe
+    from ranktilt.probes.base import TextProbe as TextProbe
+    from ranktilt.probes.explain import Explanation as Explanation
+    from ranktilt.probes.explain import explain as explain
+    from ranktilt.probes.validation import Validation as Validation
+    from ranktilt.probes.validation import validate as validate
+    from ranktilt.rankers.base import Ranker as Ranker
+    from ranktilt.registry import ranker as ranker
+    from ranktilt.reporting.output import table as table
+    from ranktilt.reporting.report import report as report
+    from ranktilt.run import Run as Run
+    from ranktilt.training.cross_encoder import train_cross_encoder as train_cross_encoder
+    from ranktilt.training.retriever import train_retriever as train_retriever
 
 _NAMES = {
     "AP": "measures.average_precision",
@@ -137,82 +158,7 @@ _NAMES = {
     "validate": "probes.validation",
 }
 
-__all__ = [
-    "AP",
-    "RR",
-    "Answering",
-    "Audit",
-    "Bench",
-    "Calibration",
-    "CheckResult",
-    "Collection",
-    "Comparison",
-    "CostPlan",
-    "DataError",
-    "Estimand",
-    "Explanation",
-    "Gate",
-    "GroupEstimand",
-    "Levelling",
-    "Measure",
-    "MissingExtra",
-    "P",
-    "PairwiseAudit",
-    "Probe",
-    "QuerySplit",
-    "R",
-    "Ranker",
-    "ReplayedLog",
-    "Rewriting",
-    "Run",
-    "SequentialAudit",
-    "Spiral",
-    "Study",
-    "TextProbe",
-    "TrainingStudy",
-    "TwinEstimand",
-    "UserError",
-    "Validation",
-    "__version__",
-    "answer",
-    "audit",
-    "audit_until",
-    "bench",
-    "bundled",
-    "calibrate",
-    "check",
-    "compare",
-    "controls",
-    "estimand",
-    "explain",
-    "gate",
-    "labelled",
-    "level",
-    "load",
-    "log_runs",
-    "measure",
-    "mix",
-    "nDCG",
-    "pairwise",
-    "plan",
-    "ranker",
-    "relative_delta",
-    "replay_log",
-    "report",
-    "rewrite",
-    "run_on",
-    "save",
-    "save_answered",
-    "save_rewritten",
-    "spiral",
-    "split_queries",
-    "study",
-    "table",
-    "train_cross_encoder",
-    "train_retriever",
-    "training_study",
-    "validate",
-]  # fmt: skip
+__all__ = ["__version__", *_NAMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,26 +7,23 @@ import pytest
 
 from ranktilt.executing import memory_limits as chunks
 from ranktilt.executing.memory_limits import MemoryLimits, available_memory, limited, read_size
-from ranktilt.io.cache import cache_folder
-from ranktilt.rankers.dense.retriever import Dense
 from tests.refusals import refused
-from tests.toy import toy
 
 GB = 10**9
 
 
-def test_usual_sizes_hold_outside_and_are_back_afterwards(tmp_path: Path) -> None:
-    usual = (available_memory() // 4, 8, 9, cache_folder())
+def test_usual_sizes_hold_outside_and_are_back_afterwards() -> None:
+    usual = (available_memory() // 4, 8)
 
-    def sizes() -> tuple[int, int, int, Path]:
-        return chunks.memory_limit(), chunks.texts_per_write(8), chunks.texts_per_batch(9), chunks.vector_folder()
+    def sizes() -> tuple[int, int]:
+        return chunks.memory_limit(), chunks.index_files_from(8)
 
     assert sizes() == usual
-    with limited(MemoryLimits(1, 2, 3, tmp_path)):
-        assert sizes() == (1, 2, 3, tmp_path)
-        with limited(MemoryLimits(texts_per_batch=5)):
-            assert sizes() == (usual[0], 8, 5, cache_folder())
-        assert sizes() == (1, 2, 3, tmp_path)
+    with limited(MemoryLimits(1, 2)):
+        assert sizes() == (1, 2)
+        with limited(MemoryLimits(index_files_from=0)):
+            assert sizes() == (usual[0], 0)
+        assert sizes() == (1, 2)
     assert sizes() == usual
 
 
@@ -89,15 +86,6 @@ def test_a_limit_of_the_control_group_counts(
     monkeypatch.setattr(chunks, "_OWN_CGROUPS", tmp_path / "own")
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert available_memory() == (expected or whole)
-
-
-@pytest.mark.neural
-def test_a_cache_of_its_own_leaves_the_usual_one_alone(tiny: Path, own_cache: Path, tmp_path: Path) -> None:
-    away = tmp_path / "away"
-    with limited(MemoryLimits(texts_per_write=2, cache=away)):
-        Dense(str(tiny)).rank(toy())
-    assert [path for path in away.rglob("*") if path.is_file()]
-    assert not [path for path in (own_cache / "embeddings").rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize(("quota", "expected"), [("max 100000", 8), ("150000 100000\n", 2), ("50000 100000\n", 1)])

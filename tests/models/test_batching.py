@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
-from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.cache import VectorCache, Vectors, content_keys, count_vectors
+from ranktilt.models import batching
 from ranktilt.models.batching import BatchJob, Ints, compute_missing, plan_batches
 from ranktilt.models.device import inference
 from ranktilt.progress import listening
@@ -124,8 +124,8 @@ def test_whole_batches_of_so_many_items_are_stored_at_a_time(
 ) -> None:
     put, sizes = VectorCache.put, list[int]()
     monkeypatch.setattr(VectorCache, "put", lambda cache, *of: (sizes.append(len(of[0])), put(cache, *of)))
-    with limited(MemoryLimits(texts_per_write=shard)):
-        all_of(Work(TEXTS, tokens=7), tmp_path)
+    monkeypatch.setattr(batching, "WRITE_EVERY", shard)
+    all_of(Work(TEXTS, tokens=7), tmp_path)
     assert sorted(sizes, reverse=True) == files
 
 
@@ -152,8 +152,7 @@ def test_a_cache_that_cannot_be_is_said_before_any_work(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_one_clear_line_and_what_was_stored_stays(tmp_path: Path) -> None:
     many = [f"{i:03}" for i in range(400)]
-    with limited(MemoryLimits(texts_per_write=1)):
-        all_of(Work(many[:3]), tmp_path)
+    all_of(Work(many[:3]), tmp_path)
     with no_room(2000), pytest.raises(UserError) as caught:
         all_of(Work(many), tmp_path)
     assert str(caught.value).startswith(f"{tmp_path}: cannot be written: ")
@@ -179,8 +178,7 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from ranktilt.io.cache import VectorCache, content_keys
-from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.models.batching import BatchJob, compute_missing
+from ranktilt.models import batching
 
 folder, log, pause = Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
 texts = ["x" * (1 + i % 37) + str(i) for i in range(300)]
@@ -192,9 +190,9 @@ def forward(positions):
     return np.stack([np.random.default_rng(i).normal(size=8) for i in positions]).astype(np.float32)
 
 lengths = np.array([len(t) for t in texts])
-with limited(MemoryLimits(texts_per_write=16)):
-    job = BatchJob(content_keys(texts), lengths, forward, tokens=100)
-    stored = compute_missing(job, VectorCache(folder), "x")
+batching.WRITE_EVERY = 16
+job = batching.BatchJob(content_keys(texts), lengths, forward, tokens=100)
+stored = batching.compute_missing(job, VectorCache(folder), "x")
 print(stored.read(0, 300).tobytes().hex())
 """
 

@@ -106,23 +106,6 @@ def test_bfloat16_is_within_a_twentieth(tiny_models: dict[str, Path], kind: str,
     assert (half.perplexity != full.perplexity).any()
 
 
-def test_padding_is_masked_only_where_a_model_reads_ahead(
-    tmp_path: Path, tiny_models: dict[str, Path], own_cache: Path
-) -> None:
-    """BERT under the name of a causal model reads both sides, and then padding would change what it says."""
-    library = pytest.importorskip("transformers")
-    _, tokenizer = loaded(tiny_models["masked"])
-    library.BertLMHeadModel.from_pretrained(tiny_models["masked"]).save_pretrained(tmp_path / "both")
-    tokenizer.bos_token = "[CLS]"
-    tokenizer.save_pretrained(tmp_path / "both")
-    both, causal = exact(tmp_path / "both"), exact(tiny_models["causal"])
-    texts = ["a cat sat", "a", "a cat"]
-    expected = [np.mean(naive_causal(tmp_path / "both", text)) for text in texts]
-    np.testing.assert_allclose(both.score(texts, label="scoring").perplexity, expected, atol=1e-5)
-    causal.score(texts, label="scoring")
-    assert (both.resolved_kind, both._reads_ahead, causal._reads_ahead) == ("causal", True, False)
-
-
 def test_the_golden_values_of_stories(stories: Path, own_cache: Path) -> None:
     found = exact(stories).score([SENTENCES, REVERSED], label="scoring")
     assert found.perplexity.tolist() == pytest.approx([0.1804, 7.043], abs=2e-3)

@@ -1,4 +1,4 @@
-"""How much is computed and held at once: limits that must change no result, and can be set to see that they do not."""
+"""How much is held at once: limits that must change no result, and can be set to see that they do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ranktilt.errors import UserError, shorten
-from ranktilt.io.cache import cache_folder
 
 SMALLEST = 64 << 20
 """Bytes; less memory than this cannot be asked for."""
@@ -27,14 +26,10 @@ _CPU_QUOTA = _CGROUPS / "cpu.max"
 
 @dataclass(frozen=True)
 class MemoryLimits:
-    """How much is computed and held at once; None leaves the default."""
+    """How much is held at once; None leaves the default."""
 
     memory: int | None = None
     """Bytes that exact search, the lexical index and random labels may each hold beside the collection."""
-    texts_per_write: int | None = None
-    texts_per_batch: int | None = None
-    cache: Path | None = None
-    """Where vectors are kept in place of the usual folder; an empty one has all of them computed anew."""
     index_files_from: int | None = None
     """Bytes of text from which a lexical index is made in files."""
 
@@ -63,25 +58,10 @@ def set_memory_limit() -> int | None:
     return _limits.get().memory
 
 
-def texts_per_write(default: int) -> int:
-    """Return how many texts to encode between two writes."""
-    return _limits.get().texts_per_write or default
-
-
-def texts_per_batch(default: int) -> int:
-    """Return how many texts to hand to the model together."""
-    return _limits.get().texts_per_batch or default
-
-
 def index_files_from(default: int) -> int:
     """Return the bytes of text from which a lexical index is made in files."""
     found = _limits.get().index_files_from
     return default if found is None else found
-
-
-def vector_folder() -> Path:
-    """Return the folder that keeps vectors: what was set, else the usual one."""
-    return _limits.get().cache or cache_folder()
 
 
 def read_size(text: str, *, option: str = "memory", least: int | None = None) -> int:

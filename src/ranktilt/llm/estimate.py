@@ -88,18 +88,15 @@ class Rehearsal:
     """Answers in place of a model, as `journalled` does: from the journal, or by `answers` to the next requests.
 
     Nothing is asked and nothing written. `prompts` counts all, `requests` equal ones once, `journalled` those of them
-    that have an answer; tokens are those of the others. `looked_up` says whether answers that are kept were looked for.
-    `most` is how many prompts any answers can lead to, `trials` how many requests find out what a server can do, and
+    that have an answer; tokens are those of the others. `most` is how many prompts any answers can lead to, and
     `certain` says whether all answers so far are the model's own, so that what it is asked next is sure.
     """
-
-    looked_up = True
 
     def __init__(self, llm: LLM, *, certain: bool = True) -> None:
         self.llm, self._counting = llm, counting(llm)
         self.answers: Sequence[str] = ()
         self.prompts = self.requests = self.journalled = self.tokens_in = self.tokens_out = 0
-        self.certain, self.most, self.trials = certain, 0, 0
+        self.certain, self.most = certain, 0
         self._spared = 0  # prompts that are sure to be asked for and cost nothing
         self._seen = set[str]()
 
@@ -124,10 +121,10 @@ class Rehearsal:
             )
             yield Reply(number, answer, None, 0, fresh=key not in known)
 
-    def add_unanswered(self, prompts: Sequence[str], *, trials: int) -> None:
+    def add_unanswered(self, prompts: Sequence[str]) -> None:
         """Count prompts that want scores and no answer; those that are kept are not looked up."""
         distinct = list(dict.fromkeys(prompts))
-        self.looked_up, self.trials, self.prompts = False, trials, self.prompts + len(prompts)
+        self.prompts += len(prompts)
         self._add(distinct, [""] * len(distinct))
         self._count_spared(len(prompts) - len(distinct), bool(distinct))
 
@@ -143,11 +140,11 @@ class Rehearsal:
     @property
     def at_most(self) -> int:
         """How many requests would be asked at most, whatever the answers."""
-        return max(self.left, 0 if self.certain else self.most - self._spared) + self.trials
+        return max(self.left, 0 if self.certain else self.most - self._spared)
 
     def totals(self) -> tuple[int, int, int]:
         """Requests, and about how many tokens in and out, at most; those of a request as in what was rehearsed."""
-        share = (self.at_most - self.trials) / self.left if self.left else 1.0
+        share = self.at_most / self.left if self.left else 1.0
         return self.at_most, math.ceil(self.tokens_in * share), math.ceil(self.tokens_out * share)
 
     def _add(self, prompts: Sequence[str], answers: Sequence[str]) -> None:
@@ -159,8 +156,6 @@ class Rehearsal:
     def lines(self, price: tuple[float, float] | None) -> tuple[tuple[str, str], ...]:
         """What was counted, in words: what, and how much; where the answers decide, at most how much."""
         kept = f"{self.journalled:,} of {self.requests:,} are answered already"
-        if not self.looked_up:
-            kept = "scores that are kept already are not looked up, and cost nothing"
         pace = time_of(self.llm, (self.left, self.tokens_in, self.tokens_out))[1]
         now = self._amounts((self.left, self.tokens_in, self.tokens_out), price)
         requests, read, written, cost, time = (

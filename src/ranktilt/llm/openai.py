@@ -105,13 +105,6 @@ class OpenAI(Portable, LLM):
                 self._monitor.model(model)
                 yield positions, vectors
 
-    def scored(
-        self, texts: Sequence[Any], kind: Callable[..., ServerClient], **options: Any
-    ) -> Iterator[tuple[int, Any]]:
-        """Send texts one by one through a client of some kind, and give what it makes of each, as it comes."""
-        with closing(self._served(texts, kind, **options)) as stream:
-            yield from chain.from_iterable(stream)
-
     def _served(
         self, items: Iterable[Any], kind: Callable[..., ServerClient], **options: Any
     ) -> Generator[list[Any], None, None]:
@@ -194,12 +187,12 @@ def flow(opened: Opened, items: Iterable[Any], concurrency: int) -> Generator[li
     given = list(islice(source, most))
     if not given:
         return
-    places, pending = asyncio.Semaphore(concurrency), set[Future[Any]]()
+    slots, pending = asyncio.Semaphore(concurrency), list[Future[Any]]()
 
     async def served(number: int, item: Any) -> Any:
-        await places.acquire()
+        await slots.acquire()
         result = await client.serve(number, item)
-        places.release()  # not after an error, which ends everything
+        slots.release()  # not after an error, which ends everything
         return result
 
     portals = need("anyio.from_thread", extra="llm", for_="a server")
@@ -210,14 +203,16 @@ def flow(opened: Opened, items: Iterable[Any], concurrency: int) -> Generator[li
         loop = portal.call(asyncio.get_running_loop)
         try:
             while given or pending:  # the portal's own way to begin a task would wait for the loop each time
-                pending |= {asyncio.run_coroutine_threadsafe(served(*one), loop) for one in given}
+                pending += [asyncio.run_coroutine_threadsafe(served(*numbered), loop) for numbered in given]
                 # In short turns: once polars is imported, Ctrl-C does not interrupt a wait without an end.
-                done, pending = wait(pending, _TURN, FIRST_COMPLETED)
-                if results := [one.result() for one in done if one.exception() is None]:
+                done, _ = wait(pending, _TURN, FIRST_COMPLETED)
+                finished = [task for task in pending if task in done]  # in the order of their items
+                pending = [task for task in pending if task not in done]
+                if results := [task.result() for task in finished if task.exception() is None]:
                     yield results
-                for failed in done:
+                for failed in finished:
                     failed.result()
                 given = list(islice(source, most - len(pending)))
         finally:
-            for one in pending:
-                one.cancel()
+            for task in pending:
+                task.cancel()

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
-from ranktilt.executing import memory_limits
 from ranktilt.executing.executor import executor
 from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors
 from ranktilt.models.device import torch_device
@@ -75,8 +74,8 @@ def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
         return stored
     cache.require_writable()
     missing = np.flatnonzero(~found)
-    write_every = memory_limits.texts_per_write(WRITE_EVERY * max(job.tokens // TOKENS, 1))
-    most = min(memory_limits.texts_per_batch(MOST_ROWS), write_every)
+    write_every = WRITE_EVERY * max(job.tokens // TOKENS, 1)
+    most = min(MOST_ROWS, write_every)
     batches = [missing[batch] for batch in plan_batches(job.lengths[missing], job.tokens, most=most)]
     computed, since = list[tuple[Ints, Vectors]](), time.monotonic()
 

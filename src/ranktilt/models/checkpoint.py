@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
@@ -270,37 +270,19 @@ def load_tokenizer(folder: Path, *, for_: str) -> Any:
 def require_weights(folder: Path, model: Any, info: Mapping[str, Any], *, pooler: bool = True) -> None:
     """Refuse a model that is not the one whose weights the folder holds.
 
-    The folder lacks weights, which were made up at random, has them in another shape, or has more of the body than the
-    model, such as further layers. A head that the model does not have may be left over; so may a pooler, which may
-    also be missing where `pooler` says that it is not used.
+    The folder lacks weights, which were made up at random, or has them in another shape. A pooler may be missing where
+    `pooler` says that it is not used.
     """
-    kind = type(model).__name__
     odd = sorted(key if isinstance(key, str) else str(key[0]) for key in info.get("mismatched_keys", ()))
     if odd:
         raise UserError(f"{folder}: its weights of {odd[0]} have another shape than its config.json says")
     absent = sorted(key for key in map(str, info.get("missing_keys", ())) if pooler or "pooler." not in key)
     if absent:
+        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise UserError(
-            f"{folder}: its weights lack {_first(absent)} of a {kind}; at random in their place, what it gives would "
-            "mean nothing"
+            f"{folder}: its weights lack {absent[0]}{more} of a {type(model).__name__}; at random in their place, what "
+            "it gives would mean nothing"
         )
-    body = getattr(model, model.base_model_prefix, model)
-    parts, buffers = dict(body.named_children()), dict(body.named_buffers())
-    names = {str(key): str(key).removeprefix(f"{model.base_model_prefix}.") for key in info.get("unexpected_keys", ())}
-    unused = sorted(
-        key
-        for key, name in names.items()
-        if name.partition(".")[0] in parts and name not in buffers and "pooler." not in name
-    )
-    if unused:
-        raise UserError(
-            f"{folder}: its weights hold {_first(unused)}, which a {kind} as its config.json says has no place for; "
-            "without them, what it gives would mean nothing"
-        )
-
-
-def _first(names: Sequence[str]) -> str:
-    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
 @contextmanager

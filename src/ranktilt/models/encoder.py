@@ -15,8 +15,7 @@ import polars as pl
 
 from ranktilt.errors import UserError
 from ranktilt.executing.executor import Portable
-from ranktilt.executing.memory_limits import vector_folder
-from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors, content_keys
+from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors, cache_folder, content_keys
 from ranktilt.models import checkpoint
 from ranktilt.models.batching import RESULTS_VERSION, BatchJob, Ints, batch_tokens, compute_missing
 from ranktilt.models.checkpoint import read_json
@@ -53,7 +52,7 @@ class TextEncoder(ABC):
         `kind` says which prompt applies, where there is one; `label` names the progress.
         """
         keys, first, row = np.unique(content_keys(texts, prefix=kind), return_index=True, return_inverse=True)
-        cache = VectorCache(vector_folder() / "embeddings" / self.fingerprint, dtype=self.store, about=self.about)
+        cache = VectorCache(cache_folder() / "embeddings" / self.fingerprint, dtype=self.store, about=self.about)
         found, stored = cache.get(keys)
         if not found.all():
             cache.require_writable()

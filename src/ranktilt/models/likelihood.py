@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from ranktilt.errors import UserError, unknown
 from ranktilt.executing.executor import Portable
-from ranktilt.executing.memory_limits import vector_folder
-from ranktilt.io.cache import VectorCache, content_keys
+from ranktilt.io.cache import VectorCache, cache_folder, content_keys
 from ranktilt.models import checkpoint
 from ranktilt.models.batching import TOKENS, BatchJob, Ints, batch_tokens, compute_missing
 from ranktilt.models.device import PRECISIONS, inference, torch_device
@@ -36,7 +35,6 @@ _TOKENS_A_BATCH = 2_048
 _LOGITS_A_BATCH, _LOGITS_AT_ONCE = 1 << 24, 1 << 22
 """On a processor: computed together, but for a longer text, and made losses together; pages of more are always new."""
 _RESULTS_VERSION = 2
-_SAME = 1e-3
 _CHARACTERS_A_TOKEN = 4
 
 
@@ -126,7 +124,7 @@ class Likelihood(Portable):
         both = list(zip(texts, given if given is not None else [""] * len(texts), strict=True))
         distinct = list(dict.fromkeys(both))
         keys = content_keys([f"{'all ' if before else ''}{len(before)} {before}{text}" for text, before in distinct])
-        cache = VectorCache(vector_folder() / "likelihoods" / self.fingerprint, about=self._about)
+        cache = VectorCache(cache_folder() / "likelihoods" / self.fingerprint, about=self._about)
         found, stored = cache.get(keys)
         if not found.all():
             stored = compute_missing(self._job(keys, distinct), cache, label)
@@ -321,7 +319,8 @@ class Likelihood(Portable):
         mask = np.zeros_like(ids)
         for number, row in enumerate(rows):
             ids[number, : len(row.ids)], mask[number, : len(row.ids)] = row.ids, 1
-        features = {"input_ids": ids} if not self._reads_ahead else {"input_ids": ids, "attention_mask": mask}
+        # Nothing reads the padding behind a text in a causal model, which without a mask takes a quicker attention.
+        features = {"input_ids": ids} if self.resolved_kind == "causal" else {"input_ids": ids, "attention_mask": mask}
         at = torch.from_numpy(np.concatenate([number * width + row.at for number, row in enumerate(rows)]))
         tensors = {name: torch.from_numpy(values).to(self._model.device) for name, values in features.items()}
         try:
@@ -330,55 +329,21 @@ class Likelihood(Portable):
             reason = checkpoint.first_line(error)
             raise UserError(f"{self.folder}: cannot read texts of {width} tokens: {reason}") from error
 
-    @cached_property
-    def _head(self) -> Callable[[dict[str, Any], Any], Any]:
+    def _head(self, features: dict[str, Any], at: Any) -> Any:
         """The model up to the logits at some places; its last layer, mostly the largest, computes no others.
 
-        What a model does with the logits afterwards, such as capping them, works on any number of rows. Whether that is
-        so is tried out once, and a model that needs all places gets them.
+        What a model does with the logits afterwards, such as capping them, works on any number of rows.
         """
-        torch = need("torch", extra="neural", for_="perplexity")
-        model = self._model
-        last = model.get_output_embeddings()
-
-        def whole(features: dict[str, Any], at: Any) -> Any:
-            logits = model(**features).logits
-            return logits.reshape(-1, logits.shape[-1])[at]
-
-        def selected(features: dict[str, Any], at: Any) -> Any:
-            plain = last.forward
-            last.forward = lambda hidden: plain(hidden.reshape(-1, hidden.shape[-1])[at])
-            try:
-                return model(**features).logits
-            finally:
-                last.forward = plain
-
-        sample = {"input_ids": torch.tensor([[1, 2, 3, 1]]), "attention_mask": torch.ones((1, 4), dtype=torch.long)}
-        sample = {name: values.to(model.device) for name, values in sample.items()}
-        at = torch.tensor([1], device=model.device)
+        last = self._model.get_output_embeddings()
         if last is None:
-            return whole
+            logits = self._model(**features).logits
+            return logits.reshape(-1, logits.shape[-1])[at]
+        plain = last.forward
+        last.forward = lambda hidden: plain(hidden.reshape(-1, hidden.shape[-1])[at])
         try:
-            with torch.autocast(model.device.type, enabled=False):
-                one, other = selected(sample, at), whole(sample, at)
-            same = one.shape == other.shape and bool((one - other).abs().max() < _SAME)
-        except (RuntimeError, IndexError, ValueError):
-            same = False
-        return selected if same else whole
-
-    @cached_property
-    def _reads_ahead(self) -> bool:
-        """Whether what stands behind a token changes what is predicted there: if not, padding needs no mask.
-
-        Without one, a causal model takes the quicker kind of attention.
-        """
-        torch = need("torch", extra="neural", for_="perplexity")
-        if self.resolved_kind != "causal":
-            return True
-        longer = torch.tensor([[1, 2, 3, 1, 0, 0, 0, 0]], device=self._model.device)
-        with torch.autocast(longer.device.type, enabled=False):
-            one, other = (self._model(input_ids=ids).logits[0, :4] for ids in (longer, longer[:, :4]))
-        return not bool((one - other).abs().max() < _SAME)
+            return self._model(**features).logits
+        finally:
+            last.forward = plain
 
     @cached_property
     def _model(self) -> Any:

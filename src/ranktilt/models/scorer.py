@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from ranktilt.errors import UserError
 from ranktilt.executing.executor import Portable
-from ranktilt.executing.memory_limits import vector_folder
-from ranktilt.io.cache import VectorCache
+from ranktilt.io.cache import VectorCache, cache_folder
 from ranktilt.models import batching, checkpoint
 from ranktilt.models.batching import BatchJob, Ints, batch_tokens
 from ranktilt.models.device import inference
@@ -102,7 +101,7 @@ class PairScorer(Portable, ABC):
 
     def logits(self, pairs: TextPairs, label: str) -> Logits:
         """Return what the model gives for each pair, shape (n_pairs, outputs), finite; computed once, then cached."""
-        cache = VectorCache(vector_folder() / "pairs" / self.fingerprint, about=self._about)
+        cache = VectorCache(cache_folder() / "pairs" / self.fingerprint, about=self._about)
         found, stored = cache.get(pairs.keys)
         if not found.all():
             stored = batching.compute_missing(self._job(pairs, label), cache, label)

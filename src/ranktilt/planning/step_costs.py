@@ -24,7 +24,6 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.load import NO_QRELS, load
 from ranktilt.datasets.save import save
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.executing.memory_limits import vector_folder
 from ranktilt.generation.estimate import estimate
 from ranktilt.generation.rewrite.plan import Rewriting
 from ranktilt.generation.rewrite.plan import plan as rewriting_plan
@@ -391,7 +390,7 @@ class RankerSteps:
     def _pretend_vectors(self, stage: Dense, given: Collection) -> None:
         """Put random vectors into the cache: a search takes as long as with the model's, which take hours."""
         encoder, rng = stage.encoder, np.random.default_rng(0)
-        cache = VectorCache(vector_folder() / "embeddings" / encoder.fingerprint, dtype=encoder.store)
+        cache = VectorCache(cache_folder() / "embeddings" / encoder.fingerprint, dtype=encoder.store)
         queries = stage.read_queries(given.judged["text"])
         read: list[tuple[Kind, pl.Series]] = [("document", given.texts(stage.text)), ("query", queries)]
         for kind, texts in read:

@@ -11,15 +11,13 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
-from ranktilt.llm.likelihood import LikelihoodServer
-from ranktilt.llm.openai import OpenAI
 from ranktilt.models import checkpoint
 from ranktilt.models.likelihood import CLASSES, EVERY, Likelihood
 from ranktilt.probes.base import Distribution, Floats, ProbeResult, TextProbe, described
 from ranktilt.rankers.base import Ranker
 from ranktilt.text.ngram import cross_fitted_perplexity
 
-NGRAM, SERVER = "ngram", "openai:"
+NGRAM = "ngram"
 _SAMPLE = 50
 
 
@@ -28,11 +26,10 @@ class PerplexityProbe(TextProbe):
 
     The mean of −ln P(token | the rest) over a text's tokens, without its title: what the paper calls log perplexity.
     `lm` is ``ngram``, trigrams learned from the collection's own reference texts (no text is scored by a model that saw
-    it or its twin); a model of transformers, a folder or a name on the hub; or ``openai:MODEL`` behind a server that
-    gives the log-probabilities of a prompt's own tokens, as vLLM does. Of a masked model's tokens one in `every` is
-    masked at once, 0 being exact; on a sample that is compared with one at a time. With `given` ``origin`` a causal
-    model reads the origin first: documents of other sources are scored after their twin, those of the reference not at
-    all.
+    it or its twin), or a model of transformers, a folder or a name on the hub. Of a masked model's tokens one in
+    `every` is masked at once, 0 being exact; on a sample that is compared with one at a time. With `given` ``origin`` a
+    causal model reads the origin first: documents of other sources are scored after their twin, those of the reference
+    not at all.
     """
 
     question = "Are the texts of one source more predictable to a language model than those of the other?"
@@ -46,7 +43,7 @@ class PerplexityProbe(TextProbe):
             raise UserError(f"perplexity: given must be origin, got {given!r}")
         if kind not in ("auto", *CLASSES):
             raise unknown("kind of language model", kind, ("auto", *CLASSES))
-        if (lm == NGRAM or lm.startswith(SERVER)) and (given is not None or kind != "auto"):
+        if lm == NGRAM and (given is not None or kind != "auto"):
             raise UserError("perplexity: given and kind are options of a model of transformers: perplexity:MODEL(…)")
         self.lm, self.given, self.seed = lm, given, seed
         self.name = "perplexity" if lm == NGRAM else f"perplexity:{lm}"  # type: ignore[misc]
@@ -69,10 +66,8 @@ class PerplexityProbe(TextProbe):
         return found
 
     def check(self) -> None:
-        """Find and check the language model, without loading or asking it."""
-        if self.lm.startswith(SERVER):
-            OpenAI(self.lm.removeprefix(SERVER)).check()
-        elif self.lm != NGRAM:
+        """Find and check the language model, without loading it."""
+        if self.lm != NGRAM:
             self.model()
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
@@ -80,9 +75,6 @@ class PerplexityProbe(TextProbe):
         if self.lm == NGRAM:
             return cross_fitted_perplexity(docs["text"], docs["origin"], (docs["source"] == reference).to_numpy())
         label = f"perplexity:{self.lm}"
-        if self.lm.startswith(SERVER):
-            server = LikelihoodServer(OpenAI(self.lm.removeprefix(SERVER)))
-            return server.score(docs["text"].to_list(), label=label).perplexity
         model = self.model()
         if self.given:
             values, cut = _given_origin(collection, reference, model, label)

@@ -77,9 +77,7 @@ def test_the_models_own_similarity_is_the_default(tiny: Path, tmp_path: Path) ->
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize(
-    "sizes", [MemoryLimits(1, 1, 1), MemoryLimits(1 << 20, 5, 3), MemoryLimits(None, 3), MemoryLimits()]
-)
+@pytest.mark.parametrize("sizes", [MemoryLimits(1), MemoryLimits(1 << 20), MemoryLimits()])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_copies_get_the_same_scores_to_the_last_bit(
     tiny: Path, own_cache: Path, sizes: MemoryLimits, precision: str

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from ranktilt import ranker
-from ranktilt.llm.likelihood import SAMPLE
 from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.registry import RANKERS, ranker_class
 from tests.llm.server import Server
-from tests.llm.test_likelihood import Prompts
 from tests.rankers.llm.judge import Judge
 from tests.rankers.llm.test_rankers import worths
 
@@ -23,7 +21,6 @@ EXACT = (
 OPEN = (
     "listwise(window=3,step=2,shuffles=5)", "pairwise(method=heapsort,top=4)", "pairwise(method=sliding,top=4)",
     "pairwise(method=sliding,top=20)", "setwise(top=4)", "setwise(size=3)",
-    "pointwise(method=query-likelihood)",
 )  # fmt: skip
 COUNT = 12
 
@@ -45,10 +42,9 @@ def amounts(text: str) -> tuple[int, int]:
 def test_no_more_is_asked_than_a_dry_run_says(
     method: str, answer: Any, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server_of = Prompts if "likelihood" in method else Server
     stage, candidates = ranker(method.replace("(", ":openai:tiny(")), worths(COUNT)
     assert isinstance(stage, LLMRanker)
-    with server_of(answer=answer) as server:
+    with Server(answer=answer) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         lines = dict(stage.rehearse(*candidates)[1].lines((1e6, 0.0)))
         assert not server.requests
@@ -57,13 +53,11 @@ def test_no_more_is_asked_than_a_dry_run_says(
         if method in EXACT:
             assert (asked, "at most" in "".join(lines.values())) == (first, False)
         assert asked <= most <= 2 * stage.requests(COUNT) + 2
-        prompts = [one["messages"][0]["content"] if "messages" in one else one["prompt"] for one in server.answered]
-        read = sum(len(text.encode()) / 4 + 12 for text in prompts if text != SAMPLE)
+        read = sum(len(one["messages"][0]["content"].encode()) / 4 + 12 for one in server.answered)
         assert read <= 1.02 * amounts(lines["tokens in"])[1], "a prompt is about as long as those rehearsed"
         assert amounts(lines["price"]) == amounts(lines["tokens in"]), "at a price of 1 a token"
-        if "likelihood" not in method:
-            again = dict(stage.rehearse(*candidates)[1].lines(None))["requests"]
-            assert amounts(again) == (0, 0), "all answers are known, and so is what they lead to"
+        again = dict(stage.rehearse(*candidates)[1].lines(None))["requests"]
+        assert amounts(again) == (0, 0), "all answers are known, and so is what they lead to"
 
 
 def test_every_ranker_that_asks_a_language_model_is_among_these() -> None:

@@ -9,9 +9,7 @@ import pytest
 
 from ranktilt import Run, ranker
 from ranktilt.errors import UserError
-from ranktilt.llm.likelihood import prompt_losses, tail_length
 from tests.llm.server import Body, Server
-from tests.llm.test_likelihood import Prompts, answer
 from tests.rankers.llm.judge import worth
 from tests.rankers.llm.test_attacks import ATTACKS
 from tests.rankers.llm.test_rankers import best, ids, texts_of, worths
@@ -86,47 +84,6 @@ def test_a_passage_has_one_line(attack: str, own_cache: Path, monkeypatch: pytes
     with Believer() as server:
         rank(server, monkeypatch, "pointwise:openai:tiny(passage_tokens=0)", texts_of({"a": attack, "b": "worth 5"}))
     assert all(len(body["messages"][0]["content"].splitlines()) == 4 for body in server.bodies)
-
-
-def test_a_servers_query_likelihood_counts_the_querys_tokens_alone(
-    own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Fond(Prompts):
-        """Finds each word of a query the likelier the more the passage before it is worth."""
-
-        def _response(self, request: Any, fault: Any) -> Any:
-            status, body, headers = super()._response(request, fault)
-            lift = 50 / (1 + worth(request.body["prompt"]))
-            for choice in body["choices"]:
-                if choice["logprobs"]:
-                    values = choice["logprobs"]["token_logprobs"]
-                    choice["logprobs"]["token_logprobs"] = [v and v - lift for v in values]
-            return status, body, headers
-
-    candidates = worths(6)
-    with Fond(models=("tiny",)) as server:
-        run = rank(server, monkeypatch, "pointwise:openai:tiny(method=query-likelihood)", candidates)
-        before = len(server.requests)
-        rank(server, monkeypatch, "pointwise:openai:tiny(method=query-likelihood)", candidates)
-        assert len(server.requests) == before, "likelihoods are cached"
-    assert ids(run) == best(candidates[0])
-    top = worth(candidates[0].texts("text")[int(run.docs[0])])
-    assert run.scores[0] == pytest.approx(-(len("question") + len("0")) / 2 - 50 / (1 + top))
-    prompts = [body["prompt"] for body in server.bodies[-12:]]
-    assert all(prompt.endswith(("based on this passage.\nquestion 0", "passage.\nquestion 1")) for prompt in prompts)
-    assert run.spec["llm_answers"] == {
-        "kinds": {"ok": 12}, "requests": 12, "fresh": 0, "tokens_read": 24, "tokens_written": 0,
-    }  # fmt: skip
-
-
-def test_tokens_of_a_query_are_told_from_those_before_it() -> None:
-    assert tail_length(["a", " b", "\nwhat", " is"], "what is") == 2
-    assert tail_length(["a", "▁what", "▁is", "\n"], "what is") == 3
-    for tokens in (["a\ufffd", "\ufffd"], ["xwhat is"], ["is"], []):
-        with pytest.raises(UserError, match="which ones are the query's cannot be told"):
-            tail_length(tokens, "what is")
-    data = answer(["a", " b", " c"], [None, -1.0, -2.0], "a b c", 3)
-    assert prompt_losses(data, "a b c", tail="c") == [2.0]
 
 
 @pytest.mark.neural

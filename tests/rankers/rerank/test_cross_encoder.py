@@ -1,7 +1,6 @@
 """Cross-encoders: the reference library's scores, kept by content, and models that are none refused."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,8 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Run, UserError
-from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.inventory import cache_contents
+from ranktilt.models import batching
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, Head, read_head
 from tests.rankers.tiny import tiny_model
 from tests.rankers.tiny_rerankers import change, tiny_classifier
@@ -122,16 +121,16 @@ def test_own_limits_cut_as_if_the_texts_were_shorter(tmp_path: Path) -> None:
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize(
-    "sizes",
-    [MemoryLimits(texts_per_write=1, texts_per_batch=1), MemoryLimits(texts_per_write=5, texts_per_batch=2)],
-)
+@pytest.mark.parametrize("sizes", [(1, 1), (5, 2)])
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
 def test_sizes_of_batches_and_what_was_kept_change_a_score_within_the_stated_tolerance(
-    one: Path, sizes: MemoryLimits, tolerance: float, precision: str, tmp_path: Path
+    one: Path, sizes: tuple[int, int], tolerance: float, precision: str, tmp_path: Path
 ) -> None:
     ranker = CrossEncoder(str(one), precision=precision)
-    with limited(replace(sizes, cache=tmp_path)):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKTILT_CACHE", str(tmp_path))
+        patch.setattr(batching, "WRITE_EVERY", sizes[0])
+        patch.setattr(batching, "MOST_ROWS", sizes[1])
         first = scores(ranker, QUERIES[:1], DOCUMENTS[2:3])
         found = scores(ranker)
     assert found[:1, 2:3].tobytes() == first.tobytes()

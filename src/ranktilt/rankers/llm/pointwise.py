@@ -15,9 +15,8 @@ from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer
 from ranktilt.llm.estimate import Rehearsal
 from ranktilt.llm.journal import journalled
-from ranktilt.llm.likelihood import LikelihoodServer
-from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.prompts import fill
+from ranktilt.llm.transformers import Transformers
 from ranktilt.models.device import PRECISIONS
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.base import require_choices
@@ -37,9 +36,8 @@ class Pointwise(LLMRanker):
     of the answer's first token (HELM; Liang et al., TMLR 2023). Two logits side by side, as llm-rankers takes them, are
     what no server gives where it answers in words. ``query-likelihood`` is the mean ln P of the query's tokens after
     the prompt with the passage, as plain text without a chat template (UPR; Sachan et al., EMNLP 2022): of a local
-    folder, or of a server that gives the log-probabilities of a prompt's own tokens, such as vLLM's. A prompt has the
-    slot ``{passage}``; of yes-no ``{query}`` too, which in the other follows it. Passages without a readable answer
-    stand below the others.
+    folder. A prompt has the slot ``{passage}``; of yes-no ``{query}`` too, which in the other follows it. Passages
+    without a readable answer stand below the others.
     """
 
     name: ClassVar[str] = "pointwise"
@@ -127,12 +125,11 @@ class Pointwise(LLMRanker):
         pairs = [(task, place) for task in tasks for place in range(len(task.passages))]
         given = [fill(slots, self.values(task, (place,))) for task, place in pairs]
         queries = [self.values(task, (place,))["query"] for task, place in pairs]
-        if isinstance(asker, Rehearsal):  # a cache is found by the server's way of answering, which is not known yet
-            texts = [before + query for before, query in zip(given, queries, strict=True)]
-            asker.add_unanswered(texts, trials=int(isinstance(self.model(), OpenAI)))
+        if isinstance(asker, Rehearsal):
+            asker.add_unanswered([before + query for before, query in zip(given, queries, strict=True)])
             return [np.zeros(len(task.passages)) for task in tasks], {}
         scorer = self._scorer()
-        if isinstance(scorer, Likelihood) and given:
+        if given:
             self._require_prefix(scorer, given)
         found = scorer.score(queries, given, label=f"{self!r}: scoring")
         ends = np.cumsum([len(task.passages) for task in tasks])[:-1]
@@ -144,15 +141,12 @@ class Pointwise(LLMRanker):
         counts = AnswerCounts(kinds, len(pairs), read=int(found.tokens.sum())).spec
         return scores, {"llm": {**self.model().spec, "prompt": name, "prompt_sha256": digest}, **counts}
 
-    def _scorer(self) -> Likelihood | LikelihoodServer:
-        """What gives likelihoods, checked as far as it can be without asking."""
+    def _scorer(self) -> Likelihood:
+        """What gives likelihoods, checked as far as it can be without loading it."""
         model = self.model()
-        if isinstance(model, OpenAI):
-            model.check()
-            return LikelihoodServer(model)
-        folder = getattr(model, "folder", None)
-        if folder is None:
-            raise UserError(f"{self!r}: query likelihood needs an openai: or transformers: model")
+        if not isinstance(model, Transformers):
+            raise UserError(f"{self!r}: query likelihood needs a model in a folder: transformers:FOLDER")
+        folder = model.folder
         precision = self.precision or PRECISIONS[0]
         found = Likelihood(folder=folder, model_name=model.name, device=self.device, precision=precision)
         found.check()
