@@ -38,7 +38,6 @@ def load(
     split: options.Split = None,
     qrels: options.Qrels = None,
     docs: Annotated[Literal["all", "judged"], Option("judged: leave out documents that no judgment names.")] = "all",
-    layout: options.Layout = "beir",
     parts: options.Parts = None,
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
@@ -50,7 +49,7 @@ def load(
     # The libraries draw bars of their own for what they fetch and unpack.
     with redirect_stderr(io.StringIO()) if is_quiet() else nullcontext():
         collection = load_collection(name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
-    save(collection, output, layout=layout, parts=parts)
+    save(collection, output, parts=parts)
     _write_origin(collection, output)
     commit = collection.spec.get("revision")
     note(f"{output}: {collection!r}, from {name}{f' at {commit[:12]}' if commit else ''}")
@@ -84,7 +83,6 @@ def mix(
     ],
     output: Annotated[Path, Option("Where the new collection goes.", "DIR", short="-o", panel="Output")],
     *,
-    layout: options.Layout = "beir",
     parts: options.Parts = None,
     split: Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test).", "SPLIT")] = None,
 ) -> None:
@@ -95,7 +93,7 @@ def mix(
 
     loaded = [load_collection(folder, split=split) for folder in folders]
     mixed = mix_collections(*loaded) if len(loaded) > 1 else loaded[0]
-    save(mixed, output, layout=layout, parts=parts)
+    save(mixed, output, parts=parts)
     note(f"{output}: {mixed!r}")
 
 
@@ -115,7 +113,6 @@ def nq320k(
     output: options.Destination,
     *,
     words: Annotated[int, Option("Cut texts to so many words.", "N", min=1)] = 200,
-    layout: options.Layout = "beir",
 ) -> None:
     """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
     from ranktilt.datasets.natural_questions import build_nq320k
@@ -123,7 +120,7 @@ def nq320k(
 
     check_paths({"--output": output / "corpus.jsonl"})
     built = build_nq320k(files, words=words)
-    save(built.collection, output, layout=layout)
+    save(built.collection, output)
     print_result(_counts(built))
     _note_next_steps(built, output)
 

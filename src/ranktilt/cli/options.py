@@ -69,7 +69,6 @@ MaxFailures = Annotated[
         panel="Model",
     ),
 ]
-Layout = Annotated[Literal["beir", "cocktail"], Option("How the folder is laid out.", panel="Output")]
 Parts = Annotated[
     int | None, Option("Documents in Parquet files of N each, for many of them.", "N", min=1, panel="Output")
 ]

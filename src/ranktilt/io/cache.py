@@ -165,11 +165,6 @@ def _index(keys: Path, count: int, changed: int) -> tuple[npt.NDArray[np.int64],
     return order, high[order]
 
 
-def count_vectors(folder: Path) -> int:
-    """How many vectors a folder of the cache holds."""
-    return sum(map(_keys, _files(folder)))
-
-
 def _files(folder: Path) -> Iterator[Path]:
     return (file for file in folder.glob(f"*{_VECTORS}") if file.stem.isdecimal())
 

@@ -16,9 +16,8 @@ import polars as pl
 
 from ranktilt.errors import DataError, counted
 from ranktilt.io.columns import whole_or_fractions
-from ranktilt.io.files import sha256
 from ranktilt.io.jsonl import SWAP, json_objects, stack
-from ranktilt.io.texts import AT_ONCE, LARGE, kept_texts
+from ranktilt.io.texts import AT_ONCE, LARGE, aside
 from ranktilt.progress import report
 
 PARQUET = ".parquet"
@@ -57,7 +56,7 @@ def is_large(files: Iterable[Path]) -> bool:
 
 
 def _with_mapped_texts(path: Path) -> pl.DataFrame:
-    """All columns of a file; those of texts mapped, and read from the file itself the first time only."""
+    """All columns of a file; those of texts mapped."""
     columns = schema_of(path)
     texts = [name for name in _TEXTS if columns.get(name) == pl.String]
     table = _rows_of(path, columns=[name for name in columns if name not in texts])
@@ -71,7 +70,7 @@ def _with_mapped_texts(path: Path) -> pl.DataFrame:
                 _complete(path, part, {"text": "text"}, pl.int_range(start + 1, start + part.height + 1, eager=True))
             yield {name: part[name].cast(pl.String).fill_null("") for name in texts}
 
-    return table.with_columns(**kept_texts(sha256(path), {"file": str(path.absolute())}, parts))
+    return table.with_columns(**aside(parts))
 
 
 def schema_of(path: Path) -> dict[str, pl.DataType]:
