@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,7 +36,7 @@ from ranktilt.auditing.pairwise.result import (
 )
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
-from ranktilt.io.files import read_text
+from ranktilt.io.jsonl import json_objects
 from ranktilt.llm.journal import journalled
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import Reading, read_choice
@@ -147,13 +145,18 @@ class _Choice(msgspec.Struct):
 
 
 def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:
-    """Read stored choices, JSON lines or CSV, a row as `_Choice`; no pairs of one side or of unlike relevance."""
+    """Read stored choices, JSON lines, each as `_Choice`; no pairs of one side or of unlike relevance."""
     path = Path(path)
     relevant = set(relevant_pairs(collection).iter_rows())
     queries, row_of = set(collection.queries["id"]), {name: row for row, name in enumerate(collection.ids)}
     seen: dict[tuple[str, str, str], int] = {}
     rows, unlike, mixed = [], 0, 0
-    for line, found in _rows(path):
+    for line, row in json_objects(path):
+        try:
+            found = msgspec.convert(row, _Choice)
+        except msgspec.ValidationError as error:
+            expected = f"expected query, first, second, and choice or answer: {error}"
+            raise DataError(path, expected, line=line) from error
         key = found.query, found.first, found.second
         fault = found.fault(queries, row_of)
         if key in seen:
@@ -175,22 +178,6 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
         raise DataError(path, "; ".join(["no choice between documents of both sides", *notes]))
     frame = pl.DataFrame(rows, SCHEMA, orient="row")
     return Decisions(frame, sides, path.name, {"decisions": str(path)}, (*sides.notes, *notes))
-
-
-def _rows(path: Path) -> Iterator[tuple[int, _Choice]]:
-    text, line = read_text(path), 0
-    try:
-        if path.name.lower().removesuffix(".gz").endswith(".csv"):
-            reader = csv.DictReader(io.StringIO(text, newline=""), restkey="rest", strict=True)
-            for row in reader:
-                line = reader.line_num
-                yield line, msgspec.convert(row, _Choice)
-        else:
-            for line, written in enumerate(text.split("\n"), start=1):
-                if written.strip():
-                    yield line, msgspec.json.decode(written, type=_Choice)
-    except (csv.Error, msgspec.MsgspecError) as error:
-        raise DataError(path, f"expected query, first, second, and choice or answer: {error}", line=line) from error
 
 
 Floats = npt.NDArray[np.float64]

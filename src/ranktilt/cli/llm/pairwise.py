@@ -51,7 +51,7 @@ class Questions(options.OptionGroup):
     queries: Annotated[Path | None, Option("Ids of the only queries to ask, such as ADAPTER/held-out.txt.", "FILE")] = (
         None
     )
-    decisions: Annotated[Path | None, Option("Stored choices (JSONL or CSV) instead of asking.", "FILE")] = None
+    decisions: Annotated[Path | None, Option("Stored choices (JSON lines) instead of asking.", "FILE")] = None
     save_decisions: Annotated[Path | None, Option("Keep all choices, as JSON lines.", "FILE", panel="Output")] = None
     dry_run: Annotated[bool, Option("Ask nothing: show requests, tokens, price and time.", panel="Model")] = False
     price: options.Price = None
