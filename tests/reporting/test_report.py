@@ -136,7 +136,7 @@ def test_each_kind_of_result_is_reported_from_its_file(tmp_path: Path, name: str
 
 
 _VERBS = (
-    "audit, validate, study, explain, pairwise, level, study --vary training, spiral, audit --stop-at-tilt, compare, "
+    "audit, validate, study, explain, pairwise, level, study --vary training, spiral, compare, "
     "gate, calibrate, check, plan and replay-log"
 )
 MADE = f"ranktilt {_VERBS} write one with --json FILE"
