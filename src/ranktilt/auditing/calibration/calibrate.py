@@ -50,16 +50,28 @@ class CheckOutcome:
     ranker: str
     """Its text."""
     estimand: str
-    expected: str
-    measured: str
-    verdict: Verdict
-    """``untested`` where the estimand was never defined, or no tilt could move it."""
     tests: int
-    """Single comparisons behind it."""
+    """Single comparisons behind it; none where the estimand was never defined, or no tilt could move it."""
     failed: int
     """Of these, those that did not come out as they must."""
     details: str = ""
     """The first that failed."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came of it; ``untested`` without a comparison."""
+        return "failed" if self.failed else "ok" if self.tests else "untested"
+
+    @property
+    def measured(self) -> str:
+        """How many comparisons came out as they must."""
+        if not self.tests:
+            return "never moved" if self.check == "known tilt" else "undefined"
+        return f"{self.tests - self.failed} of {self.tests}"
+
+    def derived(self) -> dict[str, Any]:
+        expected = "favours nobody" if self.estimand == VERDICT else EXPECTED[self.check]
+        return {"expected": expected, "measured": self.measured, "verdict": self.verdict}
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,15 +351,13 @@ class ComparisonCounter:
     def __init__(self, check: Check, ranker: str) -> None:
         self.check, self.ranker = check, ranker
         self.tests: dict[str, list[bool]] = {}
-        self.values: dict[str, list[float]] = {}
         self.first: dict[str, str] = {}
 
     def add(self, estimand: str, good: bool, value: float, where: str) -> None:
         """Count one comparison, unless the value is NaN; `where` is kept of the first that failed."""
-        tests, values = self.tests.setdefault(estimand, []), self.values.setdefault(estimand, [])
+        tests = self.tests.setdefault(estimand, [])
         if not np.isnan(value):
             tests.append(good)
-            values.append(value)
             if not good:
                 self.first.setdefault(estimand, where)
 
@@ -355,7 +365,7 @@ class ComparisonCounter:
         """Count the steps of an estimand along `STEPS`, over which it must rise; one that never moves is untested."""
         known = ~np.isnan(values)
         found, tilts = values[known], np.array(STEPS)[known]
-        self.add(estimand, True, np.nan, where)
+        self.tests.setdefault(estimand, [])
         if not len(found) or found.min() == found.max():
             return
         for low, high, at in zip(found[:-1], found[1:], tilts[1:], strict=True):
@@ -363,30 +373,12 @@ class ComparisonCounter:
             self.add(
                 estimand, good, low, f"{where}: falls from {_signed(low)} to {_signed(high)} at δ = {_signed(at)} sd"
             )
-        self.values[estimand].append(found[-1])
 
     def rows(self) -> Iterator[CheckOutcome]:
         for name, tests in self.tests.items():
-            expected = "favours nobody" if name == VERDICT else EXPECTED[self.check]
-            failed = tests.count(False)
-            verdict: Verdict = "failed" if failed else "ok" if tests else "untested"
-            measured, details = self._measured(name), self.first.get(name, "")
-            yield CheckOutcome(self.check, self.ranker, name, expected, measured, verdict, len(tests), failed, details)
-
-    def _measured(self, estimand: str) -> str:
-        tests, values = self.tests[estimand], self.values[estimand]
-        if not tests:
-            return "never moved" if self.check == "known tilt" else "undefined"
-        good = f"{tests.count(True)} of {len(tests)}"
-        if self.check == "known tilt":
-            low, high = (_signed(v, ".2f" if abs(v) < 1 else ".3g") for v in (min(values), max(values)))
-            return f"rose {low} to {high}" if all(tests) else f"{good} steps, {low} to {high}"
-        if self.check == "antisymmetry" or estimand == VERDICT:
-            return good
-        if all(tests):
-            return f"0 in {good}"
-        return f"≠ 0 in {tests.count(False)} of {len(tests)}, up to {_signed(max(values, key=abs))}"
+            details = self.first.get(name, "")
+            yield CheckOutcome(self.check, self.ranker, name, len(tests), tests.count(False), details)
 
 
-def _signed(value: float, form: str = ".3g") -> str:
-    return f"{value:+{form}}".replace("-", "−")
+def _signed(value: float) -> str:
+    return f"{value:+.3g}".replace("-", "−")
