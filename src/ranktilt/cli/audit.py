@@ -47,7 +47,6 @@ class AuditInputs(options.LabelOptions):
     qrels: options.Qrels = None
     split: options.Split = None
     ignore_unknown: options.IgnoreUnknown = False
-    queries: Annotated[Path | None, Option("Queries of an _msearch run, in its order: id, tab, text.", "FILE")] = None
     source: Annotated[
         list[str] | None,
         Option("Rank only these, at least two (default: all; of several models, an audit each).", "SOURCE"),
@@ -89,7 +88,7 @@ class AuditInputs(options.LabelOptions):
 
     @property
     def files(self) -> list[Path]:
-        named = [self.labels.path if self.labels else None, self.queries, self.qrels]
+        named = [self.labels.path if self.labels else None, self.qrels]
         return [*collection_files(self.folder), *(self.run or ()), *(Path(file) for file in named if file is not None)]
 
     def check(self, *, controls: bool, near_identical: float | None, card: bool) -> None:
@@ -112,9 +111,8 @@ class AuditInputs(options.LabelOptions):
         if near_identical is not None and not controls:
             raise UserError("--near-identical is about a control; ask for them: --controls")
         replayed = self.run or any("replay:" in spec for spec in rankers)
-        if (self.score_order is not None or self.queries is not None) and not replayed:
-            name = "--queries" if self.score_order is None else "--score-order"
-            raise UserError(f"{name} is about a run that exists; name one: --run FILE")
+        if self.score_order is not None and not replayed:
+            raise UserError("--score-order is about a run that exists; name one: --run FILE")
 
     def load(self) -> tuple[Collection, list[Run]]:
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
@@ -145,17 +143,15 @@ class AuditInputs(options.LabelOptions):
     def _labelled(self) -> tuple[Collection, list[Run]]:
         from ranktilt.datasets.labels import labelled
         from ranktilt.datasets.load import NO_QRELS
-        from ranktilt.datasets.queries import read_queries
         from ranktilt.run import Run, named_apart, replayed_name
 
         if self.split is not None:
             raise UserError("--split names judgments of a collection DIR; name a file instead: --qrels FILE")
         order = self.score_order or "score"
-        names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
-        runs = [Run.load(path, score_order=order, queries=names) for path in self.run or ()]
+        runs = [Run.load(path, score_order=order) for path in self.run or ()]
         for number, (run, path) in enumerate(zip(runs, self.run or (), strict=True)):
             origin = {
-                "ranker": _replay(path, order, self.queries), "name": replayed_name(run),
+                "ranker": _replay(path, order), "name": replayed_name(run),
                 "made_by": run.spec.get("ranker"),
             }  # fmt: skip
             runs[number] = replace(run, spec={**run.spec, **origin})
@@ -164,11 +160,10 @@ class AuditInputs(options.LabelOptions):
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
 
 
-def _replay(path: Path, score_order: str = "score", queries: Path | None = None) -> str:
+def _replay(path: Path, score_order: str = "score") -> str:
     from ranktilt.rankers.spec import Stage
 
-    options = {} if score_order == "score" else {"score_order": score_order}
-    return str(Stage("replay", str(path), {**options, **({} if queries is None else {"queries": str(queries)})}))
+    return str(Stage("replay", str(path), {} if score_order == "score" else {"score_order": score_order}))
 
 
 @dataclass(frozen=True)
@@ -301,7 +296,7 @@ def audit(
     output.check(*inputs.files)
     pairs, how = inputs.pairs, statistics.keywords
     measures = [estimand(m) for m in measure] if measure else None
-    rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
+    rankers = search.rankers(inputs.specs, score_order=inputs.score_order)
     collection, runs = inputs.load()
     if depth is not None and not card and collection.qrels.height:
         raise UserError("--depth is about the card; ask for it: --card")
