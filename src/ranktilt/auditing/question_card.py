@@ -121,7 +121,8 @@ class Card:
             if isinstance(one, AttentionEstimand):
                 found = self._attention(one, aligned)
             else:
-                found = self._sums(one, aligned) if additive(one) else self._lists(one, aligned)
+                additive = type(one).weights is not GroupEstimand.weights  # a difference of two groups' sums
+                found = self._sums(one, aligned) if additive else self._lists(one, aligned)
             for run, number, sample in found:
                 yield (run, number, place), sample
 
@@ -242,8 +243,3 @@ def group_samples(
     origins = np.arange(len(groups.code))
     card = Card(groups, twins, asked, how, Shuffles(judgments, 0, count=0), banded=True, origins=origins)
     return [sample for _, sample in card.of_groups(aligned)]
-
-
-def additive(of: GroupEstimand) -> bool:
-    """Whether it is a difference of two groups' sums."""
-    return type(of).weights is not GroupEstimand.weights

@@ -71,7 +71,7 @@ def remove(entries: Iterable[CacheEntry]) -> int:
     freed = 0
     for path in chain((one.folder for one in entries), stale):
         try:
-            size = _size(path)
+            size = sum(p.stat().st_size for p in (path, *path.rglob("*")) if p.is_file())
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
@@ -82,10 +82,6 @@ def remove(entries: Iterable[CacheEntry]) -> int:
             path.parent.rmdir()
         freed += size
     return freed
-
-
-def _size(path: Path) -> int:
-    return sum(p.stat().st_size for p in (path, *path.rglob("*")) if p.is_file())
 
 
 def _entry_of(folder: Path, what: str) -> CacheEntry | None:

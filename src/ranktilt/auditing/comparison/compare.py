@@ -268,7 +268,8 @@ def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples
 
 def change_sentence(change: Change) -> str:
     """Say what of a change is shown, with its interval and p; what both runs say by themselves stands in the table."""
-    of, old, mean = change.estimand, _than(change), isinstance(change.estimand, Measure)
+    of, mean = change.estimand, isinstance(change.estimand, Measure)
+    old = "its old run" if change.run == change.old_run else change.old_run
     what = "tilt" if change.of_tilt else "effectiveness" if mean else change.name
     on = f" on {change.measure}" if change.of_tilt or mean else ""
     if change.value != change.value:
@@ -289,10 +290,6 @@ def change_sentence(change: Change) -> str:
 def _difference(change: Change) -> str:
     difference = f"difference {change.amount(change.value, sign=True)}{change.unit}"
     return f"{difference} [{', '.join(change.ends)}], corrected p {probability(change.p_corrected)}"
-
-
-def _than(change: Change) -> str:
-    return "its old run" if change.run == change.old_run else change.old_run
 
 
 def _could(change: Change) -> str:
