@@ -146,7 +146,7 @@ class TestTheCall:
         spec = toy_audit(**options).spec
         assert {name: spec[name] for name in options} == options
         assert spec["runs"] == [{"ranker": "hand"}]
-        assert {"numpy", "scipy", "polars", "PyStemmer", "ir-measures"} <= set(spec["packages"])
+        assert {"numpy", "scipy", "polars", "PyStemmer"} <= set(spec["packages"])
 
     def test_inputs_are_named_with_their_hashes(self, tmp_path: Path) -> None:
         collection = load(write_cocktail(tmp_path / "toy"))
@@ -393,12 +393,6 @@ class TestFractions:
     def test_they_count_as_twice_the_grades_would(self, halved: Collection, measure: str, same_as: str) -> None:
         found, whole = audit(halved, run_of(halved, SCORES), [measure]), toy_audit(measures=[same_as])
         np.testing.assert_array_equal(found.values, whole.values)
-
-    def test_trec_eval_does_not_cut_them_to_whole_numbers(self, halved: Collection) -> None:
-        with pytest.raises(
-            UserError, match="trec_eval takes whole numbers as grades, and some judgments are fractions"
-        ):
-            audit(halved, run_of(halved, SCORES), ["nDCG@3"], ties="trec_eval")
 
 
 class TestNotes:
