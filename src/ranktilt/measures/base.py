@@ -15,7 +15,7 @@ import numpy as np
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.answered import Answered
 from ranktilt.measures.printing import rounded, signed
-from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Judged, Ranking
+from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Judged, Ranking, per_block, per_query
 
 ESTIMANDS = {
     "nDCG": "ndcg:nDCG",
@@ -261,24 +261,28 @@ class Measure(Estimand):
         """Smallest grade that counts, as 1; 0 where the grades themselves are the gains."""
         return self.rel if self.binary else 0
 
+    def per_document(self, before: Ints, size: Ints) -> Floats:
+        """What each relevant document of tie blocks adds, of `size` documents below `before`, where these add up."""
+        raise NotImplementedError
+
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
         """Sum what each query's relevant documents gain down to the cutoff, in expectation over ties: (n_queries,).
 
         `gains` holds the grade of each entry, or 1 for a relevant one where the measure is binary; 0 for all others. To
         be divided by `ideal`.
         """
-        raise NotImplementedError
+        return per_query(ranking, per_block(ranking, gains) * self.per_document(ranking.before, ranking.sizes))
 
     def ideal(self, judged: Judged) -> Floats:
         """What `totals` is for the best ranking; 0 where a query has no relevant document."""
-        raise NotImplementedError
+        return self.best(judged.count(self.rel).astype(np.float64))
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
         """What a relevant document of each tie block adds to ``M_a − M_b`` of twins, before it is divided by `ideal`.
 
         Parameters and errors as for `totals`; the result has the shape (n_blocks,).
         """
-        raise NotImplementedError
+        return self.per_document(ranking.before, ranking.sizes)
 
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
         """Weights of the tie blocks that hold relevant documents, for sums under many labelings; see `permuted_labels`.
@@ -286,7 +290,7 @@ class Measure(Estimand):
         `before` documents stand above each block of `size` documents, of which `hits` are relevant under some labeling.
         Gives what blocks are multiplied with before they are summed up, and anything else that `block_totals` needs.
         """
-        raise NotImplementedError
+        return (self.per_document(before, size),), None
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
         """Sum up each query under many labelings, as `totals` does: (n_queries, labelings).
