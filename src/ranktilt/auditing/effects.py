@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
@@ -15,8 +14,6 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, Margin, half_width
 from ranktilt.statistics.correction import detectable_effect
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 ALPHA = 0.05
 FEW_QUERIES = 30
 _TURNED = {"wins": "losses", "losses": "wins", "whole_wins": "whole_losses", "whole_losses": "whole_wins",

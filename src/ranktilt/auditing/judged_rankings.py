@@ -16,12 +16,10 @@ from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.exposure.base import GroupLists
-from ranktilt.measures.ranking import Judged, Ranking
+from ranktilt.measures.ranking import Floats, Ints, Judged, Ranking
 from ranktilt.measures.relevance import values
 from ranktilt.run import Run, codes, collection_rows
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 

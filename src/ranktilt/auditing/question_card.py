@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.groups import ALL, Groups, Pair
@@ -18,6 +17,7 @@ from ranktilt.auditing.significance import Chance, InferenceOptions, Sample
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
 from ranktilt.measures.ndsr import NDSR
+from ranktilt.measures.ranking import Ints
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.measures.twins.head_to_head import HeadToHead
 from ranktilt.measures.twins.rank_gap import RankGap
@@ -26,8 +26,6 @@ from ranktilt.progress import report
 from ranktilt.statistics.permutation import exchanged
 from ranktilt.statistics.two_way import Clusters
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 DEPTH = 20
 """Ranks over which ΔNDSR counts, by default."""
 

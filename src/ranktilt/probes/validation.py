@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.audit import audit_provenance
@@ -21,6 +20,7 @@ from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.ndcg import nDCG
+from ranktilt.measures.ranking import Floats
 from ranktilt.probes.base import others, reference_of, twin_sources
 from ranktilt.probes.similarity import MAP_PAIRS, Similarity, SimilarityProbe
 from ranktilt.probes.text_probes import CollectionStatistics, Overlap, OverlapProbe, statistics
@@ -29,7 +29,6 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 from ranktilt.run import codes
 
-Floats = npt.NDArray[np.float64]
 MARGIN, ALPHA = 0.02, 0.05
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.auditing.answer.verdict import across, effect_row, probability
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match, same_queries
@@ -30,10 +29,10 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.measures.preference import Preference, PreferenceOfPairs
+from ranktilt.measures.ranking import Ints
 from ranktilt.statistics.bootstrap import RESAMPLES, interval
 from ranktilt.statistics.correction import CORRECTIONS
 
-Ints = npt.NDArray[np.int64]
 _SIDES = ("protected", "unprotected")
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import orjson
 import polars as pl
 
@@ -38,6 +37,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
 from ranktilt.io.jsonl import json_objects
 from ranktilt.llm.journal import journalled
+from ranktilt.measures.ranking import Floats
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import Reading, read_choice
 from ranktilt.rankers.llm.base import Asker, Shown, Task
@@ -180,7 +180,6 @@ def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -
     return Decisions(frame, sides, path.name, {"decisions": str(path)}, (*sides.notes, *notes))
 
 
-Floats = npt.NDArray[np.float64]
 _PAIR = ("protected_origin", "unprotected_origin")
 
 
