@@ -12,14 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
 
 from ranktilt.collection import DOC_COLUMNS, Collection
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
-from ranktilt.io.files import decode_lines, line_chunks, read_bytes
-from ranktilt.io.jsonl import parse_line
-from ranktilt.io.parquet import json_rows, read_table, text_table
+from ranktilt.io.files import decode_lines, line_chunks
+from ranktilt.io.parquet import json_rows, read_table
 from ranktilt.io.qrels import read_qrels
 from ranktilt.run import Run
 
@@ -29,7 +27,7 @@ _FLAGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false", "1
 
 @dataclass(frozen=True)
 class LabelFile:
-    """A label file (TSV, CSV, JSON lines, JSON or Parquet; with `rest` also a bare list of ids), and how it is read."""
+    """A label file (TSV, CSV, JSON lines or Parquet; with `rest` also a bare list of ids), and how it is read."""
 
     path: str
     columns: dict[str, str] = field(default_factory=dict)
@@ -94,7 +92,7 @@ class LabelFile:
         return folded.replace(names)
 
 
-ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".json", ".json.gz", ".parquet")
+ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
 NO_SOURCE = "unknown"
 """Source of labelled documents whose file does not say who wrote them."""
 
@@ -115,7 +113,7 @@ _IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
 
 
 def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
-    """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON, each plain or .gz, or Parquet.
+    """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON lines, plain or .gz, or Parquet.
 
     Returns ``doc_id`` (unique), the column that `by` names, ``origin`` where given, and the others, as numbers where
     all are. A blank or NaN is null: no label. The `rest` of a `LabelFile` is not given here.
@@ -150,25 +148,12 @@ def _read_table(given: LabelFile, label: str) -> pl.DataFrame:
         raise DataError(path, f"expected a label file that ends in {', '.join(ENDINGS)}{_LIST}")
     if form == "parquet":
         frame = _plain_columns(given, read_table(path))
-    elif form in ("json", "jsonl"):
-        frame = _plain_columns(given, json_rows(path)[0] if form == "jsonl" else _read_json(path, label))
+    elif form == "jsonl":
+        frame = _plain_columns(given, json_rows(path)[0])
     else:
         frame = read_delimited(path, {"tsv": "\t", "csv": ","}.get(form, "\n"), given)
     alone = (set(given.columns) or set(frame.columns) - {LINE}) == {"doc_id"} and label not in frame.columns
     return frame.with_columns(pl.lit("listed").alias(label)) if alone and given.rest else frame
-
-
-def _read_json(path: Path, label: str) -> pl.DataFrame:
-    """A list of objects or of ids, or one object of ids and labels."""
-    try:
-        content = parse_line(read_bytes(path))
-        if isinstance(content, dict):
-            content = [{"doc_id": name, label: value} for name, value in content.items()]
-        if not isinstance(content, list) or not content:
-            raise DataError(path, "expected a JSON list of objects, or an object of ids and labels")
-        return text_table([row if isinstance(row, dict) else {"doc_id": row} for row in content])
-    except (orjson.JSONDecodeError, TypeError) as error:
-        raise DataError(path, f"cannot be read as JSON: {error}; JSON lines end in .jsonl") from error
 
 
 def from_labels(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -146,16 +146,12 @@ def _rows_of(path: Path, *, columns: list[str] | None = None) -> pl.DataFrame:
 def json_rows(path: Path) -> tuple[pl.DataFrame, pl.Series]:
     """Read the objects of JSON lines, each value as text, and the numbers of their lines."""
     lines, rows = zip(*json_objects(path), strict=True)
+    names = dict.fromkeys(name for row in rows for name in row)
     try:
-        return text_table(rows), pl.Series(lines, dtype=pl.Int64)
+        columns = {n: pl.Series([_cell(row.get(n)) for row in rows], dtype=pl.String) for n in names}
+        return pl.DataFrame(columns), pl.Series(lines, dtype=pl.Int64)
     except TypeError as error:  # nested too deeply
         raise DataError(path, f"cannot be read as JSON: {error}") from error
-
-
-def text_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Make a table of JSON objects, each value as text."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return pl.DataFrame({name: pl.Series([_cell(row.get(name)) for row in rows], dtype=pl.String) for name in names})
 
 
 def _cell(value: Any) -> str | None:
