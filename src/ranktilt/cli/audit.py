@@ -91,7 +91,7 @@ class AuditInputs(options.LabelOptions):
         named = [self.labels.path if self.labels else None, self.qrels]
         return [*collection_files(self.folder), *(self.run or ()), *(Path(file) for file in named if file is not None)]
 
-    def check(self, *, controls: bool, near_identical: float | None, card: bool) -> None:
+    def check(self, *, controls: bool, card: bool) -> None:
         """Refuse what cannot be audited together, and options that nothing would read, before anything is read."""
         rankers = self.ranker or ()
         if not rankers and not self.run:
@@ -108,8 +108,6 @@ class AuditInputs(options.LabelOptions):
             raise UserError("--source picks what is ranked: name a collection DIR and rankers (-r)")
         if self.column is None and card:
             raise UserError("the card needs a column to group by; leave --by none out")
-        if near_identical is not None and not controls:
-            raise UserError("--near-identical is about a control; ask for them: --controls")
         replayed = self.run or any("replay:" in spec for spec in rankers)
         if self.score_order is not None and not replayed:
             raise UserError("--score-order is about a run that exists; name one: --run FILE")
@@ -271,27 +269,17 @@ def audit(
     card: options.Card = False,
     depth: Annotated[int | None, Option("Ranks that the card looks at as one page (default: 20).", "K", min=1)] = None,
     controls: options.Controls = False,
-    near_identical: Annotated[
-        float | None,
-        Option(
-            "Word overlap (Jaccard) from which the controls call twins near-identical (default: 0.95).",
-            "X",
-            min=0.01,
-            max=1,
-        ),
-    ] = None,
     keep_top: Annotated[int, Option("Ranks of each list that the audit keeps.", "K", min=0, panel="Output")] = 1000,
     statistics: options.StatisticsOptions,
     search: options.SearchOptions,
     output: AuditOutput,
 ) -> None:
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
-    inputs.check(controls=controls, near_identical=near_identical, card=card)
+    inputs.check(controls=controls, card=card)
     from ranktilt.auditing.audit import audit as run_audit
     from ranktilt.auditing.controls import controls as with_controls
     from ranktilt.auditing.question_card import DEPTH
     from ranktilt.measures.base import estimand
-    from ranktilt.text.quality import NEAR_IDENTICAL
 
     output.check(*inputs.files)
     pairs, how = inputs.pairs, statistics.keywords
@@ -315,7 +303,7 @@ def audit(
             pairs=pairs, keep_top=keep_top, missing=missing, rounding=rounding, **how,
         )  # fmt: skip
         if controls:
-            result = with_controls(part, rankers, found, result, near=near_identical or NEAR_IDENTICAL)
+            result = with_controls(part, rankers, found, result)
         audits.append((result, found, part))
     output.deliver_audits(audits, names)
 
