@@ -1,4 +1,4 @@
-"""What `ranktilt plan` predicts from a part of a collection, beside what is measured of the whole.
+"""What `ranktilt tools plan` predicts from a part of a collection, beside what is measured of the whole.
 
 - Three parts are drawn of each: a third of NFCorpus with its rewrites for BM25, a tenth of generated twins for BM25, a
   third of 1,500 documents of NFCorpus for ``dense:minilm``; `plan` sees that part of the documents and queries.

@@ -33,7 +33,7 @@ def size(folder: Path) -> tuple[int, int]:
 def written_by_ranktilt(folder: Path, given: argparse.Namespace) -> Measured:
     """Stream the triples of a collection into a file."""
     from ranktilt.collection import Collection
-    from ranktilt.generation.triples import TripleRules, triples
+    from ranktilt.generation.triples import triples
 
     queries, negatives = size(folder)
     names = [str(number) for number in range(queries)]
@@ -45,7 +45,7 @@ def written_by_ranktilt(folder: Path, given: argparse.Namespace) -> Measured:
     )
     start = time.process_time()
     with (folder / TRIPLES).open("wb") as stream:
-        stream.writelines(triples(collection, TripleRules(negatives=negatives)))
+        stream.writelines(triples(collection, negatives))
     return {"seconds": time.process_time() - start, "lines": lines(folder)}
 
 

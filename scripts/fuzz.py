@@ -39,7 +39,7 @@ from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
 from ranktilt.generation.manifest import manifest, require_ours
 from ranktilt.generation.templates import template
-from ranktilt.generation.triples import TripleRules, triples
+from ranktilt.generation.triples import triples
 from ranktilt.io.parquet import read_judgments, read_parquet
 from ranktilt.io.qrels import read_qrels
 from ranktilt.reporting.papers.cells import read_cells
@@ -123,7 +123,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "queries/queries.tsv": pairs.queries.select("id", "text")
         .write_csv(separator="\t", quote_style="never")
         .encode(),
-        "triples/t.tsv": b"".join(triples(pairs, TripleRules(negatives=2))),
+        "triples/t.tsv": b"".join(triples(pairs, 2)),
         "prompt/prompt.txt": b"Rewrite {{this}}, {title}:\n{text}\n",
     }
     write(folder, files)

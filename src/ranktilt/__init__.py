@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from ranktilt.planning.plan import plan as plan
     from ranktilt.probes.base import Probe as Probe
     from ranktilt.probes.base import TextProbe as TextProbe
+    from ranktilt.probes.description import Description as Description
+    from ranktilt.probes.description import describe as describe
     from ranktilt.probes.explain import Explanation as Explanation
     from ranktilt.probes.explain import explain as explain
     from ranktilt.probes.validation import Validation as Validation
@@ -92,6 +94,7 @@ _NAMES = {
     "CostPlan": "planning.plan",
     "DataError": "errors",
     "Estimand": "measures.base",
+    "Description": "probes.description",
     "Explanation": "probes.explain",
     "Gate": "auditing.answer.gate",
     "GroupEstimand": "measures.base",
@@ -124,6 +127,7 @@ _NAMES = {
     "compare": "auditing.comparison.compare",
     "controls": "auditing.controls",
     "estimand": "measures.base",
+    "describe": "probes.description",
     "explain": "probes.explain",
     "gate": "auditing.answer.gate",
     "labelled": "datasets.labels",

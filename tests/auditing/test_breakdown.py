@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection, Run, audit
-from ranktilt.auditing.breakdown import RankShares, rank_counts, rank_shares
+from ranktilt.auditing.breakdown import RankShares, rank_shares
 from tests.toy import run_of, toy
 
 NAN = float("nan")
@@ -43,17 +43,6 @@ def test_a_rank_is_shared_by_the_groups_of_the_documents_that_stand_there() -> N
     np.testing.assert_allclose(found.at, [[1 / 3, 1 / 3, 1], [2 / 3, 2 / 3, 0]])
     assert found.queries.tolist() == [3, 3, 3]
     assert found.depth == 3
-
-
-def test_counts_between_ranks_are_of_each_list() -> None:
-    collection, run = toy_run(
-        {"q1": {"d1-human": 2, "d1-llm": 1, "d2-human": 1}, "q2": {"d2-llm": 3}, "strange": {"d1-llm": 1}}
-    )
-    found = audit(collection, run, "P@1", resamples=100, confounds=False)
-    counts = rank_counts(collection, run, found, np.array([0, 1, 3]))
-    np.testing.assert_array_equal(counts, [[[1, 0], [1, 0]], [[0, 1], [1, 0]]])
-    counts = rank_counts(collection, run, found, np.array([0, 2]))
-    np.testing.assert_array_equal(counts, [[[1.5, 0]], [[0.5, 1]]])
 
 
 def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:

@@ -13,8 +13,8 @@ from ranktilt import Audit, Comparison, PairwiseAudit, compare, table
 from ranktilt.auditing.pairwise.result import QueryChoices
 from ranktilt.errors import UserError
 from ranktilt.reporting.papers.figures import paper_figures
-from ranktilt.reporting.papers.figures_choices import choices_of, ratios
 from ranktilt.reporting.papers.results import cells_of, tables_of
+from ranktilt.reporting.views.compare import choices_of, ratios
 from tests.auditing.arrays import noisy, one
 from tests.refusals import refused
 

@@ -253,7 +253,7 @@ class TestPrinted:
         text = table(found)
         assert text.count("r: farther from the target than random rankings") == 1
         assert "favours a" not in text
-        assert "p: shuffled lists of what speaks of all groups;" in text
+        assert "AWRF@3 speaks of all groups at once and favours none." in text
         page = rt.report(found, tmp_path / "page.html", collection=collection).read_text()
         assert "r: farther from the target than random rankings: AWRF@3 ." in page
 

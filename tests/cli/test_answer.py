@@ -1,4 +1,4 @@
-"""ranktilt answer against a real server on loopback: documents from queries, exit codes, and what faults leave."""
+"""ranktilt generate answer against a real server on loopback: documents, exit codes, and what faults leave."""
 
 import json
 from collections import Counter
@@ -34,7 +34,7 @@ def qa(tmp_path: Path) -> Path:
 def run(cli: Cli, server: Server, given: Path, *arguments: str | Path, out: str = "out") -> tuple[int, str, str]:
     """Answer with a client that is quick to give up, unless told otherwise."""
     usual = ["--llm", "openai:tiny", "--base-url", server.url, "--timeout", "1", "-o", given.parent / out]
-    return cli("answer", given, *usual, *arguments)
+    return cli("generate", "answer", given, *usual, *arguments)
 
 
 def asked(bodies: list[dict[str, object]]) -> Counter[str]:
@@ -74,12 +74,12 @@ def test_several_documents_of_a_query_are_requests_of_their_own(cli: Cli, server
 def test_the_train_side_of_a_collection_mixes_with_it(cli: Cli, server: Server, qa: Path) -> None:
     code, _, err = run(cli, server, qa, "--split", "train", "-n", "2", out="answers")
     assert code == 0
-    assert err.splitlines()[-1] == f"Next: ranktilt mix {qa} {qa.parent / 'answers'} --split train -o mixed"
+    assert err.splitlines()[-1] == f"Next: ranktilt data mix {qa} {qa.parent / 'answers'} --split train -o mixed"
     assert {body["messages"][0]["content"].removeprefix(ASKED) for body in server.bodies} == {
         QUERIES["q1"],
         QUERIES["q2"],
     }, "queries that another split judges are no part of this one"
-    assert cli("mix", qa, qa.parent / "answers", "--split", "train", "-o", qa.parent / "mixed")[0] == 0
+    assert cli("data", "mix", qa, qa.parent / "answers", "--split", "train", "-o", qa.parent / "mixed")[0] == 0
     mixed = rt.load(qa.parent / "mixed")
     assert Counter(mixed.docs["source"]) == {"human": 3, "tiny": 4}
     assert {row[:2] for row in mixed.qrels.rows() if row[0] == "q1"} == {
@@ -143,7 +143,9 @@ def test_the_card_and_the_manifest_say_that_judgments_are_made(cli: Cli, server:
 
 
 def test_the_cost_is_known_beforehand(cli: Cli, queries: Path) -> None:
-    code, out, err = cli("answer", queries, "--llm", "openai:tiny", "-n", "2", "--dry-run", "--price", "1,2")
+    code, out, err = cli(
+        "generate", "answer", queries, "--llm", "openai:tiny", "-n", "2", "--dry-run", "--price", "1,2"
+    )
     assert (code, err) == (0, "")
     assert out.splitlines()[:3] == [
         "documents   6 documents",
@@ -170,7 +172,7 @@ def test_a_query_file_that_is_none_is_refused(cli: Cli, tmp_path: Path, content:
     file = tmp_path / "queries.tsv"
     if content is not None:
         file.write_text(content)
-    code, out, err = cli("answer", file, "--llm", "openai:tiny", "--dry-run")
+    code, out, err = cli("generate", "answer", file, "--llm", "openai:tiny", "--dry-run")
     assert (code, out) == (2, "")
     assert err == f"ranktilt: {message.format(file=file)}\n"
 
@@ -187,7 +189,7 @@ def test_a_query_file_that_is_none_is_refused(cli: Cli, tmp_path: Path, content:
         (["--dry-run", "--prompt", "{tmp}/none.txt"], "{tmp}/none.txt: expected {{query}}, the place of the query"),
         (
             ["--dry-run", "--prompt", "{tmp}/document.txt"],
-            "{tmp}/document.txt: {{document}} cannot be filled in, only {{query}} can; an answer that knew a document",
+            "{tmp}/document.txt: {{document}} cannot be filled in, only {{query}} can; write",
         ),
         (["--dry-run", "--prompt", "passsage"], "unknown prompt 'passsage'; did you mean 'passage'?"),
         (["-o", "{tmp}/other"], "{tmp}/other/corpus.jsonl: is no part of answers and would be lost; move it, or"),
@@ -199,7 +201,9 @@ def test_mistakes_are_refused_in_one_line(cli: Cli, queries: Path, arguments: li
     write_beir(tmp / "other")
     write(tmp / "none.txt", "nothing here")
     write(tmp / "document.txt", "{query} {document}")
-    code, out, err = cli("answer", queries, "--llm", "openai:tiny", *(one.format(tmp=tmp) for one in arguments))
+    code, out, err = cli(
+        "generate", "answer", queries, "--llm", "openai:tiny", *(one.format(tmp=tmp) for one in arguments)
+    )
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.split(": ", 1)[1].startswith(message.format(tmp=tmp)), err
 

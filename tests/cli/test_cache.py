@@ -1,4 +1,4 @@
-"""``ranktilt cache`` as a user meets it."""
+"""``ranktilt tools cache`` as a user meets it."""
 
 import json
 import os
@@ -30,19 +30,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def entries(cli: Cli) -> list[str]:
-    return [one["model"] for one in json.loads(cli("cache", "--format", "json").out)["entries"]]
+    return [one["model"] for one in json.loads(cli("tools", "cache", "--format", "json").out)["entries"]]
 
 
 def test_an_empty_cache(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "none"))
-    result = cli("cache")
+    result = cli("tools", "cache")
     assert (result.code, result.out, result.err) == (0, f"{tmp_path / 'none'}: 0 B\nnothing is kept\n", "")
-    assert cli("cache", "--prune").code == 0
+    assert cli("tools", "cache", "--prune").code == 0
     assert not (tmp_path / "none").exists()
 
 
 def test_what_is_kept_is_shown(cli: Cli, folder: Path) -> None:
-    result = cli("cache")
+    result = cli("tools", "cache")
     lines = result.out.splitlines()
     assert (result.code, result.err) == (0, "")
     assert lines[0] == f"{folder}: 260 kB"
@@ -53,7 +53,7 @@ def test_what_is_kept_is_shown(cli: Cli, folder: Path) -> None:
 
 
 def test_json_is_for_scripts(cli: Cli, folder: Path) -> None:
-    found = json.loads(cli("cache", "--format", "json").out)
+    found = json.loads(cli("tools", "cache", "--format", "json").out)
     assert found["folder"] == str(folder)
     assert found["entries"][1] | {"bytes": 0} == {
         "what": "embeddings",
@@ -66,36 +66,36 @@ def test_json_is_for_scripts(cli: Cli, folder: Path) -> None:
 
 
 def test_a_choice_is_shown_before_it_is_removed(cli: Cli, folder: Path) -> None:
-    table = cli("cache", "--model", "two").out
+    table = cli("tools", "cache", "--model", "two").out
     assert [line.split()[1] for line in table.splitlines() if line.startswith(" embeddings")] == ["two"]
     assert sorted(entries(cli)) == ["one", "two"]
-    result = cli("cache", "--model", "two", "--prune")
+    result = cli("tools", "cache", "--model", "two", "--prune")
     assert (result.code, result.out) == (0, "")
     assert result.err.startswith("removed 1 entry: ")
     assert entries(cli) == ["one"]
 
 
 def test_prune_alone_removes_what_nothing_reads(cli: Cli, folder: Path) -> None:
-    result = cli("cache", "--prune")
+    result = cli("tools", "cache", "--prune")
     assert (result.code, result.out) == (0, "")
     assert result.err == "removed 0 entries: 3 B free again\nentries stay; --model or --all remove them\n"
     assert sorted(entries(cli)) == ["one", "two"]
 
 
 def test_all_removes_everything(cli: Cli, folder: Path) -> None:
-    result = cli("cache", "--prune", "--all")
+    result = cli("tools", "cache", "--prune", "--all")
     assert (result.code, result.err) == (0, "removed 2 entries: 260 kB free again\n")
     assert entries(cli) == []
 
 
 def test_quiet_says_nothing(cli: Cli, folder: Path) -> None:
-    assert cli("cache", "--prune", "--all", "--quiet")[1:] == ("", "")
+    assert cli("tools", "cache", "--prune", "--all", "--quiet")[1:] == ("", "")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--all"], "--all goes with --prune: ranktilt cache --prune --all removes all that was not paid for"),
+        (["--all"], "--all goes with --prune: ranktilt tools cache --prune --all removes all that was not paid for"),
         (
             ["--prune", "--all", "--model", "one"],
             "--all removes everything; leave it out to remove what --model chooses",
@@ -104,7 +104,7 @@ def test_quiet_says_nothing(cli: Cli, folder: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line_and_removes_nothing(cli: Cli, folder: Path, options: list[str], message: str) -> None:
-    result = cli("cache", *options)
+    result = cli("tools", "cache", *options)
     assert (result.code, result.out) == (2, "")
     assert result.err == f"ranktilt: {message}\n"
     assert len(entries(cli)) == 2
@@ -124,13 +124,13 @@ def paid(folder: Path) -> Path:
 
 
 def test_answers_of_language_models_are_listed(cli: Cli, paid: Path) -> None:
-    found = {one["model"]: one for one in json.loads(cli("cache", "--format", "json").out)["entries"]}
+    found = {one["model"]: one for one in json.loads(cli("tools", "cache", "--format", "json").out)["entries"]}
     assert (found["gpt"]["what"], found["gpt"]["paid"]) == ("llm", True)
     assert (found["openai:ada"]["paid"], found["one"]["paid"]) == (True, False)
 
 
 def test_what_was_paid_for_is_not_pruned_in_passing(cli: Cli, paid: Path) -> None:
-    result = cli("cache", "--prune", "--all")
+    result = cli("tools", "cache", "--prune", "--all")
     assert result.code == 0
     assert result.err.startswith("removed 2 entries")
     assert "what servers were asked for stays; --model removes it: gpt, openai:ada\n" in result.err
@@ -138,10 +138,10 @@ def test_what_was_paid_for_is_not_pruned_in_passing(cli: Cli, paid: Path) -> Non
 
 
 def test_what_was_paid_for_is_pruned_by_name(cli: Cli, paid: Path) -> None:
-    assert cli("cache", "--prune", "--model", "gpt").code == 0
+    assert cli("tools", "cache", "--prune", "--model", "gpt").code == 0
     assert "gpt" not in entries(cli)
     assert not (paid / "llm").exists()
-    assert cli("cache", "--prune", "--model", "openai:ada").code == 0
+    assert cli("tools", "cache", "--prune", "--model", "openai:ada").code == 0
     assert "openai:ada" not in entries(cli)
 
 
@@ -149,9 +149,9 @@ def test_unpacked_collections_are_listed_and_pruned_by_name(cli: Cli, folder: Pa
     inner = folder / "collections" / "IR-Cocktail--scifact-0123456789abcdef" / "scifact"
     write(inner / "queries.jsonl", b"12345")
     write(inner / "qrels" / "test.tsv", b"123")
-    found = {one["model"]: one for one in json.loads(cli("cache", "--format", "json").out)["entries"]}
+    found = {one["model"]: one for one in json.loads(cli("tools", "cache", "--format", "json").out)["entries"]}
     shown = found["hub:IR-Cocktail/scifact"]
     assert (shown["what"], shown["bytes"], shown["paid"]) == ("collections", 8, False)
-    assert cli("cache", "--prune", "--model", "hub:IR-Cocktail/scifact").code == 0
+    assert cli("tools", "cache", "--prune", "--model", "hub:IR-Cocktail/scifact").code == 0
     assert not inner.parent.exists()
     assert sorted(entries(cli)) == ["one", "two"]

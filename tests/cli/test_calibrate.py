@@ -1,4 +1,4 @@
-"""ranktilt calibrate: exit 0 where all is as expected, 1 where it is not, 2 for what cannot be calibrated."""
+"""ranktilt tools calibrate: exit 0 where all is as expected, 1 where it is not, 2 for what cannot be calibrated."""
 
 import json
 import shlex
@@ -36,7 +36,7 @@ def unfair(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bundled_collection_and_lexical_rankers_are_the_default(cli: Cli) -> None:
-    code, out, err = cli("calibrate", "--quiet", "--sample", "20", *QUICK)
+    code, out, err = cli("tools", "calibrate", "--quiet", "--sample", "20", *QUICK)
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert [line for line in lines if line and not line.startswith(" ")][:2] == ["tfidf", "bm25"]
@@ -47,7 +47,19 @@ def test_bundled_collection_and_lexical_rankers_are_the_default(cli: Cli) -> Non
 
 def test_a_ranker_that_breaks_ties_by_id_ends_with_1(cli: Cli, folder: Path, unfair: None, tmp_path: Path) -> None:
     file = tmp_path / "new" / "c.json"
-    arguments = ["calibrate", str(folder), *UNFAIR, *QUICK, "--seed", "7", "--sample", "20", "--json", str(file)]
+    arguments = [
+        "tools",
+        "calibrate",
+        str(folder),
+        *UNFAIR,
+        *QUICK,
+        "--seed",
+        "7",
+        "--sample",
+        "20",
+        "--json",
+        str(file),
+    ]
     code, out, _ = cli(*arguments)
     found = Calibration.load(file)
     assert code == 1
@@ -65,7 +77,7 @@ def test_a_ranker_that_breaks_ties_by_id_ends_with_1(cli: Cli, folder: Path, unf
 def test_text_and_split_are_passed_on(cli: Cli, folder: Path) -> None:
     (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "dev.tsv")
     write(folder / "qrels" / "test.tsv", tsv([("q0", "0-human", 0)]))
-    found = cli("calibrate", folder, "-r", "bm25", "--text", "text", "--split", "dev", *QUICK, "--json", "-")
+    found = cli("tools", "calibrate", folder, "-r", "bm25", "--text", "text", "--split", "dev", *QUICK, "--json", "-")
     assert found.code == 0
     content = json.loads(found.out)
     assert content["sentence"] == "Calibrated: 18 checks came out as expected."
@@ -89,11 +101,11 @@ REFUSED: list[tuple[list[str], str]] = [
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSED)
 def test_what_cannot_be_done_is_one_line_and_2(cli: Cli, folder: Path, arguments: list[str], message: str) -> None:
-    assert message in refused(cli, "calibrate", folder, *arguments)
+    assert message in refused(cli, "tools", "calibrate", folder, *arguments)
 
 
 @pytest.mark.data
 def test_a_large_collection_is_sampled(cli: Cli, shared_data: Path) -> None:
-    code, out, _ = cli("calibrate", shared_data / "cocktail-nfcorpus", "-r", "tfidf", "--sample", "60", *QUICK)
+    code, out, _ = cli("tools", "calibrate", shared_data / "cocktail-nfcorpus", "-r", "tfidf", "--sample", "60", *QUICK)
     assert code == 0
     assert "Sampled: 60 of 3,633 documents of human and " in out

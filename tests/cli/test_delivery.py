@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from ranktilt import Audit, CheckResult, Comparison, Explanation, Gate, Study, Validation
+from ranktilt import Audit, CheckResult, Comparison, Description, Explanation, Gate, Study, Validation
 from ranktilt.reporting.output import table
 from tests.auditing.arrays import one
 from tests.cli.conftest import Cli, refused
@@ -33,9 +33,10 @@ VERBS = {
     "explain": Verb(("{toy}", "--probe", "overlap"), Explanation),
     "gate": Verb(("{new}",), Gate, 1),
     "study": Verb(("{hot}", *QUICK, "-m", "nDCG@3"), Study),
-    "validate": Verb(("{toy}", "-r", "bm25", "--similarity", "none"), Validation, 1),
+    "check --full": Verb(("{toy}", "-r", "bm25", "--similarity", "none"), Validation, 1),
+    "data describe": Verb(("{toy}",), Description),
 }
-PAGES = ("audit", "study", "validate")
+PAGES = ("audit", "study", "check --full")
 each_verb = pytest.mark.parametrize("verb", VERBS)
 
 
@@ -53,7 +54,12 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def command(inputs: dict[str, Path], verb: str) -> list[str]:
-    return [verb, *(word.format(**inputs) for word in VERBS[verb].words)]
+    return [*verb.split(), *(word.format(**inputs) for word in VERBS[verb].words)]
+
+
+def _read(command: list[str]) -> Path:
+    """What a command reads first."""
+    return next(Path(word) for word in command if Path(word).is_absolute())
 
 
 @each_verb
@@ -106,7 +112,7 @@ def test_a_page_is_written_beside_what_is_printed(cli: Cli, command: list[str], 
 def test_a_place_that_cannot_be_is_refused(
     cli: Cli, command: list[str], options: tuple[str, str], message: str, tmp_path: Path
 ) -> None:
-    read = Path(command[1])
+    read = _read(command)
     read = read if read.is_file() else read / "queries.jsonl"
     names, before = {"folder": tmp_path, "input": read}, read.read_bytes()
     assert refused(cli, *command, *(o.format(**names) for o in options)).startswith(message.format(**names))
@@ -115,7 +121,7 @@ def test_a_place_that_cannot_be_is_refused(
 
 @pytest.mark.parametrize("verb", PAGES)
 def test_a_page_has_a_file_of_its_own(cli: Cli, command: list[str], tmp_path: Path) -> None:
-    read = Path(command[1]) / "queries.jsonl"
+    read = _read(command) / "queries.jsonl"
     for place, message in (
         ("-", "-o writes a file; standard output (-) is for --json"),
         (tmp_path, f"-o {tmp_path}: expected a file, this is a folder"),

@@ -13,7 +13,6 @@ import pytest
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.cli.conftest import Cli, Result, refused
-from tests.experiments.planted import swept
 from tests.toy import write
 
 QUICK = ("--resamples", "200")
@@ -185,27 +184,6 @@ class TestRefusals:
     def test_an_audit_without_groups(self, cli: Cli, tmp_path: Path) -> None:
         path = audit_of(np.ones((1, 1, 1, 5)), groups=(), by=None).save(tmp_path / "flat.json")
         assert refused(cli, "gate", path) == "nothing to gate: this audit compares no groups; audit with --by COLUMN"
-
-
-@pytest.mark.parametrize(
-    ("options", "code"), [([], 3), (["--budget", "0.05"], 0), (["--inconclusive", "pass"], 0), (["--max-tilt", "0"], 3)]
-)
-def test_a_bench_passes_where_an_intervention_is_level(cli: Cli, tmp_path: Path, options: list[str], code: int) -> None:
-    result = cli("gate", swept().save(tmp_path / "bench.json"), *options, "--junit", tmp_path / "junit.xml")
-    assert (result.code, result.err) == (code, "")
-    assert "an intervention within" in result.out.splitlines()[-1]
-    assert ElementTree.parse(tmp_path / "junit.xml").getroot().get("failures") == "0"
-
-
-def test_options_of_audits_and_of_benches_are_kept_apart(cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
-    bench = swept().save(tmp_path / "bench.json")
-    said = f"is about an audit; {bench} is a bench, whose limits are --max-tilt and --budget"
-    for option, value in (("--run", "x"), ("--pair", "a,b"), ("--baseline", saved["level"]), ("--measure", "nDCG@1")):
-        assert refused(cli, "gate", bench, option, value) == f"{option} {said}"
-    said = f"--budget is about a bench of interventions; {saved['level']} is an audit"
-    assert refused(cli, "gate", saved["level"], "--budget", "0") == said
-    said = "expected a budget of at least 0 and below 1, such as 0.01 (1 point), got"
-    assert refused(cli, "gate", bench, "--budget", "nan") == f"{said} nan"
 
 
 def test_what_has_no_effects_is_no_audit(cli: Cli, tmp_path: Path) -> None:

@@ -38,7 +38,6 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     assert code == 0
     assert len(json.loads(out)["queries"]) == 216 - 87
     assert "by strength of offset" in Path("level.html").read_text("utf-8")
-    assert cli("gate", "level.json").code in (0, 3)
     assert cli("report", "level.json", "-o", "again.html").code == 0
 
 

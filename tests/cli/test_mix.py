@@ -1,4 +1,4 @@
-"""ranktilt mix: collections united."""
+"""ranktilt data mix: collections united."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.toy import raw_docs, raw_qrels, toy, write_cocktail
 def test_mix_unites_folders(cli: Cli, tmp_path: Path) -> None:
     one = write_cocktail(tmp_path / "one", corpora={"human": raw_docs("human")})
     two = write_cocktail(tmp_path / "two", corpora={"llm": raw_docs("llm")})
-    code, out, err = cli("mix", one, two, "-o", tmp_path / "mixed")
+    code, out, err = cli("data", "mix", one, two, "-o", tmp_path / "mixed")
     mixed = rt.load(tmp_path / "mixed")
     assert (code, out) == (0, "")
     assert err == f"{tmp_path / 'mixed'}: {mixed!r}\n"
@@ -21,8 +21,8 @@ def test_mix_unites_folders(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_mix_and_load_write_parts_and_read_them(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    assert cli("load", toy_folder, "-o", tmp_path / "one", "--parts", 4, "--quiet") == (0, "", "")
-    assert cli("mix", tmp_path / "one", tmp_path / "one", "-o", tmp_path / "two", "--parts", 3) == (
+    assert cli("data", "load", toy_folder, "-o", tmp_path / "one", "--parts", 4, "--quiet") == (0, "", "")
+    assert cli("data", "mix", tmp_path / "one", tmp_path / "one", "-o", tmp_path / "two", "--parts", 3) == (
         0, "", f"{tmp_path / 'two'}: {toy()!r}\n",
     )  # fmt: skip
     for name, number in (("one", 2), ("two", 2)):
@@ -34,7 +34,7 @@ def test_mix_and_load_write_parts_and_read_them(cli: Cli, toy_folder: Path, tmp_
 def test_mix_counts_missing_twins(cli: Cli, tmp_path: Path) -> None:
     one = write_cocktail(tmp_path / "one", corpora={"human": raw_docs("human")})
     lone = write_cocktail(tmp_path / "two", corpora={"llm": raw_docs("llm")[:2]}, qrels=raw_qrels()[2:3])
-    code, _, err = cli("mix", one, lone, "-o", tmp_path / "mixed")
+    code, _, err = cli("data", "mix", one, lone, "-o", tmp_path / "mixed")
     assert code == 0
     assert err.startswith("warning: 1 'human' documents have no 'llm' version: d3-human\n")
 
@@ -55,6 +55,6 @@ def test_mix_refuses_in_one_line(
     cli: Cli, toy_folder: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     places = {"toy": toy_folder, "tmp": tmp_path}
-    got = refused(cli, "mix", *(argument.format(**places) for argument in arguments))
+    got = refused(cli, "data", "mix", *(argument.format(**places) for argument in arguments))
     assert got.startswith(message.format(**places))
     assert not (tmp_path / "new").exists()

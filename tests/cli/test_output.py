@@ -18,7 +18,7 @@ RUN = {"q1": {"d1-human": 2.0, "d1-llm": 1.0}}
         ["audit", "{}", "-r", "bm25", "--per-query", "{}/corpus/human.jsonl"],
         ["audit", "{}", "-r", "bm25", "--per-query", "{}/qrels/test.tsv"],
         ["check", "{}", "--json", "{}/corpus/llm.jsonl"],
-        ["calibrate", "{}", "-r", "bm25", "--json", "{}/queries.jsonl"],
+        ["tools", "calibrate", "{}", "-r", "bm25", "--json", "{}/queries.jsonl"],
     ],
     ids=lambda a: " ".join(a[:1] + a[-1:]) if isinstance(a, list) else str(a),
 )

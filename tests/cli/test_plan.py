@@ -1,4 +1,4 @@
-"""ranktilt plan: what a larger collection would cost."""
+"""ranktilt tools plan: what a larger collection would cost."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
-from ranktilt.cli.plan import read_count
+from ranktilt.cli.tools.plan import read_count
 from tests.cli.conftest import Cli, refused
 from tests.refusals import refused as refused_call
 
@@ -20,21 +20,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_options_reach_the_plan(cli: Cli, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)  # it takes longest
-    given = ("--documents", "8.8M", "--queries", "7k", "--machines", "4", "--seconds", "1", "--seed", "2")
-    page, llm = tmp_path / "p.html", ("-r", "bm25@20>>listwise:openai:gpt-4o-mini", "--llm-price", "0.15,0.60")
-    code, out, _ = cli("plan", folder, *given, *llm, "--json", "-", "-o", page)
+    given = ("--documents", "8.8M", "--queries", "7k", "--seconds", "1", "--seed", "2")
+    page = tmp_path / "p.html"
+    code, out, _ = cli("tools", "plan", folder, *given, "-r", "bm25@20", "--json", "-", "-o", page)
     content = json.loads(out)
     assert code == 0
-    size = [content[name] for name in ("documents", "queries", "machines", "rewrites")]
-    assert size == [8_800_000, 7000, 4, 4_400_000]
-    assert content["spec"]["rankers"] == ["bm25@20>>listwise:openai:gpt-4o-mini"]
+    assert [content[name] for name in ("documents", "queries")] == [8_800_000, 7000]
+    assert content["spec"]["rankers"] == ["bm25@20"]
     assert content["spec"]["seed"] == 2
-    steps = {one["name"]: one for one in content["steps"]}
-    asked = steps["re-rank: listwise:openai:gpt-4o-mini"]
-    assert asked["price"]["value"] == pytest.approx(
-        (0.15 * asked["tokens_in"]["value"] + 0.60 * asked["tokens_out"]["value"]) / 1e6
-    )
-    assert asked["tokens_in"]["value"] > 7000 * 20 * 20
     assert "Step by step" in page.read_text("utf-8")
 
 
@@ -59,13 +52,9 @@ def test_what_is_no_count_is_refused(text: str) -> None:
             ("--documents", "many"),
             "--documents: expected a number of at least 1, such as 100000, 7k or 8.8M; got 'many'",
         ),
-        (
-            ("--llm-price", "3"),
-            "--llm-price expects two numbers, of a million tokens in and out, such as 0.15,0.60; got '3'",
-        ),
         (("-r", "bm52"), "unknown ranker 'bm52'"),
         (("-r", "bm25", "-r", "bm25"), "bm25"),
     ],
 )
 def test_mistakes_end_in_one_line(cli: Cli, folder: Path, arguments: tuple[str, ...], message: str) -> None:
-    assert message in refused(cli, "plan", folder, *arguments)
+    assert message in refused(cli, "tools", "plan", folder, *arguments)

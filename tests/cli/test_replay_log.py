@@ -1,4 +1,4 @@
-"""ranktilt replay-log: exit 0, or 1 where too many answers hold no ranking; 2 for what cannot be replayed."""
+"""ranktilt tools replay-log: exit 0, or 1 where too many answers hold no ranking; 2 for what cannot be replayed."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_log_is_replayed_from_candidates_with_texts(here: Path, cli: Cli) -> None:
     code, out, err = cli(
-        "replay-log", "prose.json", "--candidates", "texts.json", "--qrels", "qrels.txt", "--resamples", 200,
+        "tools", "replay-log", "prose.json", "--candidates", "texts.json", "--qrels", "qrels.txt", "--resamples", 200,
         "-m", "nDCG@5", "--save", "made", "-o", "page.html", "--json", "found.json",
     )  # fmt: skip
     assert (code, err) == (0, "")
@@ -75,10 +75,10 @@ def test_a_log_is_replayed_from_candidates_with_texts(here: Path, cli: Cli) -> N
     ],
 )
 def test_texts_and_judgments_may_lie_anywhere(here: Path, cli: Cli, arguments: str) -> None:
-    code, out, err = cli("replay-log", *arguments.split(), "--resamples", 100, "--format", "csv")
+    code, out, err = cli("tools", "replay-log", *arguments.split(), "--resamples", 100, "--format", "csv")
     assert (code, err) == (0, "")
     expected = cli(
-        "replay-log", "both.json", "--candidates", "texts.json", "--qrels", "qrels.txt", "--resamples", 100,
+        "tools", "replay-log", "both.json", "--candidates", "texts.json", "--qrels", "qrels.txt", "--resamples", 100,
         "--format", "csv",
     ).out  # fmt: skip
     assert out == expected
@@ -86,7 +86,9 @@ def test_texts_and_judgments_may_lie_anywhere(here: Path, cli: Cli, arguments: s
 
 
 def test_tilts_are_split_where_there_are_sources(here: Path, cli: Cli) -> None:
-    code, out, _ = cli("replay-log", "llm.json", "--candidates", "candidates.trec", "--collection", "collection")
+    code, out, _ = cli(
+        "tools", "replay-log", "llm.json", "--candidates", "candidates.trec", "--collection", "collection"
+    )
     assert code == 0
     assert "Relative Δ nDCG@10, human | llm" in out
     assert "ExposureRatio, human | llm" in out
@@ -94,7 +96,7 @@ def test_tilts_are_split_where_there_are_sources(here: Path, cli: Cli) -> None:
         "doc_id\tlength\n" + "".join(f"{d}\t{'long' if d[0] < '1' else 'short'}\n" for d in EVERY.ids)
     )
     code, out, _ = cli(
-        "replay-log", "llm.json", "--candidates", "texts.json", "--groups", "labels.tsv", "--by", "length",
+        "tools", "replay-log", "llm.json", "--candidates", "texts.json", "--groups", "labels.tsv", "--by", "length",
         "-m", "NDSR@3", "-m", "ExposureRatio", "--pair", "short,long", "--reference", "long", "--resamples", 100,
     )  # fmt: skip
     assert code == 0
@@ -113,7 +115,7 @@ def test_tilts_are_split_where_there_are_sources(here: Path, cli: Cli) -> None:
 def test_too_many_answers_without_a_ranking_fail(
     here: Path, cli: Cli, name: str, most: str, code: int, said: str
 ) -> None:
-    found = cli("replay-log", f"{name}.json", "--candidates", "texts.json", "--max-failures", most)
+    found = cli("tools", "replay-log", f"{name}.json", "--candidates", "texts.json", "--max-failures", most)
     assert (found.code, found.err) == (code, "")
     assert found.out.rstrip().endswith(said)
 
@@ -144,7 +146,7 @@ def test_what_cannot_be_replayed_is_one_line(here: Path, cli: Cli, arguments: st
     Path("broken.json").write_text('[{"query": "a"')
     Path("two.json").write_text(2 * Path("llm.json").read_text())
     before = sorted(Path().rglob("*"))
-    assert refused(cli, "replay-log", *arguments.split()).startswith(message)
+    assert refused(cli, "tools", "replay-log", *arguments.split()).startswith(message)
     assert sorted(Path().rglob("*")) == before
 
 
@@ -158,5 +160,5 @@ def test_what_cannot_be_replayed_is_one_line(here: Path, cli: Cli, arguments: st
     ],
 )
 def test_options_that_do_not_fit_are_refused(here: Path, cli: Cli, options: str, message: str) -> None:
-    found = refused(cli, "replay-log", "both.json", "--candidates", "texts.json", *options.split())
+    found = refused(cli, "tools", "replay-log", "both.json", "--candidates", "texts.json", *options.split())
     assert found.startswith(message)

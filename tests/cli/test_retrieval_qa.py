@@ -1,4 +1,4 @@
-"""ranktilt build retrieval-qa: a folder that every verb reads, and one line for what cannot be built."""
+"""ranktilt data build retrieval-qa: a folder that every verb reads, and one line for what cannot be built."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def questions(path: Path, n: int = 40, **more: object) -> Path:
 def test_a_folder_is_built_and_every_verb_reads_it(cli: Cli, tmp_path: Path) -> None:
     place = tmp_path / "qa"
     files = [questions(tmp_path / "law.jsonl"), questions(tmp_path / "art.jsonl", 20)]
-    code, out, err = cli("build", "retrieval-qa", *files, "-o", place, "--depth", 5, "--triples", 3)
+    code, out, err = cli("data", "build", "retrieval-qa", *files, "-o", place, "--depth", 5, "--triples", 3)
     assert code == 0
     assert out == (
         "law          40 questions: train 28, dev 1, test 11\n"
@@ -39,7 +39,7 @@ def test_a_folder_is_built_and_every_verb_reads_it(cli: Cli, tmp_path: Path) -> 
     assert err.splitlines()[-1] == f"Next: ranktilt audit {place} --by source -r bm25 -m nDCG@10"
     about = orjson.loads((place / "built.json").read_bytes())
     assert set(about["inputs"]) == {"law.jsonl", "art.jsonl"}
-    assert about["triples"] == {"negatives": 3, "per": "positive", "seed": 0, "forms": ["ids"]}
+    assert about["triples"] == {"negatives": 3, "seed": 0}
     assert (about["shares"], about["fields"]["llm"]) == ([69, 2.5, 28.5], "chatgpt_answers")
     for by in ("source", "domain"):
         shown = cli("audit", place, "--by", by, "-r", "bm25", "-m", "nDCG@10", "--resamples", 100)
@@ -58,7 +58,7 @@ def test_options_say_fields_sizes_and_names(cli: Cli, tmp_path: Path) -> None:
     place = tmp_path / "qa"
     fields = ["--question", "q", "--human-answers", "people", "--llm-answers", "bot", "--domain", "of"]
     more = ["--shares", "50,10,40", "--human-name", "people", "--llm-name", "gpt-4", "--depth", 0]
-    done = cli("build", "retrieval-qa", file, "-o", place, *fields, *map(str, more), "--seed", "3")
+    done = cli("data", "build", "retrieval-qa", file, "-o", place, *fields, *map(str, more), "--seed", "3")
     assert done.code == 0
     assert done.out.splitlines()[:2] == [
         "a            10 questions: train 5, dev 1, test 4",
@@ -78,13 +78,13 @@ def test_what_cannot_be_built_is_one_line_and_no_folder(
     cli: Cli, tmp_path: Path, options: list[str], message: str
 ) -> None:
     file = questions(tmp_path / "law.jsonl")
-    assert refused(cli, "build", "retrieval-qa", file, "-o", tmp_path / "qa", *options) == message
+    assert refused(cli, "data", "build", "retrieval-qa", file, "-o", tmp_path / "qa", *options) == message
     assert [one.name for one in tmp_path.iterdir()] == ["law.jsonl"]
 
 
 def test_a_side_without_answers_is_one_line(cli: Cli, tmp_path: Path) -> None:
     file = questions(tmp_path / "law.jsonl", chatgpt_answers=[""])
-    said = refused(cli, "build", "retrieval-qa", file, "-o", tmp_path / "qa")
+    said = refused(cli, "data", "build", "retrieval-qa", file, "-o", tmp_path / "qa")
     assert (
         said == f"{file}: no question has an answer in the field 'chatgpt_answers'; --llm-answers names another field"
     )
@@ -92,8 +92,8 @@ def test_a_side_without_answers_is_one_line(cli: Cli, tmp_path: Path) -> None:
 
 def test_an_existing_collection_stays(cli: Cli, tmp_path: Path) -> None:
     file, place = questions(tmp_path / "law.jsonl"), tmp_path / "qa"
-    assert cli("build", "retrieval-qa", file, "-o", place, "--depth", 0).code == 0
+    assert cli("data", "build", "retrieval-qa", file, "-o", place, "--depth", 0).code == 0
     before = {one: one.read_bytes() for one in place.rglob("*") if one.is_file()}
-    said = refused(cli, "build", "retrieval-qa", file, "-o", place, "--seed", 1)
+    said = refused(cli, "data", "build", "retrieval-qa", file, "-o", place, "--seed", 1)
     assert said == f"{place}: holds files already; name a new folder"
     assert {one: one.read_bytes() for one in place.rglob("*") if one.is_file()} == before

@@ -1,4 +1,4 @@
-"""ranktilt rewrite against a real server on loopback: output, notes, exit codes, and what faults leave behind."""
+"""ranktilt generate rewrite against a real server on loopback: output, notes, exit codes, and what faults leave."""
 
 import gzip
 import hashlib
@@ -46,7 +46,7 @@ def collection(folder: Path, count: int = 12) -> Path:
 def run(cli: Cli, server: Server, folder: Path, *arguments: str | Path, out: str = "out") -> tuple[int, str, str]:
     """Rewrite with a client that is quick to give up, unless told otherwise."""
     usual = ["--llm", "openai:tiny", "--base-url", server.url, "--timeout", "1", "-o", folder.parent / out]
-    return cli("rewrite", folder, *usual, *arguments)
+    return cli("generate", "rewrite", folder, *usual, *arguments)
 
 
 def rewrites(folder: Path) -> Counter[str]:
@@ -130,6 +130,7 @@ def test_a_collection_with_rewrites_gets_another_source(cli: Cli, server: Server
     assert rt.load(folder.parent / "both").sources == ("human", SOURCE, "tiny-tmp0.2-anew")
     error = refused(
         cli,
+        "generate",
         "rewrite",
         folder.parent / "out",
         "--llm",
@@ -162,7 +163,7 @@ def test_a_fault_that_ends_all_says_so_in_one_line_and_writes_nothing(cli: Cli, 
     with Server(script=[None] * 6, faults=Faults(share=1, kinds=(fault,))) as server:
         code, out, err = run(cli, server, folder)
     assert (code, out) == (2, "")
-    assert err.startswith("ranktilt rewrite: ") or err.startswith("ranktilt: ")
+    assert err.startswith("ranktilt generate rewrite: ") or err.startswith("ranktilt: ")
     assert err.count("\n") == 1
     assert not (folder.parent / "out").exists()
 
@@ -254,7 +255,9 @@ def test_the_next_command_names_the_split_that_was_named(cli: Cli, server: Serve
 
 
 def test_a_dry_run_asks_nothing_and_needs_no_key(cli: Cli, folder: Path) -> None:
-    code, out, err = cli("rewrite", folder, "--llm", "openai:gpt-4o-mini", "--dry-run", "--price", "0.15,0.60")
+    code, out, err = cli(
+        "generate", "rewrite", folder, "--llm", "openai:gpt-4o-mini", "--dry-run", "--price", "0.15,0.60"
+    )
     assert (code, err) == (0, "")
     lines = dict(line.split("  ", 1) for line in out.splitlines())
     assert {name: lines[name].strip() for name in ("documents", "sources")} == {
@@ -269,7 +272,7 @@ def test_a_dry_run_asks_nothing_and_needs_no_key(cli: Cli, folder: Path) -> None
 def test_a_dry_run_knows_what_is_journalled(cli: Cli, server: Server, folder: Path) -> None:
     run(cli, server, folder, "--limit", "5")
     options = ["--base-url", server.url, "--dry-run", "--json", "-", "--requests-per-minute", "60", "--price", "1,2"]
-    code, out, _ = cli("rewrite", folder, "--llm", "openai:tiny", *options)
+    code, out, _ = cli("generate", "rewrite", folder, "--llm", "openai:tiny", *options)
     content = json.loads(out)
     assert code == 0
     assert (content["requests"], content["journalled"]) == (12, 5)
@@ -334,7 +337,7 @@ def test_mistakes_are_refused_in_one_line(cli: Cli, folder: Path, arguments: lis
     write(tmp / "q.txt", "{text} {query}")
     write(tmp / "none.txt", "nothing here")
     usual = [] if "--llm" in arguments else ["--llm", "openai:tiny"]
-    code, out, err = cli("rewrite", folder, *usual, *(argument.format(tmp=tmp) for argument in arguments))
+    code, out, err = cli("generate", "rewrite", folder, *usual, *(argument.format(tmp=tmp) for argument in arguments))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.split(": ", 1)[1].startswith(message.format(tmp=tmp))
     assert not (tmp / "out").exists()
@@ -347,7 +350,7 @@ def test_a_named_collection_keeps_its_judgments(
     point_to(tmp_path / "hub", monkeypatch)
     cached(tmp_path / "hub", "mteb/scifact", mteb())
     given = ["--llm", "openai:tiny", "--base-url", server.url, "-o", tmp_path / "out", "--attempts", "1"]
-    code, _, err = cli("rewrite", "hub:mteb/scifact", *given)
+    code, _, err = cli("generate", "rewrite", "hub:mteb/scifact", *given)
     assert (code, err.splitlines()[0].rpartition("; ")[2]) == (0, "3 queries, 10 judgments)")
     human = rt.load("hub:mteb/scifact").qrels
     made = rt.load(tmp_path / "out").qrels
@@ -355,7 +358,7 @@ def test_a_named_collection_keeps_its_judgments(
     assert [p.name for p in (tmp_path / "out" / "qrels").iterdir()] == ["test.tsv"]
 
 
-@pytest.mark.parametrize("verb", [("check",), ("validate", "--similarity", "none")])
+@pytest.mark.parametrize("verb", [("check",), ("check", "--full", "--similarity", "none")])
 def test_what_comes_next_works_without_judgments_too(
     cli: Cli, server: Server, folder: Path, verb: tuple[str, ...]
 ) -> None:

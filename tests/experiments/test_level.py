@@ -13,7 +13,6 @@ from benchmarks.simulated import Simulated
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
 from ranktilt.experiments.level import USUAL, Levelling, at_depth, choose_strengths, level
-from ranktilt.experiments.level_methods import group_columns
 from ranktilt.experiments.query_split import QuerySplit
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.registry import ranker
@@ -130,16 +129,6 @@ def test_a_ranker_that_leaves_its_depth_open_gets_one(text: str, deep: str) -> N
     assert repr(at_depth(ranker(text), 100)) == deep
 
 
-def test_columns_of_few_groups_are_looked_at() -> None:
-    docs = simulated().collection.docs.with_columns(
-        gender=pl.lit("x"), age=pl.col("id").str.slice(0, 1), raw=pl.lit(b"{}"), year=pl.int_range(pl.len()),
-        half=pl.int_range(pl.len()) % 2,
-    )  # fmt: skip
-    assert group_columns(Collection(docs, simulated().collection.queries, simulated().collection.qrels), "source") == [
-        "half"
-    ]
-
-
 ORDER = replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank"})
 
 
@@ -219,11 +208,6 @@ def test_a_method_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
     assert f"| causal | causal (causal {reason}) |  |  | refused |  |" in table(found, "markdown")
     with refused(f"causal {reason}"):
         levelled(tmp_path, "causal", "projection")
-
-
-def test_documents_that_select_and_test_share_are_counted(tmp_path: Path) -> None:
-    note = "select and test share documents: 30 of 30 origins that are relevant to test queries (100 %) are"
-    assert any(one.startswith(note) for one in levelled(tmp_path).notes)
 
 
 def test_a_third_group_counts_among_the_others(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_ranker_that_prefers_rewrites_leaves_nothing_to_humans() -> None:
     assert [one.share for one in human] == [(1, 1, 1)] * 4
     assert [(one.kind, one.side) for one in found.verdicts()] == [("favours", "rewrites"), ("favours", "human")]
     first = found.differences[0]
-    assert (first.run, first.old_run, first.measure, first.change) == (*reversed(found.runs), "share", (1, 1, 1))
+    assert (first.run, first.old_run, first.value, first.low, first.high) == (*reversed(found.runs), 100, 100, 100)
     assert first.shown
 
 

@@ -12,7 +12,7 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.groups import ALL
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
-from ranktilt.experiments.tradeoff_result import Bench, Intervention, check_cost
+from ranktilt.experiments.tradeoff_result import Bench, check_cost
 from ranktilt.run import Run
 from tests.experiments.planted import DIAL, collection, swept, trial
 from tests.refusals import refused
@@ -76,17 +76,12 @@ def test_a_tilt_that_the_interval_leaves_open_is_inconclusive() -> None:
     tilt = found.tilt("α = 1", PAIR)
     assert tilt.low < -5 < 5 < tilt.high
     assert choice.outcome == "inconclusive"
-    assert choice.sentences[0].endswith(f"its interval fits into ±{max(-tilt.low, tilt.high):.1f} points")
     assert found.choose(level=max(-tilt.low, tilt.high)).chosen is not None
 
 
-def test_over_correction_is_named_once_a_pair_of_groups() -> None:
+def test_over_correction_is_told() -> None:
     choice = swept({**DIAL, 1.0: (0, 60, 0)}).choose()
     assert [bool(choice.overcorrected(one.name)) for one in choice.bench.interventions] == [False] * 3 + [True] * 2
-    assert choice.sentences[-1] == (
-        "α = 0.1 over-corrects: it tilts toward human, Relative Δ(nDCG@1) +200.0 % [+200.0, +200.0], where α = 0 had "
-        "−200.0 %; so does α = 1"
-    )
 
 
 def test_level_is_level_on_every_source_also_on_those_not_trained_on() -> None:
@@ -110,7 +105,6 @@ def test_each_method_has_its_smallest_and_the_cheaper_one_is_chosen() -> None:
         trial(0.9, (0, 0, 0), method="swap", name="swap(0.9)"),
     ]  # fmt: skip
     found = bench(collection(), trials, ["nDCG@1"], resamples=200, budget=0.1)
-    assert [one.name for one in found.choose().passing] == ["swap(0.5)", "α = 1"]
     assert found.choose().headline.startswith("swap(0.5) is the smallest intervention of swap that is level")
 
 
@@ -137,7 +131,7 @@ def test_effectiveness_of_human_documents_alone_counts_too() -> None:
     kept = trial(1, (0, 0, 0))
     trials = [trial(0, (60, 0, 0)), Trial(kept.intervention, kept.mixed, spoilt.alone)]
     found = bench(collection(), trials, ["nDCG@1"], resamples=200)
-    assert [change.high < -1 for change in found.choose().costs("α = 1")] == [False, True]
+    assert [change.high < -1 for change in found.costs("α = 1")] == [False, True]
     assert found.choose().outcome == "tilted"
     without = bench(collection(), [one._replace(alone=None) for one in trials], ["nDCG@1"], resamples=200)
     assert without.over == (ALL,)
@@ -165,9 +159,11 @@ def _without_queries(one: Trial) -> Trial:
 @pytest.mark.parametrize(
     ("trials", "options", "said"),
     [
-        (ONES[1:], {}, "a bench needs one baseline, the ranker without any intervention (no method); got none"),
+        (
+            ONES[1:], {}, "a bench needs one baseline, the ranker without any intervention (no method), and an "
+            "intervention at least; got 0 and 1",
+        ),
         ((*ONES, ONES[1]), {}, "intervention 'α = 1' is given twice"),
-        ((*ONES, trial(1, (0, 0, 0), name="again")), {}, "debias of strength 1 is given twice"),
         (
             (ONES[0], _without_queries(ONES[1])), {},
             "α = 1 and α = 0 ranked other queries (1 query is in one of them only, first 'q7'); rank the same queries "
@@ -179,7 +175,7 @@ def _without_queries(one: Trial) -> Trial:
         ),
         (
             (ONES[0], ONES[1]._replace(alone=ONES[1].mixed)), {},
-            "α = 1: its run of human documents alone holds 'llm0', which is none of them",
+            "α = 1: its run of human documents alone holds others too",
         ),
         (ONES, {"budget": -0.1}, "expected a budget of at least 0 and below 1, such as 0.01 (1 point), got -0.1"),
         (ONES, {"level": -1}, "expected a level of at least 0 and below 200 points, got -1"),
@@ -188,11 +184,6 @@ def _without_queries(one: Trial) -> Trial:
 def test_what_makes_no_bench_is_refused(trials: Any, options: dict[str, Any], said: str) -> None:
     with refused(said):
         bench(collection(), trials, ["nDCG@1"], resamples=200, **options)
-
-
-def test_a_strength_is_a_number() -> None:
-    with refused("intervention 'x': expected a number as strength, got nan"):
-        Intervention("x", "debias", np.nan, "bm25")
 
 
 def test_what_is_undefined_is_not_level() -> None:

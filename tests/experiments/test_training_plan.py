@@ -214,7 +214,7 @@ def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Pat
         study(folder, tiny, tmp_path / "work")
     write(folder / "corpus.jsonl", jsonl(row for row in rows if row["source"] == "human"))
     with refused(
-        "a training study needs documents of two sides, got only source 'human'; ranktilt build retrieval-qa makes "
-        "such a collection"
+        "a training study needs documents of two sides, got only source 'human'; ranktilt data build retrieval-qa "
+        "makes such a collection"
     ):
         study(folder, tiny, tmp_path / "work")

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from ranktilt.auditing.audit import audit
-from ranktilt.errors import UserError
 from ranktilt.experiments.training_result import BASELINE, TrainingStudy
 from ranktilt.experiments.training_study import answer_overlaps, compare_trainings, study_measures
 from ranktilt.run import Run
@@ -145,7 +144,6 @@ def test_sentences_say_what_differs() -> None:
     assert (
         studied((HUMAN,), sets=[ranked({BASELINE: 3, HUMAN.run: 1})]).headline == "1 training, no two sides to compare"
     )
-    assert level.sentences[0].endswith("0.0 points [0.0, 0.0] on qa, test (supervised, not significant)")
 
 
 def test_several_seeds_have_a_range_in_the_headline() -> None:
@@ -154,14 +152,12 @@ def test_several_seeds_have_a_range_in_the_headline() -> None:
     ranks = {**RANKS, again[0].run: 1, again[1].run: 1}
     found = studied((HUMAN, LLM, *again), sets=[ranked(ranks)], mixed=mixture(sides))
     assert found.headline.endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
-    assert sum("(seed " in sentence for sentence in found.sentences) == 2
 
 
 def test_notes_say_what_cannot_be_compared() -> None:
     tuned = (replace(HUMAN, tuned="retrieval"), replace(LLM, tuned="retrieval"))
     notes = studied(tuned, sets=[ranked(depth=100)]).notes
     assert ("body already tuned for retrieval: mini; the paper's were not, and its numbers are no match") in notes
-    assert "depth 100 where the paper re-ranks 1,000" in notes
 
 
 def test_a_study_is_saved_and_read(tmp_path: Path) -> None:
@@ -185,12 +181,9 @@ def test_refusals() -> None:
         (((HUMAN, LLM), [base, base]), "collection 'qa, test (supervised)' is given twice"),
         (((HUMAN, LLM), [bare]), "qa, test: no judgments (qrels), so that no ranker can be measured on it"),
         (((HUMAN, LLM), [ranked({BASELINE: 1, HUMAN.run: 1})]), f"qa, test: no run of {LLM.run}"),
-        (((HUMAN, LLM), [ranked({}, "seen")]), "qa, test: no runs"),
     ):
         with refused(message):
             compare_trainings(*arguments)
-    with pytest.raises(UserError, match="unknown training 'mini trained on llm, seed 0'"):
-        compare_trainings([HUMAN], [base])
 
 
 def replace_collection(base):  # type: ignore[no-untyped-def]

@@ -17,14 +17,13 @@ from ranktilt.errors import UserError
 from ranktilt.generation.fair_ranking import (
     BLOCKS,
     FairRanking,
-    GroupRules,
     ListRules,
     build_fair_ranking,
     summary,
 )
 from tests.refusals import refused
 
-WOMEN = GroupRules(protected="female")
+WOMEN = "female"
 
 
 def documents(labels: dict[str, list[str]], relevant: dict[str, Sequence[str]]) -> LabelledDocuments:
@@ -63,8 +62,8 @@ def block_of(query: str, doc: str) -> int:
 
 
 def test_blocks_have_their_sizes_and_their_order() -> None:
-    source = people({"q1": (30, 20), "q2": (40, 10), "q3": (5, 45)})
-    rules = ListRules(items=20, blocks=(8, 2, 7, 3), min_judged=10, shortage="drop")
+    source = people({"q1": (30, 20), "q2": (40, 10), "q3": (5, 2)})
+    rules = ListRules(items=20, blocks=(8, 2, 7, 3), min_judged=10)
     built = build_fair_ranking(source, WOMEN, rules)
     assert built.initial.queries == ("q1", "q2")
     for query, docs in lists(built).items():
@@ -129,40 +128,33 @@ def test_a_short_block_is_filled_from_the_other_group_and_counted() -> None:
     sizes = np.bincount([block_of("q1", doc) for doc in lists(built)["q1"]])
     assert sizes.tolist() == [18, 2, 10, 10]
     assert ("filled", "8 items of 1 query, from the other group") in summary(built, "female")
-    dropped = build_fair_ranking(source, WOMEN, replace(rules, shortage="drop"))
-    assert dropped.initial.queries == ("q2", "q3")
-    assert dropped.counts["left_out"] == {"too few documents for a block": 1}
 
 
-def _enough(sizes: tuple[int, int], blocks: tuple[int, ...], shortage: str) -> bool:
+def _enough(sizes: tuple[int, int], blocks: tuple[int, ...]) -> bool:
     """Whether a query has the relevant documents; of irrelevant ones, those of the others, there may be too few."""
-    short = sum(sizes) < blocks[0] + blocks[1] if shortage == "fill" else sizes[0] < blocks[0] or sizes[1] < blocks[1]
-    return not short and blocks[2] + blocks[3] == 0
+    return sum(sizes) >= blocks[0] + blocks[1] and blocks[2] + blocks[3] == 0
 
 
 @settings(max_examples=40)
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=2, max_size=5),
     blocks=st.tuples(*[st.integers(0, 6)] * 4).filter(lambda blocks: sum(blocks) > 1),
-    shortage=st.sampled_from(["fill", "drop"]),
 )
 def test_every_list_is_whole_and_only_as_short_of_a_group_as_it_must_be(
-    sizes: list[tuple[int, int]], blocks: Any, shortage: str
+    sizes: list[tuple[int, int]], blocks: Any
 ) -> None:
     given_sizes = {f"q{n}": pair for n, pair in enumerate(sizes)}
     source = people({**given_sizes, "other": (1, 1)})
-    rules = ListRules(items=sum(blocks), blocks=blocks, shortage=shortage, min_judged=0)
+    rules = ListRules(items=sum(blocks), blocks=blocks, min_judged=0)
     try:
         built = build_fair_ranking(source, WOMEN, rules)
     except UserError:
-        assert not any(_enough(pair, blocks, shortage) for pair in given_sizes.values())
+        assert not any(_enough(pair, blocks) for pair in given_sizes.values())
         return
     for query, docs in lists(built).items():
         assert len(docs) == len(set(docs)) == sum(blocks)
         found = np.bincount([block_of(query, doc) for doc in docs], minlength=4)
         assert found[:2].sum() == blocks[0] + blocks[1]
-        if shortage == "drop":
-            assert found.tolist() == list(blocks)
         men, women = dict(given_sizes, other=(1, 1))[query]
         assert found[0] >= min(men, blocks[0])
         assert found[1] >= min(women, blocks[1])
@@ -177,28 +169,19 @@ LABELS = {
 REGIONS = {name: "|".join(values) for name, values in LABELS.items() if values}
 
 
-@pytest.mark.parametrize(
-    ("rules", "expected"),
-    [
-        ({}, REGIONS),
-        ({"several": "drop"}, {name: group for name, group in REGIONS.items() if group != "Europe|Asia"}),
-        ({"unlabelled": "keep"}, {**REGIONS, "d": "unknown", "h": "unknown"}),
-    ],
-)
-def test_documents_of_several_regions_and_of_none(rules: dict[str, str], expected: dict[str, str]) -> None:
+def test_documents_of_several_regions_and_of_none() -> None:
     source = documents(LABELS, {"q1": list("abcd"), "q2": list("efgh")})
-    groups = GroupRules(protected="non-Europe", **rules)
     found: dict[str, str] = {}
     for seed in range(8):
-        built = build_fair_ranking(source, groups, ListRules(items=4, min_judged=2, seed=seed))
+        built = build_fair_ranking(source, "non-Europe", ListRules(items=4, min_judged=2, seed=seed))
         found |= dict(built.collection.docs.select("id", "gender").rows())
-    assert found == expected
+    assert found == REGIONS
     assert (built.counts["unlabelled"], built.counts["several"]) == (2, 1)
 
 
 def test_several_values_are_one_side() -> None:
     source = documents(LABELS, {"q1": list("abcd"), "q2": list("efgh")})
-    built = build_fair_ranking(source, GroupRules(protected="Asia|Africa"), ListRules(items=4, min_judged=2))
+    built = build_fair_ranking(source, "Asia|Africa", ListRules(items=4, min_judged=2))
     assert built.counts["several"] == 1  # of Europe and of Asia
     audited = grouping(built.collection, "gender", ["Asia|Africa", "rest"])
     protected = {name for name, code in zip(built.collection.ids, audited.code, strict=True) if code == 0}
@@ -212,23 +195,21 @@ BOTH = {"q1": ["a", "b"], "q2": ["c", "d"]}
 
 
 @pytest.mark.parametrize(
-    ("labels", "relevant", "groups", "message"),
+    ("labels", "relevant", "protected", "message"),
     [
-        (ODD, BOTH, {"protected": "femal"}, "unknown protected gender 'femal'; did you mean 'female'? (valid: "),
-        ({"a": ["female"], "b": ["female"]}, {"q1": ["a", "b"]}, {}, "nothing to compare: only gender 'female'; "),
-        (ODD, BOTH, {"protected": "female|mal"}, "unknown gender 'mal'; did you mean 'male'"),
-        (ODD, BOTH, {"protected": "female|"}, "expected a group on either side of each |, such as Europe|Asia; got "),
-        (ODD, BOTH, {"protected": "female|male"}, "nothing to compare: 'female|male' is every gender; expected two "),
-        (ODD, {"q1": []}, {}, "no query has enough documents of known groups (the most has 0 relevant documents): "),
+        (ODD, BOTH, "femal", "unknown protected gender 'femal'; did you mean 'female'? (valid: "),
+        ({"a": ["female"], "b": ["female"]}, {"q1": ["a", "b"]}, "female", "nothing to compare: only gender "),
+        (ODD, BOTH, "female|mal", "unknown gender 'mal'; did you mean 'male'"),
+        (ODD, BOTH, "female|", "expected a group on either side of each |, such as Europe|Asia; got "),
+        (ODD, BOTH, "female|male", "nothing to compare: 'female|male' is every gender; expected two "),
+        (ODD, {"q1": []}, "female", "no query has enough documents of known groups (the most has 0 "),
     ],
 )  # fmt: skip
 def test_groups_that_cannot_be_compared_are_refused(
-    labels: dict[str, list[str]], relevant: dict[str, list[str]], groups: Any, message: str
+    labels: dict[str, list[str]], relevant: dict[str, list[str]], protected: str, message: str
 ) -> None:
     with pytest.raises(UserError) as caught:
-        build_fair_ranking(
-            documents(labels, relevant), GroupRules(**{"protected": "female", **groups}), ListRules(items=2)
-        )
+        build_fair_ranking(documents(labels, relevant), protected, ListRules(items=2))
     assert str(caught.value).startswith(message)
 
 
@@ -246,7 +227,6 @@ NONE = "no query has enough documents of known groups (the most has 2 relevant d
             {"items": 6, "blocks": (0, 0, 3, 3), "min_judged": 1},
             f"{NONE}: ask for fewer --items, lower --min-judged, or name other --blocks",
         ),
-        ({"shortage": "wait"}, "unknown choice for a shortage 'wait' (valid: fill, drop)"),
         ({"items": 1}, "expected at least 2 items a query, got 1"),
         (
             {"items": 20, "blocks": (5, 5, 5, 4)},

@@ -66,7 +66,7 @@ def test_the_manifest_holds_hashes_of_what_was_read_and_written(made: Made, tmp_
     assert content["files"] == {name: hashlib.sha256(data).hexdigest() for name, data in there.items()}
     read = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in given.rglob("*") if path.is_file()}
     assert content["inputs"] == read
-    assert content["what"] == "ranktilt rewrite"
+    assert content["what"] == "ranktilt generate rewrite"
     assert content["spec"]["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
     assert set(content["packages"]) >= {"openai", "polars"}
 
@@ -124,7 +124,7 @@ def test_a_rerun_replaces_its_own_folder(made: Made, tmp_path: Path) -> None:
         ("audit.json", "{}", "{out}/audit.json: is no part of rewrites and would be lost; move it, or"),
         ("manifest.json", "{}", "{out}/README.md: is no part of rewrites and would be lost; move it, or"),
         ("manifest.json", "{", "{out}/manifest.json: expected a manifest as JSON: "),
-        ("manifest.json", '{"what": "ranktilt rewrite", "files": 3}', "{out}/manifest.json: expected a manifest as J"),
+        ("manifest.json", '{"what": "ranktilt generate rewrite", "files": 3}', "{out}/manifest.json: expected a manif"),
     ],
 )  # fmt: skip
 def test_what_would_be_lost_is_refused(made: Made, tmp_path: Path, name: str, content: str, message: str) -> None:

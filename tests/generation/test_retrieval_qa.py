@@ -18,7 +18,7 @@ from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.generation.retrieval_qa import SPLITS, QARules, RetrievalQA, assign_splits, build_retrieval_qa, summary
 from ranktilt.generation.retrieval_qa_files import QAFiles, save_retrieval_qa
-from ranktilt.generation.triples import TripleRules, triples
+from ranktilt.generation.triples import triples
 from ranktilt.io.files import sha256
 from ranktilt.io.qrels import read_qrels
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -165,7 +165,7 @@ def test_refusals(found: list[AnsweredQuestion], rules: dict, message: str) -> N
 def test_the_folder_holds_what_others_tools_read(tmp_path: Path) -> None:
     found = [*questions(20, llm=2), asked("tab\there and\r\nlines")]
     built = build(found)
-    place = save_retrieval_qa(built, tmp_path / "new" / "qa", QAFiles(depth=5, triples=TripleRules(negatives=2)))
+    place = save_retrieval_qa(built, tmp_path / "new" / "qa", QAFiles(depth=5, triples=2))
     whole = load(place)
     assert whole == built.collection
     for split, qrels in built.qrels.items():
@@ -206,7 +206,7 @@ def test_runs_are_bm25_on_their_side_alone(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_built_again_it_is_the_same_bytes(tmp_path: Path) -> None:
-    wanted = QAFiles(depth=3, triples=TripleRules(negatives=4), forms=("ids", "text"))
+    wanted = QAFiles(depth=3, triples=4)
     one, two = (save_retrieval_qa(build(questions(12)), tmp_path / name, wanted) for name in ("one", "two"))
     names = sorted(file.relative_to(one) for file in one.rglob("*"))
     assert names == sorted(file.relative_to(two) for file in two.rglob("*"))
@@ -216,12 +216,11 @@ def test_built_again_it_is_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_triples_of_the_folder_that_is_read_back_are_those_that_were_written(tmp_path: Path) -> None:
-    rules = TripleRules(negatives=3, seed=5)
     built = build([*questions(20, llm=2), asked("Law question 0 ?", llm=3)])
-    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0, triples=rules))
+    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0, triples=3, seed=5))
     for source in built.sources:
         written = (place / "triples" / f"{source}_train_ids.tsv").read_bytes()
-        assert b"".join(triples(of_sources(load(place, split="train"), [source]), rules)) == written
+        assert b"".join(triples(of_sources(load(place, split="train"), [source]), 3, seed=5)) == written
 
 
 def test_an_empty_split_has_no_judgments(tmp_path: Path) -> None:

@@ -44,8 +44,8 @@ def test_a_document_is_put_in_to_the_letter(text: str, title: str) -> None:
     ("text", "message"),
     [
         ("{{text}} {title}", "expected {text}, the place of the document's text, and found none"),
-        ("{text} {Queries}", "{Queries} cannot be filled in, only {text} and {title} can; a rewrite that"),
-        ("{text} {qrels}", "{qrels} cannot be filled in, only {text} and {title} can; a rewrite that"),
+        ("{text} {Queries}", "{Queries} cannot be filled in, only {text} and {title} can; write {{ and }}"),
+        ("{text} {qrels}", "{qrels} cannot be filled in, only {text} and {title} can; write {{ and }}"),
         ("{text} {id}", "{id} cannot be filled in, only {text} and {title} can; write {{ and }}"),
         ("{text!r}", "{text!r} cannot be filled in"),
         ("{text:>9}", "{text:>9} cannot be filled in"),

@@ -176,8 +176,6 @@ def test_what_cannot_be_fitted_is_refused(texts: Collection, tmp_path: Path) -> 
         fit_causal(judged(texts, []), Planted(), source="llm")
     with refused("unknown source 'gpt' (valid: human, llm)"):
         fit_causal(texts, Planted(), source="gpt")
-    with refused("causal: expected at least 3 pairs, got 2"):
-        fit_causal(texts, Planted(), source="llm", pairs=2)
     with refused("causal needs the perplexity of texts alone; leave out given"):
         fit_causal(texts, Planted(), source="llm", probe=PerplexityProbe("model", given="origin"))
     with refused("causal is fitted on a ranker's own scores, and causal has changed them; leave it out"):
@@ -218,7 +216,7 @@ def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_p
         pl.DataFrame({"query_id": "q0", "doc_id": ["0-human", "x", "y"], "score": [9.0, 7.0, 1.0]}),
         spec={"ranker": "planted"},
     )
-    with refused("causal reads texts, and 2 candidates of 3 not in the collection (first: document 'x')"):
+    with refused("causal reads texts, and 2 of 3 candidates are not in the collection"):
         Causal(fit=file).rank(texts, foreign)
     with pytest.raises(DataError, match="expected a fit of the causal correction"):
         Causal(fit=str(BM25(k=3).rank(texts).save(tmp_path / "run").with_name("run.json"))).check()

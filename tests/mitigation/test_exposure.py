@@ -56,8 +56,7 @@ def test_value_and_exposure_are_those_of_the_linear_program(tied: bool) -> None:
             if found is None:
                 assert best == pytest.approx(today, abs=1e-6 * scale)
                 continue
-            if found.short:
-                assert best is None
+            if best is None:
                 assert found.fewer.tolist() == found.more.tolist() == list(range(first.sum()))
                 continue
             corrected += 1
@@ -67,9 +66,6 @@ def test_value_and_exposure_are_those_of_the_linear_program(tied: bool) -> None:
             assert dcg == pytest.approx(best, abs=1e-6 * scale)
             ratio = held / first.sum() / ((weights.sum() - held) / (~first).sum())
             assert ratio == pytest.approx(target, abs=1e-9)
-            assert found.ratio == pytest.approx(target, abs=1e-9)
-            lowest = scores.min() * weights.sum()
-            assert found.dcg == pytest.approx((dcg - lowest) / (today - lowest) if today > lowest else 1.0, abs=1e-9)
     assert corrected > 5
 
 
@@ -98,20 +94,11 @@ def test_one_of_two_orders_is_drawn_by_seed_and_query() -> None:
     assert same_bits(found, correct.rank(collection, run))
     drawn = patterns_of(collection, found)
     assert len(set(drawn)) == 2
-    spec = found.spec["fair_rerank"]
-    assert spec == {
-        "lists": 200,
-        "corrected": 200,
-        "out_of_reach": 0,
-        "expected_ratio": pytest.approx(1.0, abs=1e-9),
-        "expected_dcg": pytest.approx(spec["expected_dcg"]),
-    }
     mixture = exposure_mixture(llm[:5], run.scores[:5], 1 / np.log2(np.arange(2, 7)), 1.0)
     assert mixture is not None
     # An order with the LLM's documents further up comes later in the alphabet.
     share = np.mean([one == max(drawn) for one in drawn])
     assert share == pytest.approx(mixture.odds, abs=3 * 0.5 / 200**0.5)
-    assert spec["expected_dcg"] == pytest.approx(mixture.dcg)
     other = patterns_of(collection, FairReRank(method="exposure", group="llm", seed=2).rank(collection, run))
     assert 0 < sum(a != b for a, b in zip(drawn, other, strict=True)) < 200
     part = Run(run.queries[7:9], [0, 5, 10], run.docs[35:45], run.scores[35:45], run.ids)
@@ -146,29 +133,17 @@ def test_both_groups_are_treated_alike(target: float) -> None:
     renamed = pl.col("source").replace({"human": "llm", "llm": "human"})
     mirrored = Collection(collection.docs.with_columns(renamed), collection.queries, collection.qrels)
     assert same_bits(human.rank(collection, run), human.rank(mirrored, run))
-    above = FairReRank(method="exposure", group="human", target=1.3).rank(collection, run).spec["fair_rerank"]
-    assert above["expected_ratio"] == pytest.approx(1.3, abs=0.02)  # of every list that reaches it, and no more
 
 
 def test_a_target_out_of_reach_comes_as_near_as_it_can() -> None:
     collection, run = labelled(["hhll", "llhh", "hh"])
     found = FairReRank(method="exposure", group="llm", target=9.0).rank(collection, run)
     assert patterns_of(collection, found) == ["llhh", "llhh", "hh"]
-    spec = found.spec["fair_rerank"]
-    assert (spec["lists"], spec["corrected"], spec["out_of_reach"]) == (2, 2, 2)
-    llm = (collection.docs["source"] == "llm").to_numpy()
-    assert spec["expected_ratio"] == pytest.approx(exposures(found, llm)[0])
 
 
-def test_what_is_enough_already_stays_and_is_told() -> None:
+def test_what_is_enough_already_stays() -> None:
     collection, run = labelled(["llhh", "hlh"], [[1.0] * 4, [3.0, 2.0, 1.0]])
-    llm = (collection.docs["source"] == "llm").to_numpy()
-    found = FairReRank(method="exposure", group="llm", target=0.6).rank(collection, run)
-    assert same_bits(found, run)
-    spec = found.spec["fair_rerank"]
-    assert spec["corrected"] == 0
-    assert spec["expected_ratio"] == pytest.approx(exposures(run, llm).mean())
-    assert spec["expected_dcg"] == 1
+    assert same_bits(FairReRank(method="exposure", group="llm", target=0.6).rank(collection, run), run)
 
 
 def test_documents_of_no_group_keep_their_places() -> None:

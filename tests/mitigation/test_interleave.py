@@ -14,13 +14,10 @@ def counts(pattern: str, side: str = "l") -> np.ndarray[tuple[int], np.dtype[np.
     return np.cumsum([one == side for one in pattern])
 
 
-@pytest.mark.parametrize("options", [{}, {"group": "llm"}])
-def test_the_mean_share_of_the_first_ranks_is_that_of_the_candidates(options: dict[str, str]) -> None:
+def test_the_mean_share_of_the_first_ranks_is_that_of_the_candidates() -> None:
     collection, run = labelled(["hhhhhhhlll"] * 20)
     found = [
-        np.stack(
-            [counts(one) for one in patterns_of(collection, Interleave(**options, seed=seed).rank(collection, run))]
-        )
+        np.stack([counts(one) for one in patterns_of(collection, Interleave(seed=seed).rank(collection, run))])
         for seed in range(15)
     ]
     held = np.concatenate(found)
@@ -82,13 +79,10 @@ def test_a_list_of_ties_favours_nobody_on_average() -> None:
 
 
 def test_it_reads_back_and_refuses() -> None:
-    for one in (Interleave(), Interleave(by="gender", group="a b", strength=0.5, seed=2, k=7)):
+    for one in (Interleave(), Interleave(by="gender", strength=0.5, seed=2, k=7)):
         assert ranker(repr(one)) == one
-    collection, run = labelled(["hhll"])
     for strength in ("1.5", "-0.1", "nan"):
         with refused(f"interleave: expected a strength from 0 to 1, got {strength}"):
             ranker(f"interleave(strength={strength})")
-    with refused("unknown source 'people' (valid: human, llm)"):
-        Interleave(group="people").rank(collection, run)
     with refused("interleave re-ranks candidates; put a ranker before it, such as bm25@100>>interleave"):
         Interleave().rank(toy())

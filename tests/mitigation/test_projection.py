@@ -11,7 +11,8 @@ import pytest
 from ranktilt import Collection, Run, ranker
 from ranktilt.errors import DataError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.mitigation.projection import fit_direction, relevant_origins
+from ranktilt.experiments.query_split import relevant_origins
+from ranktilt.mitigation.projection import fit_direction
 from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import score_pairs, search, unit
@@ -140,7 +141,7 @@ def bits(run: Run) -> tuple[bytes, bytes]:
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
 def test_a_direction_is_the_mean_difference_of_twins(tiny: Path, texts: Collection, similarity: str) -> None:
     dense = Dense(str(tiny), similarity=similarity)
-    left = relevant_origins(texts, ["q4", "q5"])
+    left = relevant_origins(judged(texts, ["q4", "q5"]))
     assert left == {f"o{n}" for n in (4, 5, 6, 7)}
     found = fit_direction(texts, dense, source="llm", leave_out=left)
     every = vectors(dense, texts)
@@ -181,7 +182,7 @@ def test_a_search_without_the_direction(tiny: Path, texts: Collection, similarit
 @pytest.mark.neural
 def test_queries_of_other_origins_are_not_learned_from(tiny: Path, texts: Collection, tmp_path: Path) -> None:
     test = judged(texts, ["q4", "q5"])
-    along = fit_direction(texts, Dense(str(tiny)), source="llm", leave_out=relevant_origins(test, ["q4", "q5"]))
+    along = fit_direction(texts, Dense(str(tiny)), source="llm", leave_out=relevant_origins(test))
     file = along.save(tmp_path / "u.npz")
     run = Dense(str(tiny), project=str(file)).rank(test)
     assert run.spec["fitted_on"]["queries"] == []

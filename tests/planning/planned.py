@@ -48,33 +48,28 @@ class Clocked(FirstStage):
             yield np.arange(count), np.linspace(2, 1, count)
 
 
-def step(ranker: str, name: str, seconds: float, **others: Amount | bool | str | float) -> PlannedStep:
+def step(ranker: str, name: str, seconds: float, **others: Amount | str | float) -> PlannedStep:
     """A step, half of whose time at least and twice it at most may pass."""
     time = Amount(seconds, seconds / 2, 2 * seconds) if seconds == seconds else UNKNOWN
-    known = {"memory": Amount(2e9, 1e9, 3e9), "disk": NOTHING, "tokens_in": NOTHING, "tokens_out": NOTHING}
-    rest = {"spreads": True, "grows": "documents", "factor": 40.0, "price": NOTHING, **known, **others}
+    known = {"memory": Amount(2e9, 1e9, 3e9), "disk": NOTHING}
+    rest = {"grows": "documents", "factor": 40.0, **known, **others}
     return PlannedStep(ranker=ranker, name=name, seconds=time, processor=time, **rest)  # type: ignore[arg-type]
 
 
-def whole(*, asks: bool = True) -> CostPlan:
-    """A plan of two rankers, on four machines and with rewrites or without."""
-    tokens = Amount(2e9, 1.9e9, 2.1e9)
-    price = Amount(1500, 1425, 1575)
-    rewrite = step("", "rewrite", 3e6, memory=NOTHING, tokens_in=tokens, tokens_out=tokens, price=price)
+def whole() -> CostPlan:
+    """A plan of two rankers."""
     steps = (
-        *([rewrite] if asks else []),
-        step("", "load", 90, spreads=False, disk=Amount(9e9, 9e9, 9e9)),
+        step("", "load", 90, disk=Amount(9e9, 9e9, 9e9)),
         step("", "index documents (english)", 600, disk=Amount(7e9, 6e9, 8e9)),
         step("bm25", "search", 0.25, grows="documents × queries"),
-        step("bm25", "audit, run saved", 40, spreads=False, grows="results"),
+        step("bm25", "audit, run saved", 40, grows="results"),
         step("bm25@100>>cross-encoder:m", "re-rank: cross-encoder:m", math.nan, grows="results"),
     )
     seconds = sum(one.seconds.value for one in steps if one.seconds.known)
-    total = step("", "total", seconds, spreads=False, grows="", factor=1.0, memory=Amount(2e9, 1e9, 3e9))
+    total = step("", "total", seconds, grows="", factor=1.0, memory=Amount(2e9, 1e9, 3e9))
     total = total._replace(disk=Amount(16e9, 15e9, 17e9))
-    total = total._replace(tokens_in=tokens, tokens_out=tokens, price=price) if asks else total
     measured = Measurement("load", 5_000, 300, 0, 0.1, 0.1, 1e8, 5e6)
     return CostPlan(
         {"collection": {"path": "docs"}, "rankers": ["bm25"], "seed": 0},
-        8_800_000, 7_000, 8_800_000 if asks else 0, 4 if asks else 1, steps, total, (measured,), ("A note.",),
+        8_800_000, 7_000, steps, total, (measured,), ("A note.",),
     )  # fmt: skip

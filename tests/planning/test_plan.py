@@ -38,26 +38,23 @@ FAR = terms(np.array([[16_000.0, 200.0]]))[0]
 def test_costs_without_noise_are_found_exactly() -> None:
     fit = CostFit.of(terms(SIZES), terms(SIZES) @ TRUE)
     assert fit.coefficients == pytest.approx(TRUE, abs=1e-9)
-    found = fit.amount(FAR, FAR)
+    found = fit.amount(FAR)
     assert found.value == pytest.approx(0.2 + 64 + 640)
     assert found.low < found.value < found.high
-    shared = np.array([1.0, *FAR[1:] / 4])  # by machines, but for the fixed part; as far away as the whole
-    assert fit.amount(shared, FAR).value == pytest.approx(0.2 + 16 + 160)
-    assert fit.amount(shared, FAR).high / fit.amount(shared, FAR).value == pytest.approx(found.high / found.value)
 
 
 def test_no_coefficient_is_below_0_and_what_takes_nothing_stays_at_nothing() -> None:
     assert (CostFit.of(terms(SIZES), 20 - SIZES[:, 0] / 100).coefficients >= 0).all()
-    assert CostFit.of(terms(SIZES), np.zeros(len(SIZES))).amount(FAR, FAR) == (0, 0, 0)
+    assert CostFit.of(terms(SIZES), np.zeros(len(SIZES))).amount(FAR) == (0, 0, 0)
 
 
 def test_intervals_widen_with_the_distance_but_for_batches() -> None:
     fit = CostFit.of(terms(SIZES), terms(SIZES) @ TRUE * np.exp(np.random.default_rng(1).normal(0, 0.1, len(SIZES))))
     sizes = [factor * terms(SIZES)[-1] for factor in (1, 10, 100, 1000)]
-    widths = [found.high / found.low for found in (fit.amount(one, one) for one in sizes)]
+    widths = [found.high / found.low for found in (fit.amount(one) for one in sizes)]
     assert widths == sorted(widths)
     assert widths[3] > 1.3 * widths[0]
-    batched = fit.amount(sizes[3], sizes[3], bends=False)
+    batched = fit.amount(sizes[3], bends=False)
     assert batched.high / batched.low < widths[0]
 
 
@@ -66,7 +63,7 @@ def test_intervals_hold_far_from_the_sample() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
         fit = CostFit.of(terms(SIZES), terms(SIZES) @ TRUE * np.exp(rng.normal(0, 0.1, len(SIZES))))
-        found = fit.amount(FAR, FAR)
+        found = fit.amount(FAR)
         inside += found.low <= float(FAR @ TRUE * np.exp(rng.normal(0, 0.1))) <= found.high
     assert inside >= 54
 
@@ -77,15 +74,14 @@ def found() -> CostPlan:
     with pytest.MonkeyPatch.context() as patched:  # an audit takes longer than what is to be seen here
         patched.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)
         patched.setattr("ranktilt.planning.step_costs.time", Clock)
-        return plan(rt.bundled(), [Clocked(k=10)], documents=4640, queries=500, llm_price=(0.15, 0.60), machines=5)
+        return plan(rt.bundled(), [Clocked(k=10)], documents=4640, queries=500)
 
 
 @long
 def test_known_costs_are_predicted_at_ten_times_the_sample(found: CostPlan) -> None:
-    ranked = found.documents + found.rewrites
     steps = {one.name: one for one in found.steps}
-    first = PER_QUERY + PER_PAIR * ranked / 5  # without a query nothing is prepared
-    prepared, search = PER_DOCUMENT * ranked / 5 + first, 500 * (PER_QUERY + PER_PAIR * ranked) / 5
+    first = PER_QUERY + PER_PAIR * found.documents  # without a query nothing is prepared
+    prepared, search = PER_DOCUMENT * found.documents + first, 500 * first
     for name, seconds in (("prepare documents", prepared), ("search", search)):
         expected = steps[name].seconds
         assert expected.value == pytest.approx(seconds, rel=0.01)
@@ -94,10 +90,8 @@ def test_known_costs_are_predicted_at_ten_times_the_sample(found: CostPlan) -> N
 
 
 @long
-def test_only_what_spreads_is_shared(found: CostPlan) -> None:
-    spreads = {one.name for one in found.steps if one.spreads}
-    assert spreads == {"rewrite", "prepare documents", "search"}
-    assert [one.name for one in found.steps] == ["rewrite", "load", "prepare documents", "search", "audit, run saved"]
+def test_steps_come_in_the_order_of_the_work(found: CostPlan) -> None:
+    assert [one.name for one in found.steps] == ["load", "prepare documents", "search", "audit, run saved"]
 
 
 @long
@@ -108,36 +102,8 @@ def test_the_total_is_the_sum_and_of_memory_the_most(found: CostPlan) -> None:
     assert total.memory.value == max(one.memory.value for one in steps)
     assert total.seconds.low < total.seconds.value < total.seconds.high
     for one in (*steps, total):
-        for amount in (one.seconds, one.memory, one.disk, one.tokens_in, one.price):
+        for amount in (one.seconds, one.memory, one.disk):
             assert amount.low <= amount.value <= amount.high
-
-
-@long
-def test_rewrites_are_those_of_the_human_side_at_the_price_given(found: CostPlan) -> None:
-    rewrite = found.steps[0]
-    assert found.rewrites == round(4640 * 232 / 464)
-    assert rewrite.price.value == pytest.approx(
-        (0.15 * rewrite.tokens_in.value + 0.60 * rewrite.tokens_out.value) / 1e6
-    )
-    human = rt.bundled().docs.filter(pl.col("source") == "human")["text"]
-    words = sum(math.ceil(n / 4) for n in human.str.len_bytes())
-    assert rewrite.tokens_out.value == pytest.approx(10 * words, rel=0.05)
-    assert found.total.price == rewrite.price
-
-
-@long
-def test_what_has_no_rewrites_yet_is_measured_with_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    docs = rt.bundled().docs.filter(pl.col("source") == "human")
-    qrels = rt.bundled().qrels.join(docs, left_on="doc_id", right_on="id", how="semi")
-    sources = list[list[str]]()
-    monkeypatch.setattr("ranktilt.planning.step_costs.audit", lambda given, *_, **__: sources.append(given.sources))
-    found = plan(Collection(docs, rt.bundled().queries, qrels), documents=1000, llm_price=(1, 1), seconds=0.1)
-    assert found.rewrites == 1000
-    assert all(list(some) == ["human", "planned rewrites"] for some in sources)
-    measured = [row.documents for row in found.measurements if row.step == "rewrite"]
-    assert 0 < max(measured) <= docs.height
-    words = sum(math.ceil(n / 4) for n in docs["text"].str.len_bytes())
-    assert found.steps[0].tokens_out.value == pytest.approx(1000 / docs.height * words, rel=0.1)
 
 
 @long
@@ -146,7 +112,7 @@ def test_a_plan_is_saved_and_read_again(found: CostPlan, tmp_path: Path) -> None
     assert again == found
     assert len(again.measurements) == len(found.measurements)
     assert view(found).headline == f"{found.headline}."
-    assert " for 6,960 documents and 500 queries on 5 machines" in found.headline
+    assert " for 4,640 documents and 500 queries" in found.headline
 
 
 @long
@@ -204,13 +170,12 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: plan(few(19, 1)), "a plan measures samples of at least 20 documents and 1 query; here are 19 and 1"),
     (lambda: plan(few(20, 1), documents=0), "documents: expected at least 1, got 0"),
     (lambda: plan(few(20, 1), seconds=math.nan), "expected seconds to measure above 0, got nan"),
-    (lambda: plan(few(20, 1), llm_price=(0.1, -1)), "a price must be 0 or more, got 0.1,-1"),
     (lambda: plan(few(20, 1), []), "nothing to plan for: name a ranker, such as bm25"),
     (lambda: plan(few(20, 1), [rt.ranker("replay:x.trec")]), f"replay:x.trec: {ASKS}"),
     (lambda: plan(few(20, 1), [rt.ranker("dense:openai:m")]), f"dense:openai:m: {ASKS}"),
     (
         lambda: plan(few(20, 1), [rt.ranker("listwise:openai:m")]),
-        "listwise:openai:m: no stage searches; put one first, such as bm25@100>>listwise:openai:m",
+        "listwise:openai:m: requests of language models are estimated by ranktilt rank --dry-run",
     ),
 ]
 
@@ -222,11 +187,9 @@ def test_what_cannot_be_planned_is_refused(call: Callable[[], object], said: str
 
 
 def test_what_nothing_is_known_of_has_a_dash_and_no_part_in_the_headline() -> None:
-    document = view(whole(asks=False))
+    document = view(whole())
     cells = [cell.text for cell in document.tables[0].rows[-2]]
     assert cells[:2] == ["re-rank: cross-encoder:m", "–"]
-    assert "price" not in document.headline
-    assert "machines" not in document.headline
 
 
 @long

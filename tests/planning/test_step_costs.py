@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.collection import Collection
-from ranktilt.planning.step_costs import sample, with_rewrites
+from ranktilt.planning.step_costs import sample
 
 
 @pytest.mark.parametrize(("documents", "queries"), [(40, 10), (200, 216), (464, 1)])
@@ -53,16 +52,3 @@ def test_documents_beyond_those_there_are_copies_with_texts_of_their_own() -> No
     assert set(drawn.docs["text"].str.strip_chars_end()) <= set(whole.docs["text"].str.strip_chars_end())
     copies = drawn.docs.group_by("origin").len()["len"]
     assert set(copies) <= set(whole.docs.group_by("origin").len()["len"])
-
-
-def test_rewrites_that_are_planned_are_shorter_twins() -> None:
-    docs = rt.bundled().docs.filter(pl.col("source") == "human")
-    qrels = rt.bundled().qrels.join(docs, left_on="doc_id", right_on="id", how="semi")
-    docs = docs.with_columns(text=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("a few words")).otherwise("text"))
-    human = Collection(docs, rt.bundled().queries, qrels)
-    both = with_rewrites(human)
-    pairs = both.pairs("human", "planned rewrites")
-    assert pairs.height == human.docs.height
-    assert both.qrels.height == 2 * human.qrels.height
-    text = dict(both.docs.select("id", "text").iter_rows())
-    assert all(len(text[b]) == max(len(text[a]) - 12, 0) for a, b in pairs.select("a", "b").iter_rows())

@@ -36,6 +36,18 @@ def test_quartiles_are_those_of_the_words() -> None:
     assert by_name(collection_of(DOCS, QUERIES, {}))["human"].quartiles == (0.5, 1.0, 2.0)
 
 
+def test_judged_documents_twins_and_duplicates() -> None:
+    docs = [
+        *DOCS,
+        {"id": "d-h", "text": "one", "source": "human", "origin": "d-h"},
+        {"id": "a2-l", "text": "one", "source": "llm", "origin": "a-h"},
+    ]
+    rows = by_name(collection_of(docs, QUERIES, {"q1": {"a-h": 1, "b-h": 0, "gone": 1}, "q2": {"a-h": 1}}))
+    human, llm = rows["human"], rows["llm"]
+    assert (human.judged, human.twins, human.duplicates) == (2, 1, 1)  # d-h repeats b-h
+    assert (llm.judged, llm.twins, llm.duplicates) == (0, 2, 0), "of one source alone are texts compared"
+
+
 def test_titles_are_not_counted() -> None:
     untitled = [{**row, "title": ""} for row in DOCS]
     assert by_name(collection_of(DOCS, {}, {})) == by_name(collection_of(untitled, {}, {}))

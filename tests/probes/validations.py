@@ -99,7 +99,10 @@ def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Eq
 
 def toy_statistics(names: tuple[str, ...] = ("human", "llm")) -> CollectionStatistics:
     """Forty documents a source; 1,109 queries, of which 300 are judged."""
-    rows = [SourceStatistics(n, PAIRS, 0, 20.5 + i, (19.0, 20.0, 22.0), 300, 1.25) for i, n in enumerate(names)]
+    rows = [
+        SourceStatistics(name, PAIRS, 0, 20.5 + n, (19.0, 20.0, 22.0), 300, 1.25, judged=38, twins=PAIRS, duplicates=n)
+        for n, name in enumerate(names)
+    ]
     return CollectionStatistics(
         tuple(rows), (QueryStatistics("all", 1109, 12.38), QueryStatistics("judged", 300, 12.5)), "test"
     )

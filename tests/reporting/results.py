@@ -30,9 +30,11 @@ from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import CheckResult, check
 from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
+from ranktilt.probes.description import Description
+from ranktilt.probes.text_probes import statistics
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.rankers.llm.published_run import ReadAnswer, UnmatchedCall
-from ranktilt.reporting.views.models import ModelList
+from ranktilt.reporting.views.doctor import Extra, Installation
 from tests.auditing.arrays import audit_of, one
 from tests.auditing.studied import decided, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
@@ -43,7 +45,7 @@ from tests.experiments.trained import whole
 from tests.planning.planned import whole as planned
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
-from tests.toy import collection_of, run_of
+from tests.toy import collection_of, run_of, toy
 
 BODY = "The river carries cold water to the sea."
 NAN = np.nan
@@ -169,7 +171,13 @@ def replayed(most: float | None = None) -> ReplayedLog:
     ]
     how = {"resamples": 200, "seed": 0}
     changes = corrected([*mean_changes(means, **how), *contrast_changes(ratios, **how)], "holm")
-    spec = {"seed": 0, "resamples": 200, "correction": "holm", "max_failures": most, "command": "ranktilt replay-log x"}
+    spec = {
+        "seed": 0,
+        "resamples": 200,
+        "correction": "holm",
+        "max_failures": most,
+        "command": "ranktilt tools replay-log x",
+    }
     return ReplayedLog(
         spec, answers, (UnmatchedCall(7, "shows one document twice"),),
         (AnswerExample("off-format", "4 passages are\nprovided.", 2), AnswerExample("refused", "No.", 1)), 4,
@@ -263,12 +271,21 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison, runs of one audit": prompts,
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
-    "models": lambda: ModelList(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
-    "models, in full": lambda: ModelList(MODELS, {"dense:one": "cache"}, full=True),
+    "models": lambda: Installation(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
+    "description": lambda: Description({"path": "toy"}, statistics(toy())),
+    "installation": lambda: Installation(
+        MODELS,
+        {},
+        machine={"RankTilt": "0.1.0", "processors": "2, x86_64"},
+        extras=[
+            Extra("neural", "dense retrievers", {"torch": "2.13.0"}),
+            Extra("plots", "figures", {"vl-convert": None}),
+        ],
+    ),
+    "models, in full": lambda: Installation(MODELS, {"dense:one": "cache"}, full=True),
     "pairwise": beside,
     "pairwise, level": lambda: chosen(tilt=False),
     "plan": planned,
-    "plan, one machine": lambda: planned(asks=False),
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
     "spiral": grown,

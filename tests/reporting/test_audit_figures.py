@@ -8,7 +8,7 @@ import pytest
 
 from ranktilt import Audit
 from ranktilt.auditing.effects import Effect
-from ranktilt.reporting.document import Figure, Table
+from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.audit import (
     MOST_PAIRS,
     card_figure,
@@ -36,11 +36,6 @@ def tilt(audit: Audit, run: str, measure: str) -> Effect:
     return next(t for t in audit.tilts if (t.run, t.measure) == (run, measure))
 
 
-def table(figure: Figure) -> Table:
-    assert figure.table is not None
-    return figure.table
-
-
 def test_every_ranker_and_measure_is_drawn_in_the_order_of_the_audit() -> None:
     audit = opened().audit
     wanted = [(t.value, t.low, t.high) for t in audit.tilts]
@@ -52,7 +47,6 @@ def test_queries_that_all_say_the_same_do_not_make_every_tilt_detectable() -> No
     same = tuple(replace(t, value=200.0, low=200.0, high=200.0, error=1e-15) for t in audit.tilts)
     figure = tilt_figure(replace(audit, tilts=same), PAIR)
     assert all(row["low"] == row["high"] for row in rows(figure.drawing, "rule", -1))
-    assert {row[7].text for row in table(figure).rows} == {"–"}
     assert not any("could" in line for line in tilt_mark(same[0], 5).hover)
 
 
@@ -71,22 +65,11 @@ def test_marks_say_what_the_verdict_says() -> None:
     ]  # fmt: skip
 
 
-def test_table_below_holds_every_number() -> None:
-    audit = small()
-    shown_rows = table(tilt_figure(audit, PAIR)).rows
-    assert len(shown_rows) == len(audit.tilts)
-    for row, t in zip(shown_rows, audit.tilts, strict=True):
-        assert [cell.text for cell in row[:2]] == [t.run, t.measure]
-        shown = [row[place].value for place in (3, 4, 5, 6, 7, 8)]
-        assert str(shown) == str([t.mean_a, t.mean_b, t.value, t.p_corrected, t.detectable, t.queries])
-
-
 def test_many_rankers_are_drawn_on_the_primary_measure() -> None:
     audit = many().audit
     figure = tilt_figure(audit, PAIR)
     assert figure.title == "Relative Δ of nDCG@1, human against llm"
     assert len(drawn(figure)) == 30
-    assert len(table(figure).rows) == 60
 
 
 def test_level_band_is_drawn_for_twins_only() -> None:
@@ -96,7 +79,6 @@ def test_level_band_is_drawn_for_twins_only() -> None:
     random = [row["low"] for place in (0, 1) for row in rows(figure.drawing, "rule", place)]
     assert {t.band_low for t in uneven().tilts} <= set(random)
     assert "their median is level" in figure.says
-    assert [column.title for column in table(figure).columns][8] == "random labels"
 
 
 def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit() -> None:

@@ -173,16 +173,6 @@ def test_main_table_reads_back_as_the_audit(shown: Markup) -> None:
         assert printed[3][place + 1].interval in cells[3]
 
 
-def test_figure_below_reads_back(shown: Markup) -> None:
-    audit = opened().audit
-    grid = shown.grid("Relative Δ between human and llm, every number")
-    assert grid.column("ranker") == [t.run for t in audit.tilts]
-    assert grid.numbers("Relative Δ, %") == [t.value for t in audit.tilts]
-    assert grid.numbers("could detect") == [t.detectable for t in audit.tilts]
-    assert grid.numbers("corrected p") == [t.p_corrected for t in audit.tilts]
-    assert grid.numbers("human") == [t.mean_a for t in audit.tilts]
-
-
 @pytest.mark.parametrize(
     "whole",
     [

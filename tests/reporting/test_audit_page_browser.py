@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.reporting.document import Document, Figure, Section
-from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter
 from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.render.html import html_document
 from tests.reporting.audits import small, uneven
 from tests.reporting.browser import Browser
 from tests.reporting.openings import alone, audit_page, colours, hostile, many, opened, sources, ungrouped, unjudged
@@ -57,27 +54,6 @@ def test_labels_and_ends_stay_inside_their_figure(browser: Browser, pages: dict[
         ".map(text => text.textContent); })"
     )
     assert outside == []
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-def test_no_name_lies_on_a_mark(browser: Browser, tmp_path: Path, width: int) -> None:
-    points = [
-        ScatterPoint(Mark(f"ranker with long name {n}", n % 3, n % 3 - 1, n % 3 + 1, "first"), n, n - 0.5, n + 0.5)
-        for n in range(12)
-    ]
-    figure = Figure("T", "T", scatter(points, x="x", y="y", margin=0.0, names={"first": "favours a"}))
-    path = tmp_path / "plane.html"
-    path.write_text(html_document(Document("T", "T", "T", (Section("one", "One", (), (figure,)),))), encoding="utf-8")
-    browser.open(path, width=width)
-    names, covered = browser.run(
-        "(() => { const boxes = query => [...document.querySelectorAll('.plot ' + query)]"
-        ".filter(e => getComputedStyle(e).visibility === 'visible').map(e => e.getBoundingClientRect());"
-        " const names = boxes('.mark-text.role-mark text'), marks = boxes('.mark-symbol.role-mark path');"
-        " return [names.length, names.filter(n => marks.some(m => m.left < n.right && n.left < m.right"
-        " && m.top < n.bottom && n.top < m.bottom)).length]; })()"
-    )
-    assert names > 0
-    assert covered == 0
 
 
 def test_rows_of_the_forest_do_not_overlap(browser: Browser, pages: dict[str, Path]) -> None:

@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 
 from ranktilt.reporting.document import Figure
-from ranktilt.reporting.figures.charts import ForestRow, Point, clouds, curves, forest, histogram, lines, stairs
-from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter, tilts
+from ranktilt.reporting.figures.charts import (
+    Mark,
+    Point,
+    ScatterPoint,
+    clouds,
+    curves,
+    forest,
+    histogram,
+    lines,
+    scatter,
+)
 from ranktilt.reporting.papers.figures import for_paper
 from ranktilt.reporting.views import view
 from tests.reporting.charts import by_name, domain, points, rows
@@ -27,11 +36,10 @@ def drawings(name: str) -> dict[str, Any]:
     return {
         "histogram": histogram({name: [1.0, NAN]}, [0, 0.5, 1], x=name),
         "clouds": clouds({name: ([[0, NAN], [1, 1]], [name, "d2"]), "b": ([[1, 0], [0, 1]], ["a", "b"])}, joined=True),
-        "forest": forest([ForestRow(name, 0.1, NAN, NAN), ForestRow(name, 1.0, 0, 2, inner=0.5)], x=name, margin=0.02),
+        "forest": forest({"": [Mark(name, 0.1, NAN, NAN), Mark(name, 1.0, 0, 2, inner=0.5)]}, x=name, margin=0.02),
         "lines": lines({name: [Point(0.2, NAN, NAN, NAN), Point(1, 2, 1, 3, name)]}, x=name, y=name, band=1.0),
-        "stairs": stairs([Point(2, 1.0, 0.0, 2.0), Point(4, NAN, NAN, NAN)], x=name, y=name),
         "curves": curves({name: [1.0, NAN, 2.0]}, x=name, y=name, levels=[1.0], zeroed=True),
-        "tilts": tilts({name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, names=NAMES),
+        "grouped forest": forest({name: [mark], "b": MARKS}, x=name, sides=(name, "b"), margin=5.0, names=NAMES),
         "scatter": scatter([ScatterPoint(mark, 1, 0, 2), ScatterPoint(MARKS[1], 1, 0, 2)], x=name, y=name, margin=5.0,
                            names=NAMES, front=[0]),
     }  # fmt: skip
@@ -63,7 +71,7 @@ def test_histogram_stands_bars_on_their_bins() -> None:
 
 
 def test_forest_holds_both_intervals_and_the_margin() -> None:
-    drawing = forest([ForestRow("a", 0.1, 0.0, 0.3, inner=0.05), ForestRow("a", -0.5, -1, 0)], x="x", margin=0.2)
+    drawing = forest({"": [Mark("a", 0.1, 0.0, 0.3, inner=0.05), Mark("a", -0.5, -1, 0)]}, x="x", margin=0.2)
     first, second = points(drawing)
     assert (first["x"], first["low"], first["high"], first["from"]) == (0.1, 0.0, 0.3, pytest.approx(0.05))
     assert first["row"] != second["row"]  # one label, two rows
@@ -89,8 +97,8 @@ def test_curves_stand_over_ranks_from_one_on() -> None:
     assert drawing["layer"][-1]["encoding"]["x"]["scale"]["type"] == "log"
 
 
-def test_tilts_stand_below_their_headings_over_what_could_be_detected() -> None:
-    drawing = tilts({"bm25": MARKS, "tfidf": MARKS[:1]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
+def test_marks_of_a_group_stand_below_its_heading_over_what_could_be_detected() -> None:
+    drawing = forest({"bm25": MARKS, "tfidf": MARKS[:1]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
     first, alone = points(drawing)
     assert (first["x"], first["low"], first["high"], first["tone"]) == (20, 10, 30, "favours a")
     assert first["tip"] == "one\ntwo"
@@ -104,19 +112,9 @@ def test_tilts_stand_below_their_headings_over_what_could_be_detected() -> None:
 
 def test_random_labels_take_the_place_of_a_band_around_zero() -> None:
     mark = Mark("P@5", 1.0, 0.0, 2.0, "unsure", level=0.5, band=(-3.0, 4.0))
-    drawing = tilts({"bm25": [mark]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
+    drawing = forest({"bm25": [mark]}, x="x", sides=("a", "b"), margin=5.0, names=NAMES)
     assert rows(drawing, "rect") == []
     assert {"row": "bm25", "low": -3.0, "high": 4.0} in rows(drawing, "rule", 0)
-
-
-def test_scatter_names_few_points_in_different_corners() -> None:
-    near = [ScatterPoint(Mark(name, 5.0, 4.0, 6.0, "good"), 50 + n, 49, 51) for n, name in enumerate("abc")]
-    drawing = scatter(near, x="x", y="y", margin=0.0, names=NAMES)
-    notes = rows(drawing, "text")
-    assert [note["text"] for note in notes] == ["a", "b", "c"]
-    assert len({(note["align"], note["baseline"]) for note in notes}) > 1
-    many = scatter(near * 5, x="x", y="y", margin=0.0, names=NAMES)
-    assert rows(many, "text") == []
 
 
 def test_scatter_leaves_out_what_has_no_place() -> None:
@@ -124,7 +122,8 @@ def test_scatter_leaves_out_what_has_no_place() -> None:
     assert points(drawing) == []
 
 
-def test_stages_of_a_ranker_stand_on_lines_of_their_own() -> None:
-    mark = Mark("bm25@100>>cross-encoder:minilm", 1.0, 0.0, 2.0, "good")
-    (note,) = rows(scatter([ScatterPoint(mark, 1, 0, 2)], x="x", y="y", margin=0, names=NAMES), "text")
-    assert note["text"].startswith("bm25@100\n>>cross-encoder")
+def test_scatter_names_few_points_and_not_many() -> None:
+    near = [ScatterPoint(Mark(name, 5.0, 4.0, 6.0, "good"), 50 + n, 49, 51) for n, name in enumerate("abc")]
+    drawing = scatter(near, x="x", y="y", margin=0.0, names=NAMES)
+    assert [note["text"] for note in rows(drawing, "text")] == ["a", "b", "c"]
+    assert rows(scatter(near * 5, x="x", y="y", margin=0.0, names=NAMES), "text") == []

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 import ranktilt as rt
 from ranktilt import Audit
-from ranktilt.reporting.glossary.glossary import Glossary, visible
-from ranktilt.reporting.glossary.measure_pages import NAMES, measure_pages
-from ranktilt.reporting.glossary.terms import TERMS, Term
+from ranktilt.reporting.glossary import TERMS, Glossary, Term, visible
 from ranktilt.reporting.reload import LoadedAudit
 from tests.auditing.test_pairwise import chosen
 from tests.probes.validations import toy_validation
@@ -104,7 +102,7 @@ class Read(HTMLParser):
         self.entries: dict[str, str] = {}
         self._section, self._open, self._entry, self._abbr, self._link = "", [""], "", False, ""
         text = re.sub(r"<(script|style|code)\b.*?</\1>", "", text, flags=re.DOTALL)
-        self.feed(text.partition('<details class="measure">')[0])
+        self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -136,7 +134,7 @@ class Read(HTMLParser):
         if self._entry == "?":
             self._entry = data
         elif self._entry:
-            self.entries[self._entry], self._entry = data.removesuffix(" See "), ""
+            self.entries[self._entry], self._entry = data, ""
         elif self._open[-1]:
             self.said[self._section][-1] += data
 
@@ -200,17 +198,6 @@ def test_numbers_keep_their_unit_and_intervals_hold_together() -> None:
     assert str(Glossary(()).mark("7 % [−1.0, +2.5] and [a, b]")) == "7\u00a0% [−1.0,\u00a0+2.5] and [a, b]"
 
 
-def test_a_term_leads_to_its_place_on_a_measures_page() -> None:
-    place = Term("cat", "An animal.", page="statistics#random-band")
-    assert 'href="#measure-statistics-random-band"' in Glossary((place,)).mark("a cat")
-
-
-def test_pages_of_the_terms_met_are_carried() -> None:
-    glossary = Glossary()
-    glossary.mark("nDCG@5, Holm and overlap")
-    assert [page.name for page in glossary.pages(glossary.used())] == ["ndcg", "statistics"]
-
-
 def test_words_of_a_definition_are_explained_too() -> None:
     terms = (Term("cat", "An animal that eats a mouse."), Term("mouse", "What a cat eats."), Term("dog", "Another."))
     glossary = Glossary(terms)
@@ -223,11 +210,10 @@ def test_words_of_a_definition_are_explained_too() -> None:
     [
         ("x", "Some <b>.", '<abbr title="Some &lt;b&gt;.">x</abbr>'),
         ("cats", "Pets.", '<a class="term" href="#term-cat"><abbr title="Pets.">cats</abbr></a>'),
-        ("x", "A cat or nDCG.", '<a class="term" href="#measure-ndcg"><abbr title="A cat or nDCG.">x</abbr></a>'),
     ],
 )
-def test_a_hint_keeps_its_words_and_leads_to_a_page_where_there_is_one(title: str, hint: str, expected: str) -> None:
-    assert str(Glossary((CAT, Term("nDCG", "A measure.", page="ndcg"))).hint(title, hint)) == expected
+def test_a_hint_keeps_its_words_and_leads_to_the_first_term(title: str, hint: str, expected: str) -> None:
+    assert str(Glossary((CAT,)).hint(title, hint)) == expected
 
 
 def test_a_hint_makes_no_element() -> None:
@@ -251,15 +237,6 @@ def test_every_term_finds_itself() -> None:
         glossary.mark(term.title)
         if term.title not in ("P@k", "R@k"):
             assert glossary.used() == (term,), term.title
-
-
-def test_places_of_the_terms_are_there() -> None:
-    places = {part.anchor for one in measure_pages(NAMES) for part in one.parts}
-    assert {term.target for term in TERMS if term.page} <= places
-
-
-def test_every_measures_page_has_a_term_that_leads_to_it() -> None:
-    assert {term.page_name for term in TERMS} - {""} == set(NAMES)
 
 
 def test_no_jargon_of_a_page_stands_unexplained(page: Read) -> None:

@@ -25,9 +25,9 @@ def test_underscores_become_blanks() -> None:
 
 
 def test_command_and_notes_stand_apart() -> None:
-    notes, command, pairs = provenance({"command": "ranktilt validate x", "seed": 1}, ["two were left out"]).blocks
+    notes, command, pairs = provenance({"command": "ranktilt check --full x", "seed": 1}, ["two were left out"]).blocks
     assert notes == Lines((Sentence("two were left out"),), only="page")
-    assert command == Code("The command that made it", "ranktilt validate x")
+    assert command == Code("The command that made it", "ranktilt check --full x")
     assert pairs == Pairs((("seed", "1"),))
 
 

@@ -136,8 +136,8 @@ def test_each_kind_of_result_is_reported_from_its_file(tmp_path: Path, name: str
 
 
 _VERBS = (
-    "audit, validate, study, explain, pairwise, level, study --vary training, spiral, compare, "
-    "gate, calibrate, check, plan and replay-log"
+    "audit, check --full, data describe, study, explain, pairwise, level, study --vary training, tools spiral, "
+    "compare, gate, tools calibrate, check, tools plan and tools replay-log"
 )
 MADE = f"ranktilt {_VERBS} write one with --json FILE"
 WANTED = "a result of RankTilt"
@@ -180,5 +180,5 @@ def test_papers_take_some_kinds_of_results_only(tmp_path: Path) -> None:
         "an audit, a validation, a study, an explanation, a pairwise audit, a comparison, a bench or a training study"
     )
     said = f"expected {kinds}, got a gate's report"
-    verbs = "ranktilt audit, validate, study, explain, pairwise, compare, level and study --vary training"
+    verbs = "ranktilt audit, check --full, study, explain, pairwise, compare, level and study --vary training"
     assert str(error.value) == f"{path}: {said}; {verbs} write one with --json FILE"

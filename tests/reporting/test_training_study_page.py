@@ -66,10 +66,8 @@ def test_tables_say_that_a_body_was_tuned_before() -> None:
         assert ("Body already tuned for retrieval: mini." in printed) is there
 
 
-def test_figures_are_of_the_differences_and_the_curve(study: TrainingStudy) -> None:
+def test_the_figure_is_the_curve(study: TrainingStudy) -> None:
     found = {one.name: [b for b in one.blocks if isinstance(b, Figure)] for one in view(study).sections}
-    (forest,) = found["domains"]
-    assert forest.title == "mini, llm less human, by domain"
     (curve,) = found["curve"]
     assert [(row["name"], row["x"]) for row in points(curve.drawing)] == [
         ("mini, 10 human", 20),
@@ -142,6 +140,4 @@ def test_marks_of_a_file_are_printed(tmp_path: Path) -> None:
 
 
 def test_figures_for_papers_are_those_of_the_page(study: TrainingStudy) -> None:
-    assert list(paper_figures([study])) == [
-        "mini-llm-less-human-by-domain.svg", "augmentation-ndcg-10-by-documents-learned-from.svg",
-    ]  # fmt: skip
+    assert list(paper_figures([study])) == ["augmentation-ndcg-10-by-documents-learned-from.svg"]

@@ -15,7 +15,8 @@ from ranktilt.llm.base import Prompt, llm
 from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.progress import listening
 from ranktilt.rankers.llm.pairwise import Pairwise
-from ranktilt.training.lora import LoraTraining, pair_examples, train_lora
+from ranktilt.training.lora import pair_examples, train_lora
+from ranktilt.training.options import LoraTraining
 from tests.llm.stories import make_stories
 from tests.refusals import refused
 from tests.toy import collection_of

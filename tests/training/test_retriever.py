@@ -313,7 +313,7 @@ def mistake(action: Callable[[], object]) -> str:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"mine": "bm26"}, "unknown mining scheme 'bm26'; did you mean 'bm25'? (valid: in-batch, bm25, ann, cross)"),
+        ({"mine": "bm26"}, "unknown mine of training 'bm26'; did you mean 'bm25'? (valid: in-batch, bm25, ann, cross)"),
         ({"loss": "TripletLoss:x"}, "cannot read loss 'TripletLoss:x': expected Name(option=value,…)"),
         ({"loss": "TripletLoss(margn=1)", "mine": "bm25"}, "train retriever: TripletLoss(margn=1): "),
         (

@@ -69,7 +69,7 @@ def test_no_twin_is_refused_only_where_there_is_a_constraint() -> None:
     for collection, options in ((alone, {"alpha": 0.1}), (unrelated, {"variant": "code"})):
         with refused(
             "the collection: no relevant document that is learned from has a twin, and the constraint compares the "
-            "two; write them: ranktilt rewrite DIR --split train --llm MODEL -o NEW"
+            "two; write them: ranktilt generate rewrite DIR --split train --llm MODEL -o NEW"
         ):
             retriever_set(collection, RetrieverTraining(**options))  # type: ignore[arg-type]
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +12,7 @@ import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.training.options import RerankerTraining
-from ranktilt.training.training_set import named_sources, reranker_set
+from ranktilt.training.training_set import reranker_set
 from tests.refusals import refused
 from tests.toy import Row, Table, collection_of, toy
 from tests.training.material import WORDS, marked
@@ -183,17 +182,6 @@ def test_queries_that_are_documents_do_not_learn_from_themselves() -> None:
     collection = collection_of(docs, {"d0": "red apples"}, {"d0": {"d1": 1}})
     assert learned(collection) == {"red apples": ({"red cars"}, {"red barns"})}
     assert rt.ranker("bm25").rank(collection).docs.tolist() == [1, 2]
-
-
-def test_llm_is_the_source_beside_the_first() -> None:
-    assert named_sources(marked(), ("llm",)) == ("llm",)
-    both = marked()
-    renamed = Collection(both.docs.with_columns(pl.col("source").replace("llm", "gpt")), both.queries, both.qrels)
-    assert named_sources(renamed, ("human", "llm")) == ("human", "gpt")
-    third = renamed.docs.head(1).with_columns(id=pl.lit("z"), source=pl.lit("palm"))
-    three = Collection(pl.concat([renamed.docs, third]), both.queries, both.qrels)
-    with pytest.raises(UserError, match="llm stands for the source beside 'human', and there are 2; name it"):
-        named_sources(three, ("llm",))
 
 
 def test_limits_are_drawn_by_the_seed_and_leave_no_false_negatives() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ranktilt.errors import DataError
-from ranktilt.generation.triples import TripleRules, triples
+from ranktilt.generation.triples import triples
 from ranktilt.training.options import RerankerTraining
 from ranktilt.training.training_set import of_sources, reranker_set
 from tests.toy import collection_of, write
@@ -35,14 +35,8 @@ def learned(path: Path, **options: object) -> dict[str, list[tuple[str, list[str
     }
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["q1\ta\tb", "q1\ta\tc", "", "q2\tb\tc"],
-        ["fruit\tred apples\told clock", "fruit\tred apples\tsea", "time\told clock\tsea"],
-    ],
-)
-def test_ids_and_texts(tmp_path: Path, lines: list[str]) -> None:
+def test_lines_are_gathered_by_their_positive(tmp_path: Path) -> None:
+    lines = ["q1\ta\tb", "q1\ta\tc", "", "q2\tb\tc"]
     write(tmp_path / "t.tsv", "\n".join(lines))
     expected = {"fruit": [("red\tapples", ["old clock", "sea"])], "time": [("old clock", ["sea"])]}
     assert learned(tmp_path / "t.tsv") == expected
@@ -56,16 +50,15 @@ def test_what_no_triple_names_is_counted(tmp_path: Path) -> None:
     assert (found.skipped, found.skipped_positives) == (1, 2)
 
 
-@pytest.mark.parametrize("form", ["ids", "text"])
-def test_what_is_written_is_what_is_read(tmp_path: Path, form: str) -> None:
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     human = of_sources(marked(), ["human"])
-    (tmp_path / "t.tsv").write_bytes(b"".join(triples(human, TripleRules(negatives=7), form=form)))
+    (tmp_path / "t.tsv").write_bytes(b"".join(triples(human, 7)))
     found = reranker_set(marked(), RerankerTraining(triples=str(tmp_path / "t.tsv"), sources=("human",)))
     assert (len(found.queries), found.skipped_positives) == (len(WORDS), 0)
     assert {len(pool) for pools in found.negatives for pool in pools} == {7}
     rows = {text: row for row, text in enumerate(found.texts)}
     written = [line.split("\t") for line in (tmp_path / "t.tsv").read_text().splitlines()]
-    texts = dict(marked().docs.select("id", "text").iter_rows()) if form == "ids" else {t: t for t in rows}
+    texts = dict(marked().docs.select("id", "text").iter_rows())
     negatives = [rows[texts[line[2]]] for line in written]
     assert np.concatenate([pool for pools in found.negatives for pool in pools]).tolist() == negatives
 

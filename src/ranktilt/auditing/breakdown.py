@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -55,18 +55,6 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
         found[number] = _found(aligned.judgments, number, judgment, spread, counted)
     level = _level(groups, group[spread.counts[spread.ranking.query]])
     return RankShares(run.name, groups.names, at, found, level, reach)
-
-
-def rank_counts(collection: Collection, run: Run, audit: Audit, edges: Ints) -> Floats:
-    """Count each group's documents between ranks (`edges` from 0) in each distinct list: (groups, buckets, lists)."""
-    groups, aligned, spread, keep = _lists(collection, run, audit, int(edges[-1]))
-    query = spread.ranking.block_query[spread.owner]
-    lists = query if aligned.distinct is None else aligned.distinct[query]
-    names, lists = np.unique(lists, return_inverse=True)
-    bucket = np.searchsorted(edges, spread.rank, side="right") - 1
-    cells = replace(spread, rank=bucket * len(names) + lists, depth=(len(edges) - 1) * len(names))
-    group, counted = _group_of(aligned.row[keep], groups), np.unique(lists[spread.counts[query]])
-    return np.stack([seen.reshape(-1, len(names))[:, counted] for seen in cells.shares(group, len(groups.names))])
 
 
 def _lists(

@@ -44,7 +44,7 @@ class AnswerExample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReplayedLog(
-    Result, format="ranktilt-replayed-log", version=1, noun="a replayed log", command="ranktilt replay-log"
+    Result, format="ranktilt-replayed-log", version=1, noun="a replayed log", command="ranktilt tools replay-log"
 ):
     """What `replay_log` found; immutable."""
 

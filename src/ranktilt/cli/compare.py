@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +10,6 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.output import Output, check_paths, text_of, with_command
-from ranktilt.errors import UserError
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ def compare(
 
 @options.verb("gate audit.json --max-tilt 10", "gate new.json --baseline old.json --junit gate.xml")
 def gate(
-    audit: Annotated[Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json), or a bench.")],
+    audit: Annotated[Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json).")],
     *,
     max_tilt: Annotated[
         str | None,
@@ -75,9 +73,6 @@ def gate(
     ] = None,
     run: Annotated[list[str] | None, Option("A run of the audit (default: all).", "NAME")] = None,
     pair: Annotated[list[str] | None, Option("Two groups of the audit (default: all pairs).", "A,B")] = None,
-    budget: Annotated[
-        float | None, Option("Of a bench: effectiveness that levelling may cost (default: its own).", "X")
-    ] = None,
     inconclusive: Annotated[
         Literal["fail", "pass"], Option("Exit code when inconclusive: fail (3) or pass (0).")
     ] = "fail",
@@ -96,45 +91,24 @@ def gate(
     one is favoured, and the interval lies wholly beyond. Inconclusive: anything else. With --baseline, of the growth of
     the tilt on the same queries: tilted if its interval lies above --min-effect, level if no part of it does. The worst
     of all comparisons counts, 1 before 3 before 0.
-
-    A bench is level where one intervention is, at a loss of effectiveness within the --budget; tilted where each of
-    them is excluded.
     """
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.answer.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
-    from ranktilt.experiments.tradeoff import gate_bench
-    from ranktilt.experiments.tradeoff_result import Bench
     from ranktilt.measures.margin import read_margin
-    from ranktilt.reporting.report import read_result
 
     paths = {"--junit": junit, "--markdown": markdown, "--json": output.json}
     check_paths(paths, stdout=("--markdown", "--json"), inputs=[audit] if baseline is None else [audit, baseline])
     limit = None if max_tilt is None else read_margin(max_tilt, "--max-tilt")
-    given = read_result(audit, (Audit, Bench))
+    given = Audit.load(audit)
     before = None if baseline is None else Audit.load(baseline)
     for one in filter(None, (given, before)):
         options.require_answers(one.spec.get("runs", ()), max_failures)
-    audits = {"--baseline": baseline, "--min-effect": min_effect or None, "--measure": measure or None,
-              "--run": run or None, "--pair": pair or None}  # fmt: skip
-    _refuse_misplaced(audit, {"--budget": budget} if isinstance(given, Audit) else audits, isinstance(given, Audit))
-    if isinstance(given, Bench):
-        found = gate_bench(given, max_tilt=limit, budget=budget, inconclusive=inconclusive)
-    else:
-        found = gate_audit(
-            given, max_tilt=limit, measures=measure or None, runs=run or None, pairs=pairs, baseline=before,
-            min_effect=min_effect, inconclusive=inconclusive, resamples=resamples, seed=seed,
-        )  # fmt: skip
+    found = gate_audit(
+        given, max_tilt=limit, measures=measure or None, runs=run or None, pairs=pairs, baseline=before,
+        min_effect=min_effect, inconclusive=inconclusive, resamples=resamples, seed=seed,
+    )  # fmt: skip
     return _deliver_gate(with_command(found), output, junit, markdown)
-
-
-def _refuse_misplaced(file: Path, given: Mapping[str, object], is_audit: bool) -> None:
-    """Refuse options that are about a bench where an audit is given, or the other way round."""
-    option = next((name for name, value in given.items() if value is not None), None)
-    if option is not None and is_audit:
-        raise UserError(f"{option} is about a bench of interventions; {file} is an audit")
-    if option is not None:
-        raise UserError(f"{option} is about an audit; {file} is a bench, whose limits are --max-tilt and --budget")
 
 
 def _deliver_gate(found: Gate, output: Output, junit: Path | None, markdown: str | None) -> int:

@@ -11,59 +11,80 @@ import typer
 from typer.core import TyperGroup
 
 from ranktilt._version import __version__
-from ranktilt.cli import cache, calibrate, models, rank, report, rewrite, study, train
+from ranktilt.cli import study, train
 from ranktilt.cli.audit import audit, demo
+from ranktilt.cli.check import check
 from ranktilt.cli.compare import compare, gate
-from ranktilt.cli.explain import check, explain, validate
-from ranktilt.cli.llm.answer import answer
-from ranktilt.cli.llm.pairwise import pairwise
-from ranktilt.cli.load import build, load, mix
-from ranktilt.cli.mitigation.level import level
-from ranktilt.cli.mitigation.spiral import spiral
+from ranktilt.cli.data.build import build
+from ranktilt.cli.data.describe import describe
+from ranktilt.cli.data.load import load, mix
+from ranktilt.cli.explain import explain
+from ranktilt.cli.generate.answer import answer
+from ranktilt.cli.generate.rewrite import rewrite
+from ranktilt.cli.level import level
 from ranktilt.cli.notes import say
 from ranktilt.cli.options import Verb
-from ranktilt.cli.plan import plan
+from ranktilt.cli.pairwise import pairwise
+from ranktilt.cli.rank import rank
+from ranktilt.cli.report import report
+from ranktilt.cli.tools.cache import cache
+from ranktilt.cli.tools.calibrate import calibrate
+from ranktilt.cli.tools.doctor import doctor
+from ranktilt.cli.tools.plan import plan
+from ranktilt.cli.tools.replay_log import replay_log
+from ranktilt.cli.tools.spiral import spiral
 from ranktilt.errors import UserError
 
-_PANELS: dict[str, dict[str, Any]] = {
-    "measure": {
-        "audit": audit, "rank": rank.rank, "compare": compare, "gate": gate, "study": study.study,
-        "pairwise": pairwise, "calibrate": calibrate.calibrate, "replay-log": rank.replay_log,
-    },
-    "explain": {"explain": explain, "validate": validate, "check": check},
-    "build": {"load": load, "mix": mix, "build": build, "rewrite": rewrite.rewrite, "answer": answer},
-    "train": {"train": train.train},
-    "level": {"level": level, "spiral": spiral},
-    "look": {
-        "report": report.report, "demo": demo, "models": models.models, "cache": cache.cache, "plan": plan,
-    },
+_VERBS: dict[str, Any] = {
+    "demo": demo, "audit": audit, "rank": rank, "compare": compare, "gate": gate, "explain": explain, "level": level,
+    "train": train.train, "study": study.study, "pairwise": pairwise, "report": report, "check": check,
 }  # fmt: skip
-"""The verbs by what they are for; one with kinds of its own is an application."""
+_GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "data": (
+        "Load, mix, build and describe collections.",
+        {"load": load, "mix": mix, "build": build, "describe": describe},
+    ),
+    "generate": ("Let a language model rewrite documents or answer queries.", {"rewrite": rewrite, "answer": answer}),
+    "tools": (
+        "Calibrate, plan, read stored answers, and look after the cache and the installation.",
+        {
+            "calibrate": calibrate, "spiral": spiral, "replay-log": replay_log, "plan": plan, "cache": cache,
+            "doctor": doctor,
+        },
+    ),
+}  # fmt: skip
 
 
-class _Verbs(TyperGroup):
-    """Lists the verbs by what they are for."""
+class _FirstScreen(TyperGroup):
+    """Lists the verbs, then the groups of the others."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for panel, verbs in _PANELS.items():
-            with formatter.section(panel):
-                rows = [(name, self.commands[name].get_short_help_str(96)) for name in verbs]
-                formatter.write_dl(rows)
+        for heading, names in {"Commands": list(_VERBS), "Groups of commands": list(_GROUPS)}.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(96)) for name in names])
+
+
+def _add(group: typer.Typer, verbs: dict[str, Any]) -> typer.Typer:
+    """Give a group its verbs; one with kinds of its own is a group too."""
+    for name, verb in verbs.items():
+        if isinstance(verb, typer.Typer):
+            group.add_typer(verb, name=name)
+        else:
+            group.command(name, cls=Verb)(verb)
+    return group
 
 
 app = typer.Typer(
-    cls=_Verbs,
+    cls=_FirstScreen,
     name="ranktilt",
     help="What your ranker favours, how sure that is, why, and how to level it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _name, _verb in (item for verbs in _PANELS.values() for item in verbs.items()):
-    if isinstance(_verb, typer.Typer):
-        app.add_typer(_verb, name=_name)
-    else:
-        app.command(_name, cls=Verb)(_verb)
+_add(app, _VERBS)
+for _name, (_help, _verbs) in _GROUPS.items():
+    app.add_typer(_add(typer.Typer(help=_help, no_args_is_help=True, rich_markup_mode=None), _verbs), name=_name)
 
 _USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it
 # How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each verb's help says

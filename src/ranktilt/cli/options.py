@@ -29,7 +29,7 @@ Formats = Literal["table", "markdown", "csv", "latex", "html", "json"]
 Corrections = Literal["holm", "bonferroni"]
 Fields = Literal["title+text", "text", "title"]
 
-PANELS = ("Arguments", "Input", "Question", "Model", "Training", "Statistics", "Output", "Other options")
+PANELS = ("Arguments", "Input", "Question", "With --full", "Model", "Training", "Statistics", "Output", "Other options")
 """Headings of ``--help``, in order; what is of none of them stands under the last."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 
@@ -270,7 +270,8 @@ def _flag(parameter: inspect.Parameter) -> str:
 def _optional(parameter: inspect.Parameter) -> Any:
     kind, default = parameter.annotation, parameter.default
     (option,) = kind.__metadata__
-    told = option if default is None else replace(option, help=f"{option.help.rstrip('.')} (default: {default}).")
+    usual = f"{default:g}" if isinstance(default, float) else default
+    told = option if default is None else replace(option, help=f"{option.help.rstrip('.')} (default: {usual}).")
     return Annotated[kind.__origin__ | None, told]
 
 
@@ -451,7 +452,7 @@ def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
     return found
 
 
-def read_price(text: str | None, option: str = "--price") -> tuple[float, float] | None:
+def read_price(text: str | None) -> tuple[float, float] | None:
     """Read the price of a million tokens, ``IN,OUT``; None where none is named."""
     if text is None:
         return None
@@ -459,6 +460,6 @@ def read_price(text: str | None, option: str = "--price") -> tuple[float, float]
         read, written = map(float, text.split(","))
     except ValueError as error:
         raise UserError(
-            f"{option} expects two numbers, of a million tokens in and out, such as 0.15,0.60; got {text!r}"
+            f"--price expects two numbers, of a million tokens in and out, such as 0.15,0.60; got {text!r}"
         ) from error
     return read, written

@@ -15,11 +15,10 @@ from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
 from ranktilt.errors import UserError, counted
 from ranktilt.option import Option
-from ranktilt.training.options import RerankerTraining, RetrieverTraining, Schedule
+from ranktilt.training.options import LoraTraining, RerankerTraining, RetrieverTraining
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
-    from ranktilt.training.lora import LoraTraining
     from ranktilt.training.options import Trained
 
 train = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
@@ -39,11 +38,16 @@ class _Reading(options.Compute):
 
     text: Annotated[options.Fields | None, Option("Which part of a document is read.")] = None
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As options of a training have them."""
+        return {"text": self.text or "title+text", "device": self.device}
+
 
 _Documents = Annotated[
     list[str] | None,
     Option(
-        "Learn from these sources, from N relevant documents of each; llm is the one beside the first.",
+        "Learn from these sources, from N relevant documents of each.",
         "SOURCE[=N],…",
         panel="Input",
     ),
@@ -78,8 +82,7 @@ def cross_encoder(
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
 
-    given = {**learning, **_amounts(documents), "text": neural.text or "title+text", "device": neural.device}
-    chosen = RerankerTraining.of_preset(preset, **given)
+    chosen = RerankerTraining.of_preset(preset, **learning, **_amounts(documents), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)
     trained = train_cross_encoder(loaded, base_model, output, options=chosen)
     note(_summary(trained, collection, "bm25@100>>cross-encoder"))
@@ -123,8 +126,7 @@ def retriever(
 
     asked = debias or ["0"]
     shown.check(collection)
-    text = neural.text or "title+text"
-    chosen = RetrieverTraining(**learning, **_amounts(documents), text=text, device=neural.device)
+    chosen = RetrieverTraining(**learning, **_amounts(documents), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
     taught = None if teacher is None else ranker(teacher)
@@ -197,28 +199,15 @@ def lora(
     base_model: Annotated[str, Option("The chat model: a folder as transformers saves it.", "MODEL", panel="Model")],
     by: Annotated[str, Option("The column of groups.", "COLUMN", panel="Question")] = "source",
     protected: options.Protected = None,
-    prompt: Annotated[
-        str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE", panel="Model")
-    ] = "pairwise-neutral",
-    attribute: Annotated[str | None, Option("What fills {attribute} in the prompt.", "X", panel="Model")] = None,
-    pairs: Annotated[int, Option("About how many pairs an epoch has.", "N")] = 140_000,
-    rank: Annotated[int, Option("Rank of the matrices that are added.", "R")] = 1,
-    batch: Annotated[int, Option("Pairs a step.", "N")] = 4,
-    learning_rate: Annotated[float, Option("Highest learning rate.", "X")] = 3e-3,
-    share: Annotated[float, Option("Of the queries that are learned from; the rest is held out.", "X")] = 0.8,
-    passage_tokens: Annotated[int, Option("Truncate documents to this many tokens.", "N", panel="Model")] = 300,
     split: options.Split = None,
-    schedule: Annotated[dict[str, Any], options.FieldsOf(Schedule, without=("batch", "rate"))],
+    learning: Annotated[dict[str, Any], options.FieldsOf(LoraTraining)],
     neural: _Reading,
 ) -> None:
     """Fine-tune a chat model's attention on pairs of documents whose right answer is as often of either group."""
     from ranktilt.llm.transformers import HELD_OUT
-    from ranktilt.training.lora import LoraTraining, train_lora
+    from ranktilt.training.lora import train_lora
 
-    chosen = LoraTraining(
-        pairs=pairs, rank=rank, rate=learning_rate, batch=batch, share=share, prompt=prompt, attribute=attribute,
-        text=neural.text or "title+text", passage_tokens=passage_tokens, device=neural.device, **schedule,
-    )  # fmt: skip
+    chosen = LoraTraining(**learning, **neural.fields)
     loaded = options.load_texts(collection, split)
     trained = train_lora(loaded, base_model, output, by=by, protected=protected, options=chosen)
     found = trained.figures
@@ -237,7 +226,6 @@ def _next_pairwise(collection: Path, model: str, trained: Trained, chosen: LoraT
     """The command that asks the adapted model about the queries that were held out, as it was trained."""
     from ranktilt.llm.transformers import HELD_OUT
     from ranktilt.rankers.spec import Stage
-    from ranktilt.training.lora import LoraTraining
 
     usual, told = asdict(LoraTraining()), asdict(chosen)
     other = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,12 +12,12 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
+from ranktilt.datasets.check_limits import LIMITS, CheckLimits
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.io.texts import AT_ONCE
 from ranktilt.progress import report
 from ranktilt.text import quality
-from ranktilt.text.quality import NEAR_IDENTICAL
 
 Verdict = Literal["ok", "warning", "void"]
 
@@ -32,44 +32,6 @@ POOL = "pool"
 """Boolean column of the documents of a pooled collection: whether one was chosen to be rewritten."""
 LENGTH_NOTICE = (0.9, 1.1)
 """Median length ratios outside of this are a warning."""
-
-
-@dataclass(frozen=True)
-class CheckLimits:
-    """From where on a fault voids a comparison; shares in %. `UserError` for a limit outside its range."""
-
-    missing: float = 10.0
-    """Documents without a twin, of all pairs."""
-    identical: float = 5.0
-    boilerplate: float = 10.0
-    """Of the documents of a rewritten source; so are refusals and cut-off endings."""
-    refusals: float = 10.0
-    cut_off: float = 10.0
-    one_sided: float = 5.0
-    """Relevant judgments of pairs that hold for one side only."""
-    shortest: float = 0.67
-    """Median length ratio, words of the rewrite over words of the reference; so is the longest."""
-    longest: float = 1.5
-    near_identical: float = NEAR_IDENTICAL
-    """Jaccard similarity of term sets, 0 to 1, from which a pair counts as near-identical."""
-    notice: float = 1.0
-    """Share above which a fault that voids nothing is a warning."""
-
-    def __post_init__(self) -> None:
-        tops = {"shortest": math.inf, "longest": math.inf, "near_identical": 1.0}
-        for name, value in asdict(self).items():
-            top = tops.get(name, 100.0)
-            if not 0 <= value <= top:
-                expected = {1.0: "0 to 1", 100.0: "0 to 100 %"}.get(top, "0 or more")
-                raise UserError(f"limit {name!r}: expected {expected}, got {value:g}")
-        if not self.shortest < self.longest:
-            raise UserError(
-                f"limits of the length ratio: expected the lower below the upper, got {self.shortest:g} and "
-                f"{self.longest:g}"
-            )
-
-
-LIMITS = CheckLimits()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.retriever import train_retriever
-from ranktilt.training.training_set import named_sources
 
 PAPER = "paper"
 PAPER_ALPHAS = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
@@ -67,7 +66,7 @@ def debias_sweep(
         raise UserError("a sweep needs an alpha above 0 beside the baseline")
     checked = [replace(options, alpha=alpha) for alpha in strengths]
     check_limits(how.get("level", LEVEL), how.get("budget", BUDGET))
-    reference = (named_sources(train, options.sources) or train.sources)[0]
+    reference = (options.sources or train.sources)[0]
     alone = reference_alone(test, reference)
     if len(test.sources) < 2:
         raise UserError(f"a sweep compares sources, and the test collection has {reference!r} alone; mix it first")

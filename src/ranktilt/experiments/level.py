@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.answer.gate import in_percent
 from ranktilt.auditing.audit import DEFAULT_MEASURES, SHARE, audit
 from ranktilt.auditing.groups import Pair, grouped_pairs, grouping
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.experiments.level_methods import FEW, At, Fitting, correct, group_columns, method_named
+from ranktilt.experiments.level_methods import FEW, At, Fitting, correct, method_named
 from ranktilt.experiments.query_split import QuerySplit
 from ranktilt.experiments.tradeoff import EFFECTIVENESS, Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, RefusedMethod, check_limits
@@ -185,10 +184,7 @@ def level(
     tried = bench(split.select, tries, asked[:1], resamples=FEW, **given)
     selected = choose_strengths(tried)
     trials = stage.trials(split.test, rankers, options)
-    found = bench(
-        split.test, trials, asked, resamples=resamples, selected=selected, others=group_columns(split.test, options.by),
-        **given,
-    )  # fmt: skip
+    found = bench(split.test, trials, asked, resamples=resamples, selected=selected, **given)
     sides = {"fit": split.fit, "select": split.select, "test": split.test}
     queries = {name: len(side.judged) for name, side in sides.items()}
     before = found.before
@@ -200,7 +196,7 @@ def level(
             split.drawn_from, whole, asked[:1], confounds=False, keep_top=0, resamples=resamples, **keywords
         )
         before = tuple(e for e in (*audited.tilts, *audited.estimates) if e.measure == found.primary)
-    notes = (*fitting.sentences, *split.notes, *split.recurring(), _QUERIES_ALONE, *found.notes)
+    notes = (*fitting.sentences, *split.notes, _QUERIES_ALONE, *found.notes)
     reasons = tuple(RefusedMethod(name, str(error).removeprefix(f"{name}: ")) for name, error in refused.items())
     spec = {**found.spec, "queries": queries, "levelling": asdict(options)}
     return replace(found, notes=notes, refused=reasons, spec=spec, before=before)
@@ -214,23 +210,10 @@ def choose_strengths(tried: Bench) -> list[str]:
     found = []
     for method in tried.methods:
         steps = tried.strengths(method)[1:]
-        affordable = [one for one in steps if _loss(tried, one) <= 100 * tried.budget] or list(steps)
-        near = [one for one in affordable if _distance(tried, one) <= tried.level / 2]
-        found.append((near[0] if near else min(affordable, key=lambda one: _distance(tried, one))).name)
+        affordable = [one for one in steps if tried.loss(one.name) <= 100 * tried.budget] or list(steps)
+        near = [one for one in affordable if tried.distance(one.name) <= tried.level / 2]
+        found.append((near[0] if near else min(affordable, key=lambda one: tried.distance(one.name))).name)
     return found
-
-
-def _distance(tried: Bench, one: Intervention) -> float:
-    """How far an intervention is from level, in percent."""
-    tilts = [tried.tilt(one.name, pair) for pair in tried.pairs]
-    far = max(in_percent(tilt) * abs(tilt.value - tilt.level) for tilt in tilts)
-    return far if far == far else float("inf")
-
-
-def _loss(tried: Bench, one: Intervention) -> float:
-    """The largest loss of effectiveness, in points."""
-    changes = [tried.change(one.name, (over, over)) for over in tried.over]
-    return max((-change.value for change in changes if change is not None), default=0.0)
 
 
 @dataclass(frozen=True)

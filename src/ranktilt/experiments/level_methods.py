@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-import polars as pl
-
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import Pair, grouping
 from ranktilt.collection import Collection
@@ -175,19 +173,3 @@ def correct(at: Ranker, collection: Collection, run: Run, searched: Collection |
     `searched` is what is searched where that is only a part of the collection, which the correction knows whole.
     """
     return at.rank(collection, run) if isinstance(at, Correction) else at.rank(searched or collection)
-
-
-def group_columns(collection: Collection, by: str, most: int = 5) -> list[str]:
-    """Return the other columns that make two groups and at most so many, such as gender; not those of raw JSON."""
-    found = []
-    for name in collection.docs.columns:
-        column = collection.docs[name]
-        if name in (by.partition(":")[0], "id", "title", "text", "origin", "pool") or column.dtype in (
-            pl.Binary,
-            pl.Float64,
-        ):
-            continue
-        labels = column.drop_nulls().cast(pl.String).str.strip_chars()
-        if 2 <= labels.filter(labels != "").n_unique() <= most:
-            found.append(name)
-    return found

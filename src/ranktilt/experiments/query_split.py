@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,18 +35,7 @@ class QuerySplit:
     @property
     def held_out(self) -> set[str]:
         """Origins of what is relevant to the queries that nothing may be fitted on."""
-        return _relevant_origins(self.select) | _relevant_origins(self.test)
-
-    def recurring(self) -> Iterator[str]:
-        """Say how many of the documents that are relevant to the test are relevant to queries to select by too."""
-        judged = _relevant_origins(self.test)
-        recurring = len(judged & _relevant_origins(self.select))
-        if recurring:
-            yield (
-                f"select and test share documents: {recurring:,} of {len(judged):,} origins that are relevant to test "
-                f"queries ({100 * recurring / len(judged):.0f} %) are relevant to queries to select by too; strengths "
-                "are chosen on other queries, not on other documents"
-            )
+        return relevant_origins(self.select) | relevant_origins(self.test)
 
     @classmethod
     def of(
@@ -60,7 +49,7 @@ class QuerySplit:
         """
         ours = fit.qrels.height
         later = pl.concat([side.queries.select("id") for side in (_judged_only(select), _judged_only(test))])
-        kept = _without_origins(fit, _relevant_origins(select) | _relevant_origins(test))
+        kept = _without_origins(fit, relevant_origins(select) | relevant_origins(test))
         if kept.qrels.height:
             kept = kept.only_queries(kept.judged.join(later, on="id", how="anti")["id"])
         if not kept.qrels.height:
@@ -155,7 +144,8 @@ def _relevant(collection: Collection) -> pl.DataFrame:
     return collection.qrels.filter(pl.col("grade") > 0).join(origins, on="doc_id", how="inner")
 
 
-def _relevant_origins(collection: Collection) -> set[str]:
+def relevant_origins(collection: Collection) -> set[str]:
+    """Return the origins of all documents that are relevant to a query."""
     return set(_relevant(collection)["origin"])
 
 

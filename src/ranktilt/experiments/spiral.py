@@ -16,10 +16,10 @@ from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import Pair, grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.options import check_resamples
-from ranktilt.auditing.significance import Columns, corrected
+from ranktilt.auditing.significance import ChangeTask, Columns, corrected, mean_changes
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
-from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralDifference, SpiralRound
+from ranktilt.experiments.spiral_result import QueryMean, Spiral, SpiralRound
 from ranktilt.experiments.tradeoff import EFFECTIVENESS
 from ranktilt.measures.base import Estimand, measure
 from ranktilt.measures.ranking import first_ranks
@@ -30,7 +30,6 @@ from ranktilt.rankers.base import Pipeline, Ranker, stages_of
 from ranktilt.rankers.candidates import FITTED, check_reranked
 from ranktilt.run import Run, codes, stage_facts
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all, interval, resampled_means
-from ranktilt.statistics.correction import correct
 from ranktilt.statistics.permutation import sign_flip_ps
 
 ENTRY_RULES = ("retrieved", "random")
@@ -215,12 +214,6 @@ class _Resampled:
             votes=votes,
         )  # fmt: skip
 
-    def difference(self, new: int, old: int) -> tuple[QueryMean, float]:
-        """Return by how much one column exceeds another, and its p."""
-        spread, sums = interval(self._samples[new] - self._samples[old]), self.columns.sums
-        p = sign_flip_ps([sums[new] - sums[old]], **self._how)[0]
-        return QueryMean(self._means[new] - self._means[old] + 0.0, spread.low + 0.0, spread.high + 0.0), p
-
 
 def _spiral(
     pages: Sequence[_FirstPages], turned: Sequence[_FirstPages], growth: Growth, options: dict[str, Any]
@@ -243,19 +236,21 @@ def _spiral(
         )
         for ranker in range(width) for place in range(ranker, len(pages), width) for one in [pages[place]]
     )  # fmt: skip
-    tested = [
-        SpiralDifference(name, names[0], what, *of.difference(last * width + place, last * width), np.nan, 1)
+    of, pair, start = Share @ options["page"], (options["reference"], "rewrites"), last * width
+    tasks = [
+        ChangeTask(
+            name, names[0], asked, pair[0], pair[0],
+            Columns(np.where(known.mask, known.values[[start + place, start]], np.nan), distinct),
+        )
         for place, name in enumerate(names) if place
-        for what, of in ((SHARE, shares), (EFFECTIVENESS, means)) if of.columns.queries
+        for asked, known in ((of, shares.columns), (measure(EFFECTIVENESS), means.columns)) if known.queries
     ]  # fmt: skip
-    ps = correct([one.p for one in tested], options["correction"])
-    differences = (replace(one, p_corrected=float(p), tests=len(tested)) for one, p in zip(tested, ps, strict=True))
-    of, pair = Share @ options["page"], (options["reference"], "rewrites")
-    leads = [shares.effect(2 * len(pages) + last * width + place, name, of, pair) for place, name in enumerate(names)]
+    differences = corrected(mean_changes(tasks, **how), options["correction"])
+    leads = [shares.effect(2 * len(pages) + start + place, name, of, pair) for place, name in enumerate(names)]
     spec = {**options, **audit_provenance(growth.collection, [one.spec for one in pages[-width:]])}
     notes = (*growth.notes, *_notes(shares.columns, means.columns, int(fitted.sum())))
     return Spiral(
-        spec, options["reference"], names, rounds, tuple(differences), corrected(leads, options["correction"]),
+        spec, options["reference"], names, rounds, differences, corrected(leads, options["correction"]),
         shares.columns.queries, notes,
     )  # fmt: skip
 

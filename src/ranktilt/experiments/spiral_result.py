@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, probability
-from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.auditing.effects import Change, Effect
 from ranktilt.errors import counted, join_words
 from ranktilt.io.artifact import Result
 from ranktilt.measures.margin import LEVEL
@@ -66,31 +66,8 @@ class SpiralRound:
         return {"collection_share": self.held, "middle": self.middle}
 
 
-@dataclass(frozen=True)
-class SpiralDifference:
-    """How a ranker's last round differs from that of the first ranker, paired over queries."""
-
-    run: str
-    old_run: str
-    measure: str
-    """``share`` of the page, or the measure of effectiveness."""
-    change: QueryMean
-    p: float
-    """Sign flips over queries."""
-    p_corrected: float
-    tests: int
-
-    @property
-    def shown(self) -> bool:
-        """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
-        return self.p_corrected < ALPHA and (self.change.low > 0 or self.change.high < 0)
-
-
-SHARE = "share"
-
-
 @dataclass(frozen=True, eq=False)
-class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", command="ranktilt spiral"):
+class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", command="ranktilt tools spiral"):
     """What `spiral` found; immutable.
 
     Parameters
@@ -103,8 +80,8 @@ class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", comma
         Texts of the rankers; the first is the one that the others are held against.
     rounds : tuple of SpiralRound
         Of every ranker in turn, round 0 to the last.
-    differences : tuple of SpiralDifference
-        Of every ranker but the first, in the last round.
+    differences : tuple of Change
+        Of every ranker but the first, in the last round: its share of the page and effectiveness less the first one's.
     leads : tuple of Effect
         Of every ranker in turn, its lead in the last round, tested by sign flips over queries; Holm over the rankers.
     queries : int
@@ -117,7 +94,7 @@ class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", comma
     reference: str
     runs: tuple[str, ...]
     rounds: tuple[SpiralRound, ...]
-    differences: tuple[SpiralDifference, ...]
+    differences: tuple[Change, ...]
     leads: tuple[Effect, ...]
     queries: int
     notes: tuple[str, ...]
@@ -152,13 +129,8 @@ class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", comma
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say of each ranker which side it leaves more of the last page to, and what differs from the first one."""
-        said = [one.sentence for one in self.verdicts()]
-        for d in self.differences:
-            what = f"share of {self.reference} documents" if d.measure == SHARE else d.measure
-            more = "" if d.shown else ", no difference shown"
-            said.append(f"{d.run} less {d.old_run}, {what}: {d.change.points}{more}")
-        return tuple(said)
+        """Say of each ranker which side it leaves more of the last page to."""
+        return tuple(one.sentence for one in self.verdicts())
 
     def verdicts(self) -> list[Verdict]:
         """Return which side each ranker leaves more of the last page to, by the rule of all verdicts."""

@@ -7,10 +7,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
-from ranktilt.auditing.answer.gate import POLICIES, Gate, in_percent
+from ranktilt.auditing.answer.gate import in_percent
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import Change, Effect
@@ -27,9 +26,9 @@ from ranktilt.auditing.significance import (
 )
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
-from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, OtherGroups, check_limits
+from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, check_limits
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
-from ranktilt.measures.margin import LEVEL, Margin
+from ranktilt.measures.margin import LEVEL
 from ranktilt.probes.validation import alone
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
@@ -66,7 +65,6 @@ def bench(
     reference: str = "human",
     by: str = "source",
     pairs: Sequence[Pair] | None = None,
-    others: Iterable[str] = (),
     selected: Iterable[str] = (),
     ties: str = "expected",
     test: str = "permutation",
@@ -98,8 +96,6 @@ def bench(
         Document column of the groups.
     pairs : sequence of (str, str), optional
         Groups to compare; by default the reference and each other group. Level is level on all of them.
-    others : iterable of str, optional
-        Other columns of groups: what the interventions do to these is told too.
     selected : iterable of str, optional
         Names of interventions that were chosen on other queries; level is then judged of them alone.
     ties, test, correction, level, resamples, seed
@@ -137,17 +133,13 @@ def bench(
     own = {"reference": reference, **({"effectiveness": repr(valued), "budget": budget} if valued else {})}
     spec = {**_spec(audited[0], trials), **own, "tests": sum(change.p == change.p for change in changes)}
     means = [_means(one, over, options) for one, over in zip(audited, (ALL, reference), strict=False)]
-    kept = tuple(selected)
-    beside = [run for run in runs if not kept or run.name in (runs[0].name, *kept)]
-    beyond = [_other_groups(mixed, beside, asked, column, how) for column in others]
-    notes = tuple(dict.fromkeys(note for one in audited for note in one.notes))
-    notes += tuple(found for found in beyond if isinstance(found, str))
+    chosen = tuple(selected)
+    notes = dict.fromkeys(note for one in audited for note in one.notes)
     tilts = _tilts(audited[0], asked, correction)
     return Bench(
         spec, tuple(one.intervention for one in trials), tuple(map(repr, audited[0].measures)),
         tilts, tuple(chain(*means)), changes,
-        (*notes, *_notes(trials, reference if valued and by == "source" else "", selected=len(kept))), kept,
-        tuple(found for found in beyond if not isinstance(found, str)),
+        (*notes, *_notes(trials, reference if valued and by == "source" else "", selected=len(chosen))), chosen,
         before=tuple(t for t in tilts if (t.run, t.measure) == (runs[0].name, repr(asked[0]))),
     )  # fmt: skip
 
@@ -190,35 +182,18 @@ def _tilts(audited: Audit, asked: Sequence[Estimand], correction: str) -> tuple[
     return tuple(judged[t.run, t.a, t.b] if t.measure == repr(asked[0]) else t for t in found)
 
 
-def _other_groups(
-    mixed: Collection, runs: Sequence[Run], asked: Sequence[Estimand], by: str, how: Mapping[str, Any]
-) -> OtherGroups | str:
-    """What interventions did to groups of another column; a note where nothing can be said of them."""
-    try:
-        found = audit(mixed, runs, asked, by=by, confounds=False, keep_top=0, **how)
-    except UserError as error:
-        return f"nothing is said of the groups by {by}: {error}"
-    options = InferenceOptions(how["resamples"], how["seed"], how["test"], how["correction"], "none")
-    return OtherGroups(by, (*found.tilts, *found.estimates), _changes([found], "", options, means=False))
-
-
 def _ordered(trials: list[Trial]) -> list[Trial]:
     """The baseline, then by method and rising strength."""
-    names = [one.intervention.name for one in trials]
-    refuse_twice(names, "intervention")
+    refuse_twice([one.intervention.name for one in trials], "intervention")
     baselines = [one for one in trials if not one.intervention.method]
-    if len(baselines) != 1:
-        came = ", ".join(repr(one.intervention.name) for one in baselines) or "none"
-        raise UserError(f"a bench needs one baseline, the ranker without any intervention (no method); got {came}")
     others = [one for one in trials if one.intervention.method]
-    if not others:
-        raise UserError(f"a bench needs an intervention beside the baseline {names[0]!r}")
+    if len(baselines) != 1 or not others:
+        raise UserError(
+            "a bench needs one baseline, the ranker without any intervention (no method), and an intervention at "
+            f"least; got {len(baselines)} and {len(others)}"
+        )
     methods = list(dict.fromkeys(one.intervention.method for one in others))
     others.sort(key=lambda one: (methods.index(one.intervention.method), one.intervention.strength))
-    dials = [(one.intervention.method, one.intervention.strength) for one in others]
-    equal = next((dial for dial in dials if dials.count(dial) > 1), None)
-    if equal is not None:
-        raise UserError(f"{equal[0]} of strength {equal[1]:g} is given twice")
     return [*baselines, *others]
 
 
@@ -248,18 +223,12 @@ def _alone(mixed: Collection, trials: Sequence[Trial], reference: str, by: str) 
     _refuse_other_queries(found)
     own = reference_alone(mixed, reference, by)
     for run in found:
-        rows = collection_rows(run, own)[run.docs]
-        if (rows < 0).any():
-            strange = run.ids[int(run.docs[int(np.argmax(rows < 0))])]
-            raise UserError(
-                f"{run.name}: its run of {reference} documents alone holds {strange!r}, which is none of them"
-            )
+        if (collection_rows(run, own)[run.docs] < 0).any():
+            raise UserError(f"{run.name}: its run of {reference} documents alone holds others too")
     return found
 
 
-def _changes(
-    audited: Sequence[Audit], reference: str, how: InferenceOptions, *, means: bool = True
-) -> tuple[Change, ...]:
+def _changes(audited: Sequence[Audit], reference: str, how: InferenceOptions) -> tuple[Change, ...]:
     """Every tilt and effectiveness less the baseline's, over the same queries; p corrected over all of them."""
     found = list[Change]()
     for one, over in zip(audited, (ALL, reference), strict=False):
@@ -268,10 +237,8 @@ def _changes(
         side = match(one, one, baseline_run=one.runs[0])
         tasks = [*change_tasks(side, side.pairs), *estimand_tasks(side)]
         found += contrast_changes(tasks, resamples=how.resamples, seed=how.seed)
-        tasks = change_tasks(side, [(ALL, ALL)]) if means else []
-        found += [
-            replace(change, a=over, b=over) for change in mean_changes(tasks, resamples=how.resamples, seed=how.seed)
-        ]
+        means = mean_changes(change_tasks(side, [(ALL, ALL)]), resamples=how.resamples, seed=how.seed)
+        found += [replace(change, a=over, b=over) for change in means]
     return corrected(found, how.correction)
 
 
@@ -310,27 +277,3 @@ def _notes(trials: Sequence[Trial], reference: str, *, selected: int) -> Iterato
         f"each of the {len(trials) - 1} interventions is judged by its own 95 % intervals; the more there are, the "
         "more likely one of them is called level by chance"
     )
-
-
-def gate_bench(
-    bench: Bench, *, max_tilt: Margin | None = None, budget: float | None = None, inconclusive: str = "fail"
-) -> Gate:
-    """Pass or fail a bench by `Bench.choose`; both limits are the bench's own by default.
-
-    Rows are those of the chosen intervention; without one, of those that are open, or of all.
-    """
-    if inconclusive not in POLICIES:
-        raise unknown("policy for inconclusive", inconclusive, POLICIES)
-    if isinstance(max_tilt, str):
-        raise UserError(f"--max-tilt {max_tilt}: a bench is judged in points of percent")
-    choice = bench.choose(level=max_tilt, budget=budget)
-    spec = {
-        "max_tilt": choice.level,
-        "budget": choice.budget,
-        "effectiveness": bench.valued,
-        "baseline": False,
-        "min_effect": 0.0,
-        "inconclusive": inconclusive,
-        "audit": bench.spec.get("command"),
-    }
-    return Gate(spec, choice.decisive, (choice.headline, *choice.sentences, *bench.notes))

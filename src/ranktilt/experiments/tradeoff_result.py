@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ranktilt.auditing.answer.gate import (
     MOST,
@@ -16,8 +16,6 @@ from ranktilt.auditing.answer.gate import (
     check_tilt,
     in_percent,
     points,
-    tilt_name,
-    tilt_numbers,
     worst,
 )
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
@@ -25,14 +23,10 @@ from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import margin_words
-from ranktilt.measures.printing import digits_apart, signed
+from ranktilt.measures.printing import signed
 
 BUDGET = 0.01
-Place = tuple[str, str, str, str]
-"""Name of an intervention, both groups, and the measure."""
-_Row = TypeVar("_Row", bound=Effect)
 
 
 @dataclass(frozen=True)
@@ -49,22 +43,6 @@ class Intervention:
     """The text of the ranker that has it, such as ``dense:models/alpha-0.001``."""
     dial: str = "strength"
     """What the strength is called, such as ``α``."""
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.strength):
-            raise UserError(f"intervention {self.name!r}: expected a number as strength, got {self.strength:g}")
-        object.__setattr__(self, "strength", float(self.strength))
-
-
-@dataclass(frozen=True)
-class OtherGroups:
-    """What interventions did to the groups of another column than the one that was levelled."""
-
-    by: str
-    tilts: tuple[Effect, ...]
-    """Of the baseline and each intervention, for each pair of its groups."""
-    changes: tuple[Change, ...]
-    """Each intervention's less the baseline's; p corrected over all changes of the column."""
 
 
 class RefusedMethod(NamedTuple):
@@ -99,8 +77,6 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
         What a reader should know.
     selected : tuple of str
         Interventions that were chosen on other queries, one a method; where there are any, only they are judged.
-    others : tuple of OtherGroups
-        What the selected ones did to groups of other columns.
     refused : tuple of RefusedMethod
         Methods that could not be tried, each with the reason.
     before : tuple of Effect
@@ -116,7 +92,6 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
     selected: tuple[str, ...] = ()
-    others: tuple[OtherGroups, ...] = ()
     refused: tuple[RefusedMethod, ...] = ()
     before: tuple[Effect, ...] = ()
 
@@ -177,11 +152,11 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
 
     def tilt(self, name: str, pair: Pair, measure: str | None = None) -> Effect:
         """Return an intervention's answer for one pair of groups, by default to the primary question."""
-        return _found(self._tilts, (name, *pair, measure or self.primary))
+        return self._effect(name, *pair, measure or self.primary)
 
     def mean(self, name: str, over: str = ALL, measure: str | None = None) -> Effect:
         """Return the effectiveness of an intervention, by default on the measure on which the cost is judged."""
-        return _found(self._means, (name, over, over, measure or self.valued))
+        return self._effect(name, over, over, measure or self.valued)
 
     def change(self, name: str, pair: Pair, measure: str | None = None) -> Change | None:
         """Return how an intervention moved a tilt, or an effectiveness (a group twice); None where that is not known.
@@ -191,17 +166,32 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
         usual = self.valued if pair[0] == pair[1] else self.primary
         return self._changes.get((name, *pair, measure or usual))
 
-    @cached_property
-    def _tilts(self) -> dict[Place, Effect]:
-        return _by_place(self.tilts)
+    def costs(self, name: str) -> list[Change]:
+        """Return how an intervention changed the effectiveness that the budget is about; none of the baseline."""
+        changes = [self.change(name, (over, over)) for over in self.over]
+        return [change for change in changes if change is not None]
+
+    def loss(self, name: str) -> float:
+        """Return the largest loss of effectiveness of an intervention, in points."""
+        return max((-change.value for change in self.costs(name)), default=0.0)
+
+    def distance(self, name: str) -> float:
+        """Return how far the tilts of an intervention are from level at most, in percent; infinite if undefined."""
+        far = [in_percent(tilt) * abs(tilt.value - tilt.level) for tilt in (self.tilt(name, p) for p in self.pairs)]
+        return math.inf if any(map(math.isnan, far)) else max(far)
+
+    def _effect(self, *place: str) -> Effect:
+        if place not in self._effects:
+            raise unknown("intervention, groups and measure", ", ".join(place), map(", ".join, self._effects))
+        return self._effects[place]
 
     @cached_property
-    def _means(self) -> dict[Place, Effect]:
-        return _by_place(self.effectiveness)
+    def _effects(self) -> dict[tuple[str, ...], Effect]:
+        return {(e.run, e.a, e.b, e.measure): e for e in (*self.tilts, *self.effectiveness)}
 
     @cached_property
-    def _changes(self) -> dict[Place, Change]:
-        return _by_place(self.changes)
+    def _changes(self) -> dict[tuple[str, ...], Change]:
+        return {(c.run, c.a, c.b, c.measure): c for c in self.changes}
 
     def choose(self, *, level: float | None = None, budget: float | None = None) -> Choice:
         """Say which interventions reach level within the budget, and which of them is the smallest.
@@ -230,25 +220,12 @@ def check_limits(level: float, budget: float) -> None:
         raise UserError(f"expected a budget of at least 0 and below 1, such as {BUDGET:g} (1 point), got {budget:g}")
 
 
-def _by_place(rows: Sequence[_Row]) -> dict[Place, _Row]:
-    return {(row.run, row.a, row.b, row.measure): row for row in rows}
-
-
-def _found(rows: Mapping[Place, _Row], place: Place) -> _Row:
-    if place not in rows:
-        raise unknown("intervention, groups and measure", ", ".join(place), map(", ".join, rows))
-    return rows[place]
-
-
 @dataclass(frozen=True)
 class Choice:
     """Which interventions of a bench reach level within a budget; none where the baseline is not shown to be tilted.
 
-    An intervention is *level* where the whole interval of every tilt on the primary question lies within ±`level`
-    points (*within* where it favours a side all the same), and no loss of effectiveness beyond the budget is left in
-    its paired interval; *tilted* where one of these lies wholly beyond its limit, so that it is excluded;
-    *inconclusive* otherwise. Where some were selected on other queries, only these are judged, so that the more
-    strengths are tried, the likelier none becomes level by chance.
+    An intervention is *level* (*within* where it favours a side all the same) where the intervals of its tilts on the
+    primary question and of its costs keep to their limits, *tilted* where one lies wholly beyond, else *inconclusive*.
     """
 
     bench: Bench
@@ -266,11 +243,9 @@ class Choice:
             yield GateRow(name, tilt.measure, tilt.a, tilt.b, tilt.queries, (check_tilt(tilt, self.level),))
 
     def _costs(self, name: str) -> Iterator[GateRow]:
-        for over in self.bench.over:
-            change = self.bench.change(name, (over, over))
-            if change is not None:  # the baseline costs nothing
-                check = check_cost(change, self.budget)
-                yield GateRow(name, change.measure, over, over, change.queries, (check,))
+        for change in self.bench.costs(name):
+            check = check_cost(change, self.budget)
+            yield GateRow(name, change.measure, change.a, change.b, change.queries, (check,))
 
     def outcome_of(self, name: str) -> Outcome:
         """Return the worst of what was asked of an intervention: see `worst`."""
@@ -288,19 +263,13 @@ class Choice:
         return any(one.kind == "favours" and not one.slight for one in self.verdicts)
 
     @property
-    def passing(self) -> tuple[Intervention, ...]:
-        """The smallest of each method that is within the margin, the least costly first; none with nothing to level."""
+    def chosen(self) -> Intervention | None:
+        """The smallest that is within the margin and the budget, of several methods the least costly; or None."""
         if not self.tilted:
-            return ()
+            return None
         level = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) in ("level", "within")]
         smallest = {one.method: one for one in reversed(level)}  # in the order of rising strength
-        costs = {one: max((-c.value for c in self.costs(one.name)), default=0) for one in smallest.values()}
-        return tuple(sorted(costs, key=costs.__getitem__))
-
-    @property
-    def chosen(self) -> Intervention | None:
-        """The smallest intervention that reaches level within the budget; None where none is shown to."""
-        return next(iter(self.passing), None)
+        return min(smallest.values(), key=lambda one: self.bench.loss(one.name), default=None)
 
     @property
     def outcome(self) -> Outcome:
@@ -309,19 +278,6 @@ class Choice:
             return self.outcome_of((self.chosen or self.bench.baseline).name)
         open_ones = any(self.outcome_of(one.name) == "inconclusive" for one in self.bench.judged[1:])
         return "inconclusive" if open_ones else "tilted"
-
-    @property
-    def decisive(self) -> tuple[GateRow, ...]:
-        """Rows behind the outcome: those of the chosen intervention, of the open ones, or of all."""
-        if self.chosen is not None or not self.tilted:
-            return self.rows[(self.chosen or self.bench.baseline).name]
-        names = [one.name for one in self.bench.judged if self.outcome_of(one.name) == self.outcome]
-        return tuple(row for name in names for row in self.rows[name])
-
-    def costs(self, name: str) -> list[Change]:
-        """Return how an intervention changed the effectiveness that the budget is about; none of the baseline."""
-        changes = [self.bench.change(name, (over, over)) for over in self.bench.over]
-        return [change for change in changes if change is not None]
 
     def overcorrected(self, name: str) -> list[Effect]:
         """Return the tilts of an intervention that are not level, and wholly on the other side than the baseline's."""
@@ -354,43 +310,16 @@ class Choice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is said below the headline: the numbers behind it, the choices of other methods, and over-correction."""
-        others = (f"{self._reached(one)}; {self._tilt_words(one.name)}" for one in self.passing[1:])
-        detail = [self._detail()] if self.tilted else []
-        return (*detail, *others, *self._beyond(), *self._other_groups())
-
-    def _other_groups(self) -> Iterator[str]:
-        """What the chosen intervention did to the groups of other columns, on the first question that was asked."""
-        chosen = self.chosen.name if self.chosen is not None else ""
-        for other in self.bench.others:
-            moved = [change for change in other.changes if change.run == chosen]
-            for change in (change for change in moved if change.measure == self.bench.primary):
-                side = "shown" if change.shown else "not shown"
-                low, high = change.ends
-                yield (
-                    f"Levelling {self.bench.spec['by']} moved {other.by} ({change.a} | {change.b}): "
-                    f"{change.name if change.measure == repr(change.estimand) else change.measure} "
-                    f"{change.amount(change.value, sign=True)}{change.unit} [{low}, {high}], {side}"
-                )
-
-    def _detail(self) -> str:
-        baseline, chosen = self.bench.baseline.name, self.chosen
-        if chosen is not None:
-            return f"{chosen.name}: {self._tilt_words(chosen.name)}, against {self._tilt_words(baseline)} of {baseline}"
+        """What the nearest intervention lacks, where none is chosen."""
+        if self.chosen is not None or not self.tilted:
+            return ()
         left = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == self.outcome]
-        # An undefined tilt is the farthest of all.
-        nearest = min(
-            left, key=lambda one: (self._largest(one.name) != self._largest(one.name), self._largest(one.name))
-        )
+        nearest = min(left, key=lambda one: self.bench.distance(one.name))
         reasons = [r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)]
-        tilts = [self.bench.tilt(nearest.name, pair) for pair in self.bench.pairs]
-        within = max(in_percent(t) * abs(end - t.level) for t in tilts for end in (t.low, t.high))
-        digits = digits_apart([within], [self.level])
-        need = f"; its interval fits into ±{within:.{digits}f} points" if self.level < within < MOST else ""
-        return f"Nearest is {nearest.name}: {'; '.join(reasons)}{need}"
+        return (f"Nearest is {nearest.name}: {'; '.join(reasons)}",)
 
     def _reached(self, one: Intervention) -> str:
-        costs = [cost_words(change, self.budget) for change in self.costs(one.name)]
+        costs = [cost_words(change, self.budget) for change in self.bench.costs(one.name)]
         paid = f": {join_words(costs)}" if costs else ""
         tilts = [self.bench.tilt(one.name, pair) for pair in self.bench.pairs]
         sides = list(dict.fromkeys(t.side(t.favours) for t in tilts if t.favours))
@@ -399,36 +328,6 @@ class Choice:
             return f"{one.name}, chosen on other queries, {is_level} {self.limits}{paid}"
         several = f" of {one.method}" if len(self.bench.methods) > 1 else ""
         return f"{one.name} is the smallest intervention{several} that {is_level} {self.limits}{paid}"
-
-    def _tilt_words(self, name: str) -> str:
-        tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
-        said = [tilt_numbers(t) + f" between {t.a} and {t.b}" * (len(tilts) > 1) for t in tilts]
-        return f"{_question_name(tilts[0])} {join_words(said)}"
-
-    def _largest(self, name: str) -> float:
-        tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
-        return max(in_percent(t) * abs(t.value - t.level) for t in tilts)
-
-    def _beyond(self) -> Iterator[str]:
-        """One sentence a pair of groups: what over-corrects, with the numbers of the smallest."""
-        baseline = self.bench.baseline.name
-        for pair in self.bench.pairs:
-            found = [t for one in self.bench.interventions for t in self.overcorrected(one.name) if (t.a, t.b) == pair]
-            if found:
-                first, before = found[0], self.bench.tilt(baseline, pair)
-                numbers = f"{_question_name(first)} {tilt_numbers(first)}"
-                numbers += f" between {pair[0]} and {pair[1]}" if len(self.bench.pairs) > 1 else ""
-                others = [tilt.run for tilt in found[1:]]
-                more = f"; so {'does' if len(others) == 1 else 'do'} {join_words(others)}" if others else ""
-                yield (
-                    f"{first.run} over-corrects: it tilts toward {first.side(first.leans)}, {numbers}, where "
-                    f"{baseline} had {before.estimand.answer(before.value)}{more}"
-                )
-
-
-def _question_name(tilt: Effect) -> str:
-    """Name a question with its measure: ``Relative Δ(nDCG@5)``, ``Share@10``."""
-    return f"{tilt_name(tilt)}({tilt.measure})" if isinstance(tilt.estimand, RelativeDelta) else tilt.measure
 
 
 def check_cost(change: Change, budget: float) -> LimitCheck:

@@ -32,7 +32,7 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.model import find_base_model, require_encoder
 from ranktilt.training.options import RerankerTraining
-from ranktilt.training.training_set import copies_of_text, named_sources, reranker_set
+from ranktilt.training.training_set import copies_of_text, reranker_set
 
 FULL = 1000
 """Depth of the paper, to which the first stage is measured."""
@@ -97,8 +97,8 @@ def training_study(
     Parameters
     ----------
     folder : str or Path
-        A collection with two sources and judgments to learn from and to test on, as ``ranktilt build retrieval-qa``
-        makes one.
+        A collection with two sources and judgments to learn from and to test on, as
+        ``ranktilt data build retrieval-qa`` makes one.
     models : sequence of str or Path
         The encoders to start from.
     work_dir : str or Path
@@ -185,10 +185,10 @@ def _plans(train: Collection, bodies: Mapping[str, str], options: StudyOptions) 
     if len(train.sources) < 2:
         raise UserError(
             f"a training study needs documents of two sides, got only source {options.reference!r}; "
-            "ranktilt build retrieval-qa makes such a collection"
+            "ranktilt data build retrieval-qa makes such a collection"
         )
     sides = [options.reference, *(name for name in train.sources if name != options.reference)]
-    curve = [_amounts(amounts, train) for amounts in options.curve]
+    curve = [_amounts(amounts) for amounts in options.curve]
     learned = [*(((name,), ()) for name in sides), *((tuple(dict(found)), found) for found in curve)]
     for sources, limits in learned:
         # Refuses what has nothing to learn from, of which BM25 finds no relevant document, or fewer than are asked for.
@@ -201,10 +201,9 @@ def _plans(train: Collection, bodies: Mapping[str, str], options: StudyOptions) 
     ]
 
 
-def _amounts(amounts: Amounts, train: Collection) -> Amounts:
-    """Documents by source; ``llm`` stands for the other side, and none of a source leaves it out."""
-    names = named_sources(train, [source for source, _ in amounts]) or ()
-    found = tuple((name, number) for name, (_, number) in zip(names, amounts, strict=True) if number)
+def _amounts(amounts: Amounts) -> Amounts:
+    """Documents by source; none of a source leaves it out."""
+    found = tuple((name, number) for name, number in amounts if number)
     if not found:
         raise UserError("the curve: a ranker needs a document to learn from; got none of any source")
     return found

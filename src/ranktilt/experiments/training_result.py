@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ranktilt.auditing.answer.verdict import bounds
 from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted, join_words, unknown
@@ -202,10 +201,11 @@ class TrainingStudy(
 
     @property
     def headline(self) -> str:
-        """What learning from another side changes, in short, body by body."""
-        said = [f"{body}, {_learned(body, new, old)}: {join_words(p)}" for body, new, old in self.contrasts
-                if (p := list(self._summary(new, old)))]  # fmt: skip
-        return "; ".join(said) or f"{counted(len(self.rankers), 'training', 'trainings')}, no two sides to compare"
+        """What learning from another side changes, body by body."""
+        return (
+            "; ".join(self.sentences)
+            or f"{counted(len(self.rankers), 'training', 'trainings')}, no two sides to compare"
+        )
 
     def _summary(self, new: str, old: str) -> Iterator[str]:
         for one in self.of_kind("supervised"):
@@ -226,27 +226,12 @@ class TrainingStudy(
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What each body's two sides differ by: effectiveness on every collection, then Relative Δ."""
-        return tuple(sentence for contrast in self.contrasts for sentence in self._said(*contrast))
-
-    def _said(self, body: str, new: str, old: str) -> Iterator[str]:
-        front = f"{body}, {_learned(body, new, old)}"
-        parts = []
-        for one in self.of_kind("supervised", "zero-shot"):
-            change = one.difference(new, old, self.primary)
-            if change is not None:
-                ends = bounds(change.low, change.high)
-                parts.append(f"{signed(change.value)} points {ends} on {one.name} ({one.kind}{_word(change)})")
-        if parts:
-            yield f"{front}, {self.primary}: {join_words(parts)}"
-        moved = self._moved(new)
-        for change in moved:
-            seed = f" (seed {change.run.rpartition(' ')[2]})" if len(moved) > 1 else ""
-            ends = bounds(change.low, change.high)
-            yield (
-                f"{front}{seed}, Relative Δ({change.measure}) on the mixed collection: {signed(change.old)} % to "
-                f"{signed(change.new)} %, {signed(change.value)} points {ends}{_word(change)}"
-            )
+        """What each body's two sides differ by, in short."""
+        found = (
+            (" less ".join(name.removeprefix(f"{body} ") for name in (new, old)), body, list(self._summary(new, old)))
+            for body, new, old in self.contrasts
+        )
+        return tuple(f"{body}, {learned}: {join_words(parts)}" for learned, body, parts in found if parts)
 
     def _moved(self, name: str) -> list[Change]:
         """How the tilts of a ranker differ from those of the one that learned from the reference, one row a seed."""
@@ -256,11 +241,6 @@ class TrainingStudy(
     def derived(self) -> dict[str, Any]:
         """The headline and the sentences, for those who read the file."""
         return {"headline": self.headline, "sentences": self.sentences}
-
-
-def _learned(body: str, new: str, old: str) -> str:
-    """What two rankers of one body learned from, as a difference."""
-    return " less ".join(name.removeprefix(f"{body} ") for name in (new, old))
 
 
 def _word(change: Change) -> str:

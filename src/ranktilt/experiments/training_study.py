@@ -106,7 +106,7 @@ def compare_trainings(
         "seed": seed, **kept, "inputs": list(inputs.values()),
     }  # fmt: skip
     warnings = chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
-    notes = dict.fromkeys((*_notes(rankers, evaluations, reference), *warnings, *tilt_notes))
+    notes = dict.fromkeys((*_notes(rankers, evaluations), *warnings, *tilt_notes))
     overlaps = answer_overlaps(answers) if answers is not None else ()
     return TrainingStudy(spec, reference, tuple(rankers), evaluations, tilts, changes, overlaps, tuple(notes))
 
@@ -116,19 +116,13 @@ def _check(rankers: Sequence[TrainedRanker], ranked: Sequence[Ranked]) -> None:
         raise UserError("a training study needs a trained ranker and a collection that it ranked")
     refuse_twice([one.run for one in rankers], "training")
     refuse_twice([f"{one.name} ({one.kind})" for one in ranked], "collection")
-    known = (BASELINE, *(one.run for one in rankers))
+    known = (BASELINE, *(one.run for one in rankers if not one.limits))
     for one in ranked:
         if not one.collection.qrels.height:
             raise UserError(f"{one.name}: no judgments (qrels), so that no ranker can be measured on it")
-        strange = next((name for name in one.runs if name not in known), None)
-        if strange is not None:
-            raise unknown("training", strange, known)
-        if not one.runs:
-            raise UserError(f"{one.name}: no runs")
         missing = [name for name in known if name not in one.runs] if one.kind in ("supervised", "zero-shot") else []
-        curve = {ranker.run for ranker in rankers if ranker.limits}
-        if left := [name for name in missing if name not in curve]:
-            raise UserError(f"{one.name}: no run of {join_words(left)}")
+        if missing:
+            raise UserError(f"{one.name}: no run of {join_words(missing)}")
 
 
 @dataclass(frozen=True)
@@ -250,7 +244,7 @@ def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
     return tuple(found)
 
 
-def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation], reference: str) -> Iterator[str]:
+def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation]) -> Iterator[str]:
     for body, tuned in dict.fromkeys((one.body, one.tuned) for one in rankers if one.tuned):
         yield f"body already tuned for {tuned}: {body}; the paper's were not, and its numbers are no match"
     seeds = len({one.seed for one in rankers})
@@ -260,12 +254,6 @@ def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation], 
         else "warning: one training of each ranker is no finding: another seed may give another order; several tell "
         "the spread (--seeds 3)"
     )
-    shallow = sorted({one.depth for one in evaluations if one.depth < 1000})
-    if shallow:
-        yield f"depth {join_words(list(map(str, shallow)))} where the paper re-ranks 1,000"
-    sides = {one.documents for one in rankers if not one.limits}
-    if len(sides) > 1 and (reference,) not in sides:
-        yield f"no ranker learned from {reference} documents alone, so that nothing is held against that side"
     for one in (found for found in evaluations if found.queries < 30 and found.kind in _OWN_TESTS):
         yield f"warning: {one.name}: {counted(one.queries, 'query', 'queries')} show little"
 

@@ -85,9 +85,9 @@ def files_section(splits: Iterable[str], corpus: str, qrels: str, left_out: str)
     return table(["file", "what it holds"], rows)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:
-    """Write a table in Markdown; all columns but the first to the right where they are numbers."""
-    lines = [header, ["---", *["---:" if numbers else "---"] * (len(header) - 1)], *rows]
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 

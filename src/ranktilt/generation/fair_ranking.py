@@ -23,37 +23,10 @@ from ranktilt.run import Run
 Rows = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-SHORTAGES = ("fill", "drop")
-UNLABELLED = ("drop", "keep")
-LABELS_OF_BOTH = ("any", "drop")
-UNKNOWN = "unknown"
-"""Group of documents without a label, where they are kept."""
 BLOCKS = ("relevant unprotected", "relevant protected", "irrelevant unprotected", "irrelevant protected")
 """In the order of the initial ranking: that of DELTR (Zehlike & Castillo, WWW 2020)."""
 _DEPTH = 20
 _SHOWN = 12
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupRules:
-    """Which documents are of which group.
-
-    `protected` is a group, a union (``Europe|Asia``), or all documents that name none (``non-Europe``), as every verb
-    reads it. A document with labels of both sides is on the one that is named (``several="any"``), or left out
-    (``drop``). One without a label is left out (``drop``) or kept as a group of its own (``keep``).
-    """
-
-    protected: str
-    several: str = "any"
-    unlabelled: str = "drop"
-
-    def __post_init__(self) -> None:
-        for option, value, valid in (
-            ("choice for several labels", self.several, LABELS_OF_BOTH),
-            ("choice for documents without a label", self.unlabelled, UNLABELLED),
-        ):
-            if value not in valid:
-                raise unknown(option, value, valid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,20 +35,16 @@ class ListRules:
 
     `blocks` says how many of each of `BLOCKS`; None draws half of the items from the relevant documents and half from
     the others, whatever their group, so that groups keep their natural shares. A block with too few documents is
-    filled from the other group's of the same relevance (``shortage="fill"``; a query that is short all the same is left
-    out), or costs the query its place (``drop``). Queries with fewer than `min_judged` relevant documents (as many as
-    `items` where None) are left out.
+    filled from the other group's of the same relevance; a query that is short all the same is left out. So are queries
+    with fewer than `min_judged` relevant documents (as many as `items` where None).
     """
 
     items: int = 200
     blocks: tuple[int, int, int, int] | None = None
-    shortage: str = "fill"
     min_judged: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.shortage not in SHORTAGES:
-            raise unknown("choice for a shortage", self.shortage, SHORTAGES)
         if self.items < 2:
             raise UserError(f"expected at least 2 items a query, got {self.items}")
         if self.blocks is None:
@@ -104,8 +73,11 @@ class FairRanking:
     counts: Mapping[str, Any]
 
 
-def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: ListRules) -> FairRanking:
+def build_fair_ranking(source: LabelledDocuments, protected: str, lists: ListRules) -> FairRanking:
     """Draw each query's items, relevant and irrelevant ones of both groups, and make a collection of them.
+
+    `protected` is a group, a union (``Europe|Asia``), or all documents that name none (``non-Europe``), as every verb
+    reads it. A document with labels of both sides is on the one that is named; one without a label is left out.
 
     Irrelevant items are drawn from documents that are relevant to other queries only. Documents that are relevant to a
     query are judged so wherever they are in the collection, in its own list or not.
@@ -113,10 +85,10 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
     Wang et al., NAACL 2024, sec. 3; the sizes of its blocks are not published. `UserError` if a group or a value is not
     there, or no query has enough documents.
     """
-    members, told = _assign_groups(source, groups)
-    ids, names, protected = members["id"], members["labels"], members["protected"].to_numpy()
+    members, told = _assign_groups(source, protected)
+    ids, names = members["id"], members["labels"]
     relevant = _relevant_rows(source, ids)
-    drawn, dropped, filled = _draw(relevant, protected, lists)
+    drawn, dropped, filled = _draw(relevant, members["protected"].to_numpy(), lists)
     if not drawn:
         most = counted(max(map(len, relevant.values()), default=0), "relevant document", "relevant documents")
         hint = "ask for fewer --items, lower --min-judged, or name other --blocks"
@@ -132,7 +104,7 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
         **told, "queries": len(drawn), "queries_of": len(relevant), "left_out": dict(dropped), "filled": filled,
         **_shares(drawn, lists), "documents": docs.height,
     }  # fmt: skip
-    spec = _spec(source, groups, lists, counts)
+    spec = _spec(source, protected, lists, counts)
     collection = Collection(docs, queries, judged.with_columns(grade=pl.lit(1, pl.Int32)), spec)
     places = {name: np.searchsorted(rows, found) for name, found in zip(drawn, items, strict=True)}
     shuffled = {name: _random(lists.seed, name, "order").permutation(found) for name, found in places.items()}
@@ -147,31 +119,24 @@ def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: Lis
     return FairRanking(collection, candidates, initial, counts)
 
 
-def _assign_groups(source: LabelledDocuments, rules: GroupRules) -> tuple[pl.DataFrame, dict[str, Any]]:
+def _assign_groups(source: LabelledDocuments, protected: str) -> tuple[pl.DataFrame, dict[str, Any]]:
     """The documents of either side: ``id``, ``labels`` as a collection has them and whether they are ``protected``."""
     labels = source.labels["labels"]
     names = labels.explode().drop_nulls().value_counts(sort=True).to_series(0).head(_SHOWN).to_list()
-    side = read_side(rules.protected, labels.explode().drop_nulls().unique(), source.by)
+    side = read_side(protected, labels.explode().drop_nulls().unique(), source.by)
     if side is None:
-        raise unknown(f"protected {source.by}", rules.protected, names)
+        raise unknown(f"protected {source.by}", protected, names)
     member = pl.element().is_in(list(side.members))
     inside, outside = (labels.list.eval(one).list.any().fill_null(False) for one in (member, ~member))
-    both, bare = inside & outside, ~(inside | outside)
-    unlabelled, several = int(bare.sum()), int(both.sum())
-    text = labels.list.join(SEVERAL).set(bare, UNKNOWN)
-    found = source.labels.select("id", labels=text, protected=~inside if side.complement else inside)
-    found = found.filter(~(both & (rules.several == "drop")), ~(bare & (rules.unlabelled == "drop")))
+    several, labelled = int((inside & outside).sum()), inside | outside
+    found = source.labels.select(
+        "id", labels=labels.list.join(SEVERAL), protected=~inside if side.complement else inside
+    ).filter(labelled)
     if found["protected"].n_unique() < 2:
         only = f"only {source.by} {names[0]!r}" if len(names) == 1 else f"{side.inside!r} is every {source.by}"
         raise UserError(f"nothing to compare: {only}; expected two groups of {source.by} or more")
-    kept = f"kept as group {UNKNOWN}" if rules.unlabelled == "keep" else "left out"
-    return found, {
-        "unlabelled": unlabelled,
-        "unlabelled_are": kept,
-        "several": several,
-        "several_are": "left out" if rules.several == "drop" else f"counted as {side.inside}",
-        "of": len(labels),
-    }
+    unlabelled = len(labels) - found.height
+    return found, {"unlabelled": unlabelled, "several": several, "several_are": side.inside, "of": len(labels)}
 
 
 def _relevant_rows(source: LabelledDocuments, ids: pl.Series) -> dict[str, Rows]:
@@ -196,14 +161,12 @@ def _draw(
         pools = [random.permutation(side) for side in (np.sort(rows), others)]
         if rules.blocks is None:
             half = rules.items // 2
-            blocks, wanted = [pools[0][:half], pools[1][: rules.items - half]], (half, rules.items - half)
-            filled, short = 0, [len(b) < n for b, n in zip(blocks, wanted, strict=True)]
-            blocks = [b[protected[b] == side] for b in blocks for side in (False, True)]
+            natural = [pools[0][:half], pools[1][: rules.items - half]]
+            blocks, filled = [block[protected[block] == side] for block in natural for side in (False, True)], 0
         else:
             split = [pool[protected[pool] == side] for pool in pools for side in (False, True)]
-            short = [len(block) < n for block, n in zip(split, rules.blocks, strict=True)]
             blocks, filled = _filled(split, rules.blocks)
-        if any(short) and (rules.shortage == "drop" or sum(map(len, blocks)) < rules.items):
+        if sum(map(len, blocks)) < rules.items:
             dropped["too few documents for a block"] += 1
             continue
         lists[name] = blocks
@@ -242,12 +205,12 @@ def _shares(lists: Mapping[str, list[Rows]], rules: ListRules) -> dict[str, Any]
     }
 
 
-def _spec(source: LabelledDocuments, groups: GroupRules, lists: ListRules, counts: Mapping[str, Any]) -> dict[str, Any]:
-    rules = {name: getattr(groups, name) for name in ("protected", "several", "unlabelled")}
-    drawing = {name: getattr(lists, name) for name in ("items", "shortage", "seed")}
+def _spec(source: LabelledDocuments, protected: str, lists: ListRules, counts: Mapping[str, Any]) -> dict[str, Any]:
     blocks = "natural" if lists.blocks is None else list(lists.blocks)
-    made = {"built": "fair-ranking", "ranktilt": __version__, **source.spec, **rules, **drawing, "blocks": blocks}
-    return {**made, "min_judged": lists.fewest, "split": "test", "counts": dict(counts)}
+    return {
+        "built": "fair-ranking", "ranktilt": __version__, **source.spec, "protected": protected, "items": lists.items,
+        "seed": lists.seed, "blocks": blocks, "min_judged": lists.fewest, "split": "test", "counts": dict(counts),
+    }  # fmt: skip
 
 
 def _run(collection: Collection, items: Mapping[str, Rows], spec: Mapping[str, Any]) -> Run:
@@ -272,6 +235,7 @@ def summary(built: FairRanking, protected: str) -> Iterator[tuple[str, str]]:
     if counts["filled"]:
         queries = counted(len(counts["filled"]), "query", "queries")
         yield "filled", f"{sum(counts['filled'].values()):,} items of {queries}, from the other group"
-    yield "no label", f"{counted(counts['unlabelled'], 'document', 'documents')}, {counts['unlabelled_are']}"
-    yield "labels of both sides", f"{counted(counts['several'], 'document', 'documents')}, {counts['several_are']}"
+    yield "no label", f"{counted(counts['unlabelled'], 'document', 'documents')}, left out"
+    several = counted(counts["several"], "document", "documents")
+    yield "labels of both sides", f"{several}, counted as {counts['several_are']}"
     yield f"P@{_DEPTH} by chance", f"{counts['precision_by_chance']:.3f}"

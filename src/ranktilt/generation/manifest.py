@@ -15,7 +15,7 @@ from ranktilt.errors import DataError, UserError
 from ranktilt.io.files import cannot_write, read_text, require_folder
 
 MANIFEST = "manifest.json"
-WHAT = {"rewrites": "ranktilt rewrite", "answers": "ranktilt answer"}
+WHAT = {"rewrites": "ranktilt generate rewrite", "answers": "ranktilt generate answer"}
 """What a folder holds, and the command that writes it."""
 _PACKAGES = ("openai", "polars", "torch", "transformers")
 

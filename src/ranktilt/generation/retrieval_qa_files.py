@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ import orjson
 import polars as pl
 
 from ranktilt.datasets.save import save
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError
 from ranktilt.generation.retrieval_qa import SPLITS, RetrievalQA
-from ranktilt.generation.triples import FORMS, TripleRules, triples
+from ranktilt.generation.triples import triples
 from ranktilt.io.columns import one_line
 from ranktilt.io.files import new_folder, require_folder, sha256
 from ranktilt.io.qrels import to_tsv
@@ -27,18 +27,18 @@ DEPTH = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class QAFiles:
-    """What the folder holds beside the collection: BM25's best `depth` (0 for no runs), and triples if wanted."""
+    """What the folder holds beside the collection; 0 for no such file."""
 
     depth: int = DEPTH
-    triples: TripleRules | None = None
-    forms: tuple[str, ...] = ("ids",)
+    """Of BM25's runs."""
+    triples: int = 0
+    """Random negatives of each relevant answer, in lines to train on, drawn by `seed`."""
+    seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.depth < 0:
-            raise UserError(f"expected a depth of at least 0, got {self.depth}")
-        for form in self.forms:
-            if form not in FORMS:
-                raise unknown("form of triples", form, FORMS)
+        for name in ("depth", "triples"):
+            if getattr(self, name) < 0:
+                raise UserError(f"expected {name} of at least 0, got {getattr(self, name)}")
 
 
 def save_retrieval_qa(built: RetrievalQA, folder: str | Path, wanted: QAFiles | None = None) -> Path:
@@ -100,18 +100,17 @@ def _save_runs(built: RetrievalQA, folder: Path, depth: int) -> None:
 
 
 def _save_triples(built: RetrievalQA, folder: Path, wanted: QAFiles) -> None:
-    if wanted.triples is None:
+    if not wanted.triples:
         return
     folder.mkdir()
     for source in built.sources:
         side = built.side(source, "train")
-        for form in wanted.forms:
-            label, total = f"writing triples of {source} as {form}", side.qrels.height
-            with (folder / f"{source}_train_{form}.tsv").open("wb") as stream:
-                for number, piece in enumerate(triples(side, wanted.triples, form=form), start=1):
-                    stream.write(piece)
-                    report(label, min(number, total - 1), total)
-            report(label, total, total)
+        label, total = f"writing triples of {source}", side.qrels.height
+        with (folder / f"{source}_train_ids.tsv").open("wb") as stream:
+            for number, piece in enumerate(triples(side, wanted.triples, seed=wanted.seed), start=1):
+                stream.write(piece)
+                report(label, min(number, total - 1), total)
+        report(label, total, total)
 
 
 def _about(built: RetrievalQA, place: Path, wanted: QAFiles) -> bytes:
@@ -123,7 +122,7 @@ def _about(built: RetrievalQA, place: Path, wanted: QAFiles) -> bytes:
         **spec,
         "inputs": {file.relative_to(above).as_posix(): sha256(file) for file in read},
         "bm25": {"k1": BM25().k1, "b": BM25().b, "depth": wanted.depth},
-        "triples": None if wanted.triples is None else {**asdict(wanted.triples), "forms": wanted.forms},
+        "triples": {"negatives": wanted.triples, "seed": wanted.seed} if wanted.triples else None,
         "files": {
             file.relative_to(place).as_posix(): sha256(file) for file in sorted(place.rglob("*")) if file.is_file()
         },

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,8 +44,7 @@ class PromptTemplate:
 
     def __post_init__(self) -> None:
         place, slot = self.place or f"prompt {self.name!r}", self.slots[0]
-        why = _why_no_document if self.slots == QUERY_SLOTS else _why_no_query
-        object.__setattr__(self, "_parts", parse_slots(self.text, place, self.slots, why=why))
+        object.__setattr__(self, "_parts", parse_slots(self.text, place, self.slots))
         if slot not in self.fields:
             whose = "query" if self.slots == QUERY_SLOTS else "document's text"
             raise UserError(f"{place}: expected {{{slot}}}, the place of the {whose}, and found none")
@@ -75,15 +73,3 @@ def answer_template(name: str | Path) -> PromptTemplate:
     found = find_prompt(name, ANSWER_PROMPTS, "ranktilt.generation", slot="query")
     place = "" if name in ANSWER_PROMPTS else found.place
     return PromptTemplate(found.name, found.text, place, slots=QUERY_SLOTS)
-
-
-def _why_no_document(name: str) -> str:
-    if re.match(r"doc|text|title|passage|answer|judg|qrel|relevan|grade", name, re.IGNORECASE):
-        return "an answer that knew a document or a judgment would be tuned to it"
-    return ""
-
-
-def _why_no_query(name: str) -> str:
-    if re.match(r"quer|question|judg|qrel|relevan|grade", name, re.IGNORECASE):
-        return "a rewrite that knew a query or a judgment would be tuned to it, and the audit would measure that"
-    return ""

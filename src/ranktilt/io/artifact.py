@@ -94,6 +94,14 @@ class Result:
         frame: pl.DataFrame = import_module("ranktilt.reporting.frames").frame(self, part)
         return frame
 
+    def figure(self, name: str = "") -> Any:
+        """Return a figure by the name of its part, such as ``tilt``; it shows itself in a notebook.
+
+        ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). Of several figures
+        an error lists the names.
+        """
+        return import_module("ranktilt.reporting.papers.figures").result_figure(self, name)
+
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a result back from a file, plain or gzip; it equals the one that was saved.

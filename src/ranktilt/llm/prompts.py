@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import string
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -48,8 +48,8 @@ def find_prompt(name: str | Path, names: Sequence[str], package: str, *, slot: s
     return PromptFile(stem, text.replace("\r\n", "\n").removesuffix("\n"), str(path))
 
 
-def parse_slots(text: str, place: str, slots: Collection[str], *, why: Callable[[str], str] = lambda name: "") -> Slots:
-    """Take a prompt apart; refuses slots that cannot be filled in (`why` may say more) and braces that stand alone."""
+def parse_slots(text: str, place: str, slots: Collection[str]) -> Slots:
+    """Take a prompt apart; refuses slots that cannot be filled in, and braces that stand alone."""
     try:
         parsed = list(string.Formatter().parse(text))
     except ValueError as error:
@@ -58,8 +58,9 @@ def parse_slots(text: str, place: str, slots: Collection[str], *, why: Callable[
         if name is not None and (name not in slots or spec or conversion):
             written = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
             known = join_words([f"{{{slot}}}" for slot in slots])
-            reason = why(name) or "write {{ and }} for braces"
-            raise UserError(f"{place}: {{{written}}} cannot be filled in, only {known} can; {reason}")
+            raise UserError(
+                f"{place}: {{{written}}} cannot be filled in, only {known} can; write {{{{ and }}}} for braces"
+            )
     return tuple((literal, name) for literal, name, _, _ in parsed)
 
 

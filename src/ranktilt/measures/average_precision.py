@@ -38,7 +38,6 @@ class AveragePrecision(Measure):
         "them."
     )
     pattern = r"AP(?:@\d+)?"
-    page = "ap"
 
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
         r = per_block(ranking, gains)

@@ -71,8 +71,6 @@ class Estimand:
     """What its values are a mean over."""
     question: ClassVar[str] = ""
     """What it answers, in a line."""
-    heading: ClassVar[str] = ""
-    """The same in so few words that it can stand above a column."""
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     """Smallest and largest value."""
     level: ClassVar[float] = 0.0
@@ -101,8 +99,6 @@ class Estimand:
     """Definition in the glossary, in a sentence or two."""
     pattern: ClassVar[str] = ""
     """What stands for it in a text, as a regular expression; its term where this is empty."""
-    page: ClassVar[str] = ""
-    """Its page in docs/measures."""
     needs_cutoff: ClassVar[bool] = False
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Valid values of the options that are words."""

@@ -59,7 +59,6 @@ class RelativeDelta(Estimand):
     name = "RelativeDelta"
     kind = "relevance"
     question = "is the right answer higher on one side?"
-    heading = "right answer higher"
     bounds = (-200.0, 200.0)
     suffix = " %"
     per_ratio = 100.0
@@ -69,7 +68,6 @@ class RelativeDelta(Estimand):
         "The difference of the two sides' means in % of their average, 200 · (first − second) / (first + second): "
         "−200 to +200. Above 0 the ranker puts the first side's relevant texts higher, below 0 the second side's."
     )
-    page = "relative-delta"
 
     def __post_init__(self) -> None:
         """Anything may be compared."""

@@ -33,7 +33,6 @@ class ExposureRatioOfGroups(GroupEstimand):
         "aggregate": ("queries", "means"),
     }
     question = "who gets more attention, document for document?"
-    heading = "exposure"
     bounds = (0.0, np.inf)
     level = 1.0
     directed = True
@@ -44,7 +43,6 @@ class ExposureRatioOfGroups(GroupEstimand):
         "How much of the readers' attention a document of the first group gets for each share of one of the second: "
         "1 is equal, above 1 the first group gets more. The top ranks count most."
     )
-    page = "exposure-ratio"
     pattern = r"[Ee]xposure ratios?|ExposureRatio(?:\([\w=, ]*\))?(?:@\d+)?"
 
     @property

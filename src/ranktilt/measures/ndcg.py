@@ -27,7 +27,6 @@ class NDCG(Measure):
         "stands, the less it counts; nDCG@10 looks at the first ten results."
     )
     pattern = r"nDCG(?:@\d+)?"
-    page = "ndcg"
 
     def per_document(self, before: Ints, size: Ints) -> Floats:
         return discount_spans(before, size, self.cutoff) / size

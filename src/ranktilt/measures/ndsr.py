@@ -24,7 +24,6 @@ class PageShare(GroupEstimand):
 
     name = "NDSR"
     question = "who fills the page, relevant or not?"
-    heading = "fills the page"
     bounds = (-1.0, 1.0)
     scale = 100.0
     suffix = " points"
@@ -35,7 +34,6 @@ class PageShare(GroupEstimand):
         "many results make the page."
     )
     pattern = r"Δ?NDSR(?:@(?:\d+|k))?"
-    page = "ndsr"
     needs_cutoff = True
 
     @property

@@ -23,7 +23,6 @@ class Precision(Measure):
     term = "P@k"
     definition = "Precision: the share of relevant documents among the first k results."
     pattern = r"P@(?:\d+|k)"
-    page = "precision-recall"
     needs_cutoff = True
 
     def per_document(self, before: Ints, size: Ints) -> Floats:

@@ -25,7 +25,6 @@ class PreferenceOfPairs(Estimand):
     unit = "pair"
     choices = {"pairs": ("relevant", "irrelevant")}  # noqa: RUF012
     question = "which of two documents is chosen?"
-    heading = "chosen of two"
     bounds = (-0.5, 0.5)
     scale = 100.0
     suffix = " points"

@@ -31,7 +31,6 @@ class ReciprocalRank(Measure):
     term = "RR"
     definition = "Reciprocal rank: 1 divided by the rank of the first relevant result."
     pattern = r"RR(?:@\d+)?"
-    page = "rr"
 
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
         r = per_block(ranking, gains)

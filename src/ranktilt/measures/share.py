@@ -22,7 +22,6 @@ class ShareOfFirstRanks(GroupEstimand):
 
     name = "Share"
     question = "does a group hold more of the first ranks than of the candidates?"
-    heading = "share of first ranks"
     bounds = (-1.0, 1.0)
     scale = 100.0
     suffix = " points"
@@ -31,7 +30,6 @@ class ShareOfFirstRanks(GroupEstimand):
         "How much of the first ranks the first group holds, less how much of the whole list: in points; above 0 it "
         "holds more of the top than of the candidates."
     )
-    page = "share"
     pattern = r"[Ss]hare@(?:\d+|k)"
     needs_cutoff = True
 

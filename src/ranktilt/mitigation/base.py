@@ -26,6 +26,7 @@ from ranktilt.run import Run, collection_rows
 
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 F_ = TypeVar("F_", bound="Fit")
 
 
@@ -37,11 +38,6 @@ class Fit(Result):
     """How it was made: ranker, column and groups, seed, versions."""
     queries: tuple[str, ...]
     """Ids of the queries that it learned from."""
-
-    @property
-    def sentence(self) -> str:
-        """What was found, in a line."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -148,6 +144,15 @@ def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
         last = last if same and last < np.inf else min(score, float(np.nextafter(last, -np.inf)))
         new[entry] = last
     return new
+
+
+def expected_counts(first: Bools, scores: Scores) -> Scores:
+    """Number of documents of the first side on each prefix of a list; tied documents share the ranks of their block."""
+    n = len(first)
+    ends = np.append(np.flatnonzero(np.diff(scores)) + 1, n)
+    counts = np.cumsum(first)
+    found: Scores = np.interp(np.arange(1, n + 1), np.append(0, ends), np.append(0, counts[ends - 1]))
+    return found
 
 
 def uniform(seed: int, *names: object) -> float:

@@ -8,22 +8,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
 from ranktilt.measures.ranking import discount_spans
-from ranktilt.mitigation.base import Correction, Lists, in_order, uniform
-from ranktilt.mitigation.prefixes import (
-    expected_counts,
-    minimum_counts,
-    placed,
-    reached,
-    untied,
-    with_minimums,
-)
+from ranktilt.mitigation.base import Correction, Lists, expected_counts, in_order, uniform
 from ranktilt.rankers.base import require_choices
 
 Ints = npt.NDArray[np.int64]
@@ -88,23 +80,21 @@ class FairReRank(Correction):
             groups = ", ".join(lists.groups.names)
             raise UserError(f"{self!r} needs the group that shall not get too little: group=NAME (valid: {groups})")
         sides, keys, scores = lists.two_sided(self.group), lists.tie_keys(), lists.run.scores.copy()
-        found = list[_Outcome]()
         for query, part in lists.parts():
             side = sides[part]
             known = np.flatnonzero(side >= 0)
             if not 0 < side[known].sum() < len(known):
                 continue
             one = _Candidates(query, known, side[known] > 0, scores[part][known], keys[part][known])
-            found.append(self._exposed(one) if self.method == "exposure" else self._shared(one))
-            if found[-1].order is not None:
+            better = self._exposed(one) if self.method == "exposure" else self._shared(one)
+            if better is not None:
                 order = np.arange(len(side))
-                order[known] = known[found[-1].order]
+                order[known] = known[better]
                 scores[part] = in_order(order, scores[part], side)
-        lists.notes["fair_rerank"] = self._summary(found)
         return scores
 
-    def _shared(self, one: _Candidates) -> _Outcome:
-        """Hold each prefix to its least number of documents."""
+    def _shared(self, one: _Candidates) -> Ints | None:
+        """Order in which each prefix holds its least number of documents; None where it does so already."""
         first, n, available = one.first, len(one.first), int(one.first.sum())
         base, moved = available / n, self._target / 100
         share = min(max(base + moved, 0.0), 1.0)
@@ -118,13 +108,16 @@ class FairReRank(Correction):
             needed = minimum_counts(share, n, available)
             others = minimum_counts(max(1 - base - abs(moved), 0.0), n, n - available)
         if reached(counts, needed) and reached(ranks - counts, others):
-            return _Outcome()
+            return None
         coin = uniform(0, one.query) < 0.5
         order = untied(first, one.scores, one.keys, share=share, coin=coin)
-        return _Outcome(order[placed(first[order], with_minimums(first[order], needed, others))])
+        return order[placed(first[order], with_minimums(first[order], needed, others))]
 
-    def _exposed(self, one: _Candidates) -> _Outcome:
-        """Draw one of the two orders that bring the side that gets too little to its target on average."""
+    def _exposed(self, one: _Candidates) -> Ints | None:
+        """Draw one of the two orders that bring the side that gets too little to its target on average.
+
+        None where neither side gets too little.
+        """
         weights = discount_spans(one.places, np.ones_like(one.places), None)
         # Lifting one side alone would tilt a ranker that is level, whose lists scatter to both sides of it.
         least_of_others = min(self._target, 1 / self._target) if self._target else 0.0
@@ -132,23 +125,11 @@ class FairReRank(Correction):
             mixture = exposure_mixture(raised, one.scores, weights, least)
             if mixture is not None:
                 drawn = mixture.more if uniform(self.seed, one.query) < mixture.odds else mixture.fewer
-                ratio = mixture.ratio if raised is one.first else 1 / mixture.ratio
-                return _Outcome(placed(raised, drawn), ratio, mixture.dcg, mixture.short)
-        exposure, others = expected_exposure(one.first, one.scores, weights)
-        return _Outcome(None, exposure / others)
-
-    def _summary(self, found: list[_Outcome]) -> dict[str, Any]:
-        """What became of the lists with documents of both sides."""
-        told: dict[str, Any] = {"lists": len(found), "corrected": sum(one.order is not None for one in found)}
-        if self.method == "exposure" and found:
-            told["out_of_reach"] = sum(one.short for one in found)
-            told["expected_ratio"] = float(np.mean([one.ratio for one in found]))
-            told["expected_dcg"] = float(np.mean([one.dcg for one in found]))
-        return told
+                return placed(raised, drawn)
+        return None
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidates:
+class _Candidates(NamedTuple):
     """A list's documents of both sides, in the run's order."""
 
     query: str
@@ -159,15 +140,71 @@ class _Candidates:
     keys: npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True, eq=False)
-class _Outcome:
-    """What became of a list."""
+def minimum_counts(share: float, n: int, available: int) -> Ints:
+    """Fewest documents of a side on each of n prefixes: the whole part of its share, and no more than there are."""
+    found: Ints = np.minimum(np.floor(share * np.arange(1, n + 1) + _MARGIN), available).astype(np.int64)
+    return found
 
-    order: Ints | None = None
-    """The candidates from the best to the worst; None where they stay as they are."""
-    ratio: float = math.nan
-    dcg: float = 1.0
-    short: bool = False
+
+def reached(counts: Floats, needed: Ints) -> bool:
+    """Whether no prefix holds fewer than it needs."""
+    return bool((counts >= needed - _MARGIN).all())
+
+
+def placed(first: Bools, places: Ints) -> Ints:
+    """Order of a list in which the first side holds other places (rising, from 0); each side keeps its own order."""
+    order = np.empty(len(first), dtype=np.int64)
+    held = np.zeros(len(first), dtype=bool)
+    held[places] = True
+    order[held] = np.flatnonzero(first)
+    order[~held] = np.flatnonzero(~first)
+    return order
+
+
+def with_minimums(first: Bools, needed: Ints, others_needed: Ints) -> Ints:
+    """Places of the first side (rising, from 0): the best document next, save where a side would fall short.
+
+    The fewest documents of either side on each prefix rise by at most 1, are together at most the length of the prefix,
+    and no more than there are.
+    """
+    mine, others = np.flatnonzero(first).tolist(), np.flatnonzero(~first).tolist()
+    places = list[int]()
+    for place, (least, least_others) in enumerate(zip(needed.tolist(), others_needed.tolist(), strict=True)):
+        count = len(places)
+        behind, others_behind = count < least, place - count < least_others
+        left, others_left = mine[count : count + 1], others[place - count : place - count + 1]
+        if behind or not others_left or (left and left < others_left and not others_behind):
+            places.append(place)
+    return np.array(places, dtype=np.int64)
+
+
+def untied(first: Bools, scores: Floats, keys: npt.NDArray[np.uint64], *, share: float, coin: bool) -> Ints:
+    """Order of a list of falling scores in which a tie of both sides favours neither, whatever they are called.
+
+    Of the tied documents that one comes next whose side is further behind its share of the prefix (`share` is the first
+    side's); where both are equally far, the one with the smaller tie key; where that is one too, as of twins, a `coin`
+    says whether it is the first side's.
+    """
+    order = np.lexsort((keys, -scores))
+    counts = np.append(0, np.cumsum(first))
+    ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores)).tolist()
+    for start, stop in zip([0, *ends[:-1]], ends, strict=True):
+        if not 0 < counts[stop] - counts[start] < stop - start:
+            continue
+        block = order[start:stop]
+        mine, others = block[first[block]].tolist(), block[~first[block]].tolist()
+        count, merged = int(counts[start]), list[int]()
+        while mine and others:
+            # The other side lags behind by one less this.
+            lag = share * (start + len(merged) + 1) - count
+            one, other = keys[mine[0]], keys[others[0]]
+            ahead = bool(one < other) if one != other else coin
+            if abs(lag - 0.5) > _MARGIN:
+                ahead = lag > 0.5
+            merged.append((mine if ahead else others).pop(0))
+            count += ahead
+        order[start:stop] = [*merged, *mine, *others]
+    return order
 
 
 def fail_probability(table: npt.ArrayLike, p: float) -> float:
@@ -193,10 +230,8 @@ def fail_probability(table: npt.ArrayLike, p: float) -> float:
 def m_table(k: int, p: float, alpha: float) -> tuple[int, ...]:
     """Fewest documents of a group on the first 1, 2, … k ranks of a fair list: FA*IR's table, adjusted for k tests.
 
-    `p` is the least share of the group. At significance c, a prefix of i ranks needs the smallest m with ``F(m; i, p) >
-    c``, F being the binomial distribution function. Of the finitely many tables that some c gives, this is the one
-    whose `fail_probability` is nearest to `alpha`, the smaller one if two are equally near; so it may lie a little
-    above `alpha`.
+    `p` is the least share of the group. Of the tables that some significance gives, this is the one whose
+    `fail_probability` is nearest to `alpha`, the smaller one if two are equally near.
     """
     if p in (0, 1):
         return tuple(range(1, k + 1)) if p else (0,) * k
@@ -232,8 +267,7 @@ def _binomial(n: int, p: float) -> Floats:
     return found
 
 
-@dataclass(frozen=True)
-class Mixture:
+class Mixture(NamedTuple):
     """Places of the first side's documents in two orders of a list, of which one is drawn."""
 
     fewer: Ints
@@ -242,12 +276,6 @@ class Mixture:
     """Places in the other one."""
     odds: float
     """Probability of the latter."""
-    ratio: float
-    """Expected exposure per document of the first side, over that of the others."""
-    dcg: float
-    """Expected DCG of the scores over that of the order by score; the lowest score of the list counts as 0."""
-    short: bool
-    """Whether no order reaches the target; both orders are then the one with the first side before the others."""
 
 
 def expected_exposure(first: Bools, scores: Floats, weights: Floats) -> tuple[float, float]:
@@ -261,15 +289,11 @@ def expected_exposure(first: Bools, scores: Floats, weights: Floats) -> tuple[fl
 def exposure_mixture(first: Bools, scores: Floats, weights: Floats, target: float) -> Mixture | None:
     """Orders that maximise a list's expected DCG while the first side's exposure is `target` times the others'.
 
-    `scores` and `weights`, the exposure of each place, fall. The program over doubly stochastic matrices has one
-    constraint beside those of an assignment, so its optimum is a mixture of two orders that both maximise the
-    Lagrangian: each is the order by score when the first side's scores are raised by one amount, at which the
-    constraint begins to hold; they differ in who wins the ties. None where the list is at the target as it is, or of
-    one side alone.
+    `scores` and `weights`, the exposure of each place, fall. With one constraint beside those of an assignment, the
+    optimum is a mixture of two orders by score, the first side's raised by one amount, that differ in who wins ties.
+    Where no order reaches the target, both have the first side before the others. None for a list at its target.
     """
     n, n_first = len(first), int(first.sum())
-    if not 0 < n_first < n:
-        return None
     one, other = expected_exposure(first, scores, weights)
     if one >= target * other * (1 - _MARGIN):
         return None
@@ -285,24 +309,15 @@ def exposure_mixture(first: Bools, scores: Floats, weights: Floats, target: floa
         got = weights[held].sum()
         return float(got / n_first - target * (total - got) / (n - n_first))
 
-    def gained(held: Ints) -> float:
-        """DCG, the lowest score of the list counted as 0."""
-        kept = np.delete(weights, held)
-        return float((mine - scores[-1]) @ weights[held] + (-others - scores[-1]) @ kept)
-
     low, high = 0.0, 2 * float(scores[0] - scores[-1])
     most = np.arange(n_first)
-    if short := lead(most) < 0:
-        fewer = more = most
-    elif lead(positions(low, wins=True)) >= 0:
+    if lead(most) < 0:
+        return Mixture(most, most, 1.0)
+    if lead(positions(low, wins=True)) >= 0:
         fewer, more = positions(low, wins=False), positions(low, wins=True)
     else:
         while low < (middle := (low + high) / 2) < high:
             low, high = (low, middle) if lead(positions(middle, wins=True)) >= 0 else (middle, high)
         fewer, more = positions(low, wins=True), positions(high, wins=True)
     under, over = lead(fewer), lead(more)
-    odds = 1.0 if short else -under / (over - under)
-    got = float((1 - odds) * weights[fewer].sum() + odds * weights[more].sum())
-    ratio = got / n_first * (n - n_first) / (total - got)
-    dcg, best = ((1 - odds) * gained(fewer) + odds * gained(more)), float((scores - scores[-1]) @ weights)
-    return Mixture(fewer, more, odds, ratio, dcg / best if best > 0 else 1.0, short)
+    return Mixture(fewer, more, -under / (over - under))

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
-from ranktilt.mitigation.base import Correction, Lists, in_order, uniform
-from ranktilt.mitigation.prefixes import expected_counts
+from ranktilt.mitigation.base import Correction, Lists, expected_counts, in_order, uniform
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -22,11 +21,9 @@ class Interleave(Correction):
 
     A prefix of k ranks aims at ``(1 − strength)·today + strength·share·k`` documents of a group, and over seeds holds
     exactly so many on average; so no group begins more often than its share. Several groups are placed one after the
-    other, each against all that follow it; with `group`, that one against all others together. Documents of no group
-    keep their places.
+    other, each against all that follow it. Documents of no group keep their places.
     """
 
-    group: str = field(default="", kw_only=True)
     strength: float = field(default=1.0, kw_only=True)
     seed: int = field(default=0, kw_only=True)
 
@@ -38,12 +35,11 @@ class Interleave(Correction):
             raise UserError(f"{self.name}: expected a strength from 0 to 1, got {self.strength}")
 
     def rescored(self, lists: Lists) -> Floats:
-        sides = lists.two_sided(self.group) if self.group else lists.group
         scores = lists.run.scores.copy()
         if self.strength == 0:
             return scores
         for query, part in lists.parts():
-            side = sides[part]
+            side = lists.group[part]
             order = np.arange(len(side))
             known = np.flatnonzero(side >= 0)
             order[known] = known[self._turns(query, side[known], scores[part][known])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -11,13 +10,12 @@ import numpy.typing as npt
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError, counted, join_words, unknown
+from ranktilt.errors import DataError, UserError, counted, join_words
 from ranktilt.mitigation.base import Correction, Fit, Lists, fitted_on, read_fit, require_scale, scale_of
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval, resampled_means
 
 Floats = npt.NDArray[np.float64]
-POPULATIONS = ("collection", "list")
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,6 @@ def fit_offset(
     *,
     by: str = "source",
     reference: str | None = None,
-    queries: Iterable[str] | None = None,
-    population: str = "collection",
     seed: int = 0,
 ) -> OffsetFit:
     """Find the constants that make the scores of all groups match those of one, by quantiles.
@@ -69,59 +65,35 @@ def fit_offset(
     quantile, counted from the top; the median of the differences is the query's, and the mean over queries the
     constant. A list cut at depth k holds the best of each group only, and more of the group that is favoured, so that
     quantiles of what the list holds would hide the tilt: quantiles are those of all documents of the group that the
-    collection holds, of which the cut shows the uppermost, and compared is as far down as both groups are seen. With
-    `population` ``"list"`` they are those of the list, where lists are no selection but hold whatever was to rank.
+    collection holds, of which the cut shows the uppermost, and compared is as far down as both groups are seen.
     """
-    if population not in POPULATIONS:
-        raise unknown("population", population, POPULATIONS)
     if not run.scored:
         raise UserError(f"an offset is fitted to scores, and {run.name} gives only an order")
+    if not run.queries:
+        raise UserError("no queries to fit on: the run has none")
     lists = Lists.of(collection, run, by)
     names = lists.groups.names
     number = lists.groups.number(names[0] if reference is None else reference)
-    chosen = _chosen(run, queries)
-    sizes = np.bincount(lists.groups.code[lists.groups.code >= 0], minlength=len(names)) * (population == "collection")
-    offsets = tuple(
-        _offset(lists, chosen, (number, other), sizes, seed) for other in range(len(names)) if other != number
-    )
-    spec = {
-        "ranker": scale_of(str(run.spec.get("made_by") or run.name)),
-        "population": population,
-        "seed": seed,
-        "ranktilt": __version__,
-    }
-    return OffsetFit(spec, tuple(chosen), by, names[number], offsets)
+    sizes = np.bincount(lists.groups.code[lists.groups.code >= 0], minlength=len(names))
+    offsets = tuple(_offset(lists, (number, other), sizes, seed) for other in range(len(names)) if other != number)
+    spec = {"ranker": scale_of(str(run.spec.get("made_by") or run.name)), "seed": seed, "ranktilt": __version__}
+    return OffsetFit(spec, run.queries, by, names[number], offsets)
 
 
 def _signed(value: float) -> str:
     return f"{value:+.4g}".replace("-", "−")
 
 
-def _chosen(run: Run, queries: Iterable[str] | None) -> list[str]:
-    """Ids of the queries to fit on, each once."""
-    chosen = list(run.queries if queries is None else dict.fromkeys(queries))
-    held = set(run.queries)
-    for query in chosen:
-        if query not in held:
-            raise UserError(f"no list of query {query!r} to fit on in {run.name}")
-    if not chosen:
-        raise UserError(f"no queries to fit on: {'the run has none' if queries is None else 'none was given'}")
-    return chosen
-
-
-def _offset(
-    lists: Lists, chosen: list[str], pair: tuple[int, int], sizes: npt.NDArray[np.int64], seed: int
-) -> GroupOffset:
+def _offset(lists: Lists, pair: tuple[int, int], sizes: npt.NDArray[np.int64], seed: int) -> GroupOffset:
     """Constant of the second group of a pair of numbers, the first being the reference."""
-    wanted, gaps = set(chosen), list[float]()
-    for query, part in lists.parts():
-        if query in wanted:
-            one, two = (lists.run.scores[part][lists.group[part] == number] for number in pair)
-            gaps.append(quantile_gap(one, two, *(sizes[list(pair)] if sizes.any() else (len(one), len(two)))))
+    gaps = list[float]()
+    for _, part in lists.parts():
+        one, two = (lists.run.scores[part][lists.group[part] == number] for number in pair)
+        gaps.append(quantile_gap(one, two, *sizes[list(pair)]))
     found = np.array([gap for gap in gaps if not np.isnan(gap)])
     reference, name = (lists.groups.names[number] for number in pair)
     if not len(found):
-        many = counted(len(chosen), "query", "queries")
+        many = counted(len(lists.run.queries), "query", "queries")
         raise UserError(f"no offset for {name}: no list of the {many} to fit on lets it be compared with {reference}")
     low, high, *_ = interval(resampled_means([found], seed=seed)[0])
     return GroupOffset(name, float(found.mean()), low, high, len(found))

@@ -34,9 +34,8 @@ def fit_direction(
 ) -> Direction:
     """Learn the direction from a source's twins: the mean of their vectors less those of the reference, of length 1.
 
-    Vectors are of unit length where `dense` compares them by cosine; a direction of its own does not count, and
-    judgments are not read. `leave_out` names origins not to learn from (`relevant_origins` of the test). Its spec holds
-    the test of its length: how long the mean difference is when twins are exchanged at random.
+    Vectors are of unit length where `dense` compares them by cosine. `leave_out` names origins not to learn from
+    (`relevant_origins` of the test). Its spec holds the test of its length, by exchanging twins at random.
     """
     plain = replace(dense, project=None, project_strength=1.0)
     twins, left_out = _twins(collection, (reference, source), set(leave_out), seed)
@@ -78,10 +77,3 @@ def _twins(
     if some.height > MOST_TWINS:
         some = some[np.sort(np.random.default_rng(seed).choice(some.height, MOST_TWINS, replace=False))]
     return some, left_out
-
-
-def relevant_origins(collection: Collection, queries: Iterable[str]) -> set[str]:
-    """Return the origins of all documents that are relevant to some queries."""
-    of = pl.col("query_id").is_in(pl.Series(list(queries), dtype=pl.String).implode())
-    relevant = collection.qrels.filter(of, pl.col("grade") > 0)
-    return set(collection.docs.join(relevant, left_on="id", right_on="doc_id", how="semi")["origin"])

@@ -13,7 +13,6 @@ from ranktilt.optional import need
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 """What models may compute in. The first is the default everywhere, so that no number depends on the machine."""
-TRAINING_PRECISIONS = PRECISIONS[:2]
 BACKENDS = ("torch", "onnx", "openvino")
 """What sentence-transformers can compute with; all but the first need optimum and compute in float32."""
 

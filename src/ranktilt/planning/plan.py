@@ -17,23 +17,18 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.executing.memory_limits import MemoryLimits, available_memory, limited, memory_limit, processors
 from ranktilt.io.artifact import Result
-from ranktilt.llm.base import LLM
-from ranktilt.llm.base import llm as language_model
-from ranktilt.llm.estimate import counting, duration, price_of
+from ranktilt.llm.estimate import duration
 from ranktilt.planning.step_costs import (
     DOCUMENTS,
     LOAD,
     PRODUCT,
     QUERIES,
     RESULTS,
-    REWRITE,
     Measurement,
     RankerSteps,
     Step,
     Stopwatch,
     loading,
-    rewriting,
-    with_rewrites,
 )
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -41,9 +36,8 @@ from ranktilt.rankers.lexical.index import LARGE
 
 Floats = npt.NDArray[np.float64]
 
-QUANTITIES = ("seconds", "processor", "memory", "disk", "tokens_in", "tokens_out")
-"""What is measured of a step: seconds that pass, seconds of processors, bytes held and written, tokens of LLMs."""
-USUAL_LLM = "openai:gpt-4o-mini"
+QUANTITIES = ("seconds", "processor", "memory", "disk")
+"""What is planned of a step: seconds that pass, seconds of processors, bytes held and bytes written."""
 SECONDS = 60.0
 _FEWEST, _CLOSE, _FAR = 20, 10, 1000
 _WEIGHT = 0.3
@@ -74,27 +68,20 @@ class PlannedStep(NamedTuple):
     ranker: str
     """Empty where the step is for all of them."""
     name: str
-    spreads: bool
-    """Whether machines share it."""
     grows: str
     """The term of the size that most of its time comes from."""
     factor: float
     """How many times the cost of the largest measurement it is."""
     seconds: Amount
-    """On the machines."""
     processor: Amount
-    """Of all processors of all machines."""
+    """Of all processors."""
     memory: Amount
     """Bytes of the process at its peak, files that are mapped not counted."""
     disk: Amount
-    tokens_in: Amount
-    tokens_out: Amount
-    price: Amount
-    """In the currency of the price given."""
 
 
 @dataclass(frozen=True, eq=False)
-class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan", command="ranktilt plan"):
+class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan", command="ranktilt tools plan"):
     """What `plan` expects; immutable.
 
     Parameters
@@ -103,10 +90,6 @@ class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan
         How it was made: collection, rankers, seed, machine, versions.
     documents, queries : int
         What is planned for.
-    rewrites : int
-        Documents that a language model would add, which are ranked too.
-    machines : int
-        Those that share the steps that spread.
     steps : tuple of PlannedStep
         In the order of the work.
     total : PlannedStep
@@ -120,8 +103,6 @@ class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan
     spec: Mapping[str, Any]
     documents: int
     queries: int
-    rewrites: int
-    machines: int
     steps: tuple[PlannedStep, ...]
     total: PlannedStep
     measurements: tuple[Measurement, ...]
@@ -130,28 +111,13 @@ class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan
     @property
     def headline(self) -> str:
         """The whole cost in one sentence."""
-        size = f"{counted(self.documents + self.rewrites, 'document', 'documents')}"
-        size += f" and {counted(self.queries, 'query', 'queries')}"
-        where = f" on {self.machines} machines" if self.machines > 1 else ""
-        span, price = self.total.seconds, self.total.price
-        sentence = f"{duration(span.value)} ({duration(span.low)} to {duration(span.high)}) for {size}{where}"
-        if price.known and price.value:
-            sentence += f", and tokens for {price.value:,.2f} ({price.low:,.2f} to {price.high:,.2f})"
-        return sentence
+        size = f"{counted(self.documents, 'document', 'documents')} and {counted(self.queries, 'query', 'queries')}"
+        span = self.total.seconds
+        return f"{duration(span.value)} ({duration(span.low)} to {duration(span.high)}) for {size}"
 
     def derived(self) -> dict[str, Any]:
         """The headline, for those who read the file."""
         return {"headline": self.headline}
-
-
-class _Scale(NamedTuple):
-    """What is planned for."""
-
-    documents: int
-    queries: int
-    rewrites: int
-    machines: int
-    price: tuple[float, float] | None
 
 
 def plan(
@@ -160,17 +126,13 @@ def plan(
     *,
     documents: int | None = None,
     queries: int | None = None,
-    llm: str | LLM | None = None,
-    llm_price: tuple[float, float] | None = None,
-    machines: int = 1,
     seconds: float = SECONDS,
     seed: int = 0,
 ) -> CostPlan:
-    """Say what an audit of a larger collection of this kind would cost on machines like this one.
+    """Say what an audit of a larger collection of this kind would cost on this machine.
 
     Every step is measured on samples of several sizes, with an empty cache. A sum of terms (a fixed part, documents,
-    queries, their product, results) is fitted to each and extrapolated, with 95 % prediction intervals. No language
-    model, engine or server is asked.
+    queries, their product, results) is fitted to each and extrapolated, with 95 % prediction intervals.
 
     Parameters
     ----------
@@ -180,13 +142,6 @@ def plan(
         Each with all its stages; BM25 by default.
     documents, queries : int, optional
         Of the larger collection; as many as there are by default.
-    llm : str or LLM, optional
-        What would rewrite the human documents, whose rewrites would be ranked too; none by default, ``openai:…`` where
-        a price is given.
-    llm_price : (float, float), optional
-        Of a million tokens read, and of a million written.
-    machines : int, optional
-        Machines like this one; steps that spread are shared by them.
     seconds : float, optional
         About how long to measure; at least a few samples of each step are.
     seed : int, optional
@@ -195,48 +150,38 @@ def plan(
     Returns
     -------
     CostPlan
-        A row a step: seconds, memory, disk, tokens and price.
+        A row a step: seconds, memory and disk.
 
     Raises
     ------
     UserError
-        If there is too little to measure, an option is out of its range, or a ranker asks a server.
+        If there is too little to measure, an option is out of its range, or a ranker asks a server or a language model.
     """
     rankers = [BM25()] if rankers is None else list(rankers)
-    _check(collection, rankers, {"documents": documents, "queries": queries, "machines": machines}, seconds)
-    price_of(0, 0, llm_price)
-    model = language_model(llm) if isinstance(llm, str) else llm
-    if model is None and llm_price is not None:
-        model = language_model(USUAL_LLM)
-    ranked = collection
-    if model is not None and len(collection.sources) == 1:  # the audit will be one of two sources
-        ranked = with_rewrites(collection)
-    prompts, share = rewriting(collection, model) if model is not None else (None, 0.0)
-    asked = documents or collection.docs.height, queries or collection.judged.height
-    scale = _Scale(*asked, round(asked[0] * share), machines, llm_price)
-    total, works = asked[0] + scale.rewrites, [RankerSteps(one) for one in rankers]
-    large = sum(collection.texts().str.len_bytes().to_list()) / collection.docs.height * total >= LARGE
-    watch = Stopwatch(float(ranked.docs.estimated_size() + ranked.queries.estimated_size()))
+    _check(collection, rankers, {"documents": documents, "queries": queries}, seconds)
+    documents, queries = documents or collection.docs.height, queries or collection.judged.height
+    works = [RankerSteps(ranker) for ranker in rankers]
+    mean = float(collection.texts().str.len_bytes().mean())  # type: ignore[arg-type]  # a mean of integers
+    large = mean * documents >= LARGE
+    watch = Stopwatch(float(collection.docs.estimated_size() + collection.queries.estimated_size()))
     with limited(MemoryLimits(index_files_from=0 if large else None)):  # as it will be done
-        experiments = [loading(ranked, total, large=large), *([prompts] if prompts else [])]
-        experiments += [one for work in works for one in work.experiments(ranked, total)]
+        experiments = [loading(collection, documents, large=large)]
+        experiments += [one for work in works for one in work.experiments(collection, documents)]
         experiments.sort(key=lambda one: one.slow)  # what the quick ones leave of the time, the slow ones get
         end = time.perf_counter() + seconds
         for left, one in zip(range(len(experiments), 0, -1), experiments, strict=True):
             one.carry_out(watch, seconds=max(end - time.perf_counter(), 0.0) / left, seed=seed)
-    each = (*([REWRITE] if prompts else []), LOAD, *(step for work in works for step in work.steps))
+    each = (LOAD, *(step for work in works for step in work.steps))
     distinct = {step.key: step for step in each}.values()  # what rankers share counts once
     steps = tuple(
-        _planned(step, [row for row in watch.measurements if row.step == step.key], scale) for step in distinct
+        _planned(step, [row for row in watch.measurements if row.step == step.key], documents, queries)
+        for step in distinct
     )
-    return CostPlan(
-        {"rankers": [repr(one) for one in rankers], "llm": None if model is None else model.name, "price": llm_price,
-         "seconds": seconds, "seed": seed,
-         "machine": {"processor": platform.machine(), "cores": processors(), "memory": available_memory()},
-         **audit_provenance(collection, [])},
-        *asked, scale.rewrites, machines, steps, _total(steps), tuple(watch.measurements),
-        tuple(_notes(collection, scale, model)),
-    )  # fmt: skip
+    machine = {"processor": platform.machine(), "cores": processors(), "memory": available_memory()}
+    spec = {"rankers": [repr(ranker) for ranker in rankers], "seconds": seconds, "seed": seed, "machine": machine}
+    spec |= audit_provenance(collection, [])
+    notes = tuple(_notes(documents / collection.docs.height))
+    return CostPlan(spec, documents, queries, steps, _total(steps), tuple(watch.measurements), notes)
 
 
 def _check(collection: Collection, rankers: Sequence[Ranker], least_one: dict[str, int | None], seconds: float) -> None:
@@ -255,13 +200,12 @@ def _check(collection: Collection, rankers: Sequence[Ranker], least_one: dict[st
         )
 
 
-def _planned(step: Step, measured: Sequence[Measurement], scale: _Scale) -> PlannedStep:
-    """What a step would cost, a quantity at a time; rewrites are loaded and ranked as the documents are."""
+def _planned(step: Step, measured: Sequence[Measurement], documents: int, queries: int) -> PlannedStep:
+    """What a step would cost, a quantity at a time."""
     measured = _paced(measured)
-    documents = scale.documents if step is REWRITE else scale.documents + scale.rewrites
     most = max(measured, key=lambda row: (row.documents, row.queries))
     # Lists grow as the documents do, up to a depth.
-    results = scale.queries * min(most.results / most.queries * documents / most.documents, step.depth)
+    results = queries * min(most.results / most.queries * documents / most.documents, step.depth)
     found, grows, factor = dict[str, Amount](), "", 1.0
     for quantity in QUANTITIES:
         names = step.terms_of(quantity)
@@ -270,25 +214,17 @@ def _planned(step: Step, measured: Sequence[Measurement], scale: _Scale) -> Plan
             found[quantity] = _UNKNOWN
             continue
         design = np.array([_terms(names, row.documents, row.queries, row.results) for row in measured])
-        whole = np.array(_terms(names, documents, scale.queries, results))
-        if quantity.startswith("tokens"):
-            design[:, 0] = whole[0] = 0.0  # no text, no tokens
+        whole = np.array(_terms(names, documents, queries, results))
         fit = CostFit.of(design, values)
-        shared = whole / (scale.machines if step.spreads and quantity == "seconds" else 1)
-        shared[0] = whole[0]
         # What is done batch by batch grows as the batches do, however far.
-        found[quantity] = fit.amount(shared, whole, bends=not step.batched)
+        found[quantity] = fit.amount(whole, bends=not step.batched)
         if quantity == "seconds":
             factor = float(whole @ fit.coefficients) / max(float(np.max(fit.fitted)), 1e-12)
             grows = ("fixed", *names)[int(np.argmax(fit.coefficients * whole))]
         if quantity == "memory" and step.name == "search":
             limit = memory_limit() + float(fit.coefficients[0])
             found[quantity] = Amount(*(min(one, limit) for one in found[quantity]))
-    price = _UNKNOWN
-    if scale.price is not None and found["tokens_in"].known:
-        tokens = zip(found["tokens_in"], found["tokens_out"], strict=True)
-        price = Amount(*((read * scale.price[0] + written * scale.price[1]) / 1e6 for read, written in tokens))
-    return PlannedStep(step.ranker, step.name, step.spreads, grows, factor, **found, price=price)
+    return PlannedStep(step.ranker, step.name, grows, factor, **found)
 
 
 def _terms(names: Sequence[str], documents: float, queries: float, results: float) -> list[float]:
@@ -301,7 +237,7 @@ def _paced(rows: Sequence[Measurement]) -> Sequence[Measurement]:
     """Times as the processors' at the pace of the larger samples: others who use the machine disturb those less."""
     larger = rows[len(rows) // 2 :]
     pace = sum(row.seconds for row in larger) / max(sum(row.processor for row in larger), 1e-9)
-    return rows if math.isnan(pace) else [row._replace(seconds=row.processor * pace) for row in rows]
+    return [row._replace(seconds=row.processor * pace) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -329,19 +265,19 @@ class CostFit:
         deviation = float(np.sqrt(np.sum((wanted - design @ coefficients) ** 2) / left))
         return cls(coefficients, terms @ coefficients, max(deviation, _DEVIATION), left)
 
-    def amount(self, terms: Floats, whole: Floats, *, bends: bool = True) -> Amount:
-        """Return a cost with the prediction interval of a line through the logarithms, at the size that `whole` has.
+    def amount(self, terms: Floats, *, bends: bool = True) -> Amount:
+        """Return a cost with the prediction interval of a line through the logarithms.
 
         It widens with the distance from what was measured: the exponent of growth is known as well as that of a line.
         """
         from scipy.special import stdtrit
 
-        value, size = float(terms @ self.coefficients), float(whole @ self.coefficients)
+        value = float(terms @ self.coefficients)
         logs = np.log(self.fitted[self.fitted > 0])
         if not value or not len(logs):
             return Amount(value, value, value)
         spread = float(np.sum((logs - logs.mean()) ** 2))
-        far = max(np.log(size) - logs.mean(), 0.0) ** 2 / spread if bends and spread > 1e-9 else 0.0
+        far = max(np.log(value) - logs.mean(), 0.0) ** 2 / spread if bends and spread > 1e-9 else 0.0
         width = min(stdtrit(self.left, 0.975) * self.deviation * math.sqrt(1 + 1 / len(logs) + far), 2.0)
         return Amount(value, value * math.exp(-width), value * math.exp(width))
 
@@ -349,27 +285,19 @@ class CostFit:
 def _total(steps: Sequence[PlannedStep]) -> PlannedStep:
     """Sums of what is known, as if all erred alike; of memory, the most."""
     found = dict[str, Amount]()
-    for name in (*QUANTITIES, "price"):
+    for name in QUANTITIES:
         known = [amount for step in steps if (amount := getattr(step, name)).known]
         merge = max if name == "memory" else sum
         found[name] = Amount(*map(merge, zip(*known, strict=True))) if known else _UNKNOWN
-    return PlannedStep("", "total", False, "", 1.0, **found)
+    return PlannedStep("", "total", "", 1.0, **found)
 
 
-def _notes(collection: Collection, scale: _Scale, model: LLM | None) -> Iterator[str]:
+def _notes(times: float) -> Iterator[str]:
     """What the model leaves out, where it matters."""
     yield (
         "Not counted: starting Python, importing libraries, fetching models and collections. Disks and networks slower "
         "than this machine's, and a fuller memory, make it longer."
     )
-    if scale.machines > 1:
-        yield (
-            f"{scale.machines} machines share what is marked; moving data between them, and what each holds in memory, "
-            "is not counted. Loading a model is, on each."
-        )
-    if model is not None:
-        yield f"Tokens of {model.name} are {counting(model).how}; its time is assumed, and retries are not counted."
-    times = (scale.documents + scale.rewrites) / collection.docs.height
     if times > _CLOSE:
         yield (
             "Memory is known worst: of a small sample it is mostly that of parts of which a large collection has no "

@@ -1,4 +1,4 @@
-"""The steps of an audit, measured on samples of several sizes: time, memory at its peak, bytes written, tokens."""
+"""The steps of an audit, measured on samples of several sizes: time, memory at its peak and bytes written."""
 
 from __future__ import annotations
 
@@ -24,12 +24,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.load import NO_QRELS, load
 from ranktilt.datasets.save import save
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.generation.estimate import estimate
-from ranktilt.generation.rewrite.plan import Rewriting
-from ranktilt.generation.rewrite.plan import plan as rewriting_plan
 from ranktilt.io.cache import VectorCache, cache_folder, content_keys
-from ranktilt.llm.base import LLM
-from ranktilt.llm.estimate import time_of
 from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.progress import listening, report
 from ranktilt.rankers.base import FirstStage, Ranker, stages_of
@@ -40,14 +35,12 @@ from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.rankers.replay import Replay
 
 DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × queries", "results"
-PLANNED = "planned rewrites"
-"""The source of documents that stand in for rewrites."""
 SIZES = 3
 """Samples that are measured at least."""
-_COPIES, _COPIED, _QUERIES, _NUMBERS, _CANDIDATES, _REWRITTEN = 64, 20_000, 500, 1 << 26, 20_000, 4_000
+_COPIES, _COPIED, _QUERIES, _NUMBERS, _CANDIDATES = 64, 20_000, 500, 1 << 26, 20_000
 """At most: copies of a document in a sample, and documents of one with copies, which bring no new words, of which an
-index is measured; queries where no model computes, numbers of pretended vectors, documents among which candidates of a
-re-ranker are found, and documents whose prompts are counted."""
+index is measured; queries where no model computes, numbers of pretended vectors, and documents among which candidates
+of a re-ranker are found."""
 _FIRST, _FIRST_SLOW, _FEWER_QUERIES = 1_024, 64, 4
 """Documents of the first sample (in far fewer, lists are as long as the collection), of one where a model computes, and
 by how many times fewer queries each is measured too."""
@@ -70,18 +63,15 @@ class Measurement(NamedTuple):
     processor: float
     memory: float
     disk: float
-    tokens_in: float = 0.0
-    tokens_out: float = 0.0
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the work: which terms of the size its cost is made of, and whether machines can share it."""
+    """A step of the work, and which terms of the size its cost is made of."""
 
     ranker: str
     name: str
     terms: tuple[str, ...]
-    spreads: bool = False
     depth: int = 0
     """Results of a query at most, where they count."""
     batched: bool = False
@@ -100,7 +90,6 @@ class Step:
 
 
 LOAD = Step("", "load", (DOCUMENTS, QUERIES))
-REWRITE = Step("", "rewrite", (DOCUMENTS,), spreads=True, batched=True)
 
 
 @dataclass
@@ -110,10 +99,6 @@ class Usage:
     results: int = 0
     disk: float = 0.0
     """Bytes that it would write beside what it does."""
-    tokens_in: float = 0.0
-    tokens_out: float = 0.0
-    seconds: float | None = None
-    """In place of those that passed, where nothing was asked; NaN for unknown."""
 
 
 class Stopwatch:
@@ -131,12 +116,9 @@ class Stopwatch:
             wall, processor = time.perf_counter(), time.process_time()
             yield usage
             wall, processor = time.perf_counter() - wall, time.process_time() - processor
-        if usage.seconds is not None:
-            wall, processor = usage.seconds, math.nan
         size = given.docs.height, given.judged.height, usage.results
         disk = _folder_size(cache_folder()) - before + usage.disk
-        tokens = float(usage.tokens_in), float(usage.tokens_out)
-        self.measurements.append(Measurement(step, *size, wall, processor, max(peak) - self._held, disk, *tokens))
+        self.measurements.append(Measurement(step, *size, wall, processor, max(peak) - self._held, disk))
 
 
 @contextmanager
@@ -207,15 +189,6 @@ def _judged_by_chance(qrels: pl.DataFrame, docs: pl.DataFrame, rng: np.random.Ge
     judged = some.with_columns(origin=drawn).join(docs.select("origin", "id"), on="origin", maintain_order="left")
     judged = judged.select("query_id", pl.col("id").alias("doc_id"), "grade")
     return judged.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
-
-
-def with_rewrites(collection: Collection) -> Collection:
-    """A collection with a twin of each document, a little shorter, as a stand-in for rewrites that are yet to come."""
-    shorter = pl.col("text").str.head(-12)
-    twins = collection.docs.with_columns(pl.col("id") + "\ue001", shorter, source=pl.lit(PLANNED))
-    qrels = collection.qrels.with_columns(pl.col("doc_id") + "\ue001")
-    docs, qrels = pl.concat([collection.docs, twins]), pl.concat([collection.qrels, qrels])
-    return Collection(docs, collection.queries, qrels, {"split": "test"})
 
 
 @dataclass(frozen=True)
@@ -292,40 +265,18 @@ def loading(collection: Collection, planned: int, *, large: bool) -> Experiment:
     return Experiment("loading", measure, collection, most, queries)
 
 
-def rewriting(collection: Collection, llm: LLM) -> tuple[Experiment, float]:
-    """Rewrite by a language model, which is not asked: its prompts are made and their tokens counted.
-
-    Returns the share of documents that are rewritten, too.
-    """
-    source = "human" if "human" in collection.sources else collection.sources[0]
-    how = Rewriting(of=source, source=PLANNED)
-
-    def measure(given: Collection, watch: Stopwatch) -> None:
-        if source in given.sources:
-            with watch(REWRITE.key, given) as usage:
-                found = estimate(rewriting_plan(given, llm, how), llm)
-                _count(usage, found.tokens_in, found.tokens_out, found.seconds)
-
-    share = rewriting_plan(collection, llm, how).chosen / collection.docs.height
-    return Experiment("prompts", measure, collection, min(collection.docs.height, _REWRITTEN), 1), share
-
-
-def _count(usage: Usage, tokens_in: int, tokens_out: int, seconds: float | None) -> None:
-    usage.tokens_in, usage.tokens_out = tokens_in, tokens_out
-    usage.seconds = math.nan if seconds is None else seconds
-
-
 class RankerSteps:
-    """What a ranker does; each of its stages computes on this machine, or can be rehearsed without asking anything."""
+    """What a ranker does; each of its stages computes on this machine."""
 
     def __init__(self, ranker: Ranker) -> None:
         stages: list[Any] = list(stages_of(ranker))
         for stage in stages:
             asks = isinstance(stage, Dense) and not isinstance(stage.encoder, Encoder)
+            if isinstance(stage, LLMRanker):
+                raise UserError(f"{stage!r}: requests of language models are estimated by ranktilt rank --dry-run")
             if isinstance(stage, LiveEngine | Replay) or asks:
                 raise UserError(f"{stage!r}: what a server or a saved run takes cannot be measured here; try bm25")
-            if not isinstance(stage, LLMRanker):  # they are not asked, and need no key
-                stage.check()
+            stage.check()
         if not isinstance(stages[0], FirstStage):
             raise UserError(f"{ranker!r}: no stage searches; put one first, such as bm25@100>>{ranker!r}")
         self._name, (self._first, *self._later) = repr(ranker), stages
@@ -333,17 +284,15 @@ class RankerSteps:
         depths = list(accumulate(self._later, lambda depth, stage: min(depth, stage.k or depth), initial=first.depth))
         if isinstance(first, Dense):
             name = repr(replace(first, k=None))
-            self._prepared = [
-                Step(name, f"encode {kind}", (kind,), spreads=True, batched=True) for kind in (DOCUMENTS, QUERIES)
-            ]
+            self._prepared = [Step(name, f"encode {kind}", (kind,), batched=True) for kind in (DOCUMENTS, QUERIES)]
         elif isinstance(first, Lexical):  # rankers share it
             of = "" if first.text == "title+text" else f", {first.text}"
-            self._prepared = [Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS,), True)]
+            self._prepared = [Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS,))]
         else:
-            self._prepared = [Step(text, "prepare documents", (DOCUMENTS,), True)]
-        self._search = Step(text, "search", (DOCUMENTS, PRODUCT, RESULTS), True, depths[0])
+            self._prepared = [Step(text, "prepare documents", (DOCUMENTS,))]
+        self._search = Step(text, "search", (DOCUMENTS, PRODUCT, RESULTS), depths[0])
         self._reranked = [
-            Step(self._name, f"re-rank: {stage!r}", (RESULTS,), True, depth, True)
+            Step(self._name, f"re-rank: {stage!r}", (RESULTS,), depth, batched=True)
             for stage, depth in zip(self._later, depths, strict=False)
         ]
         self._audited = Step(self._name, "audit, run saved", (DOCUMENTS, QUERIES, RESULTS), depth=depths[-1])
@@ -417,9 +366,4 @@ class RankerSteps:
         run = first.rank(given)
         with watch(step.key, given) as usage:
             usage.results = len(run.docs)
-            if isinstance(stage, LLMRanker):
-                _, rehearsal = stage.rehearse(given, run)
-                totals = rehearsal.totals()
-                _count(usage, *totals[1:], time_of(rehearsal.llm, totals)[0])
-            else:
-                stage.rank(given, run)
+            stage.rank(given, run)

@@ -49,6 +49,12 @@ class SourceStatistics:
     """Queries with at least one relevant document of the source."""
     relevant: float
     """Mean number of relevant documents of the source over these queries; NaN without any."""
+    judged: int = 0
+    """Documents that a judgment names, of whatever grade."""
+    twins: int = 0
+    """Documents whose origin has a document of another source, too."""
+    duplicates: int = 0
+    """Documents with the text of an earlier one of the source."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +85,20 @@ def statistics(collection: Collection) -> CollectionStatistics:
     Lengths are whitespace words, of documents without the title (this gives the published 201.81 for SciFact). Relevant
     is a grade of 1 or more of a document and a query that the collection holds.
     """
-    docs = collection.docs.select("id", "source", words=words(collection.docs["text"]))
+    docs = collection.docs.select(
+        "id",
+        "source",
+        "text",
+        words=words(collection.docs["text"]),
+        judged=pl.col("id").is_in(collection.qrels["doc_id"].implode()),
+        twin=pl.col("source").n_unique().over("origin") > 1,
+    )
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         collection.queries, left_on="query_id", right_on="id", how="semi"
     )
-    judged = relevant.join(docs, left_on="doc_id", right_on="id", how="inner")
+    relevant = relevant.join(docs.select("id", "source"), left_on="doc_id", right_on="id", how="inner")
     rows = tuple(
-        _source(name, docs.filter(pl.col("source") == name), judged.filter(pl.col("source") == name))
+        _source(name, docs.filter(pl.col("source") == name), relevant.filter(pl.col("source") == name))
         for name in collection.sources
     )
     queries = [_queries("all", collection.queries)]
@@ -95,18 +108,30 @@ def statistics(collection: Collection) -> CollectionStatistics:
     return CollectionStatistics(rows, tuple(queries), None if split is None else str(split))
 
 
-def _source(name: str, docs: pl.DataFrame, judged: pl.DataFrame) -> SourceStatistics:
+def _source(name: str, docs: pl.DataFrame, relevant: pl.DataFrame) -> SourceStatistics:
     counts = docs["words"].to_numpy()
-    queries = judged["query_id"].n_unique()
+    queries = relevant["query_id"].n_unique()
     low, median, high = np.quantile(counts, (0.25, 0.5, 0.75)).tolist()
-    relevant, empty = judged.height / queries if queries else np.nan, int((counts == 0).sum())
-    mean = float(np.mean(counts))
-    return SourceStatistics(name, len(counts), empty, mean, (low, median, high), queries, relevant)
+    return SourceStatistics(
+        name,
+        len(counts),
+        empty=int((counts == 0).sum()),
+        words=float(np.mean(counts)),
+        quartiles=(low, median, high),
+        queries=queries,
+        relevant=relevant.height / queries if queries else np.nan,
+        judged=int(docs["judged"].sum()),
+        twins=int(docs["twin"].sum()),
+        duplicates=docs.height - docs["text"].n_unique(),
+    )
 
 
 def _queries(which: str, queries: pl.DataFrame) -> QueryStatistics:
     counts = words(queries["text"]).to_numpy()
     return QueryStatistics(which, len(counts), float(np.mean(counts)) if len(counts) else np.nan)
+
+
+_EXPLAINED = ("source", "documents", "empty", "words", "queries", "relevant")
 
 
 class StatisticsProbe(TextProbe):
@@ -124,10 +149,10 @@ class StatisticsProbe(TextProbe):
     def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
         return [
             {
-                **{name: value for name, value in asdict(one).items() if name != "quartiles"},
-                **dict(zip(("25 %", "median", "75 %"), one.quartiles, strict=True)),
+                **{name: value for name, value in asdict(row).items() if name in _EXPLAINED},
+                **dict(zip(("25 %", "median", "75 %"), row.quartiles, strict=True)),
             }
-            for one in sorted(statistics(collection).sources, key=lambda one: list(found).index(one.source))
+            for row in sorted(statistics(collection).sources, key=lambda row: list(found).index(row.source))
         ]
 
 

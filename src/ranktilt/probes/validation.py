@@ -16,6 +16,7 @@ from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.significance import EquivalenceTask, equivalence_rows
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import CheckResult, check
+from ranktilt.datasets.check_limits import LIMITS, CheckLimits
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure
@@ -33,7 +34,7 @@ MARGIN, ALPHA = 0.02, 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Validation(Result, format="ranktilt-validation", version=1, noun="a validation", command="ranktilt validate"):
+class Validation(Result, format="ranktilt-validation", version=1, noun="a validation", command="ranktilt check --full"):
     """What `validate` found; immutable.
 
     Parameters
@@ -88,6 +89,7 @@ def validate(
     map_pairs: int = MAP_PAIRS,
     margin: float = MARGIN,
     alpha: float = ALPHA,
+    limits: CheckLimits = LIMITS,
     seed: int = 0,
 ) -> Validation:
     """Validate a test bed as its first paper does: whether both sides are alike in all but who wrote them.
@@ -110,6 +112,8 @@ def validate(
         The largest difference in effectiveness that would not matter, in the measure's own unit (0 to 1).
     alpha : float, optional
         Level of the tests of equivalence and of difference.
+    limits : CheckLimits, optional
+        From where on a fault voids the comparison.
     seed : int, optional
         Of every random draw.
 
@@ -144,7 +148,7 @@ def validate(
     near: tuple[Similarity, ...] = ()
     if similarity is not None:
         near = SimilarityProbe(map_pairs=map_pairs, seed=seed).measure(collection, first, similarity)
-    found = check(collection, reference=first) if sources else None
+    found = check(collection, reference=first, limits=limits) if sources else None
     made = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
     provenance = audit_provenance(collection, [])
     made |= {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}

@@ -170,7 +170,7 @@ class Panels:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, what it shows in words, and the same as a table."""
+    """A figure, and what it shows in words."""
 
     kind: ClassVar[str] = "figure"
     title: str
@@ -178,9 +178,10 @@ class Figure:
     """What a reader who cannot see it needs to know."""
     drawing: dict[str, Any]
     """As made in `ranktilt.reporting.figures`."""
-    table: Table | None = None
     half: bool = False
     """Whether it shares a line with its neighbour where there is room."""
+    layout: str = ""
+    """Which figure of a paper it is, such as ``dai-fig10``; empty for none."""
 
     @property
     def height(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from contextlib import suppress
 from typing import IO, Any
 
 import polars as pl
@@ -92,15 +91,7 @@ def _plain(document: Document, notes: bool) -> str:
 
 
 def notebook(result: Any) -> str:
-    """Write what a notebook shows of a result: the answer, tables and, with ``[plots]``, static figures."""
-    from ranktilt.auditing.result import Audit
-    from ranktilt.errors import MissingExtra
-    from ranktilt.reporting.papers.figures import paper_figures
-    from ranktilt.reporting.reload import LoadedAudit
+    """Write what a notebook shows of a result: the answer and its tables."""
     from ranktilt.reporting.render.html import html_fragment
 
-    pictures: dict[str, bytes] = {}
-    with suppress(MissingExtra, UserError):  # without vl-convert, or of a result without figures, tables are shown
-        if type(result).__name__ in ("Audit", "Study", "Validation"):
-            pictures = paper_figures([LoadedAudit(result) if isinstance(result, Audit) else result], format="svg")
-    return html_fragment(view(result), list(pictures.values()))
+    return html_fragment(view(result))

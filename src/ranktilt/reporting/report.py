@@ -25,6 +25,7 @@ from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.io.artifact import Result, read_json
 from ranktilt.io.files import read_bytes, write_bytes
 from ranktilt.planning.plan import CostPlan
+from ranktilt.probes.description import Description
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
@@ -40,6 +41,7 @@ Given = Result | str | Path
 RESULTS: tuple[type[Result], ...] = (
     Audit,
     Validation,
+    Description,
     Study,
     Explanation,
     PairwiseAudit,

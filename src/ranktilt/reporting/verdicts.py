@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import Pair
-from ranktilt.errors import counted
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
@@ -30,16 +30,16 @@ def tone_of(tilt: Effect, level: float) -> Tone:
     return VERDICT_TONES[kind] if kind in ("a", "b") else ""
 
 
-def families(correction: str, effects: Iterable[Effect], primary: str) -> str:
-    """Name what p are corrected over: the primary question's tests, and all others."""
-    first, others = 0, 0
-    for e in effects:
-        if e.p == e.p and not e.estimand.descriptive:
-            first, others = first + (e.measure == primary), others + (e.measure != primary)
-    parts = [f"{counted(first, 'test', 'tests')} of {primary}"] if first else []
-    if others:
-        parts.append(f"over the other {others:,}" if first else counted(others, "test", "tests"))
-    return f"{correction.capitalize()} over {', and '.join(parts)}"
+def sides_legend(pairs: Sequence[Pair]) -> str:
+    """Say which sign favours which group of the first pair."""
+    more = " (and likewise for the other pairs)" if len(pairs) > 1 else ""
+    return f"+ favours {pairs[0][0]}, − favours {pairs[0][1]}{more}"
+
+
+def starred(spec: Mapping[str, Any]) -> str:
+    """Say what a star means in an audit and in what is made of audits."""
+    tests = "paired t tests" if spec.get("test") == "t" else "permutation tests"
+    return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {tests})."
 
 
 def could_detect(tilt: Effect) -> list[str]:

@@ -190,12 +190,6 @@ def likeness(a: pl.Series, b: pl.Series, near: float = NEAR_IDENTICAL) -> npt.ND
     return np.where(identical(a, b).to_numpy(), 2, np.where(jaccard(a, b) >= near, 1, 0))
 
 
-def overlap(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
-    """Compute the share of the first text's terms that its twin has too, 0 to 1; NaN where it has no term."""
-    left, _, both = term_counts(a, b)
-    return share(both, left)
-
-
 def share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Divide counts; NaN where the whole is 0."""
     out = np.full(len(whole), np.nan)

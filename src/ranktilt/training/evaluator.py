@@ -17,10 +17,8 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.cache import Stored, Vectors
 from ranktilt.measures.base import Measure, estimand
-from ranktilt.models.pairs import TextPairs
 from ranktilt.optional import need
-from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores, reranked_run
-from ranktilt.rankers.candidates import Candidates
+from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.rankers.dense.search import search
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
@@ -124,8 +122,7 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         """Rank all documents, and those of the reference source alone."""
         library = need("sentence_transformers", extra="train", for_=_FOR)
         if isinstance(model, library.CrossEncoder):
-            scorer = _LoadedCrossEncoder(model, self.text, self.batch_size)
-            return scorer.rank(self.mixed, self._first(self.mixed)), scorer.rank(self.alone, self._first(self.alone))
+            return self._reranked(model, self.mixed), self._reranked(model, self.alone)
         similarity = model.similarity_fn_name
         if similarity not in ("cosine", "dot"):
             raise UserError(f"{_FOR}: the model compares by {similarity!r}; expected cosine or dot")
@@ -145,9 +142,24 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
             raise UserError(f"{_FOR}: the model gives NaN or infinite vectors")
         return dict(zip(distinct, vectors, strict=True))
 
-    def _first(self, collection: Collection) -> Run:
-        """BM25's documents, which no training changes."""
-        return collection.memo((_FOR, self.first_stage), lambda: self.first_stage.rank(collection))
+    def _reranked(self, model: Any, collection: Collection) -> Run:
+        """BM25's documents, which no training changes, by a cross-encoder's scores; each distinct pair is read once."""
+        first = collection.memo((_FOR, self.first_stage), lambda: self.first_stage.rank(collection))
+        texts = collection.docs.select(doc_id="id", text=collection.texts(self.text))
+        entries = first.frame().select("query_id", "doc_id").join(texts, on="doc_id", maintain_order="left")
+        queries = collection.queries.select(query_id="id", query="text")
+        entries = entries.join(queries, on="query_id", maintain_order="left")
+        pairs = entries.select("query", "text").unique(maintain_order=True)
+        bare = need("torch", extra="neural", for_=_FOR).nn.Identity()  # in float32 an activation would tie high scores
+        options = {"batch_size": self.batch_size, "activation_fn": bare, "show_progress_bar": False}
+        scores = np.asarray(model.predict(pairs.rows(), **options))
+        if scores.ndim != 1:
+            raise UserError(f"{_FOR}: expected a model with one score for a pair, got {scores.shape[1]}")
+        if not np.isfinite(scores).all():
+            raise UserError(f"{_FOR}: the model gives NaN or infinite scores")
+        scored = pairs.with_columns(score=pl.Series(scores, dtype=pl.Float64))
+        found = entries.join(scored, on=["query", "text"], maintain_order="left")
+        return Run.from_frame(found, queries=first.queries, spec={"ranker": "loaded-cross-encoder"})
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return what a model card says of the evaluation."""
@@ -174,31 +186,3 @@ class _EncodedTexts(FirstStage):
         stored = Stored(documents, np.arange(len(documents)))
         for rows, scores in search(queries, stored, self.depth + slack, cosine=self.cosine, label=""):
             yield rows, scores.astype(np.float64)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _LoadedCrossEncoder(Ranker):
-    """Re-ranking with a cross-encoder that is in memory; each distinct pair is read once."""
-
-    name: ClassVar[str] = "loaded-cross-encoder"
-
-    model: Any
-    text: str
-    batch_size: int
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Score the candidates again; see `Ranker.rank`."""
-        found = Candidates.of(collection, run, self)
-        pairs = TextPairs.of(found.texts.to_list(), collection.texts(self.text).to_list(), found.query, found.rows)
-        both = [(pairs.queries[q], pairs.documents[d]) for q, d in zip(pairs.query, pairs.document, strict=True)]
-        bare = need("torch", extra="neural", for_=_FOR).nn.Identity()  # in float32 an activation would tie high scores
-        options = {"batch_size": self.batch_size, "activation_fn": bare, "show_progress_bar": False}
-        scores = np.asarray(self.model.predict(both, **options))
-        if scores.ndim != 1:
-            raise UserError(f"{_FOR}: expected a model with one score for a pair, got {scores.shape[1]}")
-        if not np.isfinite(scores).all():
-            raise UserError(f"{_FOR}: the model gives NaN or infinite scores")
-        return reranked_run(self, collection, found, scores.astype(np.float64)[pairs.entry], {})

@@ -27,51 +27,12 @@ from ranktilt.rankers.llm.base import Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import codes
 from ranktilt.training.model import without_dropout
-from ranktilt.training.options import Schedule, Trained
+from ranktilt.training.options import LoraTraining, Trained
 from ranktilt.training.trainer import TrainingRun, digest
 
 FOR = "train lora"
 _IGNORED = -100
 """What torch's cross-entropy leaves out."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoraTraining(Schedule):
-    """How an adapter is trained: as `Schedule` says, and what it learns from.
-
-    Pairs, rank, rate, batch and share are those of Wang et al. (NAACL 2024, sec. 5), who adapt the attention alone.
-    Ours are alpha (twice the rank), which layers of the attention (all), optimizer and schedule, and what is read of a
-    document: they show titles (``text="title"``).
-
-    Parameters
-    ----------
-    pairs : int, optional
-        About how many pairs are learned from in an epoch: as many of relevant documents as of others, for each query.
-    rank : int, optional
-        Of the matrices that are added to those of the model's attention.
-    batch : int, optional
-        Pairs learned from at once.
-    share : float, optional
-        Of the queries that are learned from, above 0 and below 1; the others are named in ``held-out.txt``.
-    prompt, attribute, text, passage_tokens
-        As of the ranker ``pairwise``; ask with the same.
-    """
-
-    pairs: int = 140_000
-    rank: int = 1
-    rate: float = 3e-3
-    batch: int = 4
-    share: float = 0.8
-    prompt: str = "pairwise-neutral"
-    attribute: str | None = None
-    text: str = "title+text"
-    passage_tokens: int = 300
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require_at_least(1, "pairs", "rank")
-        if not 0 < self.share < 1:
-            raise UserError(f"training: expected a share of the queries above 0 and below 1, got {self.share:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +110,7 @@ def train_lora(
     Parameters
     ----------
     collection : Collection
-        With a column of groups, such as ``ranktilt build fair-ranking`` makes.
+        With a column of groups, such as ``ranktilt data build fair-ranking`` makes.
     model : str or Path
         A chat model in a local folder, as transformers saves it.
     folder : str or Path

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from ranktilt.errors import UserError, unknown
-from ranktilt.option import Option
+from ranktilt.option import Option, check_fields
 
-MINING = ("in-batch", "bm25", "ann", "cross")
-VARIANTS = ("paper", "code")
-RERANKER_LOSSES = ("softmax", "binary")
 NEGATIVES = ("bm25", "random")
-POSITIVES = ("retrieved", "all")
 _TRIPLES: dict[str, Any] = {
     "batch": 32, "loss": "binary", "negatives": "random:1000", "negatives_per_positive": 4, "positives": "all",
     "positives_per_query": None,
@@ -34,112 +30,65 @@ shows the positive, are 1,000 of ours. docs/redo/askari.md says line by line wha
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How long a training goes on, and how fast it learns: what becomes arguments of a trainer of transformers.
+    """How long a training goes on, and how fast it learns: what becomes arguments of a trainer of transformers."""
 
-    Parameters
-    ----------
-    steps, minutes, epochs : optional
-        Batches to learn from; or about how long the training may take, loading included, with a learning rate by the
-        clock, so that two such trainings differ; else epochs.
-    batch : int, optional
-        How much is learned from at once; less from the first batch on that does not fit into memory.
-    rate, warmup_steps : optional
-        Highest learning rate, and the steps over which it rises, a tenth of all by default; then it falls to 0.
-    weight_decay : float, optional
-        Of AdamW, on matrices; 0 makes it Adam.
-    seed : int, optional
-        Of first weights and of every draw; at least 0.
-    precision : {"float32", "bfloat16"}, optional
-        Of forward and backward pass. Weights are kept in float32.
-    device : {"cpu", "cuda"}, optional
-        The GPU where there is one, else the processor.
-    """
-
-    steps: Annotated[int | None, Option("Batches to learn from (default: an epoch).", "N")] = None
-    minutes: Annotated[float | None, Option("As many batches as fit into about so many minutes.", "M")] = None
-    epochs: Annotated[int, Option("Without --steps or --minutes.", "N")] = 1
-    batch: Annotated[int, Option("Pairs of query and document, or queries of a retriever, a step.", "N")] = 32
-    rate: Annotated[float, Option("Highest learning rate.", "X", flag="--learning-rate")] = 1e-4
+    steps: Annotated[int | None, Option("Batches to learn from (default: an epoch).", min=1)] = None
+    minutes: Annotated[float | None, Option("Train for about so long, with a learning rate by the clock.", "M")] = None
+    epochs: Annotated[int, Option("Without --steps or --minutes.", min=1)] = 1
+    batch: Annotated[
+        int, Option("Pairs of query and document, or queries of a retriever, a step; fewer if memory is short.", min=1)
+    ] = 32
+    rate: Annotated[float, Option("Highest learning rate.", flag="--learning-rate")] = 1e-4
     warmup_steps: Annotated[
-        int | None, Option("Steps over which the learning rate rises (default: a tenth of all).", "N")
+        int | None, Option("Steps over which the learning rate rises (default: a tenth of all).", min=0)
     ] = None
-    weight_decay: Annotated[float, Option("Of AdamW; 0 is Adam.", "X")] = 0.01
-    seed: Annotated[int, Option("Of first weights and of every draw.")] = 0
-    precision: Annotated[str, Option("Precision of the arithmetic; weights stay in float32.", "float32|bfloat16")] = (
-        "float32"
-    )
-    device: str | None = None
+    weight_decay: Annotated[float, Option("Of AdamW, on matrices; 0 is Adam.", min=0)] = 0.01
+    seed: Annotated[int, Option("Of first weights and of every draw.", min=0)] = 0
+    precision: Annotated[
+        Literal["float32", "bfloat16"], Option("Precision of the arithmetic; weights stay in float32.")
+    ] = "float32"
+    device: Literal["cpu", "cuda"] | None = None
+    """The GPU where there is one, else the processor; ``CUDA_VISIBLE_DEVICES`` says which GPU."""
 
     def __post_init__(self) -> None:
-        from ranktilt.models.device import TRAINING_PRECISIONS  # late: --help needs the fields alone
-
-        self.require_at_least(1, "steps", "epochs", "batch")
-        self.require_at_least(0, "seed", "warmup_steps", "weight_decay")
+        check_fields(self, "training")
         for name in ("rate", "minutes"):
             value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
+            if value is not None and not 0 < value < math.inf:
                 raise UserError(f"training: expected {name} above 0, got {value}")
         if self.steps is not None and self.minutes is not None:
             raise UserError("training: choose a number of steps or of minutes, not both")
-        if self.precision not in TRAINING_PRECISIONS:  # float16 would need its gradients scaled
-            raise unknown("precision of training", self.precision, TRAINING_PRECISIONS)
-        if self.device not in (None, "cpu", "cuda"):
-            raise UserError(
-                f"training: expected cpu or cuda as device, got {self.device!r}; CUDA_VISIBLE_DEVICES says which GPU"
-            )
-
-    def require_at_least(self, least: int, *names: str) -> None:
-        """Refuse options below a number, or infinite; None is no number."""
-        for name in names:
-            value = getattr(self, name)
-            if value is not None and not least <= value < math.inf:
-                raise UserError(f"training: expected {name} of at least {least}, got {value}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Schedule):
-    """How an encoder is trained: as `Schedule` says, and what it learns from.
-
-    Parameters
-    ----------
-    sources : tuple of str, optional
-        Learn from documents of these sources only, such as ``("human",)``; from all by default. ``llm`` stands for
-        the one beside the first, where no source is called so.
-    limits : tuple of (str, int), optional
-        How many relevant documents of a source are learned from, drawn by the seed: ``(("human", 500), ("llm", 500))``.
-    negatives_per_positive, positives_per_query : int, optional
-        How many negatives each positive is learned against, and most positives of one query, so that broad queries do
-        not rule (None for all): in an epoch, drawn anew in each.
-    text : {"title+text", "text", "title"}, optional
-        What of a document is read.
-    max_query_tokens, max_document_tokens : int, optional
-        Tokens after which queries and documents are cut.
-    alpha : float, optional
-        Weight of the debiased constraint, on the scale of the model's own scores: an LLM's version of a relevant
-        document may not score above it (`ranktilt.training.DebiasedLoss`). 0 leaves it out. Summed over a batch: it
-        weighs more in larger ones.
-    twins : str, optional
-        The source whose versions the constraint holds against the relevant documents; by default the first one that
-        has any. Sources that are not named are not learned from.
-    """
+    """How an encoder is trained: as `Schedule` says, and what it learns from."""
 
     sources: tuple[str, ...] | None = None
-    negatives_per_positive: Annotated[int, Option("Negatives of each positive in an epoch.", "N")] = 4
-    positives_per_query: int | None = 8
+    """Learn from documents of these sources only, such as ``("human",)``; from all by default."""
+    negatives_per_positive: Annotated[int, Option("Negatives of each positive in an epoch.", min=1)] = 4
+    positives_per_query: Annotated[
+        int | None,
+        Option("Positives of a query in an epoch, at most; others in the next.", min=1),
+    ] = 8
     text: str = "title+text"
-    max_query_tokens: Annotated[int, Option("Truncate queries to this many tokens.", "N")] = 30
-    max_document_tokens: Annotated[int, Option("Truncate documents to this many tokens.", "N")] = 200
-    alpha: Annotated[float, Option("Weight of the debiased constraint on the logits.", "α", flag="--debias")] = 0.0
+    """What of a document is read: ``title+text``, ``text`` or ``title``."""
+    max_query_tokens: Annotated[int, Option("Truncate queries to this many tokens.", min=1)] = 30
+    max_document_tokens: Annotated[int, Option("Truncate documents to this many tokens.", min=1)] = 200
+    alpha: Annotated[float, Option("Weight of the debiased constraint on the logits.", "α", flag="--debias", min=0)] = (
+        0.0
+    )
+    """On the scale of the model's own scores: an LLM's version of a relevant document may not score above it
+    (`ranktilt.training.DebiasedLoss`). Summed over a batch: it weighs more in larger ones."""
     twins: Annotated[
         str | None, Option("The source that the constraint compares (default: the first with versions).", "SOURCE")
     ] = None
+    """Sources that are not named are not learned from."""
     limits: tuple[tuple[str, int], ...] = ()
+    """How many relevant documents of a source are learned from, drawn by the seed: ``(("human", 500), …)``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        counts = ("negatives_per_positive", "positives_per_query", "max_query_tokens", "max_document_tokens")
-        self.require_at_least(1, *counts)
-        self.require_at_least(0, "alpha")
         for name, most in self.limits:
             if most < 1 or name not in (self.sources or ()):
                 raise UserError(
@@ -147,36 +96,15 @@ class Training(Schedule):
                 )
         if self.sources is not None and not self.sources:
             raise UserError("training: expected at least one source, got none")
-        from ranktilt.collection import TEXT_CHOICES  # late, too
-
-        if self.text not in TEXT_CHOICES:
-            raise unknown("text choice of training", self.text, TEXT_CHOICES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RerankerTraining(Training):
     """How a re-ranker is trained: as `Training` says, and what its positives and negatives are.
 
-    Parameters
-    ----------
-    negatives : str, optional
-        Where they come from: ``"bm25:100"`` (the default), BM25's best 100 of the query, or ``"random:1000"``, 1,000
-        documents for each positive, drawn at random; never a version or copy of what is relevant to the query.
-    positives : {"retrieved", "all"}, optional
-        Those among the same best of BM25 (the default of ``bm25:K``), because only those reach a re-ranker: against
-        what BM25 finds, the others teach that few shared words are a sign of relevance. Or all that are judged relevant
-        (the default of ``random:N``).
-    triples : str, optional
-        A file of query, positive and negative, a line each, in place of both: as ``ranktilt build retrieval-qa``
-        writes it.
-    loss : {"softmax", "binary"}, optional
-        The cross-entropy of choosing the positive among its negatives, or that of each pair by itself, as relevant or
-        not.
-    batch : int, optional
-        Pairs of query and document learned from at once. Positives stay with their negatives, one group at least, but
-        for the binary loss, whose pairs are mixed.
-    dropout : bool, optional
-        Whether the encoder's own dropout is on.
+    Positives among BM25's best alone are the default of ``bm25:K``, because only those reach a re-ranker: against what
+    BM25 finds, the others teach that few shared words are a sign of relevance. In a batch, positives stay with their
+    negatives, one group at least, but for the binary loss, whose pairs are mixed.
     """
 
     negatives: Annotated[
@@ -185,23 +113,19 @@ class RerankerTraining(Training):
             "Draw negatives from BM25's best K, or from N documents at random (default: bm25:100).", "bm25:K|random:N"
         ),
     ] = None
+    """Never a version or copy of what is relevant to the query."""
     positives: Annotated[
-        str | None,
-        Option(
-            "Learn from the relevant documents among BM25's best K, or from all (default with random negatives).",
-            "retrieved|all",
-        ),
+        Literal["retrieved", "all"] | None,
+        Option("Learn from the relevant documents among BM25's best K, or from all (default with random negatives)."),
     ] = None
-    triples: Annotated[str | None, Option("Learn from lines of query, positive and negative (.tsv).", "FILE")] = None
-    loss: Annotated[str, Option("Choose in a group, or judge each pair.", "softmax|binary")] = "softmax"
+    triples: Annotated[str | None, Option("Learn from ids of query, positive and negative (.tsv).", "FILE")] = None
+    """In place of both; as ``ranktilt data build retrieval-qa`` writes it."""
+    loss: Annotated[Literal["softmax", "binary"], Option("Choose in a group, or judge each pair.")] = "softmax"
     dropout: bool = False
+    """Whether the encoder's own dropout is on."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.loss not in RERANKER_LOSSES:
-            raise unknown("loss", self.loss, RERANKER_LOSSES)
-        if self.positives is not None and self.positives not in POSITIVES:
-            raise unknown("choice of positives", self.positives, POSITIVES)
         kind, size = self.pool
         if kind == "random" and size < self.negatives_per_positive:
             raise UserError(
@@ -247,52 +171,59 @@ class RerankerTraining(Training):
 class RetrieverTraining(Training):
     """How a retriever is trained: as `Training` says, but for these.
 
-    Parameters
-    ----------
-    sources : tuple of str, optional
-        By default the collection's first source only, which is the human one of a mix: its LLM versions are the twins.
-    negatives_per_positive : int, optional
-        Mined negatives of each positive; the other documents of a batch are negatives too where the loss says so.
-    depth : int, optional
-        How many of a scheme's best documents the negatives are drawn from.
-    batch : int, optional
-        Queries learned from at once.
-    mine : {"in-batch", "bm25", "ann", "cross"}, optional
-        Where negatives come from: nowhere else than the batch; BM25's best; the model's own best, searched anew before
-        each epoch (as ANCE does); or BM25's best that a teacher, such as a cross-encoder, scores below the positive.
-    loss : str, optional
-        A loss of sentence-transformers with its options, such as ``"MultipleNegativesRankingLoss(scale=20)"``.
-    variant : {"paper", "code"}, optional
-        The constraint as Dai et al. write it, or as their released code computes it.
-    max_query_tokens, max_document_tokens : int, optional
-        Special tokens included; the saved model cuts at the larger of the two.
-    patience : int, optional
-        Stop once so many epochs have brought no better effectiveness on the dev queries, and keep the best epoch's
-        weights; None goes on to the end. Needs dev queries.
+    Without `sources` it learns from the collection's first one only, which is the human one of a mix: its LLM versions
+    are the twins. The saved model cuts texts at the larger number of tokens, special ones included.
     """
 
-    negatives_per_positive: Annotated[int, Option("Mined negatives of each positive.", "N")] = 1
-    depth: Annotated[int, Option("Negatives are among the best K documents.", "K")] = 100
-    rate: Annotated[float, Option("Highest learning rate.", "X", flag="--learning-rate")] = 2e-5
-    mine: Annotated[str, Option("Negatives: in-batch, bm25, ann (anew each epoch) or cross.", "SCHEME")] = "in-batch"
+    negatives_per_positive: Annotated[int, Option("Mined negatives of each positive.", min=1)] = 1
+    depth: Annotated[int, Option("Negatives are among the best K documents.", "K", min=1)] = 100
+    rate: Annotated[float, Option("Highest learning rate.", flag="--learning-rate")] = 2e-5
+    mine: Annotated[
+        Literal["in-batch", "bm25", "ann", "cross"],
+        Option(
+            "Negatives: none but the batch's, BM25's, the model's own (anew each epoch), or those a teacher rejects."
+        ),
+    ] = "in-batch"
     loss: Annotated[str, Option("A loss of sentence-transformers, as Name(option=value,…).", "LOSS")] = (
         "MultipleNegativesRankingLoss"
     )
-    variant: Annotated[str, Option("The constraint as written, or as released.", "paper|code")] = "paper"
-    patience: Annotated[int | None, Option("Stop after N epochs without a better one; needs --dev.", "N")] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require_at_least(1, "patience", "depth")
-        if self.mine not in MINING:
-            raise unknown("mining scheme", self.mine, MINING)
-        if self.variant not in VARIANTS:
-            raise unknown("variant of the constraint", self.variant, VARIANTS)
+    variant: Annotated[Literal["paper", "code"], Option("The constraint as written, or as released.")] = "paper"
+    patience: Annotated[
+        int | None, Option("Stop after N epochs without a better one, and keep that; needs --dev.", min=1)
+    ] = None
 
     @property
     def constrained(self) -> bool:
         """Whether twins are learned from."""
         return self.alpha > 0 or self.variant == "code"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoraTraining(Schedule):
+    """How an adapter is trained: as `Schedule` says, and what it learns from.
+
+    Pairs, rank, rate, batch and share are those of Wang et al. (NAACL 2024, sec. 5), who adapt the attention alone.
+    Ours are alpha (twice the rank), which layers of the attention (all), optimizer and schedule, and what is read of a
+    document: they show titles (``text="title"``). Ask the adapted model with the same prompt, attribute, text and
+    passage tokens.
+    """
+
+    pairs: Annotated[int, Option("About how many pairs an epoch has.", min=1)] = 140_000
+    rank: Annotated[int, Option("Rank of the matrices that are added.", "R", min=1)] = 1
+    rate: Annotated[float, Option("Highest learning rate.", flag="--learning-rate")] = 3e-3
+    batch: Annotated[int, Option("Pairs a step.", min=1)] = 4
+    share: Annotated[float, Option("Of the queries that are learned from; the rest is held out.")] = 0.8
+    prompt: Annotated[str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE", panel="Model")] = (
+        "pairwise-neutral"
+    )
+    attribute: Annotated[str | None, Option("What fills {attribute} in the prompt.", "X", panel="Model")] = None
+    text: str = "title+text"
+    passage_tokens: Annotated[int, Option("Truncate documents to this many tokens.", panel="Model")] = 300
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.share < 1:
+            raise UserError(f"training: expected a share of the queries above 0 and below 1, got {self.share:g}")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten, unknown
-from ranktilt.io.columns import one_line
 from ranktilt.io.files import decode_lines, line_chunks
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import collection_rows
@@ -21,7 +20,8 @@ from ranktilt.statistics.sampling import sample_rows
 from ranktilt.training.options import RerankerTraining, RetrieverTraining, Training
 
 Ints = npt.NDArray[np.int64]
-_FIELDS = ("query", "positive", "negative")
+_FIELDS = ("query_id", "doc_id", "negative")
+"""Of a line of triples: ids of the query, of a relevant document, and of another one."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
     file of triples says so. Where sources are chosen, documents of the others do not exist otherwise. Where there is a
     constraint, each positive comes with its twin, and without sources the first one is learned from.
     """
-    sources = named_sources(collection, options.sources) or (collection.sources[:1] if options.alpha else None)
+    sources = options.sources or (collection.sources[:1] if options.alpha else None)
     relevant, wanted, part = _relevant_documents(collection, sources)
     barred = barred_rows(collection, part, relevant, options.text)
     every = _with_negatives(collection, part, wanted, barred, options)
@@ -91,7 +91,7 @@ def reranker_set(collection: Collection, options: RerankerTraining) -> TrainingS
 
 def retriever_set(collection: Collection, options: RetrieverTraining) -> TrainingSet:
     """Find what a retriever can learn from a collection's judgments, once for all trainings on it."""
-    sources = named_sources(collection, options.sources) or collection.sources[:1]
+    sources = options.sources or collection.sources[:1]
 
     def find() -> TrainingSet:
         relevant, wanted, part = _relevant_documents(collection, sources)
@@ -113,7 +113,7 @@ def _require_twins(collection: Collection, found: TrainingSet) -> None:
         split, path = collection.spec.get("split") or "train", collection.spec.get("path") or "DIR"
         raise UserError(
             f"{collection_name(collection)}: no relevant document that is learned from has a twin, and the constraint "
-            f"compares the two; write them: ranktilt rewrite {path} --split {split} --llm MODEL -o NEW"
+            f"compares the two; write them: ranktilt generate rewrite {path} --split {split} --llm MODEL -o NEW"
         )
 
 
@@ -164,29 +164,27 @@ def _with_negatives(
 
 
 def _read_triples(path: Path, part: Collection, wanted: pl.DataFrame, name: str) -> Positives:
-    """Read what is learned from out of MS MARCO's form: query, positive and negative, tab-separated.
+    """Read what is learned from out of MS MARCO's form: ids of query, positive and negative, tab-separated.
 
-    The first line tells whether they are ids or texts. `DataError` names the line of what is no triple, of a query or
-    document that the collection does not have, and of a positive that is not judged relevant there.
+    `DataError` names the line of what is no triple, of a query or document that the collection does not have, and of a
+    positive that is not judged relevant there.
     """
-    known, pieces = None, list[pl.DataFrame]()
+    docs = part.docs.select("id").with_columns(row=pl.int_range(pl.len()))
+    relevant = wanted.select("query_id", "doc_id", known=True)
+    positives, pieces = docs.rename({"id": "doc_id"}), list[pl.DataFrame]()
     for lines in _triple_lines(path):
-        known = _named_in_triples(part, wanted, ids=lines["query"][0] in part.queries["id"]) if known is None else known
-        queries, docs, relevant = known
-        for kind, keys in zip(_FIELDS, (queries, docs, docs), strict=True):
-            strange = lines.join(keys, left_on=kind, right_on="key", how="anti", maintain_order="left")
+        for kind, known in zip(_FIELDS, (part.queries, docs, docs), strict=True):
+            strange = lines.join(known.select("id"), left_on=kind, right_on="id", how="anti", maintain_order="left")
             for line, value in strange.select("line", kind).head(1).iter_rows():
-                noun = "query" if kind == "query" else "document to learn from"
+                noun = "query" if kind == "query_id" else "document to learn from"
                 message = f"{name} has no {noun} {shorten(value)}; are these the triples of another collection?"
                 raise DataError(path, message, line=line)
-        found = lines.join(relevant, on=["query", "positive"], how="left", maintain_order="left")
-        for line, *pair in (
-            found.filter(pl.col("row").is_null()).select("line", "query", "positive").head(1).iter_rows()
-        ):
+        found = lines.join(relevant, on=["query_id", "doc_id"], how="left", maintain_order="left")
+        for line, *pair in found.filter(pl.col("known").is_null()).select("line", *_FIELDS[:2]).head(1).iter_rows():
             query, document = map(shorten, pair)
             raise DataError(path, f"document {document} is not judged relevant to query {query} in {name}", line=line)
-        others = docs.select(negative="key", other="row")
-        found = found.join(others, on="negative", how="left", maintain_order="left")
+        found = found.join(positives, on="doc_id", how="left", maintain_order="left")
+        found = found.join(docs.select(negative="id", other="row"), on="negative", how="left", maintain_order="left")
         pieces.append(found.select("query_id", "doc_id", "row", "other"))
     lists = pl.concat(pieces).group_by("query_id", "doc_id", "row", maintain_order=True).agg("other")
     frame = lists.drop("other").with_columns(pool=pl.int_range(pl.len()))
@@ -204,19 +202,6 @@ def _triple_lines(path: Path) -> Iterator[pl.DataFrame]:
             raise DataError(path, message, line=line)
         if frame.height:
             yield frame.select("line", **{name: fields.list.get(place) for place, name in enumerate(_FIELDS)})
-
-
-def _named_in_triples(part: Collection, wanted: pl.DataFrame, *, ids: bool) -> tuple[pl.DataFrame, ...]:
-    """What triples may name: queries and documents by their ``key``, id or text, and pairs that are judged relevant."""
-    queries, docs = (
-        frame.select("id", key="id" if ids else one_line(frame["text"])) for frame in (part.queries, part.docs)
-    )
-    docs = docs.with_columns(row=pl.int_range(pl.len()))
-    relevant = wanted.join(queries.select(query_id="id", query="key"), on="query_id")
-    relevant = relevant.join(docs.select("row", doc_id="id", positive="key"), on="doc_id")
-    relevant = relevant.unique(["query", "positive"], keep="first", maintain_order=True)
-    first = docs.unique("key", keep="first", maintain_order=True)
-    return queries, first, relevant.select("query", "positive", "query_id", "doc_id", "row")
 
 
 def _random(positive: pl.DataFrame, barred: pl.DataFrame, sizes: tuple[int, int], seed: int) -> Positives:
@@ -250,23 +235,12 @@ def _relevant_documents(
     return relevant, wanted, part
 
 
-def named_sources(collection: Collection, names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the sources that are meant: ``llm`` is the one beside the first, where none is called so."""
-    if names is None or "llm" not in names or "llm" in collection.sources:
-        return None if names is None else tuple(names)
-    first, *others = collection.sources
-    if len(others) != 1:
-        raise UserError(f"llm stands for the source beside {first!r}, and there are {len(others)}; name it")
-    return tuple(others[0] if name == "llm" else name for name in names)
-
-
 def _drawn(collection: Collection, found: pl.DataFrame, options: Training) -> pl.DataFrame:
     """Keep so many rows of a source as are asked for, drawn by the seed; rows have a ``doc_id``."""
     sources = collection.docs.select("source", doc_id="id")
     source = found.select("doc_id").join(sources, on="doc_id", maintain_order="left")["source"]
     rng, kept = np.random.default_rng([options.seed, 1 << 30]), np.ones(found.height, dtype=np.bool_)
-    for given, most in options.limits:
-        (name,) = named_sources(collection, [given]) or (given,)
+    for name, most in options.limits:
         rows = np.flatnonzero((source == name).to_numpy())
         if len(rows) < most:
             raise UserError(

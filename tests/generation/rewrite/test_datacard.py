@@ -82,19 +82,6 @@ def test_counts_are_those_of_each_source(card: Any) -> None:
     assert cells(text, "tokens written") == ["40", "40"]
 
 
-def test_quality_figures_are_those_by_hand(card: Any) -> None:
-    texts = {"d1": "a b c d e f g h.", "d2": "a b c d e f g h i j."}
-    said = {"d1": "h g f e d c x y.", "d2": "j i h g f e d c b a x y z x y."}
-    text = card(Scripted(lambda p, n: said["d2" if "i j." in p else "d1"]), texts)
-    assert cells(text, "pairs") == ["2"]
-    assert cells(text, "mean words of the text") == ["9.0"]
-    assert cells(text, "mean words of the rewrite") == ["11.5"]
-    assert cells(text, "length ratio, median (quartiles)") == ["1.25 (1.12–1.38)"]
-    assert cells(text, "Jaccard similarity, mean") == ["0.68"]  # (6/10 + 10/13) / 2
-    assert cells(text, "overlap, mean") == ["0.88"]  # (6/8 + 10/10) / 2
-    assert cells(text, "identical") == cells(text, "near-identical (Jaccard ≥ 0.95)") == ["0 (0.0 %)"]
-
-
 @pytest.mark.parametrize(
     ("titles", "sentence"),
     [

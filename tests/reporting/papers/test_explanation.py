@@ -58,8 +58,8 @@ def test_print_shows_some_places_of_a_curve_and_csv_all(two: Explanation) -> Non
 
 def test_a_layout_draws_its_figure_alone(two: Explanation, four: Explanation) -> None:
     pytest.importorskip("vl_convert")
-    assert list(paper_figures([two])) == ["dai-figure-9.svg", "dai-figure-7.svg"]
-    assert list(paper_figures([four])) == ["dai-figure-9.svg", "dai-figure-8.svg"]
+    for found, name in ((two, "dai-figure-7.svg"), (four, "dai-figure-8.svg")):
+        assert list(paper_figures([found]))[-2:] == ["dai-figure-9.svg", name]
     assert list(paper_figures([toy_study(), four], layout="dai-fig7")) == ["dai-figure-7.svg"]
     for name in ("dai-fig8", "dai-fig9"):
         ((file, drawn),) = paper_figures([four], layout=name).items()

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_each_format(format: str, front: bytes) -> None:
 
 def test_a_validation_of_several_sources_has_figure_14() -> None:
     names = list(paper_figures([MANY]))
-    assert names[0] == "dai-figure-14.svg"
+    assert names[-1] == "dai-figure-14.svg"
     assert sum(name.startswith("figure-4-") for name in names) == 2
     assert "dai-figure-14.svg" not in paper_figures([toy_validation()])
     drawn = paper_figures([MANY], layout="dai-fig14")
@@ -74,3 +75,30 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingExtra, match=r"ranktilt\[plots\]"):
         paper_figures([toy_study()])
+
+
+class TestFiguresOfANotebook:
+    def test_one_shows_itself_in_vega_and_in_words(self) -> None:
+        found = result("audit, controls").figure("tilt")
+        shown = found._repr_mimebundle_()
+        assert shown["application/vnd.vegalite.v5+json"]["width"] == 520
+        assert "var(--" not in str(shown)
+        assert shown["text/plain"] == repr(found)
+        assert "Right of 0: human; left: llm." in repr(found)
+
+    @pytest.mark.parametrize(("ending", "front"), [("svg", b"<svg"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")])
+    def test_one_is_written(self, ending: str, front: bytes, tmp_path: Path) -> None:
+        file = result("pairwise").figure().save(tmp_path / f"looks.{ending}")
+        assert file.read_bytes().startswith(front)
+
+    def test_names_are_listed_and_guessed(self) -> None:
+        for name, asked, message in (
+            ("study", "", r"name one .*: 'tilt-1' \(Relative Δ of nDCG@1, human against llm\), 'tilt-2' "),
+            ("audit", "effectivenes", r"unknown figure .*; did you mean 'effectiveness'\? \(valid: tilt, eff"),
+            ("gate", "", "nothing to draw: Gate has no figures"),
+        ):
+            with pytest.raises(UserError, match=message):
+                result(name).figure(asked)
+        with pytest.raises(UserError, match="unknown format of a figure 'gif'"):
+            result("pairwise").figure().save("looks.gif")
+        assert result("validation, three sources").figure("dai-fig14").figure.title.startswith("Cosine similarity")

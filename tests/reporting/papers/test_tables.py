@@ -275,7 +275,7 @@ class TestFormats:
     ("results", "layout", "message"),
     [
         ([small()], "dai-2", "dai-2 shows each source ranked alone (a validation with rankers); the results given hold "
-         "none: ranktilt validate DIR -r bm25 --json FILE makes one"),
+         "none: ranktilt check --full DIR -r bm25 --json FILE makes one"),
         ([small()], "dai-11", "dai-11 shows the texts of a second collection (an audit by source, with its "
          "collection); the results given hold none: ranktilt audit DIR -r bm25 --json FILE makes one"),
         ([LoadedAudit(small(), notes=("the collection X has changed since.",))], "dai-10", "dai-10 shows the texts of "

@@ -132,9 +132,6 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
     def questions(self) -> list[str]:
         """What was asked of every comparison, in words."""
         limit, least = self.spec["max_tilt"], self.spec["min_effect"]
-        if "budget" in self.spec:
-            loss = f"{points(self.spec['budget'])} of {self.spec['effectiveness']}"
-            return [f"an intervention within {margin_words(limit)} of level", f"a loss of at most {loss}"]
         asked = [] if limit is None else [f"tilt within {margin_words(limit)} of level"]
         grown = "no growth" if least == 0 else f"growth of at most {least:g} points"
         return [*asked, f"{grown} since the baseline"] if self.spec["baseline"] else asked

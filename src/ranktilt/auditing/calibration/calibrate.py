@@ -75,7 +75,9 @@ class CheckOutcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration(Result, format="ranktilt-calibration", version=1, noun="a calibration", command="ranktilt calibrate"):
+class Calibration(
+    Result, format="ranktilt-calibration", version=1, noun="a calibration", command="ranktilt tools calibrate"
+):
     """What `calibrate` found."""
 
     rows: tuple[CheckOutcome, ...]

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
-import polars as pl
-
 from ranktilt.errors import counted, join_words, visible
 from ranktilt.generation.answer.answer import AnsweredQueries
-from ranktilt.generation.datacard_sections import counts_section, files_section, model_section, prompt_section, table
+from ranktilt.generation.datacard_sections import counts_section, files_section, model_section, prompt_section
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
-from ranktilt.text import quality
 
 KIND = "answers"
 _JUDGMENTS = (
@@ -56,8 +52,6 @@ def datacard(answered: AnsweredQueries, judged: Iterable[str]) -> str:
         prompt_section(answered, given),
         "## What came of the queries",
         counts_section(answered, "written"),
-        "## Texts",
-        _texts(answered),
         "## Judgments",
         _JUDGMENTS,
         "## Licence",
@@ -84,17 +78,3 @@ def _opening(answered: AnsweredQueries) -> str:
         f"{'source' if len(spec['sources']) == 1 else 'sources'} {sources}. No document was rewritten: each is its own "
         f"`origin`, and `query_id` names its query.{first} Made by ranktilt {spec['ranktilt']}."
     )
-
-
-def _texts(answered: AnsweredQueries) -> str:
-    docs, names = answered.collection.docs, [one.source for one in answered.made if one.rewritten]
-    if not names:
-        return "There is no document to look at."
-    columns = []
-    for name in names:
-        side = docs.filter(pl.col("source") == name)
-        low, median, high = np.quantile(quality.words(side["text"]).to_numpy(), (0.25, 0.5, 0.75))
-        again = side.height - side.unique(["query_id", "text"]).height
-        columns.append((f"{side['query_id'].n_unique():,}", f"{median:.0f} ({low:.0f}–{high:.0f})", f"{again:,}"))
-    rows = ["queries with a document", "words, median (quartiles)", "the same text again for a query"]
-    return table(["", *names], list(zip(rows, *columns, strict=True)), numbers=True)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-
-import numpy as np
-import polars as pl
+from collections.abc import Sequence
 
 from ranktilt.errors import join_words, visible
-from ranktilt.generation.datacard_sections import counts_section, files_section, model_section, prompt_section, table
+from ranktilt.generation.datacard_sections import counts_section, files_section, model_section, prompt_section
 from ranktilt.generation.rewrite.rewrite import Rewritten
-from ranktilt.text import quality
 
 _TITLES = {
     "keep": "Both twins carry the human title. A ranker that reads titles sees the same one twice, so the twins differ "
@@ -39,8 +34,6 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         _prompt(rewritten),
         "## What came of the documents",
         counts_section(rewritten, "rewritten", cut=True),
-        "## Quality",
-        _quality(rewritten),
         *_pool(rewritten),
         "## Titles",
         _TITLES[rewritten.spec["titles"]],
@@ -87,52 +80,6 @@ def _prompt(rewritten: Rewritten) -> str:
         rewritten,
         f"`{{text}}` stands for the document. It is given {known}, and nothing of the queries or judgments.",
     )
-
-
-def _quality(rewritten: Rewritten) -> str:
-    columns = [_figures(pairs) for pairs in _pairs(rewritten)]
-    if not columns:
-        return "There is no rewrite to look at."
-    counts = table(
-        ["", *(one.source for one in rewritten.made if one.rewritten)],
-        [(name, *(column[name] for column in columns)) for name in columns[0]],
-        numbers=True,
-    )
-    return (
-        f"{counts}\n\nOf each rewrite and the text it was made of. Words are separated by white space; Jaccard "
-        "similarity and overlap are those of the sets of terms (Dai et al., KDD 2024): terms of both over terms of "
-        "either, and over terms of the human text. `ranktilt check` and `ranktilt validate` look closer."
-    )
-
-
-def _pairs(rewritten: Rewritten) -> Iterator[pl.DataFrame]:
-    """Texts of the originals and of their rewrites, source by source."""
-    docs = rewritten.collection.docs
-    original = docs.filter(pl.col("source") == rewritten.spec["of"]).select("origin", a="text")
-    for one in rewritten.made:
-        side = docs.filter(pl.col("source") == one.source).select("origin", b="text")
-        pairs = original.join(side, on="origin", maintain_order="left")
-        if pairs.height:
-            yield pairs
-
-
-def _figures(pairs: pl.DataFrame) -> dict[str, str]:
-    a, b = (quality.words(pairs[side]).to_numpy() for side in "ab")
-    ratio = b[a > 0] / a[a > 0]
-    jaccard, overlap = quality.jaccard(pairs["a"], pairs["b"]), quality.overlap(pairs["a"], pairs["b"])
-    alike = quality.likeness(pairs["a"], pairs["b"])
-    same, near = (f"{n:,} ({100 * n / pairs.height:.1f} %)" for n in (int((alike == kind).sum()) for kind in (2, 1)))
-    low, median, high = np.quantile(ratio, (0.25, 0.5, 0.75)) if len(ratio) else (math.nan,) * 3
-    return {
-        "pairs": f"{pairs.height:,}",
-        "mean words of the text": f"{a.mean():.1f}",
-        "mean words of the rewrite": f"{b.mean():.1f}",
-        "length ratio, median (quartiles)": f"{median:.2f} ({low:.2f}–{high:.2f})",
-        "Jaccard similarity, mean": f"{np.nanmean(jaccard):.2f}",
-        "overlap, mean": f"{np.nanmean(overlap):.2f}",
-        "identical": same,
-        f"near-identical (Jaccard ≥ {quality.NEAR_IDENTICAL:g})": near,
-    }
 
 
 def _pool(rewritten: Rewritten) -> list[str]:

@@ -28,7 +28,6 @@ class AttentionWeightedRankFairness(TargetedEstimand):
 
     name = "AWRF"
     question = "does every group get its share of attention?"
-    heading = "share of attention"
     outside = ("farther from the target than random rankings", "nearer to the target than random rankings")
     bounds = (FLOOR, 1.0)
     level = 1.0
@@ -37,7 +36,6 @@ class AttentionWeightedRankFairness(TargetedEstimand):
         "Attention-weighted rank fairness: 1 where every group gets the share of attention that it should, .307 at "
         "least. It speaks of all groups at once and favours none."
     )
-    page = "awrf"
     pattern = r"AWRF(?:\([^()]*\))?(?:@\d+)?"
 
     def __post_init__(self) -> None:

@@ -28,7 +28,6 @@ class ExpectedExposureLoss(AttentionEstimand):
 
     name = "EEL"
     question = "do the groups get the exposure that their relevant documents deserve?"
-    heading = "exposure deserved"
     outside = ("nearer to the ideal than random rankings", "farther from the ideal than random rankings")
     bounds = (0.0, np.inf)
     term = "EE-L"
@@ -36,7 +35,6 @@ class ExpectedExposureLoss(AttentionEstimand):
         "Expected-exposure loss: how far the exposure that groups get over all rankings of a query is from that of the "
         "ideal ranking; 0 is ideal. It speaks of all groups at once and favours none."
     )
-    page = "ee-l"
     pattern = r"EE-?L(?:\([^()]*\))?(?:@\d+)?"
 
     def __post_init__(self) -> None:

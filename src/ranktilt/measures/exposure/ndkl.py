@@ -26,7 +26,6 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
     name = "NDKL"
     targets: ClassVar[tuple[str, ...]] = ("candidates", "population", "mixed", "relevant")
     question = "is every beginning of the list mixed as it should be?"
-    heading = "mix of beginnings"
     outside = ("nearer to the target than random rankings", "farther from the target than random rankings")
     bounds = (0.0, np.inf)
     term = "NDKL"
@@ -34,7 +33,6 @@ class NormalizedDiscountedDivergence(TargetedEstimand):
         "How far the beginnings of a list, from the first result on, are from the mix of groups that they should have: "
         "0 is exactly so; larger is farther. It speaks of all groups at once and favours none."
     )
-    page = "ndkl"
     pattern = r"NDKL(?:\([^()]*\))?(?:@\d+)?"
 
     @np.errstate(divide="ignore", invalid="ignore")

@@ -59,7 +59,6 @@ class HeadToHeadTwins(TwinEstimand):
         "with at least one text found: +100 % if the first side always wins, −100 % if the second does."
     )
     pattern = r"[Hh]ead-to-head"
-    page = "head-to-head"
 
     @property
     def key(self) -> str:
@@ -76,12 +75,6 @@ class HeadToHeadTwins(TwinEstimand):
             "relevant": "which twin of a right answer is above?",
             "other": "and which twin of all other documents?",
         }[self.pairs]
-
-    @property
-    def heading(self) -> str:  # type: ignore[override]
-        return {"all": "twin above", "relevant": "twin of a right answer above", "other": "other twins above"}[
-            self.pairs
-        ]
 
     def answers(self, lists: TwinLists) -> Answers:
         met, (relevant, other) = lists.meetings, pair_counts(lists)

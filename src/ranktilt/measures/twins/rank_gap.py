@@ -25,7 +25,6 @@ class PairRankGap(TwinEstimand):
     pairs: str = field(default="relevant", kw_only=True)
 
     name = "RankGap"
-    heading = "ranks above"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("relevant", "all")}
     question = "by how many ranks is the twin above?"
     suffix = " ranks"
@@ -34,7 +33,6 @@ class PairRankGap(TwinEstimand):
         "By how many ranks a text of the first side stands above its twin, on average; below 0 it stands lower."
     )
     pattern = r"(?:[Pp]air )?[Rr]ank gaps?"
-    page = "rank-gap"
 
     @property
     def key(self) -> str:

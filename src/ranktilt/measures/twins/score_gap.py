@@ -23,7 +23,6 @@ class PairScoreGap(TwinEstimand):
     """
 
     name = "ScoreGap"
-    heading = "scored higher"
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("all",)}
     question = "how far apart are the twins' scores?"
     descriptive = True
@@ -35,7 +34,6 @@ class PairScoreGap(TwinEstimand):
         "no verdict rests on it."
     )
     pattern = r"[Ss]core gaps?"
-    page = "score-gap"
 
     @property
     def key(self) -> str:

@@ -12,13 +12,12 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted
-from ranktilt.reporting.document import Cell, ColumnOf, Figure, Table, named, tabulated, worded
-from ranktilt.reporting.figures.drawing import known_size
-from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter, tilts
-from ranktilt.reporting.numbers import DASH, count, decimal, estimate, number, p_value, percent, signed
+from ranktilt.reporting.document import Figure
+from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
+from ranktilt.reporting.numbers import DASH, decimal, signed
 from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import could_detect, mark, sides_named
+from ranktilt.reporting.verdicts import could_detect, sides_named
 from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
 
 MOST_ROWS = 42
@@ -53,7 +52,7 @@ def tilt_figure(audit: Audit, pair: Pair) -> Figure:
     found = {run: [t for t in _tilts(audit, run, pair) if t.measure in measures] for run in audit.runs}
     name = f"Relative Δ of {measures[0]}" if len(measures) == 1 else "Relative Δ"
     marks = {run: [tilt_mark(t, audit.level) for t in some] for run, some in found.items()}
-    return _intervals(audit, pair, name, marks, x="Relative Δ, %", table=_numbers(audit, pair))
+    return _intervals(audit, pair, name, marks, x="Relative Δ, %")
 
 
 def control_figure(audit: Audit, pair: Pair) -> Figure:
@@ -76,8 +75,7 @@ def card_figure(audit: Audit, pair: Pair) -> Figure | None:
 
 
 def _intervals(
-    audit: Audit, pair: Pair, title: str, marks: Mapping[str, Sequence[Mark]], *, x: str, table: Table | None = None,
-    level: float | None = None,
+    audit: Audit, pair: Pair, title: str, marks: Mapping[str, Sequence[Mark]], *, x: str, level: float | None = None
 ) -> Figure:  # fmt: skip
     """Draw values with their intervals, and say how to read them."""
     banded = any(mark.band != (0.0, 0.0) for some in marks.values() for mark in some)
@@ -85,8 +83,8 @@ def _intervals(
     middle, rest = ("the hatched band", _BAND) if banded else ("0", "")
     shaded = f" Dotted: ±{margin:g} points, which count as level." if margin else ""
     says = f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: {_UNSEEN}.{shaded}{rest}"
-    drawing = tilts(marks, x=x, sides=pair, margin=margin, names=sides_named(pair))
-    return Figure(f"{title}, {pair[0]} against {pair[1]}", says, drawing, table)
+    drawing = forest(marks, x=x, sides=pair, margin=margin, names=sides_named(pair))
+    return Figure(f"{title}, {pair[0]} against {pair[1]}", says, drawing)
 
 
 def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
@@ -169,28 +167,6 @@ def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float,
 
 def _tilts(audit: Audit, run: str, pair: Pair) -> list[Effect]:
     return [t for t in audit.tilts if t.run == run and (t.a, t.b) == pair]
-
-
-def _numbers(audit: Audit, pair: Pair) -> Table:
-    found = [t for run in audit.runs for t in _tilts(audit, run, pair)]
-    firsts = {id(_tilts(audit, run, pair)[0]) for run in audit.runs}
-    tones = {id(t): VERDICT_TONES[t.verdict(audit.level)] for t in found}
-    columns: list[ColumnOf] = [
-        (named("ranker"), lambda t: t.run),
-        (worded("measure"), lambda t: t.measure),
-        (worded("verdict"), lambda t: Cell(sides_named(pair)[tones[id(t)]], tone=tones[id(t)])),
-        (pair[0], lambda t: number(t.mean_a, percent)),
-        (pair[1], lambda t: number(t.mean_b, percent)),
-        ("Relative Δ, %", lambda t: estimate(t, signed, mark(t))),
-        ("corrected p", lambda t: number(t.p_corrected, p_value)),
-        ("could detect", lambda t: Cell(f"±{t.detectable:.1f}" if known_size(t.detectable) else DASH, t.detectable)),
-        ("random labels", lambda t: interval_text(t.band_low, t.band_high)),
-        ("queries", lambda t: number(t.queries, count)),
-    ]
-    if all(t.twins for t in found):
-        del columns[-2]
-    title = f"Relative Δ between {pair[0]} and {pair[1]}, every number"
-    return tabulated(title, found, columns, rule=lambda t: id(t) in firsts, note="Means in %.")
 
 
 def _undrawn(points: Sequence[ScatterPoint]) -> str:

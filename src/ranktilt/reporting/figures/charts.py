@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,7 @@ from ranktilt.reporting.figures.drawing import (
     bars,
     chart,
     dots,
+    known_size,
     layer,
     number,
     plain,
@@ -33,27 +35,54 @@ from ranktilt.reporting.figures.drawing import (
     tones,
     zero,
 )
-from ranktilt.reporting.tones import LOOKS, Tone
+from ranktilt.reporting.tones import Tone
 
-GROUP_COLOURS = (LOOKS["first"].colour, LOOKS["second"].colour, *COLOURS[:6])
-"""Of groups in the order of a comparison: those of both sides first."""
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-_ROW, _FEW, _ROOM = 34, 500, 0.08
+_FEW, _ROOM = 500, 0.08
+_LINE_HEIGHT, _LETTER = 24, 7.0
+_APART = "\u2003" * 3
+_LONGEST, _LONG = 24, 40
+"""Letters of a name, and of one that stands alone in its line."""
+_LABELLED = 12
+_FARTHEST = 205.0
 _TIP = {"field": "tip"}
 
 
 @dataclass(frozen=True)
-class ForestRow:
-    """One row of a forest plot."""
+class Mark:
+    """One value with its interval, and what it is to be read against."""
 
     label: str
     value: float
     low: float
     high: float
+    tone: Tone = ""
+    """What is said of it; colour and shape of its mark."""
     inner: float = float("nan")
     """Half-width of a second interval around the value, drawn thick; NaN for none."""
-    tone: Tone = ""
-    """Colour and shape of its mark."""
+    detectable: float = float("nan")
+    """Smallest difference from `level` that could have been seen; NaN or 0 for none."""
+    level: float = 0.0
+    """The value that favours nobody."""
+    band: tuple[float, float] = (0.0, 0.0)
+    """What random labels give; both 0 for none."""
+    hover: tuple[str, ...] = ()
+    """Lines shown when pointed at; its numbers by default."""
+
+    @property
+    def tip(self) -> str:
+        interval = f"{self.value:+.4g} [{self.low:+.4g}, {self.high:+.4g}]".replace("-", "−")
+        return "\n".join(map(plain, self.hover)) if self.hover else f"{plain(self.label)}: {interval}"
+
+
+@dataclass(frozen=True)
+class ScatterPoint:
+    """One mark in the plane, with an interval along either axis."""
+
+    mark: Mark
+    x: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -108,36 +137,6 @@ def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: boo
     return chart(560, [links, marks])
 
 
-def forest(
-    rows: Sequence[ForestRow], *, x: str, margin: float, unit: str = "", reached: Sequence[float] = ()
-) -> Drawing:
-    """Draw intervals below each other, with the zero line and a shaded margin around it.
-
-    The axis goes as far as the rows, and as the values `reached`, so that several figures can have one scale.
-    """
-    labels = told_apart([row.label for row in rows])
-    drawn = [
-        {"row": label, X: number(row.value), "low": number(row.low), "high": number(row.high),
-         "from": number(row.value - row.inner), "to": number(row.value + row.inner), "tone": row.tone,
-         "tip": _ends(row, unit)}
-        for label, row in zip(labels, rows, strict=True)
-        if np.isfinite(row.value)
-    ]  # fmt: skip
-    span = reach([*reached, *(v for row in rows for v in (row.value, row.low, row.high))], margin)
-    across = axis(x, span, field=X)
-    up = {"field": "row", "type": "nominal", "title": None, "scale": {"domain": labels},
-          "axis": {"labelLimit": 300, "ticks": False, "domain": False}}  # fmt: skip
-    look = tones(row.tone for row in rows)
-    ruled = {"y": up, "color": look["color"]}
-    return chart(70 + _ROW * len(rows), [
-        *strip(margin, across),
-        zero(across),
-        bars(drawn, across, X, encoding=ruled),
-        bars(drawn, across, X, ("from", "to"), size=6, encoding=ruled),
-        dots(drawn, 110, x=across, y=up, **look),
-    ])  # fmt: skip
-
-
 def lines(
     points: Mapping[str, Sequence[Point]],
     *,
@@ -179,27 +178,6 @@ def lines(
     ])  # fmt: skip
 
 
-def stairs(steps: Sequence[Point], *, x: str, y: str) -> Drawing:
-    """Draw a value over buckets that begin where the one before ends, with its interval as a band, and the zero line.
-
-    A point's x is where its bucket ends; the first begins at 0.
-    """
-    begins = [0.0, *(step.x for step in steps[:-1])]
-    rows = [
-        {X: begin, "end": step.x, Y: number(step.value), "low": number(step.low), "high": number(step.high),
-         "tip": f"{step.value:+.2f} [{step.low:+.2f}, {step.high:+.2f}]".replace("-", "−")}
-        for begin, step in zip(begins, steps, strict=True)
-    ]  # fmt: skip
-    across = axis(x, [0.0, steps[-1].x], field=X)
-    up = axis(y, reach([v for step in steps for v in (step.low, step.value, step.high)], 0.0), field=Y)
-    return chart(200, [
-        layer(rows, {"type": "rect", "color": LINE}, x=across, x2={"field": "end"}, y={**up, "field": "low"},
-              y2={"field": "high"}, tooltip=_TIP),
-        layer(rows, {"type": "rule", "color": INK, "size": 2.5}, x=across, x2={"field": "end"}, y=up, tooltip=_TIP),
-        zero(up, Y, dashed=True),
-    ])  # fmt: skip
-
-
 def curves(
     heights: Mapping[str, ArrayLike],
     *,
@@ -228,17 +206,136 @@ def curves(
     ])  # fmt: skip
 
 
+def forest(
+    groups: Mapping[str, Sequence[Mark]],
+    *,
+    x: str,
+    margin: float = 0.0,
+    sides: tuple[str, str] | None = None,
+    names: Mapping[Tone, str] | None = None,
+    reached: Sequence[float] = (),
+) -> Drawing:
+    """Draw intervals below each other, several of a group under its heading, with the zero line and a band around it.
+
+    `sides` stand at the ends of the axis, `names` of tones in a legend. The axis goes as far as the values `reached`
+    too, so that several figures can have one scale.
+    """
+    placed: list[tuple[str, Mark | None]] = []
+    for name, some in groups.items():
+        headed = bool(name) and len(some) > 1
+        placed += [(_cut(name, _LONG), None)] * headed
+        placed += [(f"  {_cut(mark.label)}" if headed else _cut(name or mark.label, _LONG), mark) for mark in some]
+    labels = _told_apart([label for label, _ in placed])
+    drawn = [(label, mark) for label, (_, mark) in zip(labels, placed, strict=True) if mark is not None]
+    marks = [mark for _, mark in drawn]
+    rows = [
+        {"row": label, X: number(mark.value), "low": number(mark.low), "high": number(mark.high),
+         "from": number(mark.value - mark.inner), "to": number(mark.value + mark.inner), "tip": mark.tip,
+         "tone": plain(names[mark.tone]) if names else mark.tone}
+        for label, mark in drawn
+        if np.isfinite(mark.value)
+    ]  # fmt: skip
+    across = axis(x, _span(marks, margin, reached), field=X)
+    if sides:
+        across["title"] = [plain(x), plain(f"◀ {_cut(sides[1])}{_APART}{_cut(sides[0])} ▶")]
+    headings = [label for label, (_, mark) in zip(labels, placed, strict=True) if mark is None]
+    up = _row_axis(labels, headings)
+    look = tones((mark.tone for mark in marks), names)
+    of, coloured = {"y": up}, {"y": up, "color": look["color"]}
+    hidden = [
+        {"row": label, "low": number(mark.level - mark.detectable), "high": number(mark.level + mark.detectable)}
+        for label, mark in drawn
+        if known_size(mark.detectable)
+    ]
+    random = [{"row": label, "low": m.band[0], "high": m.band[1]} for label, m in drawn if m.band != (0, 0)]
+    return chart(_LINE_HEIGHT * len(labels) + 20, [
+        *([] if random else strip(margin, across)),
+        bars(hidden, across, X, size=15, color=LINE, opacity=0.7, clip=True, encoding=of),
+        bars(random, across, X, size=8, color=DIM, opacity=0.45, clip=True, encoding=of),
+        zero(across),
+        bars(rows, across, X, encoding=coloured),
+        bars(rows, across, X, ("from", "to"), size=6, encoding=coloured),
+        dots(rows, 90, x=across, y=up, **look),
+    ])  # fmt: skip
+
+
+def scatter(
+    points: Sequence[ScatterPoint],
+    *,
+    x: str,
+    y: str,
+    margin: float,
+    names: Mapping[Tone, str],
+    front: Sequence[int] = (),
+) -> Drawing:
+    """Draw marks in the plane with intervals along both axes; names stand beside them where there are few.
+
+    `front` are the places of points that a dotted line joins, in its order.
+    """
+    drawn = [point for point in points if np.isfinite([point.x, point.mark.value]).all()]
+    span = _roomy([v for point in drawn for v in (point.x, point.low, point.high) if np.isfinite(v)])
+    across = axis(x, span, field=X)
+    up = axis(y, _span([replace(point.mark, detectable=0) for point in drawn], margin), field=Y)
+    rows = [
+        {X: number(point.x), "left": number(point.low), "right": number(point.high), Y: number(point.mark.value),
+         "low": number(point.mark.low), "high": number(point.mark.high), "tone": plain(names[point.mark.tone]),
+         "tip": point.mark.tip, "text": _cut(plain(point.mark.label))}
+        for point in drawn
+    ]  # fmt: skip
+    look = tones((point.mark.tone for point in drawn), names)
+    side = f"datum.x < {sum(span) / 2:g}"
+    beside = {
+        "type": "text", "color": INK, "baseline": "bottom", "dy": -4,
+        "align": {"expr": f"{side} ? 'left' : 'right'"}, "dx": {"expr": f"{side} ? 7 : -7"},
+    }  # fmt: skip
+    joined = [{X: number(points[n].x), Y: number(points[n].mark.value), "order": n} for n in front]
+    return chart(380, [
+        *strip(margin, up, Y),
+        zero(up, Y),
+        layer(joined, {"type": "line", "color": DIM, "strokeDash": [2, 3], "size": 1.5}, x=across, y=up,
+              order={"field": "order", "type": "quantitative"}),
+        bars(rows, across, X, ("left", "right"), size=1, encoding={"y": up, "color": look["color"]}),
+        bars(rows, up, Y, size=1.5, encoding={"x": across, "color": look["color"]}),
+        dots(rows, 110, x=across, y=up, **look),
+        layer(rows if len(rows) <= _LABELLED else [], beside, x=across, y=up, text={"field": "text"}),
+    ])  # fmt: skip
+
+
+def _row_axis(labels: Sequence[str], headings: Sequence[str]) -> Drawing:
+    """Labels to the left of their rows, headings in bold."""
+    bold = f"indexof({json.dumps(headings)}, datum.value) >= 0"
+    left = {
+        "labelLimit": 300, "ticks": False, "domain": False, "labelAlign": "left",
+        "labelPadding": 12 + round(_LETTER * max((len(label) for label in labels), default=0)),
+        "labelFontWeight": {"condition": {"test": bold, "value": "bold"}, "value": "normal"},
+    }  # fmt: skip
+    return {"field": "row", "type": "nominal", "title": None, "scale": {"domain": list(labels)}, "axis": left}
+
+
+def _span(marks: Sequence[Mark], margin: float, reached: Sequence[float] = ()) -> list[float]:
+    """A range, symmetric around 0, with all intervals and bands in it."""
+    values = [v for mark in marks for v in (mark.value, mark.low, mark.high, *mark.band)]
+    values += [abs(mark.level) + mark.detectable for mark in marks]
+    found = [abs(value) for value in (*values, *reached) if np.isfinite(value)]
+    most = min(1.06 * max([*found, 1.5 * margin, 1e-6]), max([_FARTHEST, *(1.06 * abs(mark.value) for mark in marks)]))
+    return [-most, most]
+
+
+def _cut(text: str, most: int = _LONGEST) -> str:
+    """Leave out the middle of a long name: names of files begin alike and differ at their ends."""
+    if len(text) <= most:
+        return text
+    head = most // 3
+    return f"{text[:head]}…{text[head + 1 - most :]}"
+
+
+def _told_apart(labels: Sequence[str]) -> list[str]:
+    """Labels as places of an axis: one that comes again is another place, which only a blank tells."""
+    return [plain(label) + " " * labels[:place].count(label) for place, label in enumerate(labels)]
+
+
 def _roomy(values: Sequence[Any]) -> list[float]:
     """From the lowest to the highest value, with room for marks."""
     found = [value for value in values if value is not None] or [0.0, 1.0]
     room = 0.05 * (max(found) - min(found)) or 1.0
     return [min(found) - room, max(found) + room]
-
-
-def told_apart(labels: Sequence[str]) -> list[str]:
-    """Labels as places of an axis: one that comes again is another place, which only a blank tells."""
-    return [plain(label) + " " * labels[:place].count(label) for place, label in enumerate(labels)]
-
-
-def _ends(row: ForestRow, unit: str) -> str:
-    return f"{plain(row.label)}: {row.value:+.4g}{unit} [{row.low:+.4g}, {row.high:+.4g}]".replace("-", "−")

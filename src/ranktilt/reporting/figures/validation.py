@@ -11,7 +11,7 @@ from ranktilt.probes.base import Distribution
 from ranktilt.probes.similarity import Map
 from ranktilt.probes.validation import ALPHA, Validation
 from ranktilt.reporting.document import Figure
-from ranktilt.reporting.figures.charts import ForestRow, clouds, forest, histogram
+from ranktilt.reporting.figures.charts import Mark, clouds, forest, histogram
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.tones import Tone
 
@@ -62,7 +62,7 @@ def map_figure(drawn: Map, source: str, reference: str) -> Figure:
 def forest_figure(rows: Sequence[Equivalence], validation: Validation) -> Figure:
     """Draw the differences of one source and measure, with the margin around 0."""
     intervals = [
-        ForestRow(
+        Mark(
             f"{row.run}: {row.outcome}", row.value, row.low, row.high,
             inner=row.smallest - abs(row.value), tone=OUTCOMES[row.outcome],
         )
@@ -75,7 +75,7 @@ def forest_figure(rows: Sequence[Equivalence], validation: Validation) -> Figure
         f"Shaded: the margin of ±{first.margin:g}. Thin: 95 % interval; thick: {level} interval, "
         f"which must lie in the shade for equivalence. Right of 0: {reference} is searched better; left: "
         f"{first.source}.",
-        forest(intervals, x=f"difference in {first.measure}", margin=first.margin),
+        forest({"": intervals}, x=f"difference in {first.measure}", margin=first.margin),
     )
 
 

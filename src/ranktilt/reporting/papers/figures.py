@@ -1,37 +1,36 @@
-"""The figures of a page for a paper: the same specifications in its size and letters, as SVG, PDF or PNG."""
+"""The figures of a page for a paper or a notebook: the same specifications in its size and letters."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError, unknown
-from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.io.files import write_bytes
 from ranktilt.optional import need
-from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Figure
-from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.figures.validation import distribution_figure
-from ranktilt.reporting.papers.figures_choices import choice_figure
 from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS
 from ranktilt.reporting.papers.results import Result as Bare
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.audit_sections import audit_sections
-from ranktilt.reporting.views.explain import probe_figure
+from ranktilt.reporting.views.audit import view as audit_view
 from ranktilt.reporting.views.provenance import folder
 
 Result = LoadedAudit | Bare
 FORMATS = ("svg", "pdf", "png")
-_COLUMN, _PANEL, _ABREAST = 240, 150, 3
-"""Points: as wide as a column of a paper, and as one of several panels beside each other."""
+_COLUMN = 240
+"""Points: as wide as a column of a paper."""
+_NOTEBOOK = 520
+"""Pixels: as wide as a figure of a notebook."""
 _WORDS = {"labelFontSize": 7, "titleFontSize": 8, "titleFontWeight": "normal"}
 _CONFIG = {
     "font": "sans-serif", "background": "white", "view": {"stroke": None}, "text": {"fontSize": 7}, "title": {
@@ -40,96 +39,91 @@ _CONFIG = {
 
 
 def paper_figures(results: Sequence[Result], *, format: str = "svg", layout: str = "") -> dict[str, bytes]:
-    """Draw the figures of results, each by the name of its file; `layout`, such as ``dai-fig7``, draws that one alone.
-
-    Those of the pages, and of a bench, an explanation, a validation of several sources and a comparison of two pairwise
-    audits also Figures 7 to 11 and 14 of Dai et al. (KDD 2024) and 4 of Wang et al. (NAACL 2024).
-    """
+    """Draw the figures of results, each by the name of its file; a `layout`, such as ``dai-fig7``, is drawn alone."""
     if format not in FORMATS:
         raise unknown("format of a figure", format, FORMATS)
-    convert = need("vl_convert", extra="plots", for_="figures of papers")
+    need("vl_convert", extra="plots", for_="figures of papers")
     found: dict[str, bytes] = {}
     for result in results:
         front = _front(result, results)
-        for name, figure in drawn_figures(result, layout):
-            made = getattr(convert, f"vegalite_to_{format}")(for_paper(figure.drawing))
-            found[_free(f"{front}{name}", format, found)] = made.encode() if isinstance(made, str) else made
+        for _, figure in _figures(result):
+            # One source's spectrum is Figure 7, and those of several are Figure 8.
+            if layout in ("", figure.layout) or (layout, figure.layout) == ("dai-fig7", "dai-fig8"):
+                name = (layout or figure.layout).replace("-fig", "-figure-") or _slug(figure.title)
+                found[_free(f"{front}{name}", format, found)] = _picture(figure, format)
     if not found:
         raise UserError(_nothing(results, layout))
     return found
 
 
-def drawn_figures(result: Result, layout: str = "") -> Iterator[tuple[str, Figure]]:
-    """Yield the figures of a result with their names; of a layout those alone that it is about."""
-    for name, figure in _own_layouts(result):
-        if layout in ("", name) or (layout, name) == ("dai-fig7", "dai-fig8"):  # of one source or of several
-            yield (layout or name).replace("-fig", "-figure-"), figure
-    if not layout and not isinstance(result, Explanation):
-        sections = audit_sections(result) if isinstance(result, LoadedAudit) else view(result).sections
-        for section in sections:
-            for block in section.blocks:
-                if isinstance(block, Figure):
-                    yield _slug(block.title), block
+def _picture(figure: Figure, format: str) -> bytes:
+    convert = need("vl_convert", extra="plots", for_="figures of papers")
+    made = getattr(convert, f"vegalite_to_{format}")(for_paper(figure.drawing))
+    return made.encode() if isinstance(made, str) else bytes(made)
+
+
+@dataclass(frozen=True)
+class ResultFigure:
+    """A figure that shows itself in a notebook, by Vega-Lite or in words, and can be written for a paper."""
+
+    figure: Figure
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as SVG, PDF or PNG, as the file's ending says; needs ``[plots]``."""
+        path = Path(path)
+        format = path.suffix.removeprefix(".").lower()
+        if format not in FORMATS:
+            raise unknown("format of a figure", format, FORMATS)
+        write_bytes(path, _picture(self.figure, format))
+        return path
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        said = {"description": f"{self.figure.title}. {self.figure.says}"}
+        drawing = {**self.figure.drawing, **said, "width": _NOTEBOOK}
+        return {"application/vnd.vegalite.v5+json": json.loads(_coloured(drawing)), "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        return f"{self.figure.title}\n{self.figure.says}"
+
+
+def result_figure(result: Any, name: str = "") -> ResultFigure:
+    """Return the figure of a result by the name of its section or layout; without a name the only one."""
+    found = list(_figures(result))
+    if not found:
+        raise UserError(_nothing([result], ""))
+    if not name and len(found) > 1:
+        listed = ", ".join(f"{known!r} ({figure.title})" for known, figure in found)
+        raise UserError(f"name one of the figures: {listed}")
+    chosen = [figure for known, figure in found if name in ("", known, figure.layout)]
+    if not chosen:
+        raise unknown("figure", name, [known for known, _ in found])
+    return ResultFigure(chosen[0])
+
+
+def _figures(result: Any) -> Iterator[tuple[str, Figure]]:
+    """Yield the figures of a result, each by its section's name, with a number where there are several."""
+    for section in (audit_view(result, budget=0) if isinstance(result, Audit | LoadedAudit) else view(result)).sections:
+        figures = [block for block in section.blocks if isinstance(block, Figure)]
+        for number, figure in enumerate(figures, start=1):
+            yield section.name if len(figures) == 1 else f"{section.name}-{number}", figure
+    if isinstance(result, Validation):
+        near = {one.source: one.cosine for one in result.similarities if one.cosine.count}
+        if len(near) > 1:
+            title = f"Cosine similarity of {result.reference} texts and rewrites"
+            yield "dai-fig14", replace(distribution_figure(title, near, "cosine similarity"), layout="dai-fig14")
 
 
 def for_paper(drawing: Drawing) -> str:
     """Return a specification with the size, the letters and the colours of print."""
+    height = min(drawing["height"], _COLUMN)
+    return _coloured({**drawing, "config": _CONFIG, "width": _COLUMN, "height": height})
+
+
+def _coloured(drawing: Drawing) -> str:
+    """A specification as JSON, with the colours of the page's light theme in the place of their names."""
     style = resources.files("ranktilt.reporting").joinpath("templates", "page.css").read_text(encoding="utf-8")
     palette = dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]+)", style.partition(":root {")[2].partition("}")[0]))
-    sized = {**drawing, "config": _CONFIG}
-    if sized.get("width") == "container":
-        sized |= {"width": _COLUMN, "height": min(sized["height"], _COLUMN) if "layer" in sized else sized["height"]}
-    return re.sub(r"var\((--[a-z]+)\)", lambda match: palette[match[1]], json.dumps(sized))
-
-
-def _own_layouts(result: Result) -> Iterator[tuple[str, Figure]]:
-    """The figures that papers have and pages have not, or by another name; each with its layout."""
-    if isinstance(result, Comparison):
-        if (figure := choice_figure(result)) is not None:
-            yield "wang-fig4", figure
-    elif isinstance(result, Bench):
-        yield from _bench_figures(result)
-    elif isinstance(result, Validation):
-        near = {one.source: one.cosine for one in result.similarities if one.cosine.count}
-        if len(near) > 1:
-            yield "dai-fig14", distribution_figure(f"Cosine similarity of {result.reference} texts and rewrites", near,
-                                                   "cosine similarity")  # fmt: skip
-    elif isinstance(result, Explanation):
-        for one in result.results:
-            for drawn in one.figures:
-                kind = one.probe.partition(":")[0]
-                if kind == "perplexity":
-                    yield "dai-fig9", probe_figure(drawn)
-                if kind == "spectrum":
-                    yield "dai-fig8" if len(drawn.series) > 1 else "dai-fig7", probe_figure(drawn)
-
-
-def _bench_figures(bench: Bench) -> Iterator[tuple[str, Figure]]:
-    """Figures 10 and 11 of Dai et al.: a panel a measure, a line a name, strengths in equal steps."""
-    reference = str(bench.spec.get("reference"))
-    for method in bench.methods:
-        steps = bench.strengths(method)
-        ticks = {float(place): f"{one.strength:g}" for place, one in enumerate(steps)}
-        tilts = {
-            measure: {pair[1]: [bench.tilt(one.name, pair, measure) for one in steps] for pair in bench.pairs}
-            for measure in bench.measures
-        }
-        found = [("dai-fig10", f"Relative Δ by {steps[-1].dial}", "Relative Δ, %", tilts, 1.0)]
-        if reference in bench.over:
-            means = {m: {reference: [bench.mean(one.name, reference, m) for one in steps]} for m in bench.measures}
-            found.append(("dai-fig11", f"Effectiveness by {steps[-1].dial}", "mean, %", means, 100.0))
-        for name, title, y, panels, scale in found:
-            drawn = []
-            for measure, series in panels.items():
-                points = {
-                    key: [Point(x, scale * e.value, scale * e.low, scale * e.high) for x, e in enumerate(effects)]
-                    for key, effects in series.items()
-                }
-                values = [v for some in points.values() for p in some for v in (p.low, p.high)]
-                chart = lines(points, x=steps[-1].dial, y=y, band=bench.level if scale == 1 else 0.0, names=ticks,
-                              domain=None if scale == 1 else (min(values) - 1, max(values) + 1))  # fmt: skip
-                drawn.append({**chart, "width": _PANEL, "height": _PANEL, "title": measure})
-            yield name, Figure(title, "Bars: 95 % intervals over queries.", {"concat": drawn, "columns": _ABREAST})
+    return re.sub(r"var\((--[a-z]+)\)", lambda match: palette[match[1]], json.dumps(drawing))
 
 
 def _front(result: Result, results: Sequence[Result]) -> str:

@@ -21,7 +21,6 @@ from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.rankers.spec import Stage, parse_stages
 from ranktilt.reporting.papers.cells import PaperCell
-from ranktilt.reporting.papers.figures_choices import BEFORE_AND_AFTER, choices_of, ratios
 from ranktilt.reporting.papers.layouts import (
     KINDS,
     LAYOUTS,
@@ -32,6 +31,7 @@ from ranktilt.reporting.papers.layouts import (
     system_names,
     temperature,
 )
+from ranktilt.reporting.views.compare import BEFORE_AND_AFTER, choices_of, ratios
 from ranktilt.reporting.views.provenance import folder
 
 _HUMAN, _LLM = "human", "llm"

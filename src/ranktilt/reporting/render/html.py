@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
@@ -15,7 +14,7 @@ import orjson
 
 from ranktilt._version import __version__
 from ranktilt.reporting.document import Cell, Document, Table
-from ranktilt.reporting.glossary.glossary import Glossary, visible
+from ranktilt.reporting.glossary import Glossary, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -52,10 +51,9 @@ def html_document(document: Document) -> str:
     )
 
 
-def html_fragment(document: Document, pictures: Sequence[bytes] = ()) -> str:
-    """Write what a notebook shows: the answer, the tables and pictures (SVG), without scripts, styles and network."""
-    drawn = [base64.b64encode(picture).decode() for picture in pictures]
-    return _environment().get_template("fragment.html").render(page=document, terms=Glossary(()), pictures=drawn)
+def html_fragment(document: Document) -> str:
+    """Write what a notebook shows: the answer and the tables, without scripts, styles and network."""
+    return _environment().get_template("fragment.html").render(page=document, terms=Glossary(()))
 
 
 def _environment() -> Environment:

@@ -139,17 +139,6 @@
     waiting = true;
   }, { passive: true });
 
-  // A link into what is folded away opens it; older browsers need to be told.
-  const reveal = () => {
-    const target = document.getElementById(location.hash.slice(1));
-    const folded = target?.closest("details:not([open])");
-    if (!folded) return;
-    folded.open = true;
-    target.scrollIntoView();
-  };
-  addEventListener("hashchange", reveal);
-  reveal();
-
   const undrawn = (why) => {
     const note = document.getElementById("undrawn");
     note.textContent = `The figures could not be drawn (${why}). Every number is in the tables and in the lines below the figures.`;

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.breakdown import RankShares, rank_counts, rank_shares
+from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.auditing.result import Audit
 from ranktilt.reporting.document import Block, Cell, Column, Figure, Row, Section, Table, named
 from ranktilt.reporting.explorer.section import BUDGET, explorer
@@ -20,12 +20,10 @@ from ranktilt.reporting.figures.audit import (
     effectiveness_figure,
     tilt_figure,
 )
-from ranktilt.reporting.figures.charts import GROUP_COLOURS, Point, curves, stairs
-from ranktilt.reporting.numbers import decimal, number, percent, signed
-from ranktilt.reporting.numbers import interval as interval_text
+from ranktilt.reporting.figures.charts import curves
+from ranktilt.reporting.numbers import decimal, number, percent
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views.audit_tables import (
-    card_overview,
     card_table,
     conflict_sentences,
     confound_tables,
@@ -34,16 +32,12 @@ from ranktilt.reporting.views.audit_tables import (
     group_table,
 )
 from ranktilt.reporting.views.provenance import provenance
-from ranktilt.run import Run
-from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100
 _MOST_LINES = 8
 _MOST_DRAWN = 3
 _RANKS = (1, 3, 5, 10, 20, 50, 100)
-_DEEPEST = 1000
-_BINS = 10
 
 
 def audit_sections(opened: LoadedAudit, *, budget: int = BUDGET) -> list[Section]:
@@ -98,8 +92,7 @@ def _card(audit: Audit) -> Section | None:
         "“Does it favour one side?” can be asked in several ways, and the answers need not agree: a ranker can put one "
         "side's right answers higher and yet fill the page with the other's."
     )
-    tables = (card_overview(audit), card_table(audit))
-    return Section("card", "Five questions, one run", (lead, *conflict_sentences(audit)), tables)
+    return Section("card", "Five questions, one run", (lead, *conflict_sentences(audit)), (card_table(audit),))
 
 
 def _queries(opened: LoadedAudit, budget: int) -> Section:
@@ -149,16 +142,9 @@ def ranks_section(opened: LoadedAudit) -> Section:
         "evenly over the ranks that they share.",
     )
     order = _order(found[0], opened)
-    figures: list[Block] = []
-    if len(order) == 2:
-        figures += _compared(found[:_MOST_LINES], order, judged=judged)
-    else:
-        for one in found[:_MOST_DRAWN]:
-            figures += _by_group(one, order[:_MOST_LINES], judged=judged)
-    for run in opened.runs[:_MOST_DRAWN]:
-        figures += _distribution(opened, run, order)
-    drawn = _MOST_LINES if len(order) == 2 else _MOST_DRAWN
-    more = (f"Drawn for the first {drawn} of {len(found)} rankers; the tables hold all.",) if len(found) > drawn else ()
+    figures = _rank_figures(found[:_MOST_LINES], order[:_MOST_DRAWN], judged=judged)
+    drawn = f"Drawn for the first {_MOST_LINES} of {len(found)} rankers; the tables hold all."
+    more = (drawn,) if len(found) > _MOST_LINES else ()
     tables = [_rank_table([_filled(one) for one in found], found, "Documents of each group down to a rank, in %")]
     if judged:
         values = [one.found for one in found]
@@ -184,72 +170,28 @@ def _reach(found: Sequence[RankShares]) -> int:
     return max(1, *(int((one.queries > 0).sum()) for one in found))
 
 
-def _compared(found: Sequence[RankShares], order: Sequence[int], *, judged: bool) -> Iterator[Figure]:
-    """Two groups: what the first holds, and how much sooner its relevant documents are found; a line a ranker."""
-    a, b = order
-    first, second = (found[0].groups[g] for g in order)
-    reach, level = _reach(found), 100 * float(found[0].level[a])
-    filled = {one.run: 100 * _filled(one)[a][:reach] for one in found}
-    yield Figure(
-        f"Who fills the first ranks: {first}",
-        f"Dotted: {first} in the whole collection, {decimal(level)} %.",
-        curves(filled, x="down to rank", y=f"{first}, % of results", levels=[level]),
-        half=judged,
-    )
-    if not judged:
-        return
-    sooner = {one.run: 100 * (one.found[a] - one.found[b])[:reach] for one in found}
-    yield Figure(
-        f"Whose right answers are found sooner: {first} less {second}",
-        f"Share of the relevant documents found down to a rank, {first} less {second}: above 0 those of {first} are "
-        f"found sooner, below 0 those of {second}.",
-        curves(sooner, x="down to rank", y="difference, points", zeroed=True),
-        half=True,
-    )
-
-
-def _by_group(one: RankShares, drawn: Sequence[int], *, judged: bool) -> Iterator[Figure]:
-    """Several groups: one ranker's lines, a group each."""
-    more = f" Drawn for {len(drawn)} of {len(one.groups)} groups." if len(drawn) < len(one.groups) else ""
-    levels = [100 * float(one.level[g]) for g in drawn]
-    of_results = ("results", _filled(one), " Dotted: the groups' shares of the collection.", "% of results", levels)
-    of_relevant = ("relevant documents found", one.found, "", "% of the group's", levels[:0])
-    for name, values, dotted, y, dots in (of_results, of_relevant)[: 1 + judged]:
-        heights = {one.groups[g]: 100 * values[g][: _reach([one])] for g in drawn}
-        drawing = curves(heights, x="down to rank", y=y, levels=dots, colours=GROUP_COLOURS)
-        yield Figure(f"{one.run}: {name}", f"Share of the {name} down to a rank.{more}{dotted}", drawing)
-
-
-def _distribution(opened: LoadedAudit, run: Run, order: Sequence[int]) -> Iterator[Figure]:
-    """How much larger a share of one group's documents than of another's stands at some ranks; none of short lists."""
-    depth = min(int(np.diff(run.offsets).max(initial=0)), _DEEPEST)
-    if opened.collection is None or depth < _BINS:
-        return
-    spec, (first, second) = opened.audit.spec, opened.audit.pairs[0]
-    edges = np.linspace(0, depth, _BINS + 1).round().astype(np.int64)
-    counts = rank_counts(opened.collection, run, opened.audit, edges)[order[:2]]
-    if not counts.any(axis=(1, 2)).all():
-        return
-    resampling = {"resamples": min(int(spec.get("resamples", RESAMPLES)), RESAMPLES), "seed": int(spec.get("seed", 0))}
-    means = resampled_means([column for side in counts for column in side], **resampling)
-    values, drawn = _less(counts.sum(axis=2)), _less(np.reshape(means, (2, _BINS, -1)))
-    bands = [interval(row) for row in drawn]
-    steps = [Point(float(edge), v, band.low, band.high) for edge, v, band in zip(edges[1:], values, bands, strict=True)]
-    yield Figure(
-        f"{run.name}: on which ranks documents stand, {first} less {second}",
-        f"Share of the listed documents of {first} that stands on some ranks, less that of {second}: "
-        f"{signed(steps[0].value)} points {interval_text(steps[0].low, steps[0].high)} on ranks 1 to {edges[1]}; "
-        "where the shaded 95 % band, a bootstrap over queries, holds 0, no difference is shown.",
-        stairs(steps, x="rank", y="difference, points"),
-    )
-
-
-def _less(counts: Floats) -> Floats:
-    """Share of each row's count among all of its side, first side less second, in points."""
-    total = counts.sum(axis=1, keepdims=True)
-    shares = 100 * np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
-    difference: Floats = shares[0] - shares[1]
-    return difference
+def _rank_figures(found: Sequence[RankShares], order: Sequence[int], *, judged: bool) -> Iterator[Figure]:
+    """What each group holds, and how much sooner the first one's relevant documents are found; a line a ranker."""
+    reach, names = _reach(found), found[0].groups
+    first, *others = order
+    for g in order if len(others) > 1 else [first]:
+        level = 100 * float(found[0].level[g])
+        filled = {one.run: 100 * _filled(one)[g][:reach] for one in found}
+        yield Figure(
+            f"Who fills the first ranks: {names[g]}",
+            f"Dotted: {names[g]} in the whole collection, {decimal(level)} %.",
+            curves(filled, x="down to rank", y=f"{names[g]}, % of results", levels=[level]),
+            half=judged or len(others) > 1,
+        )
+    for g in others if judged else ():
+        sooner = {one.run: 100 * (one.found[first] - one.found[g])[:reach] for one in found}
+        yield Figure(
+            f"Whose right answers are found sooner: {names[first]} less {names[g]}",
+            f"Share of the relevant documents found down to a rank, {names[first]} less {names[g]}: above 0 those of "
+            f"{names[first]} are found sooner, below 0 those of {names[g]}.",
+            curves(sooner, x="down to rank", y="difference, points", zeroed=True),
+            half=True,
+        )
 
 
 def _rank_table(values: Sequence[Floats], found: Sequence[RankShares], caption: str) -> Table:

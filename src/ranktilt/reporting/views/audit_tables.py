@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import polars as pl
 
@@ -14,8 +15,8 @@ from ranktilt.auditing.result import RAW, Audit, Controlled
 from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import Cell, Column, ColumnOf, Emphasis, Row, Table, named, tabulated, worded
 from ranktilt.reporting.numbers import DASH, count, decimal, ends, estimate, interval, number, p_value, percent, signed
-from ranktilt.reporting.tones import VERDICT_TONES, Tone
-from ranktilt.reporting.verdicts import families, mark, tone_of
+from ranktilt.reporting.tones import VERDICT_TONES
+from ranktilt.reporting.verdicts import mark, sides_legend, starred, tone_of
 
 _TIED = "Relevant twins with one score, of those with a side retrieved."
 _MOST_OPEN = 14
@@ -76,31 +77,8 @@ def _delta(tilt: Effect, level: float) -> Cell:
     return estimate(tilt, signed, mark(tilt), tone=tone_of(tilt, level))
 
 
-def card_overview(audit: Audit) -> Table:
-    """Lay the cards of all rankers out below each other: a row a ranker and pair, a column a question."""
-    asked = tuple(dict.fromkeys(e.estimand for e in audit.estimates))
-    rows = []
-    before = None
-    for run in audit.runs:
-        for pair in audit.pairs:
-            found = {e.estimand: e for e in audit.estimates_of(run, *pair)}
-            which = f"{pair[0]} | {pair[1]}" if len(audit.pairs) > 1 else ""
-            answers = (_answer(found[one], noted=True) if one in found else Cell(DASH) for one in asked)
-            rows.append(Row((Cell(run, note=which), *answers), rule=bool(which) and run != before))
-            before = run
-    columns = tuple(Column(one.heading or one.title, hint=f"{one.title}: {one.question}") for one in asked)
-    described = "".join(f"; the {one.title} only describes" for one in asked if one.descriptive)
-    note = "Below each answer its 95 % interval."
-    if any(one.sided for one in asked):
-        note += f" Without ▲ or ▼ the answer is not significant{described}."
-    note = " ".join([note, *whole_groups(audit)])
-    return Table("Every ranker's answers", (named("ranker"), *columns), tuple(rows), note, only="page")
-
-
-def _answer(e: Effect, *, noted: bool = False) -> Cell:
-    tone: Tone = VERDICT_TONES[e.favours] if e.favours else ""
-    note = _interval(e).replace(" random", "\nrandom") if noted else ""
-    return Cell(e.estimand.answer(e.value), e.value, tone, note)
+def _answer(e: Effect) -> Cell:
+    return Cell(e.estimand.answer(e.value), e.value, VERDICT_TONES[e.favours] if e.favours else "")
 
 
 def _interval(e: Effect) -> str:
@@ -122,13 +100,9 @@ def card_table(audit: Audit) -> Table:
         (worded("from", spare=1), lambda of: of[0].estimand.basis(of[0])),
     )
     found = [(e, pair) for run in audit.runs for pair in audit.pairs for e in audit.estimates_of(run, *pair)]
-    note = (
-        f"{' '.join(card_legend(audit))} So a p here can differ from the one of the verdict above, which is corrected "
-        "over the table's tests."
-    )
     return tabulated(
         "The estimand card, every number", found, columns, group=lambda of: _group(audit, of[0].run, of[1]),
-        note=note, groups=("ranker",), folded=True,
+        note=" ".join(card_legend(audit)), groups=("ranker",), folded=len(found) > _MOST_OPEN,
     )  # fmt: skip
 
 
@@ -208,9 +182,6 @@ def _amount(one: Confound, value: float) -> Cell:
     return number(value, decimal) if one.name == "words" else Cell(f"{percent(value)} %", value)
 
 
-_HEADS_TEST = "the larger p of a sign test over queries and of labels exchanged within origins, in all queries at once."
-
-
 def verdict_sentences(audit: Audit) -> list[str]:
     """One verdict a ranker and pair, in plain words."""
     many = len(audit.judged_pairs) > 1
@@ -269,97 +240,57 @@ def table_legend(audit: Audit) -> list[str]:
     spec = audit.spec
     lines = ["Means in %."] if audit.measures else []
     if audit.tilts:
-        sides = "; ".join(f"+ favours {a}, − favours {b}" for a, b in audit.pairs[:1])
-        more = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
-        kinds = {t.twins for t in audit.tilts}
-        names = [twin_test(spec["test"])] if True in kinds else []
-        names += ["test against shuffled labels"] if False in kinds else []
-        test = f"for twins {names[0]}, for other groups {names[1]}" if len(names) == 2 else names[0]
-        over = families(str(spec["correction"]), audit.tilts, repr(audit.primary))
+        twins = {tilt.twins for tilt in audit.tilts}
+        rounded = " Means rounded to 0.1 % as in the papers." if spec["rounding"] == "paper" else ""
         lines = [
-            f"Means and Relative Δ in %: {sides}{more}. * corrected p < .05 ({over}; {test}).",
+            f"Means and Relative Δ in %: {sides_legend(audit.pairs)}. {starred(spec)}",
             f"95 % intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what "
-            "documents add. "
-            + ("Ties: expected value over all orders." if spec["ties"] == "expected" else "Ties: trec_eval's, by id.")
-            + (" Means rounded to 0.1 % as in the papers." if spec["rounding"] == "paper" else ""),
+            f"documents add. Ties: {tie_rule(spec)}.{rounded}",
         ]
-        if False in kinds:
-            which = "Groups that are not twins" if True in kinds else "Groups are not twins"
+        if False in twins:
+            which = "Groups that are not twins" if True in twins else "Groups are not twins"
             lines.append(f"{which}: level is the median of random labels (shuffled within each query), not 0.")
     elif audit.estimates:
-        wide = ", widened by what documents add" if any(e.estimand.sided for e in audit.estimates) else ""
-        lines.append(f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples{wide}. Ties: averaged.")
+        lines.append(f"95 % intervals: bootstrap over queries, {spec['resamples']:,} resamples. Ties: averaged.")
     return [*lines, *noise_legend(audit)]
 
 
 def noise_legend(audit: Audit) -> list[str]:
-    """Say what runs were computed in, and how far that leaves Relative Δ on the primary measure open."""
+    """Say how far rounding leaves Relative Δ open, and what runs without such noise were computed in."""
     many = len(audit.tilted_pairs) > 1
-    said = [
-        f"{one.run}{f' ({one.a} | {one.b})' if many else ''} ±{one.points:.1f} points ({one.resolution})"
-        for one in audit.noise
-    ]
-    lines = [f"Numerical noise of Relative Δ {audit.primary_measure!r}: {', '.join(said)}."] if said else []
-    others = {str(spec.get("name", spec.get("ranker"))): precision(spec) for spec in audit.spec.get("runs", ())}
-    for one in audit.noise:
-        others.pop(one.run, None)
-    computed = [f"{run} in {name}" for run, name in others.items() if name in ROUNDOFF]
-    return [*lines, *([f"Computed: {', '.join(computed)}."] if computed else [])]
+    noise = (
+        f"{tilt.run}{f' ({tilt.a} | {tilt.b})' if many else ''} ±{tilt.points:.1f} points ({tilt.resolution})"
+        for tilt in audit.noise
+    )
+    lines = [f"Numerical noise of Relative Δ {audit.primary_measure!r}: {', '.join(noise)}."] if audit.noise else []
+    computed = {str(spec.get("name", spec.get("ranker"))): precision(spec) for spec in audit.spec.get("runs", ())}
+    noisy = {tilt.run for tilt in audit.noise}
+    silent = [f"{run} in {name}" for run, name in computed.items() if name in ROUNDOFF and run not in noisy]
+    return [*lines, *([f"Computed: {', '.join(silent)}."] if silent else [])]
 
 
-def twin_test(test: str) -> str:
-    """Name the test of twins: ``permutation`` or ``t`` over queries, beside the exchange of labels."""
-    name = "paired sign-flip permutation test" if test == "permutation" else "paired t test"
-    return f"the larger p of a {name} over queries and of labels exchanged within origins"
+def tie_rule(spec: Mapping[str, Any]) -> str:
+    """Say how ties count."""
+    return "expected value over all orders" if spec["ties"] == "expected" else "trec_eval's, by id"
 
 
 def card_legend(audit: Audit) -> list[str]:
     """Say what the numbers are that the card shows."""
     if not audit.estimates:
         return []
-    heads = any(_by_sign_test(e) for e in audit.estimates)
-    many = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
-    said = []
-    if any(e.estimand.sided for e in audit.estimates):
-        said.append(f"Card: + favours {audit.pairs[0][0]}, − favours {audit.pairs[0][1]}{many}.")
-    said += whole_groups(audit)
-    if heads:
-        said.append(
-            "Head-to-head: pairs that the first side wins minus those it loses, in % of pairs with a side retrieved; "
-            + _HEADS_TEST
-        )
-    corrected = families(str(audit.spec["correction"]), audit.estimates, repr(audit.primary))
+    sided = any(e.estimand.sided for e in audit.estimates)
+    said = [f"Card: {sides_legend(audit.pairs)}."] if sided else []
+    whole = list(dict.fromkeys(e.name for e in audit.estimates if not e.estimand.sided))
+    if whole:
+        verbs = ("speaks", "favours") if len(whole) == 1 else ("speak", "favour")
+        said.append(f"{join_words(whole)} {verbs[0]} of all groups at once and {verbs[1]} none.")
     described = dict.fromkeys(e.name for e in audit.estimates if e.estimand.descriptive)
     gap = "".join(f", without the {name}, which only describes" for name in described)
-    said.append(f"{'Other p' if heads else 'p'}: {_tests(audit)}; {corrected}{gap}.")
+    correction = str(audit.spec["correction"]).capitalize()
+    said.append(f"p: corrected ({correction}), the primary question's tests apart{gap}.")
     if audit.spec["ties"] != "expected" and any(e.estimand.kind == "relevance" for e in audit.estimates):
         said.append("Ties are averaged in all rows but Relative Δ.")
     return [" ".join(said)]
-
-
-def whole_groups(audit: Audit) -> list[str]:
-    """Name what is asked about all groups at once, where there is such a thing."""
-    names = list(dict.fromkeys(e.name for e in audit.estimates if not e.estimand.sided))
-    verbs = ("speaks", "favours") if len(names) == 1 else ("speak", "favour")
-    return [f"{join_words(names)} {verbs[0]} of all groups at once and {verbs[1]} none."] if names else []
-
-
-def _by_sign_test(e: Effect) -> bool:
-    return e.estimand.paired_test == "sign test"
-
-
-def _tests(audit: Audit) -> str:
-    """Name the tests behind every p but those of head-to-head."""
-    others = [e for e in audit.estimates if e.estimand.sided and not _by_sign_test(e)]
-    paired = any(_by_sign_test(e) for e in audit.estimates)
-    # Exchanged labels give as much on one side of 0 as on the other, to the last bit; shuffled ones do not.
-    twins = [e for e in others if paired and (not e.banded or e.band_low == -e.band_high)]
-    by_t = audit.spec["test"] == "t" and any(e.estimand.kind == "relevance" for e in twins)
-    flips = f"sign flips{' (Relative Δ: paired t)' if by_t else ''}"
-    names = [f"{flips} and the same exchange, the larger one"] if twins else []
-    names += ["shuffled labels where groups are not twins"] if len(twins) < len(others) else []
-    names += ["shuffled lists of what speaks of all groups"] if whole_groups(audit) else []
-    return ", or ".join(names)
 
 
 def control_legend(audit: Audit) -> list[str]:
@@ -368,9 +299,7 @@ def control_legend(audit: Audit) -> list[str]:
     if not meanings:  # the rows say why none was applied
         return []
     said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)
-    tilts = {id(t): t for c in audit.controls for t in c.tilts}.values()
-    over = families(str(audit.spec["correction"]), tilts, repr(audit.primary))
     return [
         f"Controls (Relative Δ in %, ranked again where texts changed): {said}. * corrected p < .05 over the raw and "
-        f"controlled values together ({over}); moved: points, with 95 % paired bootstrap interval."
+        "controlled values together; moved: points, with 95 % paired bootstrap interval."
     ]

@@ -1,15 +1,15 @@
-"""A bench: the choice and what it costs, every number, and what it does to other groups."""
+"""A bench: the choice and what it costs, and every number."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from ranktilt.auditing.answer.gate import in_percent, points, tilt_name, tilt_numbers, worst
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
-from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention, OtherGroups
+from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.reporting.document import (
     Cell,
@@ -22,12 +22,11 @@ from ranktilt.reporting.document import (
     Table,
     named,
 )
-from ranktilt.reporting.figures.charts import Point, lines
-from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, scatter
+from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, scatter
+from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, sides_named
-from ranktilt.reporting.views.audit_tables import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _LABEL = 24
@@ -41,13 +40,10 @@ def view(bench: Bench) -> Document:
     title = f"Bench of {join_words(bench.methods)}" + (f" on {name}" if name else "")
     choice = bench.choose()
     planes = (_plane(bench, choice, pair) for pair in bench.pairs[: _MOST_PLANES * bool(bench.over)])
-    others = (_others_table(bench, other) for other in bench.others)
     sections = (
         Section("choice", "Which intervention reaches level, and what it costs", (), (_table(bench, choice),)),
         Section("plane", "Effectiveness against tilt", (), tuple(planes)),
-        *by_strength(bench, choice),
-        Section("others", "What it does to other groups", (), tuple(others)),
-        Section("numbers", "Every number", (), (_numbers(bench),)),
+        *_by_strength(bench),
         provenance(bench.spec, bench.notes),
     )
     return Document(
@@ -130,45 +126,6 @@ def _moved_cell(change: Change | None) -> Cell:
     return Cell("") if change is None else moved(change, "quiet")
 
 
-def _numbers(bench: Bench) -> Table:
-    asked = tuple(dict.fromkeys((*bench.questions, *bench.measures)))
-    rows = list[Row]()
-    for pair in _pairs(bench):
-        tilted = pair[0] != pair[1]
-        group = (f"Tilt, {pair[0]} | {pair[1]}" if tilted else f"Effectiveness, {over_name(pair[0])}",)
-        held = bench.questions if tilted else bench.measures
-        for one in bench.interventions:
-            found = (
-                Cell("") if m not in held else _tilt_cell(bench.tilt(one.name, pair, m)) if tilted
-                else _mean_cell(bench.mean(one.name, pair[0], m)) for m in asked
-            )  # fmt: skip
-            rows.append(Row((Cell(one.name), *found), group))
-            if one != bench.baseline:
-                changes = (_moved_cell(bench.change(one.name, pair, m) if m in held else None) for m in asked)
-                rows.append(Row((_less(bench), *changes), group))
-    return Table(
-        "Every question", (named("intervention"), *map(Column, asked)), tuple(rows), _changed(bench),
-        groups=("quantity",), folded=bool(bench.selected), only="page",
-    )  # fmt: skip
-
-
-def _others_table(bench: Bench, other: OtherGroups) -> Table:
-    """One row an intervention and pair of another column's groups, with the change below it."""
-    asked = tuple(dict.fromkeys(tilt.measure for tilt in other.tilts))
-    known = {(tilt.run, tilt.a, tilt.b, tilt.measure): tilt for tilt in other.tilts}
-    changes = {(change.run, change.a, change.b, change.measure): change for change in other.changes}
-    rows = list[Row]()
-    for run, a, b in sorted(dict.fromkeys((t.run, t.a, t.b) for t in other.tilts), key=lambda of: f"{of[1]} | {of[2]}"):
-        found = [known.get((run, a, b, name)) for name in asked]
-        group = (f"{a} | {b}",)
-        rows.append(Row((Cell(run), *(Cell("") if one is None else _tilt_cell(one) for one in found)), group))
-        if run != bench.baseline.name:
-            rows.append(Row((_less(bench), *(_moved_cell(changes.get((run, a, b, name))) for name in asked)), group))
-    note = f"+ favours the group named first. {_changed(bench)}"
-    columns = (named("intervention"), *map(Column, asked))
-    return Table(f"Groups by {other.by}", columns, tuple(rows), note, groups=("groups",), only="page")
-
-
 def _changed(bench: Bench) -> str:
     ratio = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand.level == 1
     units = ("Ratios, and effectiveness in %", "") if ratio else ("In %", " in points")
@@ -199,23 +156,70 @@ def legend(bench: Bench) -> Iterator[str]:
     yield (
         f"Less {bench.baseline.name}: paired differences in points; * corrected p < .05 "
         f"({str(spec['correction']).capitalize()} over {tests}; permutation tests: rankers exchanged query by query "
-        f"for Relative Δ, sign flips for effectiveness). * of a Relative Δ: as in an audit ({twin_test(spec['test'])})."
+        f"for Relative Δ, sign flips for effectiveness). * of a Relative Δ: as in an audit."
     )
     yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples."
 
 
-def by_strength(bench: Bench, choice: Choice) -> Iterator[Section]:
+def _by_strength(bench: Bench) -> Iterator[Section]:
     """A section a method: its tilt and its cost, side by side."""
     for number, method in enumerate(bench.methods, start=1):
-        cost = [_cost_figure(bench, method, choice.budget)] if bench.over else []
-        figures = (_tilt_figure(bench, method, choice.level), *cost)
-        title = f"Tilt{' and cost' if cost else ''} by strength of {method}"
-        yield Section(f"strength-{number}", title, (), figures)
+        figures = list[Figure]()
+        for question in dict.fromkeys((*bench.questions, *bench.measures)):
+            figures += [_tilt_figure(bench, method, question)] if question in bench.questions else []
+            figures += [_cost_figure(bench, method, question)] if question in bench.measures and bench.over else []
+        title = f"Tilt{' and cost' if bench.over else ''} by strength of {method}"
+        yield Section(f"strength-{number}", title, (), tuple(figures))
 
 
-def primary(bench: Bench) -> str:
-    """Name what level is judged on."""
-    tilt = bench.tilt(bench.baseline.name, bench.pairs[0])
+def _tilt_figure(bench: Bench, method: str, measure: str) -> Figure:
+    """Draw a question over the strength of a method, a line a pair of groups."""
+    steps = bench.strengths(method)
+    found = {side_name(bench, pair): [bench.tilt(one.name, pair, measure) for one in steps] for pair in bench.pairs}
+    drawn = {
+        name: [Point(float(x), *_drawn(t), f"{steps[x].name}: {tilt_numbers(t)}") for x, t in enumerate(tilts)]
+        for name, tilts in found.items()
+    }
+    band = _level_band([tilt for tilts in found.values() for tilt in tilts], bench.level)
+    shaded = f"Shaded: ±{band:g} points, which count as level." if band else _NO_TWINS
+    drawing = _over_strengths(drawn, steps, y=_axis(bench, measure), band=band)
+    says = f"From {steps[0].name} to {steps[-1].name}. Bars: 95 % intervals. {shaded}"
+    layout = "dai-fig10" if measure in bench.measures else ""
+    return Figure(f"{primary(bench, measure)} by strength of {method}", says, drawing, half=True, layout=layout)
+
+
+def _cost_figure(bench: Bench, method: str, measure: str) -> Figure:
+    """Draw the change of effectiveness over the strength of a method, a line for all documents and for those alone."""
+    steps = bench.strengths(method)
+    drawn = dict[str, list[Point]]()
+    for over in bench.over:
+        drawn[over_name(over)] = [Point(0, 0.0, 0.0, 0.0, steps[0].name)]
+        for x, one in enumerate(steps):
+            if (change := bench.change(one.name, (over, over), measure)) is not None:
+                said = f"{one.name}: {signed(change.value)} points {interval(change.low, change.high)}"
+                drawn[over_name(over)].append(Point(float(x), change.value, change.low, change.high, said))
+    budget = 100 * bench.budget
+    drawing = _over_strengths(drawn, steps, y=f"{measure} less {steps[0].name}, points", band=budget)
+    says = (
+        f"From {steps[1].name} to {steps[-1].name}, in points. Bars: paired 95 % intervals. Shaded: ±{budget:g}, whose "
+        "lower end is the budget."
+    )
+    layout = "dai-fig11" if bench.spec.get("reference") in bench.over else ""
+    return Figure(f"What {method} costs: change of {measure}", says, drawing, half=True, layout=layout)
+
+
+def _over_strengths(
+    drawn: Mapping[str, Sequence[Point]], steps: Sequence[Intervention], *, y: str, band: float
+) -> Drawing:
+    """Lines over strengths in equal steps: they may span decades, and begin with 0."""
+    ticks = {float(x): f"{one.strength:g}" for x, one in enumerate(steps)}
+    x = f"{steps[-1].dial} ({steps[-1].method}), in steps"
+    return lines(drawn, x=x, y=y, band=band, dodge=_DODGE, names=ticks)
+
+
+def primary(bench: Bench, measure: str | None = None) -> str:
+    """Name what level is judged on, or another question."""
+    tilt = bench.tilt(bench.baseline.name, bench.pairs[0], measure)
     return f"{tilt_name(tilt)} {tilt.measure}" if isinstance(tilt.estimand, RelativeDelta) else tilt_name(tilt)
 
 
@@ -229,62 +233,9 @@ def over_name(over: str) -> str:
     return "all documents" if over == ALL else f"{over} documents alone"
 
 
-def _tilt_figure(bench: Bench, method: str, level: float) -> Figure:
-    """The primary question over the strength of a method, a line a pair of groups."""
-    steps = bench.strengths(method)
-    found = {side_name(bench, pair): [bench.tilt(one.name, pair) for one in steps] for pair in bench.pairs}
-    drawn = {
-        name: [Point(float(x), *_drawn(t), f"{steps[x].name}: {tilt_numbers(t)}") for x, t in enumerate(tilts)]
-        for name, tilts in found.items()
-    }
-    band = _level_band([tilt for tilts in found.values() for tilt in tilts], level)
-    shaded = f"Shaded: ±{band:g} points, which count as level." if band else _NO_TWINS
-    return Figure(
-        f"{primary(bench)} by strength of {method}",
-        f"From {steps[0].name} to {steps[-1].name}. Bars: 95 % intervals. {shaded}",
-        lines(
-            drawn,
-            x=f"{steps[-1].dial} ({method}), in steps", y=_axis(bench), band=band,
-            dodge=_DODGE, names=_ticks(steps),
-        ),
-        half=True,
-    )  # fmt: skip
-
-
 def _level_band(tilts: Sequence[Effect], level: float) -> float:
     """What is shaded around 0: nothing where groups are not twins, for 0 is not level then."""
     return level if all(tilt.twins for tilt in tilts) else 0.0
-
-
-def _cost_figure(bench: Bench, method: str, budget: float) -> Figure:
-    """Change of effectiveness over the strength of a method, a line for all documents and for those alone."""
-    steps = bench.strengths(method)
-    drawn = dict[str, list[Point]]()
-    for over in bench.over:
-        changes = [change for one in steps if (change := bench.change(one.name, (over, over))) is not None]
-        zero = Point(0, 0.0, 0.0, 0.0, f"{steps[0].name}: {percent(bench.mean(steps[0].name, over).value)} %")
-        points = (_point(x, change, steps[x].name, " points") for x, change in enumerate(changes, start=1))
-        drawn[over_name(over)] = [zero, *points]
-    return Figure(
-        f"What {method} costs: change of {bench.valued}",
-        f"From {steps[1].name} to {steps[-1].name}, in points. Bars: paired 95 % intervals. Shaded: "
-        f"±{100 * budget:g}, whose lower end is the budget.",
-        lines(
-            drawn, x=f"{steps[-1].dial} ({method}), in steps", y=f"{bench.valued} less {steps[0].name}, points",
-            band=100 * budget, dodge=_DODGE, names=_ticks(steps),
-        ),
-        half=True,
-    )  # fmt: skip
-
-
-def _ticks(steps: Sequence[Intervention]) -> dict[float, str]:
-    """Strengths in equal steps: they may span decades, and begin with 0."""
-    return {float(x): f"{one.strength:g}" for x, one in enumerate(steps)}
-
-
-def _point(x: int, found: Effect, name: str, unit: str) -> Point:
-    said = f"{name}: {signed(found.value)}{unit} {interval(found.low, found.high)}"
-    return Point(float(x), found.value, found.low, found.high, said)
 
 
 def _drawn(tilt: Effect) -> tuple[float, float, float]:
@@ -293,9 +244,9 @@ def _drawn(tilt: Effect) -> tuple[float, float, float]:
     return scale * (tilt.value - level), scale * (tilt.low - level), scale * (tilt.high - level)
 
 
-def _axis(bench: Bench) -> str:
-    above = "% from 1" if bench.tilt(bench.baseline.name, bench.pairs[0]).estimand.level == 1 else "%"
-    return f"{primary(bench)}, {above}"
+def _axis(bench: Bench, measure: str | None = None) -> str:
+    above = "% from 1" if bench.tilt(bench.baseline.name, bench.pairs[0], measure).estimand.level == 1 else "%"
+    return f"{primary(bench, measure)}, {above}"
 
 
 def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:

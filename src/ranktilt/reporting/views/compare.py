@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.comparison.match import RunPair
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.pairwise.result import EVEN, Share
 from ranktilt.errors import counted
 from ranktilt.measures.preference import PreferenceOfPairs
 from ranktilt.reporting.document import (
@@ -16,6 +19,7 @@ from ranktilt.reporting.document import (
     Column,
     Document,
     Emphasis,
+    Figure,
     Row,
     Sentence,
     Table,
@@ -23,12 +27,17 @@ from ranktilt.reporting.document import (
     printed,
     tabulated,
 )
+from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import decimal, ends, moved, number, p_value, signed
+
+BEFORE_AND_AFTER = ("before", "after")
+_DODGE = 0.12
 
 
 def view(comparison: Comparison) -> Document:
     """Return what is said of a comparison."""
     said = [verdict.sentence for verdict in comparison.verdicts()]
+    figure = _choice_figure(comparison)
     return Document(
         title="Comparison",
         kind=_kind(comparison),
@@ -37,6 +46,7 @@ def view(comparison: Comparison) -> Document:
             [
                 *([_table(comparison)] if comparison.measures else []),
                 *([_estimands(comparison)] if comparison.estimates else []),
+                *([figure] if figure is not None else []),
             ]
         ),
         sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in said),
@@ -164,3 +174,38 @@ def _choice_legend(spec: Mapping[str, Any], tests: str) -> list[str]:
         f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples. Tests and intervals speak of "
         "these documents alone.",
     ]
+
+
+def choices_of(comparison: Comparison) -> dict[str, Change]:
+    """Changes of preference by their kind of pairs; none in a comparison of audits."""
+    return {c.estimand.pairs: c for c in comparison.estimates if isinstance(c.estimand, PreferenceOfPairs)}
+
+
+def ratios(change: Change) -> tuple[Share, Share]:
+    """Protected over unprotected share of the old and of the new model, with their intervals; 1 is level."""
+    ends = ((change.old, "old"), (change.new, "new"))
+    shares = (Share(EVEN + x, EVEN + change.parts[f"{n}_low"], EVEN + change.parts[f"{n}_high"]) for x, n in ends)
+    before, after = (one.odds for one in shares)
+    return before, after
+
+
+def _choice_figure(comparison: Comparison) -> Figure | None:
+    """Draw both models' ratios of each kind of pairs, as Wang et al. do; None of a comparison of audits."""
+    found = choices_of(comparison)
+    if not found:
+        return None
+    (runs,) = comparison.runs
+    both = list(zip(*map(ratios, found.values()), strict=True))
+    points = {
+        f"{when}: {model}": [Point(place, one.value, one.low, one.high) for place, one in enumerate(values)]
+        for when, model, values in zip(BEFORE_AND_AFTER, (runs.old, runs.new), both, strict=True)
+    }
+    ends = [v for values in both for one in values for v in (one.value, one.low, one.high) if np.isfinite(v)]
+    protected, unprotected = comparison.spec["protected"], comparison.spec["unprotected"]
+    drawing = lines(
+        points, x="", y=f"{protected} / {unprotected}", dodge=_DODGE, domain=(0.0, max([*ends, 1.0]) * 1.1),
+        names={float(place): f"{kind} pairs" for place, kind in enumerate(found)},
+    )  # fmt: skip
+    title = f"Choices of {protected} over {unprotected} documents before and after"
+    says = "Ratio of both groups' shares; 1 is level. Bars: 95 % intervals over queries."
+    return Figure(title, says, drawing, layout="wang-fig4")

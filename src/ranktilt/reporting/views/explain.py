@@ -25,7 +25,7 @@ from ranktilt.reporting.document import (
     tabulated,
     worded,
 )
-from ranktilt.reporting.figures.charts import ForestRow, curves, forest, histogram
+from ranktilt.reporting.figures.charts import Mark, curves, forest, histogram
 from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, number
 
 _SMALL = 0.1
@@ -98,13 +98,13 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
         (Column(f"mean of {found.reference}", spare=1), lambda e: Cell(_number(e.reference_mean, 2), e.reference_mean)),
     )
     drawn = [
-        ForestRow(e.what if len(found.sources) == 1 else f"{e.what}, {e.source}", e.g, e.low, e.high)
+        Mark(e.what if len(found.sources) == 1 else f"{e.what}, {e.source}", e.g, e.low, e.high)
         for e in ordered if e.g == e.g
     ]  # fmt: skip
     blocks: list[Block] = [tabulated("Effect sizes", ordered, columns)]
     if drawn:
         says = f"Hedges' g with its 95 % interval; right of 0: more than in {found.reference}."
-        blocks.append(Figure("How far texts differ from their twins", says, forest(drawn, x="g", margin=0.0)))
+        blocks.append(Figure("How far texts differ from their twins", says, forest({"": drawn}, x="g")))
     question = "How far do texts differ from their twins, in standard deviations?"
     return Section("differences", "What differs", (question,), tuple(blocks), titled=True)
 
@@ -123,7 +123,7 @@ def _section(one: ProbeResult) -> Section:
     numbers = [[(_number(value, n), value) for value, n in zip(row, digits, strict=True)] for row in rows]
     blocks: list[Block] = [*_tables(one), Lines(tuple(said))]
     blocks += [_table("Numbers", list(one.rows[0]), numbers)] if rows else []
-    blocks += [Lines(tuple(rest), only="text"), *map(probe_figure, one.figures)]
+    blocks += [Lines(tuple(rest), only="text"), *(_figure(drawn, one.probe) for drawn in one.figures)]
     return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
 
 
@@ -134,18 +134,20 @@ def _by_source(one: ProbeResult) -> list[str]:
     return [f"{text.removesuffix('.')}." for text in said]
 
 
-def probe_figure(one: ProbeFigure) -> Figure:
+def _figure(one: ProbeFigure, probe: str) -> Figure:
     """Draw what a probe found; where it is not drawn, its sentence says it."""
+    kind = probe.partition(":")[0]
+    layouts = {"perplexity": "dai-fig9", "spectrum": "dai-fig8" if len(one.series) > 1 else "dai-fig7"}
     if one.kind == "histogram":
         drawing = histogram(one.series, one.edges, x=one.axis, y="share, %")
     elif one.kind == "curve":
         drawing = curves(one.series, x=one.axis, y="ratio", levels=(1.0,))
     else:
         drawing = forest(
-            [ForestRow(name, row[0], row[1], row[2]) for name, row in one.series.items()], x=one.axis, margin=0.0,
+            {"": [Mark(name, row[0], row[1], row[2]) for name, row in one.series.items()]}, x=one.axis,
             reached=one.edges,
         )  # fmt: skip
-    return Figure(one.title, one.says, drawing)
+    return Figure(one.title, one.says, drawing, layout=layouts.get(kind, ""))
 
 
 def _tables(one: ProbeResult) -> Iterator[Table]:

@@ -27,7 +27,7 @@ def view(gate: Gate) -> Document:
     table = tabulated("Checks", checks, _COLUMNS, group=lambda of: (of[0].run,), groups=("ranker",))
     return Document(
         title="Gate",
-        kind="Gate on a bench" if "budget" in gate.spec else "Gate on an audit",
+        kind="Gate on an audit",
         headline=gate.headline,
         sections=printed([table]),
         sentences=tuple(map(_sentence, gate.rows)),
@@ -44,6 +44,4 @@ def _sentence(row: GateRow) -> Sentence:
 def _allowed(check: LimitCheck) -> str:
     if not math.isfinite(check.floor):  # a file holds no infinity
         return f"≤ {check.ceiling:g}"
-    if not math.isfinite(check.ceiling):
-        return f"≥ {signed(check.floor)}"
     return f"{signed(check.floor)} … {signed(check.ceiling)}"

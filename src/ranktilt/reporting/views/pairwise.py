@@ -20,7 +20,7 @@ from ranktilt.reporting.document import (
     named,
     tabulated,
 )
-from ranktilt.reporting.figures.charts import ForestRow, forest
+from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.views.provenance import provenance
@@ -81,8 +81,8 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
     rows = []
     for one in decided:
         value, low, high = (100 * (share - EVEN) for share in astuple(one.preference))
-        rows.append(ForestRow(f"{one.kind} pairs", value, low, high, tone=_tone(found, one)))
-    drawing = forest(rows, x=f"share of {found.protected} among what is decided, less 50 %, in points",
+        rows.append(Mark(f"{one.kind} pairs", value, low, high, tone=_tone(found, one)))
+    drawing = forest({"": rows}, x=f"share of {found.protected} among what is decided, less 50 %, in points",
                      margin=found.level)  # fmt: skip
     yield Figure(f"How often {found.protected} documents are chosen", "Right of 0: more often than not.", drawing)
 

@@ -1,14 +1,13 @@
-"""A cost plan: a row a step, its time, memory, disk, tokens and price with their intervals."""
+"""A cost plan: a row a step, its time, memory and disk with their intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from ranktilt.llm.estimate import duration
 from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
 from ranktilt.reporting.document import Cell, Column, ColumnOf, Document, Section, Sentence, Table, named, tabulated
-from ranktilt.reporting.numbers import DASH, count, decimal, estimate, number, size
+from ranktilt.reporting.numbers import DASH, count, estimate, number, size
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _MEMORY = "of the process at its peak; files that are mapped do not count"
@@ -34,24 +33,16 @@ def view(found: CostPlan) -> Document:
 
 
 def _table(found: CostPlan) -> Table:
-    asks = found.total.tokens_in.known and found.total.tokens_in.value > 0
-    columns: list[ColumnOf | None] = [
+    columns: list[ColumnOf] = [
         (named("step"), lambda one: Cell(one.name, emphasis="strong" if one is found.total else "")),
         ("time", lambda one: _cell(one.seconds, time_span)),
-        (
-            Column("shared", number=False, hint=f"by {found.machines} machines"),
-            lambda one: "" if one is found.total else "yes" if one.spreads else "no",
-        ) if found.machines > 1 else None,
         (Column("memory", hint=_MEMORY), lambda one: _cell(one.memory, size)),
         ("disk", lambda one: _cell(one.disk, size, interval=False)),
-        ("tokens in", lambda one: _cell(one.tokens_in, _tokens, interval=False)) if asks else None,
-        ("tokens out", lambda one: _cell(one.tokens_out, _tokens, interval=False)) if asks else None,
-        ("price", lambda one: _cell(one.price, partial(decimal, digits=2))) if asks else None,
         (Column("grows with", number=False, hint="the term that most of the time comes from"), lambda one: one.grows),
         (Column("× sample", hint="how far the time is extrapolated"), lambda one: _factor(one, found)),
     ]  # fmt: skip
     return tabulated(
-        "What each step would take", (*found.steps, found.total), [*filter(None, columns)], groups=("ranker",),
+        "What each step would take", (*found.steps, found.total), columns, groups=("ranker",),
         group=lambda one: ("in all" if one is found.total else one.ranker or _EVERY,),
         rule=lambda one: one is found.total,
     )  # fmt: skip
@@ -75,10 +66,6 @@ def _cell(amount: Amount, printed: Callable[[float], str], *, interval: bool = T
 def time_span(seconds: float) -> str:
     """Print a time with about two digits: ``0.31 s``, ``42 s``, ``9 h 58 min``."""
     return f"{seconds:.2g} s" if seconds < 10 else duration(seconds)
-
-
-def _tokens(number: float) -> str:
-    return f"{number / 1e6:,.1f}M" if number >= 1e6 else count(round(number))
 
 
 def _legend(found: CostPlan) -> Iterator[str]:

@@ -15,7 +15,6 @@ from ranktilt.reporting.document import (
     Cell,
     Column,
     Document,
-    Figure,
     Row,
     Sentence,
     Table,
@@ -24,7 +23,6 @@ from ranktilt.reporting.document import (
     tabulated,
     worded,
 )
-from ranktilt.reporting.figures.charts import ForestRow, forest
 from ranktilt.reporting.numbers import count, decimal, moved, number, p_value
 
 _MEANINGS = {
@@ -46,7 +44,7 @@ def view(replayed: ReplayedLog) -> Document:
     """Return what is said of a replayed log."""
     said = list(sentences(replayed))
     gate = _gate(replayed)
-    parts: tuple[Block, ...] = (_split(replayed), _figure(replayed)) if replayed.changes else ()
+    parts: tuple[Block, ...] = (_split(replayed),) if replayed.changes else ()
     return Document(
         title="Replayed log",
         kind="Stored answers of an LLM ranker, read again",
@@ -131,21 +129,6 @@ def _rows(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[Row]:
         apart = (replace(difference, ends=None), Cell(difference.interval))
         cells = (Cell(name), number(change.new, change.amount), *apart, p, blank)
         yield Row(cells, group, rule=name == f"{PUBLISHED} run")
-
-
-def _figure(replayed: ReplayedLog) -> Figure:
-    """The parts of the primary measure, each with its interval."""
-    measure, pair = _questions(replayed)[0]
-    parts = [change for part in PARTS if (change := replayed.change(part, measure, pair)) is not None]
-    names = ("the model's part", "the parser's part", "both: the published run", "strict reading")
-    start, scale = parts[0], parts[0].estimand.scale
-    rows = [
-        ForestRow(name, scale * change.value, scale * change.low, scale * change.high)
-        for name, change in zip(names, parts, strict=True)
-    ]
-    drawing = forest(rows, x=f"change of {_heading(start)}", margin=0)
-    title = f"Who changes the input order's {_heading(start)}, {start.amount(start.old)}"
-    return Figure(title, "Changes with their 95 % intervals.", drawing)
 
 
 def _heading(change: Change) -> str:

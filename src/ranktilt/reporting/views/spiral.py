@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
+from ranktilt.auditing.effects import Change
 from ranktilt.errors import counted
-from ranktilt.experiments.spiral_result import SHARE, QueryMean, Spiral, SpiralDifference, SpiralRound
+from ranktilt.experiments.spiral_result import QueryMean, Spiral, SpiralRound
 from ranktilt.reporting.document import (
     Block,
     Cell,
@@ -23,9 +23,7 @@ from ranktilt.reporting.document import (
     worded,
 )
 from ranktilt.reporting.figures.charts import Point, lines
-from ranktilt.reporting.figures.drawing import DIM, X, Y, layer, plain
-from ranktilt.reporting.figures.drawing import number as drawn_number
-from ranktilt.reporting.numbers import count, ends, estimate, number, p_value, percent, signed
+from ranktilt.reporting.numbers import count, ends, estimate, interval, number, p_value, percent, signed
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _DODGE = 0.03
@@ -81,60 +79,47 @@ def _differences(found: Spiral) -> Iterator[Table]:
         return
     columns = (
         (named("ranker"), lambda d: d.run),
-        (worded("of"), lambda d: f"{found.reference} share of the page" if d.measure == SHARE else d.measure),
+        (worded("of"), lambda d: d.measure if d.measure == found.valued else f"{found.reference} share of the page"),
         ("points", _change),
         ("corrected p", lambda d: number(d.p_corrected, p_value)),
     )
     yield tabulated(f"The last round, less {found.runs[0]}", found.differences, columns)
 
 
-def _change(one: SpiralDifference) -> Cell:
-    value, low, high = (100 * part for part in one.change)
+def _change(one: Change) -> Cell:
     strong: Emphasis = "strong" if one.shown else ""
-    return Cell(signed(value) + "*" * one.shown, value, ends=ends(low, high), emphasis=strong)
+    return Cell(signed(one.value) + "*" * one.shown, one.value, ends=ends(one.low, one.high), emphasis=strong)
 
 
 def _figures(found: Spiral) -> Iterator[Figure]:
     """The share of the page by round, and that share less the middle of both directions: a line a ranker."""
-    every = {run: found.of(run) for run in found.runs}
-    shares = {run: [_point(one, one.share) for one in of] for run, of in every.items()}
-    lowest = min(100 * min(one.share.low, one.middle, one.held) for one in found.rounds)
-    drawing = lines(shares, x="round", y=f"{found.reference} documents on the page, %", dodge=_DODGE,
-                    domain=(max(0.0, lowest - 5), 102))  # fmt: skip
-    drawn = drawing["layer"][0]["encoding"]
-    middles = [{**_at(one, one.middle), "name": plain(run)} for run, of in every.items() for one in of]
-    dotted = {"type": "line", "strokeDash": [2, 3], "size": 1.5}
-    drawing["layer"].append(layer(middles, dotted, x=drawn["x"], y=drawn["y"], color=drawn["color"]))
-    held = {tuple(one.held for one in of) for of in every.values()}
-    if len(held) == 1:
-        rows = [_at(one, one.held) for one in every[found.runs[0]]]
-        dashed = {"type": "line", "strokeDash": [8, 4], "size": 1.5, "color": DIM}
-        drawing["layer"].append(layer(rows, dashed, x=drawn["x"], y=drawn["y"]))
-    beside = " Dashed: the collection." if len(held) == 1 else ""
+    lowest = 100 * min(one.share.low for one in found.rounds)
     yield Figure(
         f"Share of {found.reference} documents among the first {found.page}, by round",
-        "Bars: 95 % intervals. Dotted: the middle of both directions, where a ranker without a preference stands."
-        f"{beside}",
-        drawing,
+        "Bars: 95 % intervals.",
+        lines(
+            _by_round(found, lambda one: one.share), x="round", y=f"{found.reference} documents on the page, %",
+            dodge=_DODGE, domain=(max(0.0, lowest - 5), 102),
+        ),
         half=True,
-    )
-    leads = {run: [_point(one, one.lead) for one in of] for run, of in every.items()}
+    )  # fmt: skip
     yield Figure(
         "Page less middle, by round",
-        f"Below 0 the ranker leaves less of the page to {found.reference} documents than to "
-        "rewrites that were first. Bars: 95 % intervals.",
-        lines(leads, x="round", y="page less middle, points", dodge=_DODGE),
+        f"Below 0 the ranker leaves less of the page to {found.reference} documents than to rewrites that were first. "
+        "Bars: 95 % intervals.",
+        lines(_by_round(found, lambda one: one.lead), x="round", y="page less middle, points", dodge=_DODGE),
         half=True,
     )
 
 
-def _point(one: SpiralRound, of: QueryMean) -> Point:
-    label = f"round {one.number}: {one.share.text}, collection {percent(one.held)} %, middle {percent(one.middle)} %"
-    return Point(float(one.number), 100 * of.value, 100 * of.low, 100 * of.high, label)
-
-
-def _at(one: SpiralRound, share: float) -> dict[str, Any]:
-    return {X: float(one.number), Y: drawn_number(100 * share)}
+def _by_round(found: Spiral, mean: Callable[[SpiralRound], QueryMean]) -> dict[str, list[Point]]:
+    """A mean of every ranker and round, in percent."""
+    drawn: dict[str, list[Point]] = {run: [] for run in found.runs}
+    for one in found.rounds:
+        value, low, high = (100 * part for part in mean(one))
+        label = f"round {one.number}: {signed(value)} {interval(low, high)}"
+        drawn[one.run].append(Point(float(one.number), value, low, high, label))
+    return drawn
 
 
 def legend(found: Spiral) -> Iterator[str]:

@@ -12,8 +12,8 @@ from ranktilt.reporting.document import Cell, Column, Document, Figure, Section,
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import DASH, count, ends, estimate, interval, number, p_value, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import families, mark
-from ranktilt.reporting.views.audit_tables import twin_test
+from ranktilt.reporting.verdicts import mark, starred
+from ranktilt.reporting.views.audit_tables import tie_rule
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _MOST_FIGURES, _MOST_VERDICTS = 6, 8
@@ -83,16 +83,12 @@ def _sentences(study: Study) -> Iterator[Sentence]:
 def legend(study: Study) -> list[str]:
     """Say what the numbers are, in a few lines."""
     spec = study.spec
-    test = twin_test(spec["test"])
-    ties = "expected value over all orders" if spec["ties"] == "expected" else "trec_eval's, by id"
-    over = families(str(spec["correction"]), study.tilts, study.primary)
     verdict = f"Verdict on {study.primary}; " if len(study.measures) > 1 else ""
     said = [
         f"Relative Δ in %, each source against {study.reference} in a collection of these two: + favours "
-        f"{study.reference}, − favours the rewrites. {verdict}* corrected "
-        f"p < .05 ({over}; {test}).",
+        f"{study.reference}, − favours the rewrites. {verdict}{starred(spec)}",
         f"95 % intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what documents "
-        f"add. Ties: {ties}.",
+        f"add. Ties: {tie_rule(spec)}.",
     ]
     if study.trends:
         said.append(
@@ -122,7 +118,7 @@ def _figures(study: Study) -> Section | None:
         "not show a tilt.",
     )
     more = () if every else (f"Drawn for {study.primary}; the table holds every measure.",)
-    return Section("figures", "Relative Δ by temperature", lead + more, tuple(drawn))
+    return Section("tilt", "Relative Δ by temperature", lead + more, tuple(drawn))
 
 
 def _figure(study: Study, series: str, measure: str) -> Figure:
@@ -169,10 +165,7 @@ def _table(study: Study) -> Section:
         for arm in study.sources
         if arm.series == series
     ]
-    note = (
-        f"Means and Relative Δ in %; + favours {study.reference}, − the rewrites. p: corrected "
-        f"({str(study.spec.get('correction', 'holm')).capitalize()}) over all tests of this table; * below .05."
-    )
+    note = f"Means and Relative Δ in %; + favours {study.reference}, − the rewrites. {starred(study.spec)}"
     several = {"model": len(study.series) > 1, "measure": len(study.measures) > 1}
     table = tabulated(
         f"{study.reference} against each source", found, columns, note=note,

@@ -25,7 +25,7 @@ from ranktilt.reporting.document import (
     tabulated,
     worded,
 )
-from ranktilt.reporting.figures.charts import ForestRow, Point, forest, lines
+from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.verdicts import mark
 from ranktilt.reporting.views.provenance import folder, provenance
@@ -165,25 +165,7 @@ def _domains(study: TrainingStudy) -> Section:
                 groups=("domain",),
             )
         )  # fmt: skip
-        blocks += _forest(study, one)
     return Section("domains", "Effectiveness in each domain", (), tuple(blocks))
-
-
-def _forest(study: TrainingStudy, one: Evaluation) -> Iterator[Figure]:
-    for body, new, old in study.contrasts:
-        found = [(group, one.difference(new, old, study.primary, group)) for group in one.groups]
-        rows = [
-            ForestRow(group, change.value, change.low, change.high, tone="" if change.shown else "unsure")
-            for group, change in found
-            if change is not None
-        ]
-        if rows:
-            yield Figure(
-                f"{_less(body, new, old)}, by domain",
-                "Above 0 the one that learned from another side is better. Lines: paired 95 % intervals.",
-                forest(rows, x=f"{study.primary}, points", margin=0.0, unit=" points"),
-                half=True,
-            )
 
 
 def _less(body: str, new: str, old: str) -> str:

@@ -36,6 +36,7 @@ from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, esti
 from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check import check_table, sentences
 from ranktilt.reporting.views.check import legend as check_legend
+from ranktilt.reporting.views.describe import LEGEND, statistics_tables
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _UNRELATED = 0.95
@@ -127,10 +128,7 @@ def _sentences(validation: Validation) -> Iterator[Sentence]:
 def legend(validation: Validation) -> list[str]:
     """Say how the tables are read, in a few lines."""
     first = validation.reference
-    lines = [
-        "Words: whitespace words of a text without its title, the mean. Queries: with a relevant document of the "
-        "source; relevant each: their mean number."
-    ]
+    lines = [LEGEND]
     if validation.overlaps:
         lines.append(
             f"Terms: distinct lower-cased words. Jaccard: those of both texts over those of either; overlap: the share "
@@ -170,26 +168,9 @@ def validation_sections(validation: Validation) -> list[Section]:
 
 
 def _collection(found: CollectionStatistics) -> Section:
-    columns = (
-        (named("source"), lambda one: one.source),
-        ("documents", lambda one: number(one.documents, count)),
-        ("words", lambda one: number(one.words, fixed)),
-        (Column("quartiles", spare=1), lambda one: _quartiles(one.quartiles)),
-        (Column("queries", hint="with a relevant document of the source"), lambda one: number(one.queries, count)),
-        (Column("relevant each", hint="relevant documents a query"), lambda one: number(one.relevant, fixed)),
-    )
-    without = ", ".join(f"{one.source} {one.empty:,}" for one in found.sources if one.empty)
-    note = f"Documents without a word: {without}; they count with 0." if without else ""
-    table = tabulated("Documents by source", found.sources, columns, note=note)
-    asked = (
-        (named("queries"), lambda one: one.which),
-        ("number", lambda one: number(one.queries, count)),
-        ("words a query", lambda one: number(one.words, fixed)),
-    )
-    queries = tabulated("Queries", found.queries, asked)
     split = f" Judgments: {found.split}." if found.split else ""
     lead = (f"Both sides answer the same queries.{split}",) if len(found.sources) > 1 else ()
-    return Section("collection", "What the collection holds", lead, (table, queries))
+    return Section("collection", "What the collection holds", lead, statistics_tables(found))
 
 
 _SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", spare=1))

@@ -1,1 +1,0 @@
-"""``ranktilt build``: published collections from their original files, one file a collection."""

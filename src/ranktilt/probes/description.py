@@ -1,0 +1,57 @@
+"""What a collection holds, source by source, as a result of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ranktilt.auditing.audit import audit_provenance
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.io.artifact import Result
+from ranktilt.probes.text_probes import CollectionStatistics, statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Description(
+    Result, format="ranktilt-description", version=1, noun="a description", command="ranktilt data describe"
+):
+    """What `describe` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        Where the collection is, and versions.
+    statistics : CollectionStatistics
+        Documents, words, judgments, twins, empty and duplicate texts of every source, and the queries.
+    """
+
+    spec: Mapping[str, Any]
+    statistics: CollectionStatistics
+
+
+def describe(collection: Collection) -> Description:
+    """Count what each source of a collection holds: documents, words, judgments, twins, empty and duplicate texts.
+
+    Parameters
+    ----------
+    collection : Collection
+        Of any number of sources.
+
+    Returns
+    -------
+    Description
+        A row a source, and the queries.
+
+    Raises
+    ------
+    UserError
+        If the collection holds no document.
+    """
+    if not collection.docs.height:
+        raise UserError("the collection holds no document to describe")
+    spec = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
+    provenance = audit_provenance(collection, [])
+    spec |= {name: provenance[name] for name in ("ranktilt", "python", "packages", "inputs")}
+    return Description(spec, statistics(collection))

@@ -1,1 +1,0 @@
-"""The definitions of terms that a page explains."""

@@ -1,0 +1,167 @@
+"""What is installed here, and the models that RankTilt knows by short name; or one model in full."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ranktilt.errors import counted
+from ranktilt.models.catalogue import Model
+from ranktilt.reporting.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Lines,
+    Pairs,
+    Row,
+    Sentence,
+    Table,
+    named,
+    printed,
+    tabulated,
+    worded,
+)
+from ranktilt.reporting.numbers import DASH
+
+_LEGEND = (
+    'Re-rankers stand behind a first stage: -r "bm25@100>>monot5:base". Any other model: a folder, or its name on '
+    "the hub, in the place of the short name: -r dense:FOLDER.",
+    "tuned: body was never trained to rank and must be trained first. here: wheel, installed with pip; cache, "
+    "fetched before; –, fetched when first used. ranktilt tools doctor MODEL shows one in full.",
+)
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What an extra of the installation is for, and which of its packages are here."""
+
+    name: str
+    purpose: str
+    versions: Mapping[str, str | None]
+    """Of its packages; None for one that is missing."""
+
+    @property
+    def install(self) -> str:
+        """The line that brings what is missing; nothing where all is here."""
+        return "" if all(self.versions.values()) else f'pip install "ranktilt[{self.name}]"'
+
+
+@dataclass(frozen=True)
+class Installation:
+    """The machine, the extras, and models, kind after kind; or models in full alone."""
+
+    models: Sequence[Model]
+    here: Mapping[str, str]
+    """Where a model lies on this machine by its spec; a model that is not there is left out."""
+    others: Sequence[tuple[str, str]] = ()
+    """Name and package of each ranker that an installed package brings."""
+    machine: Mapping[str, str] = field(default_factory=dict)
+    extras: Sequence[Extra] = ()
+    full: bool = False
+    """Whether each is shown in full."""
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return [{"spec": one.spec, **asdict(one), "here": self.here.get(one.spec)} for one in self.models]
+
+    def to_json(self) -> bytes:
+        rankers = [{"name": name, "package": package} for name, package in self.others]
+        content: dict[str, Any] = {"models": self.records, "rankers": rankers}
+        if self.machine:
+            extras = [{**asdict(extra), "install": extra.install} for extra in self.extras]
+            content = {"machine": dict(self.machine), "extras": extras, **content}
+        return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
+
+
+def view(installed: Installation) -> Document:
+    """Return what is said of an installation."""
+    names = ", ".join(f"{name} ({package})" for name, package in installed.others) or "none installed"
+    missing = sum(bool(extra.install) for extra in installed.extras)
+    blocks: list[Block] = [_table(installed)]
+    if installed.machine:
+        space = Lines((Sentence(""),))
+        blocks = [Pairs(tuple(installed.machine.items()), only=""), space, _extras(installed), *blocks]
+    return Document(
+        title="Installation",
+        kind="What is installed",
+        headline=f"{counted(missing, 'extra is', 'extras are')} missing",
+        sections=printed(_cards(installed) if installed.full else blocks),
+        legend=() if installed.full else (*_LEGEND, f"Rankers of other packages: {names}."),
+    )
+
+
+def _extras(installed: Installation) -> Table:
+    columns = (
+        (named("extra"), lambda extra: extra.name),
+        (worded("what it is for"), lambda extra: extra.purpose),
+        (worded("packages"), lambda extra: ", ".join(f"{name} {v or 'missing'}" for name, v in extra.versions.items())),
+        (worded("to install"), lambda extra: Cell(extra.install, tone="warning")),
+    )
+    return tabulated("Extras", installed.extras, columns)
+
+
+def _table(installed: Installation) -> Table:
+    columns = (
+        Column("typed", number=False, header=True),
+        Column("what it is", number=False),
+        *(Column(title, number=False) for title in ("tuned", "here", "pooling", "similarity")),
+        Column("tokens"),
+        *(Column(title, number=False) for title in ("licence", "name on the hub")),
+    )
+    rows = []
+    kind = ""
+    for one in installed.models:
+        limit = DASH if one.limit is None else str(one.limit)
+        texts = (
+            one.about, "yes" if one.tuned else "body", installed.here.get(one.spec, DASH), one.pooling or DASH,
+            one.similarity or DASH, limit, one.licence, one.hub or DASH,
+        )  # fmt: skip
+        name = Cell(one.spec, emphasis="strong" if one.tuned else "quiet")
+        cells = tuple(Cell(text, emphasis="" if one.tuned else "quiet") for text in texts)
+        rows.append(Row((name, *cells), rule=bool(kind) and one.kind != kind))
+        kind = one.kind
+    return Table("Models", columns, tuple(rows))
+
+
+def _cards(installed: Installation) -> list[Block]:
+    blocks: list[Block] = []
+    for one in installed.models:
+        blocks.append(Lines((*[Sentence("")] * bool(blocks), Sentence(one.spec))))
+        blocks.append(Pairs(tuple(_entries(one, installed.here.get(one.spec)).items()), only=""))
+    return blocks
+
+
+def _entries(one: Model, here: str | None) -> dict[str, str]:
+    prefixes = {"query": one.query_prefix, "document": one.document_prefix}
+    also = f" (also {', '.join(one.also)})" if one.also else ""
+    return {
+        "what it is": one.about,
+        "from": f"{one.hub}{also}" if one.hub else "no published checkpoint",
+        "source": one.source,
+        "licence": one.licence,
+        "reads": _reads(one),
+        "pooling": one.pooling or DASH,
+        "similarity": one.similarity or DASH,
+        "prefixes": " and ".join(f"{noun} {text!r}" for noun, text in prefixes.items() if text) or "none",
+        "tuned": "yes, it ranks as it is" if one.tuned else "no, a body: train it before it ranks",
+        "here": here or ("no, fetched from the hub when first used" if one.hub else "no"),
+        "typed": _typed(one),
+    }
+
+
+def _reads(one: Model) -> str:
+    if one.limit is None:
+        return "as many tokens as its files say"
+    of = "of a text" if one.kind == "dense" else "of query and document together"
+    return f"{counted(one.limit, 'token', 'tokens')} {of}"
+
+
+def _typed(one: Model) -> str:
+    if not one.hub:
+        return f"-r {one.kind}:FOLDER, with your checkpoint in FOLDER"
+    if not one.tuned:
+        return f'ranktilt train {one.kind} DIR --base-model {one.hub} -o FOLDER, then -r "bm25@100>>{one.kind}:FOLDER"'
+    return f'-r "{one.line}"' if ">>" in one.line else f"-r {one.line}"
