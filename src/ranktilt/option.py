@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -24,6 +25,8 @@ class Option:
     max: float | None = None
     panel: str | None = None
     """The heading of ``--help`` under which it stands, where it is not its group's."""
+    complete: Callable[[str], list[str]] | None = None
+    """The values that a shell offers for what is typed so far."""
 
     def names(self, field: str) -> list[str]:
         """List what is typed for it."""

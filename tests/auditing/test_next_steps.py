@@ -32,7 +32,7 @@ def commands(audit: Audit) -> list[str]:
 
 def test_a_tilt_is_explained_levelled_and_gated() -> None:
     assert commands(of(HUMAN)) == [
-        "ranktilt explain data -r bm25 --attribute",
+        "ranktilt explain data -r bm25 --attribution",
         "ranktilt level data -r bm25 -o level.html",
         "ranktilt audit data -r bm25 --json audit.json && ranktilt gate audit.json --max-tilt 5",
     ]

@@ -250,7 +250,7 @@ def test_a_dense_audit_is_cached(cli: Cli, toy_folder: Path, tmp_path: Path, mon
 
 
 def test_the_card_stands_under_the_table(cli: Cli, toy_folder: Path) -> None:
-    result = cli("audit", toy_folder, *RANKERS, *QUICK, "--card", "--depth", "2")
+    result = cli("audit", toy_folder, *RANKERS, *QUICK, "--card", "--card-depth", "2")
     assert (result.code, result.err) == (0, "")
     assert result.out == rt.table(library(toy_folder, card=True, depth=2))
     assert "The estimand card, every number" in result.out
@@ -445,7 +445,7 @@ RUN = "--run {run} --groups {labels}"
         ("{toy} --run {run} --split test --qrels {qrels}", "name a split or a file of judgments, not both"),
         (f"{RUN} --by gender", "{labels}: unknown column 'gender' (valid: source)"),
         (f"{RUN} --by none", "the card needs a column to group by; leave --by none out"),
-        ("{toy} -r bm25 --depth 5", "--depth is about the card; ask for it: --card"),
+        ("{toy} -r bm25 --card-depth 5", "--card-depth is about the card; ask for it: --card"),
         ("no/folder -r bm25 --score-order rank", "--score-order is about a run that exists"),
         (f"{RUN} --by length:3", "--by length:3 needs texts: name a collection DIR"),
         ("{toy} -r bm25 --qrels none --controls", "nothing to control: this audit compares no groups by relevance"),
@@ -500,7 +500,7 @@ def test_a_bad_file_is_named_with_its_line(
 
 @pytest.mark.parametrize("arguments", [["--qrels", "none"], ["--card"]], ids=["by itself", "asked for"])
 def test_a_page_is_read_where_there_is_a_card(cli: Cli, toy_folder: Path, tmp_path: Path, arguments: list[str]) -> None:
-    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--depth", "3", *arguments)
+    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--card-depth", "3", *arguments)
     assert "ΔNDSR@3" in {estimate.name for estimate in found.estimates}
 
 

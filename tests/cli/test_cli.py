@@ -377,3 +377,23 @@ def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: P
     unset = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "7")
     done = process("audit", toy_folder, *BM25, *form, env={"PYTHONPATH": str(tmp_path), **unset})
     assert (done.code, done.err) == (0, "1 1 1 1")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("audit -r bm", "bm25"),
+        ("audit -r bm25@100>>monot5", "bm25@100>>monot5:base"),
+        ("audit -m nD", "nDCG"),
+        ("report --layout dai-fig1", "dai-fig10"),
+        ("explain --probe over", "overlap"),
+        ("level --method fair-rerank:f", "fair-rerank:fa-ir"),
+    ],
+)
+def test_a_shell_completes_names(cli: Cli, monkeypatch: pytest.MonkeyPatch, typed: str, offered: str) -> None:
+    monkeypatch.setenv("_RANKTILT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"ranktilt {typed}")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    names = cli().out.split()
+    assert offered in names
+    assert all(name.startswith(typed.split()[-1]) for name in names)

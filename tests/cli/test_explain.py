@@ -58,7 +58,7 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
             "spectrum needs the vectors of an encoder, such as dense:minilm",
         ),
         (["--probe", "perplexity", "--lm", "."], "no model: expected a config.json as transformers saves it"),
-        (["--attribute"], "--attribute needs rankers: name one or more with -r"),
+        (["--attribution"], "--attribution needs rankers: name one or more with -r"),
         (["--theorem"], "--theorem needs language models: name two or three with --lm"),
         (["--reference", "gpt"], "unknown source 'gpt'"),
     ],
@@ -77,7 +77,7 @@ def test_mistakes_end_in_one_line(cli: Cli, tmp_path: Path, arguments: list[str]
 def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:
     """Rank gaps stand in CSV and JSON alone, and a file that is read back prints the same."""
     folder = rt.save(rt.bundled(), tmp_path / "bed")
-    said = cli("explain", folder, "--attribute", "-r", "bm25", "-r", "tfidf", "--json", tmp_path / "why.json")[1]
+    said = cli("explain", folder, "--attribution", "-r", "bm25", "-r", "tfidf", "--json", tmp_path / "why.json")[1]
     lines = said.splitlines()
     starts = [n for n, line in enumerate(lines) if line.startswith(" property ")]
     assert [lines[n - 2].partition(":")[0] for n in starts] == ["bm25, claude", "tfidf, claude"]
@@ -87,7 +87,7 @@ def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:
     found = Explanation.load(tmp_path / "why.json")
     assert {row["of"] for row in found.results[0].rows} == {"score gap", "rank gap"}
     page, again = tmp_path / "why.html", tmp_path / "again.html"
-    cli("explain", folder, "--attribute", "-r", "bm25", "-r", "tfidf", "-o", page)
+    cli("explain", folder, "--attribution", "-r", "bm25", "-r", "tfidf", "-o", page)
     cli("report", tmp_path / "why.json", "-o", again)
     first, second = (Markup(path.read_text(encoding="utf-8")).text for path in (page, again))
     assert all(table.says in first and table.says in second for table in found.results[0].tables)

@@ -56,7 +56,7 @@ def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(cli: Cli,
 def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
     before = sorted(path.name for path in Path().iterdir())
     arguments = ("--run", "bm25.trec", "--groups", "labels.tsv", "--method", "fair-rerank", "--target", "0")
-    code, out, _ = cli("level", *arguments, "--depth", "10", "--resamples", "200", "--strengths", "1")
+    code, out, _ = cli("level", *arguments, "--rerank-depth", "10", "--resamples", "200", "--strengths", "1")
     assert code == 0
     assert "replay:" not in out
     assert "Share@10" in out

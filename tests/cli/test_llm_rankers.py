@@ -46,10 +46,10 @@ def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_
 
 
 def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
-    from ranktilt.cli.options import RankerOptions
+    from ranktilt.cli.options import EngineOptions
 
     specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failures=0.5)", "tfidf"]
-    found = RankerOptions(max_failures=0.025).rankers(specs)
+    found = EngineOptions(max_failures=0.025).rankers(specs)
     assert list(map(repr, found)) == [
         "bm25@5>>setwise:openai:m(max_failures=0.025)", "engine:my_engine:search(max_failures=0.5)", "tfidf",
     ]  # fmt: skip

@@ -20,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_options_reach_the_plan(cli: Cli, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)  # it takes longest
-    given = ("--documents", "8.8M", "--queries", "7k", "--seconds", "1", "--seed", "2")
+    given = ("--target-documents", "8.8M", "--target-queries", "7k", "--seconds", "1", "--seed", "2")
     page = tmp_path / "p.html"
     code, out, _ = cli("tools", "plan", folder, *given, "-r", "bm25@20", "--json", "-", "-o", page)
     content = json.loads(out)
@@ -36,21 +36,21 @@ def test_the_options_reach_the_plan(cli: Cli, folder: Path, tmp_path: Path, monk
     [("100000", 100_000), ("8.8M", 8_800_000), ("7k", 7000), ("1.5G", 1_500_000_000), ("2m", 2_000_000)],
 )
 def test_counts_are_read_as_people_write_them(text: str, number: int) -> None:
-    assert read_count(text, "--documents") == number
+    assert read_count(text, "--target-documents") == number
 
 
 @pytest.mark.parametrize("text", ["", "0", "8.8X", "-3", "1e6", "0.0001k", "9" * 20, "8,8M"])
 def test_what_is_no_count_is_refused(text: str) -> None:
-    with refused_call(f"--queries: expected a number of at least 1, such as 100000, 7k or 8.8M; got {text!r}"):
-        read_count(text, "--queries")
+    with refused_call(f"--target-queries: expected a number of at least 1, such as 100000, 7k or 8.8M; got {text!r}"):
+        read_count(text, "--target-queries")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (
-            ("--documents", "many"),
-            "--documents: expected a number of at least 1, such as 100000, 7k or 8.8M; got 'many'",
+            ("--target-documents", "many"),
+            "--target-documents: expected a number of at least 1, such as 100000, 7k or 8.8M; got 'many'",
         ),
         (("-r", "bm52"), "unknown ranker 'bm52'"),
         (("-r", "bm25", "-r", "bm25"), "bm25"),

@@ -26,7 +26,7 @@ def questions(path: Path, n: int = 40, **more: object) -> Path:
 def test_a_folder_is_built_and_every_verb_reads_it(cli: Cli, tmp_path: Path) -> None:
     place = tmp_path / "qa"
     files = [questions(tmp_path / "law.jsonl"), questions(tmp_path / "art.jsonl", 20)]
-    code, out, err = cli("data", "build", "retrieval-qa", *files, "-o", place, "--depth", 5, "--triples", 3)
+    code, out, err = cli("data", "build", "retrieval-qa", *files, "-o", place, "--run-depth", 5, "--triples", 3)
     assert code == 0
     assert out == (
         "law          40 questions: train 28, dev 1, test 11\n"
@@ -57,7 +57,7 @@ def test_options_say_fields_sizes_and_names(cli: Cli, tmp_path: Path) -> None:
     file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     place = tmp_path / "qa"
     fields = ["--question", "q", "--human-answers", "people", "--llm-answers", "bot", "--domain", "of"]
-    more = ["--shares", "50,10,40", "--human-name", "people", "--llm-name", "gpt-4", "--depth", 0]
+    more = ["--shares", "50,10,40", "--human-name", "people", "--llm-name", "gpt-4", "--run-depth", 0]
     done = cli("data", "build", "retrieval-qa", file, "-o", place, *fields, *map(str, more), "--seed", "3")
     assert done.code == 0
     assert done.out.splitlines()[:2] == [
@@ -92,7 +92,7 @@ def test_a_side_without_answers_is_one_line(cli: Cli, tmp_path: Path) -> None:
 
 def test_an_existing_collection_stays(cli: Cli, tmp_path: Path) -> None:
     file, place = questions(tmp_path / "law.jsonl"), tmp_path / "qa"
-    assert cli("data", "build", "retrieval-qa", file, "-o", place, "--depth", 0).code == 0
+    assert cli("data", "build", "retrieval-qa", file, "-o", place, "--run-depth", 0).code == 0
     before = {one: one.read_bytes() for one in place.rglob("*") if one.is_file()}
     said = refused(cli, "data", "build", "retrieval-qa", file, "-o", place, "--seed", 1)
     assert said == f"{place}: holds files already; name a new folder"

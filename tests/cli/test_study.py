@@ -88,9 +88,20 @@ def test_a_study_of_training_is_printed_and_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answered_folder(tmp_path / "qa")
-    few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16", "--depth", "9")
+    few = (
+        "--steps",
+        "2",
+        "--batch",
+        "8",
+        "--max-query-tokens",
+        "6",
+        "--max-document-tokens",
+        "16",
+        "--rerank-depth",
+        "9",
+    )
     code, out, err = cli(
-        "study", "qa", "--vary", "training", "--base-model", tiny, *few, "--queries", "3", "--seeds", "2",
+        "study", "qa", "--vary", "training", "--base-model", tiny, *few, "--test-queries", "3", "--seeds", "2",
         "--seed", "4", "--disjoint", "--preset", "paper", "--negatives", "random:20", "--positives", "all",
         "--warmup-steps", "1", "--resamples", "100", "-o", "s.html", "--json", "s.json",
     )  # fmt: skip

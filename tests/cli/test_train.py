@@ -68,7 +68,7 @@ def test_train_alone_shows_what_can_be_trained(cli: Cli) -> None:
 
 
 def test_options_are_written_down(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    options = ("--documents", "human", "--seed", "3", "--negatives", "bm25:50", "--text", "text", "--quiet")
+    options = ("--sources", "human", "--seed", "3", "--negatives", "bm25:50", "--text", "text", "--quiet")
     command = ("train", "cross-encoder", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, *options)
     assert cli(*command) == (0, "", "")
     spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]
@@ -166,14 +166,14 @@ def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp
     rows = [row for row in qrels.read_text().splitlines() if "-human" in row]
     write(qrels, "\n".join([qrels.read_text().strip(), *(row.replace("-human", "-llm") for row in rows)]) + "\n")
     command = ("train", "cross-encoder", folder, "--base-model", tiny, *FEW)
-    assert cli(*command, "-o", tmp_path / "mix", "--documents", "human=7,llm=3").code == 0
+    assert cli(*command, "-o", tmp_path / "mix", "--sources", "human=7,llm=3").code == 0
     record = json.loads((tmp_path / "mix" / "training.json").read_text())
     assert record["spec"]["sources"] == ["human", "llm"]
     assert record["spec"]["limits"] == [["human", 7], ["llm", 3]]
     assert record["figures"]["positives"] == 10
     for given, words in (
         *(
-            (text, f"--documents: expected SOURCE or SOURCE=N, each source once, such as human=500,llm=500; got {last}")
+            (text, f"--sources: expected SOURCE or SOURCE=N, each source once, such as human=500,llm=500; got {last}")
             for text, last in (("human=x", "'human=x'"), ("human=²", "'human=²'"), ("human,human=2", "'human=2'"))
         ),
         ("human=0", "training: expected at least 1 document of a source that is learned from, got human=0"),
@@ -182,4 +182,4 @@ def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp
             f"{folder}, split train: asked to learn from 41 relevant documents of source 'llm', and there are 40",
         ),
     ):
-        assert mistake(cli, folder, "-o", tmp_path / "no", "--base-model", tiny, *FEW, "--documents", given) == words
+        assert mistake(cli, folder, "-o", tmp_path / "no", "--base-model", tiny, *FEW, "--sources", given) == words

@@ -53,7 +53,7 @@ def test_one_model(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
 def test_options_reach_the_training(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     options = (
         "--mine", "bm25", "--negatives-per-positive", "1", "--loss", "TripletLoss(triplet_margin=1)", "--dev", "dev",
-        "--patience", "3", "--twins", "llm", "--documents", "human", "--seed", "4", "--text", "text",
+        "--patience", "3", "--twins", "llm", "--sources", "human", "--seed", "4", "--text", "text",
     )  # fmt: skip
     assert cli("train", "retriever", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, *options).code == 0
     spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]

@@ -267,11 +267,14 @@ def audit(
     missing: Annotated[Literal["zero", "exclude"], Option("How a judged query counts that a run lacks.")] = "zero",
     rounding: Annotated[Literal["none", "paper"], Option("paper: means to 0.1 % first.")] = "none",
     card: options.Card = False,
-    depth: Annotated[int | None, Option("Ranks that the card looks at as one page (default: 20).", "K", min=1)] = None,
+    depth: Annotated[
+        int | None,
+        Option("Ranks that the card takes for the first page (default: 20).", "K", flag="--card-depth", min=1),
+    ] = None,
     controls: options.Controls = False,
     keep_top: Annotated[int, Option("Ranks of each list that the audit keeps.", "K", min=0, panel="Output")] = 1000,
     statistics: options.StatisticsOptions,
-    search: options.SearchOptions,
+    search: options.EngineOptions,
     output: AuditOutput,
 ) -> None:
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
@@ -287,7 +290,7 @@ def audit(
     rankers = search.rankers(inputs.specs, score_order=inputs.score_order)
     collection, runs = inputs.load()
     if depth is not None and not card and collection.qrels.height:
-        raise UserError("--depth is about the card; ask for it: --card")
+        raise UserError("--card-depth is about the card; ask for it: --card")
     parts = inputs.collections(collection, rankers)
     names = _apart(parts)
     output.check_several(names, inputs.files)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ranktilt.cli import options
+from ranktilt.cli import completion, options
 from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.errors import UserError
 from ranktilt.option import Option
 
 
-@options.verb("explain DIR -o texts.html", "explain DIR --attribute -r bm25 -r dense:minilm")
+@options.verb("explain DIR -o texts.html", "explain DIR --attribution -r bm25 -r dense:minilm")
 def explain(
     folder: options.Folder,
     *,
     probe: Annotated[
         list[str] | None,
-        Option('A probe, such as overlap or "perplexity:FOLDER(every=0)" (default: all that can run).', "NAME"),
+        Option(
+            'A probe, such as overlap or "perplexity:FOLDER(every=0)" (default: all that can run).',
+            "NAME",
+            complete=completion.probes,
+        ),
     ] = None,
     encoder: Annotated[
         str | None, Option("Whose vectors are read, such as dense:minilm.", "SPEC", panel="Model")
@@ -29,7 +33,7 @@ def explain(
             panel="Model",
         ),
     ] = None,
-    attribute: Annotated[bool, Option("Which properties go with the gap between twins, for each -r.")] = False,
+    attribution: Annotated[bool, Option("Which properties go with the gap between twins, for each -r.")] = False,
     theorem: Annotated[bool, Option("Check the conditions of theorem 4.1 with two or three --lm.")] = False,
     ranker: options.Rankers = None,
     by: Annotated[str, Option("Hold the groups of this column against each other.", "COLUMN")] = "source",
@@ -42,18 +46,18 @@ def explain(
     from ranktilt.probes.explain import explain as run_probes
 
     output.check(*collection_files(folder))
-    if attribute and not ranker:
-        raise UserError("--attribute needs rankers: name one or more with -r")
+    if attribution and not ranker:
+        raise UserError("--attribution needs rankers: name one or more with -r")
     if theorem and not lm:
         raise UserError("--theorem needs language models: name two or three with --lm")
-    if lm and not theorem and (probe or attribute) and "perplexity" not in (probe or ()):
+    if lm and not theorem and (probe or attribution) and "perplexity" not in (probe or ()):
         raise UserError("--lm is read by --probe perplexity and by --theorem; name one of them")
-    named = encoder if encoder is not None or attribute or not ranker else ranker[0]
+    named = encoder if encoder is not None or attribution or not ranker else ranker[0]
     read = neural.rankers([named])[0] if named else None
     collection = options.load_texts(folder, split)
     models = lm or ()
     found = run_probes(
         collection, probe, read, reference=reference, by=by, lm=() if theorem else models,
-        attribute=neural.rankers(ranker) if attribute and ranker else (), theorem=models if theorem else (),
+        attribute=neural.rankers(ranker) if attribution and ranker else (), theorem=models if theorem else (),
     )  # fmt: skip
     output.deliver(found)

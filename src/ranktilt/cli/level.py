@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ranktilt.cli import options
+from ranktilt.cli import completion, options
 from ranktilt.cli.audit import AuditInputs
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput
@@ -38,13 +38,17 @@ class _Corrections(options.OptionGroup):
 
     method: Annotated[
         list[str] | None,
-        Option("causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.", "NAME"),
+        Option(
+            "causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.",
+            "NAME",
+            complete=completion.methods,
+        ),
     ] = None
     strengths: Annotated[str, Option("Correction strengths to try; 1 applies the full correction.", "S,S,…")] = (
         "0.2,0.4,0.6,0.8,1"
     )
     target: Annotated[float | None, Option("Where fair-rerank ends at strength 1 (default: level).", "X")] = None
-    depth: Annotated[int, Option("Candidates that are corrected.", "K", min=1)] = 100
+    depth: Annotated[int, Option("Correct the best K documents.", "K", flag="--rerank-depth", min=1)] = 100
     lm: Annotated[str, Option("Language model of the causal correction's perplexity.", "MODEL", panel="Model")] = (
         "ngram"
     )
@@ -72,7 +76,7 @@ def level(
     effectiveness: Annotated[str, Option("The measure on which the cost is judged.", "MEASURE")] = "nDCG@10",
     budget: Annotated[float, Option("Effectiveness that levelling may cost, of 0 to 1.", "X")] = 0.01,
     statistics: options.StatisticsOptions,
-    search: options.SearchOptions,
+    search: options.EngineOptions,
     output: PageOutput,
 ) -> None:
     """Level a ranker without training: fit corrections, choose their strength, and tell what each costs.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, g
 import typer
 from typer.core import TyperCommand
 
+from ranktilt.cli import completion
 from ranktilt.cli.notes import reporting
 from ranktilt.errors import UserError
 from ranktilt.option import Option
@@ -36,11 +37,23 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLAR
 Pairs = list[tuple[str, str]]
 Rankers = Annotated[
     list[str] | None,
-    Option('A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm.', "SPEC", short="-r", panel="Input"),
+    Option(
+        'A ranker, such as bm25, "bm25(k1=0.9,b=0.4)@100", dense:minilm.',
+        "SPEC",
+        short="-r",
+        panel="Input",
+        complete=completion.rankers,
+    ),
 ]
 Measures = Annotated[
     list[str] | None,
-    Option("A measure, such as nDCG@3; several may be given.", "MEASURE", short="-m", panel="Question"),
+    Option(
+        "A measure, such as nDCG@3; several may be given.",
+        "MEASURE",
+        short="-m",
+        panel="Question",
+        complete=completion.measures,
+    ),
 ]
 Card = Annotated[bool, Option("The estimand card: five questions side by side.", panel="Question")]
 Controls = Annotated[bool, Option("Raw beside length-matched, boilerplate-free and other controls.", panel="Question")]
@@ -61,13 +74,7 @@ Correction = Annotated[Corrections, Option("Correction of the p values for the n
 Price = Annotated[str | None, Option("Price of a million tokens, for --dry-run.", "IN,OUT", panel="Model")]
 MaxFailures = Annotated[
     float | None,
-    Option(
-        "Most queries or answers that an engine or language model may fail: a share, 0 to 1.",
-        "X",
-        min=0,
-        max=1,
-        panel="Model",
-    ),
+    Option("Share of the queries or answers that may fail, 0 to 1.", "X", min=0, max=1, panel="Model"),
 ]
 Parts = Annotated[
     int | None, Option("Documents in Parquet files of N each, for many of them.", "N", min=1, panel="Output")
@@ -128,16 +135,11 @@ class RankerOptions(Compute):
     """What rankers have in common."""
 
     text: Annotated[Fields | None, Option("Which part of a document is ranked.")] = None
-    max_failures: MaxFailures = None
 
     def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
         """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
         own = {name: getattr(self, name, None) for name in ("text", "device", "max_failures", "exclude_self")}
-        return read_rankers(specs, **own, **more)
-
-    def require_answers(self, runs: Sequence[Run]) -> None:
-        """Refuse runs, wherever they come from, whose language models failed more often than allowed."""
-        require_answers((run.spec for run in runs), self.max_failures)
+        return read_rankers(specs, **(own | more))
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,17 @@ class SearchOptions(RankerOptions):
             most = None if self.memory is None else read_size(self.memory)
             with limited(MemoryLimits(memory=most)):
                 yield
+
+
+@dataclass(frozen=True)
+class EngineOptions(SearchOptions):
+    """The same, where an engine or a language model may be asked."""
+
+    max_failures: MaxFailures = None
+
+    def require_answers(self, runs: Sequence[Run]) -> None:
+        """Refuse runs, wherever they come from, whose language models failed more often than allowed."""
+        require_answers((run.spec for run in runs), self.max_failures)
 
 
 @dataclass(frozen=True)
@@ -379,7 +392,8 @@ def _for_typer(parameter: inspect.Parameter) -> Any:
     told = {name: getattr(option, name) for name in ("help", "min", "max")}
     number = (get_args(kind.__origin__) or (kind.__origin__,))[0]
     told["metavar"] = option.metavar or {int: "N", float: "X"}.get(number)
-    return Annotated[kind.__origin__, typer.Option(*option.names(parameter.name), rich_help_panel=option.panel, **told)]
+    told |= {"rich_help_panel": option.panel, "autocompletion": option.complete}
+    return Annotated[kind.__origin__, typer.Option(*option.names(parameter.name), **told)]
 
 
 def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:

@@ -68,13 +68,14 @@ class Questions(options.OptionGroup):
         if self.prompt == "pairwise-sensitive" and not self.attribute:
             raise UserError("--prompt pairwise-sensitive needs an attribute, such as --attribute female")
 
-    def asker(self, neural: options.RankerOptions) -> Pairwise | None:
+    def asker(self, neural: options.RankerOptions, max_failures: float | None) -> Pairwise | None:
         """The ranker that asks; None where choices are stored."""
         from ranktilt.rankers.llm.pairwise import Pairwise
 
         if self.llm is None:
             return None
-        found = neural.rankers([f"pairwise:{self.llm}"], prompt=self.prompt or PROMPT, attribute=self.attribute)[0]
+        how = {"prompt": self.prompt or PROMPT, "attribute": self.attribute, "max_failures": max_failures}
+        found = neural.rankers([f"pairwise:{self.llm}"], **how)[0]
         if not isinstance(found, Pairwise) or found.k is not None:
             raise UserError(f"--llm expects one model, such as openai:MODEL, got {self.llm!r}")
         if not self.dry_run:
@@ -110,6 +111,7 @@ def pairwise(
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     split: options.Split = None,
+    max_failures: options.MaxFailures = None,
     neural: options.RankerOptions,
     output: PageOutput,
 ) -> None:
@@ -128,7 +130,7 @@ def pairwise(
         inputs=[*collection_files(folder), *read],
     )  # fmt: skip
     output.check(*collection_files(folder), *read)
-    asker = questions.asker(neural)
+    asker = questions.asker(neural, max_failures)
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, by, protected)
     asked = None if questions.queries is None else read_query_ids(questions.queries, collection)

@@ -50,7 +50,7 @@ def rank(
         bool, Option("Ask no language model: show requests, tokens, price and time.", panel="Model")
     ] = False,
     price: options.Price = None,
-    search: options.SearchOptions,
+    search: options.EngineOptions,
 ) -> None:
     """Rank the judged queries (all where nothing is judged) and keep the run, in TREC format, to audit it later."""
     if not ranker:

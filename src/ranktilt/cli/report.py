@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ranktilt.cli import options
+from ranktilt.cli import completion, options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import ENDINGS, check_ending, check_paths, print_result
 from ranktilt.errors import UserError
@@ -36,7 +36,12 @@ def report(
     *,
     output: Annotated[Path | None, Option("The page or table; of figures, the folder.", "OUT", short="-o")] = None,
     layout: Annotated[
-        str | None, Option("A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, askari-1…", "NAME")
+        str | None,
+        Option(
+            "A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, askari-1…",
+            "NAME",
+            complete=completion.layouts,
+        ),
     ] = None,
     format: Annotated[
         Formats | None, Option("html (the default); latex, markdown or csv of a layout; svg, pdf or png figures.")

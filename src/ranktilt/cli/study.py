@@ -42,8 +42,10 @@ class _Trainings(options.OptionGroup):
             "Another collection to test on, with qrels=, candidates= (a run) or name= behind it.", "NAME[,qrels=FILE,…]"
         ),
     ] = None
-    queries: Annotated[int | None, Option("Test on N queries a domain, drawn by --seed.", "N")] = None
-    depth: Annotated[int, Option("Re-rank BM25's best K documents.", "K")] = 1000
+    queries: Annotated[
+        int | None, Option("Test on N queries a domain, drawn by --seed.", "N", flag="--test-queries")
+    ] = None
+    depth: Annotated[int, Option("Re-rank BM25's best K documents.", "K", flag="--rerank-depth")] = 1000
     seeds: Annotated[int, Option("Trainings of each ranker.", "N")] = 1
     disjoint: Annotated[bool, Option("Keep documents of the training out of the test collection.")] = False
     curve: Annotated[list[str] | None, Option("A ranker that learns from so many documents of each.", "SOURCE=N,…")] = (
@@ -84,7 +86,7 @@ def study(
     trainings: _Trainings,
     learning: Annotated[dict[str, Any], _LEARNING],
     statistics: options.StatisticsOptions,
-    search: options.SearchOptions,
+    search: options.EngineOptions,
     output: PageOutput,
 ) -> None:
     """Audit each source against the human side, and ask whether temperature moves the tilt.

@@ -44,7 +44,7 @@ class _Reading(options.Compute):
         return {"text": self.text or "title+text", "device": self.device}
 
 
-_Documents = Annotated[
+_Sources = Annotated[
     list[str] | None,
     Option(
         "Learn from these sources, from N relevant documents of each.",
@@ -54,9 +54,9 @@ _Documents = Annotated[
 ]
 
 
-def _amounts(documents: list[str] | None) -> dict[str, Any]:
+def _amounts(sources: list[str] | None) -> dict[str, Any]:
     """The sources that are learned from, and how much of each, as `ranktilt.training.options.Training` has them."""
-    amounts = read_amounts(documents or (), "--documents", whole=True)
+    amounts = read_amounts(sources or (), "--sources", whole=True)
     limits = tuple((name, most) for name, most in amounts.items() if most >= 0)
     return {"sources": tuple(amounts), "limits": limits} if amounts else {}
 
@@ -64,7 +64,7 @@ def _amounts(documents: list[str] | None) -> dict[str, Any]:
 @train.command("cross-encoder", cls=options.Verb)
 @options.verb(
     "train cross-encoder DIR -o model",
-    "train cross-encoder DIR --documents human=500 --preset paper -o model",
+    "train cross-encoder DIR --sources human=500 --preset paper -o model",
     panel="Training",
 )
 def cross_encoder(
@@ -73,7 +73,7 @@ def cross_encoder(
     output: _Folder,
     base_model: _Encoder = "minilm",
     split: _Split = "train",
-    documents: _Documents = None,
+    sources: _Sources = None,
     preset: Preset = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(RerankerTraining)],
     neural: _Reading,
@@ -82,7 +82,7 @@ def cross_encoder(
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
 
-    chosen = RerankerTraining.of_preset(preset, **learning, **_amounts(documents), **neural.fields)
+    chosen = RerankerTraining.of_preset(preset, **learning, **_amounts(sources), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)
     trained = train_cross_encoder(loaded, base_model, output, options=chosen)
     note(_summary(trained, collection, "bm25@100>>cross-encoder"))
@@ -106,10 +106,12 @@ def retriever(
     dev: Annotated[
         str | None, Option("Audit the model on this split after each epoch.", "SPLIT", panel="Input")
     ] = None,
-    test: Annotated[str, Option("Judgments on which a sweep's models are compared.", "SPLIT", panel="Input")] = "test",
+    test_split: Annotated[
+        str, Option("Judgments on which a sweep's models are compared.", "SPLIT", panel="Input")
+    ] = "test",
     budget: Annotated[float, Option("nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).", "X")] = 0.01,
     teacher: Annotated[str | None, Option("Of --mine cross: cross-encoder:MODEL.", "RANKER", panel="Model")] = None,
-    documents: _Documents = None,
+    sources: _Sources = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha",))],
     neural: _Reading,
     shown: Output,
@@ -126,7 +128,7 @@ def retriever(
 
     asked = debias or ["0"]
     shown.check(collection)
-    chosen = RetrieverTraining(**learning, **_amounts(documents), **neural.fields)
+    chosen = RetrieverTraining(**learning, **_amounts(sources), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
     taught = None if teacher is None else ranker(teacher)
@@ -139,7 +141,7 @@ def retriever(
         return
     from ranktilt.experiments.debias_sweep import debias_sweep
 
-    tested = load(collection, split=test, ignore_unknown=True)
+    tested = load(collection, split=test_split, ignore_unknown=True)
     found, _ = debias_sweep(
         loaded, tested, base_model, output, alphas=alphas, options=chosen, teacher=taught, dev=judged, budget=budget
     )

@@ -176,7 +176,7 @@ class RetrieverTraining(Training):
     """
 
     negatives_per_positive: Annotated[int, Option("Mined negatives of each positive.", min=1)] = 1
-    depth: Annotated[int, Option("Negatives are among the best K documents.", "K", min=1)] = 100
+    depth: Annotated[int, Option("Negatives are among the best K documents.", "K", flag="--mining-depth", min=1)] = 100
     rate: Annotated[float, Option("Highest learning rate.", flag="--learning-rate")] = 2e-5
     mine: Annotated[
         Literal["in-batch", "bm25", "ann", "cross"],

@@ -91,7 +91,7 @@ def _favoured(audit: Audit, run: str, *, slight: bool) -> Iterator[NextStep]:
     if audit.confounds and audit.spec["by"] == "source":
         moved = [one for one in audit.controls if one.run == run and one.moves and one.moves[audit.place].shown]
         text = f"What goes with it, after control {moved[0].control}" if moved else "What goes with it"
-        yield _step(text, _inputs(audit, run, verb="explain"), "--attribute")
+        yield _step(text, _inputs(audit, run, verb="explain"), "--attribution")
     else:
         more = "--groups LABELS with a column origin" if audit.measures else "--qrels FILE"
         text = "Which twin stands higher" if audit.measures else "Is it so for right answers, too"

@@ -71,7 +71,9 @@ class FilesOptions(options.OptionGroup):
 
     panel = "Output"
 
-    depth: Annotated[int, Option("Depth of BM25's runs; 0 for no runs.", "N", min=0)] = 1_000
+    depth: Annotated[
+        int, Option("Documents per query in BM25's runs; 0 for no runs.", "K", flag="--run-depth", min=0)
+    ] = 1_000
     triples: Annotated[
         int, Option("Write training triples, with N random negatives of each relevant answer.", "N", min=0)
     ] = 0

@@ -22,15 +22,19 @@ class _Planned(options.OptionGroup):
 
     panel = "Question"
 
-    documents: Annotated[str | None, Option("Documents to plan for, such as 8.8M (default: those of DIR).", "N")] = None
-    queries: Annotated[str | None, Option("Queries to plan for, such as 7k (default: those of DIR).", "N")] = None
+    target_documents: Annotated[
+        str | None, Option("Documents to plan for, such as 8.8M (default: those of DIR).", "N")
+    ] = None
+    target_queries: Annotated[str | None, Option("Queries to plan for, such as 7k (default: those of DIR).", "N")] = (
+        None
+    )
     seconds: Annotated[float, Option("About how long to measure.", "N", min=1)] = 60.0
     seed: options.Seed = 0
 
 
 @options.verb(
-    "tools plan DIR --documents 8.8M --queries 7k",
-    "tools plan DIR -r bm25 -r dense:minilm --documents 8.8M --queries 7k",
+    "tools plan DIR --target-documents 8.8M --target-queries 7k",
+    "tools plan DIR -r bm25 -r dense:minilm --target-documents 8.8M --target-queries 7k",
 )
 def plan(
     folder: options.AnyCollection,
@@ -50,8 +54,8 @@ def plan(
     rankers = search.rankers(ranker or ["bm25"])
     how = {
         **vars(planned),
-        "documents": read_count(planned.documents, "--documents"),
-        "queries": read_count(planned.queries, "--queries"),
+        "documents": read_count(planned.target_documents, "--target-documents"),
+        "queries": read_count(planned.target_queries, "--target-queries"),
     }
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
     output.deliver(run_plan(collection, rankers, **how))

@@ -49,9 +49,7 @@ def replay_log(
     by: Annotated[str | None, Option("Split the tilt between groups too; none for no groups.", "COLUMN")] = None,
     pair: Annotated[list[str] | None, Option("Compare only these groups.", "A,B")] = None,
     measure: options.Measures = None,
-    max_failures: Annotated[
-        float | None, Option("Exit 1 if more answers hold no ranking: a share, 0 to 1.", "X", min=0, max=1)
-    ] = None,
+    max_failures: options.MaxFailures = None,
     save: Annotated[
         Path | None, Option("Write the published and the strict runs there, in TREC format.", "DIR", panel="Output")
     ] = None,

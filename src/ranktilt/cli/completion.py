@@ -1,0 +1,47 @@
+"""What a shell completes: names that an option takes, looked up when the shell asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def rankers(incomplete: str) -> list[str]:
+    """Rankers and models that are known by a short name, for the last stage that is typed."""
+    from ranktilt.models.catalogue import MODELS
+    from ranktilt.registry import ranker_names
+
+    before, arrow, stage = incomplete.rpartition(">>")
+    return [f"{before}{arrow}{name}" for name in _beginning(stage, (*ranker_names(), *MODELS))]
+
+
+def measures(incomplete: str) -> list[str]:
+    """Measures and other estimands, without their cutoffs."""
+    from ranktilt.measures.base import estimands
+
+    return _beginning(incomplete, estimands())
+
+
+def layouts(incomplete: str) -> list[str]:
+    """Tables and figures of the papers."""
+    from ranktilt.reporting.papers.layouts import LAYOUTS
+
+    return _beginning(incomplete, ("paper", *LAYOUTS))
+
+
+def probes(incomplete: str) -> list[str]:
+    """Probes, those of other packages too."""
+    from ranktilt.probes.explain import probe_classes
+
+    return _beginning(incomplete, probe_classes())
+
+
+def methods(incomplete: str) -> list[str]:
+    """Methods of levelling."""
+    from ranktilt.experiments.level_methods import METHODS
+    from ranktilt.mitigation.fair_rerank import METHODS as FAIR_METHODS
+
+    return _beginning(incomplete, (*METHODS, *(f"fair-rerank:{name}" for name in FAIR_METHODS)))
+
+
+def _beginning(typed: str, names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if name.startswith(typed))
