@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
 from ranktilt.io.files import nth_line, write_files
-from ranktilt.io.runfile import RunFile, read_run_file, read_spec, unwritable
+from ranktilt.io.ranked_lists import RunFile
+from ranktilt.io.runfile import read_run_file, read_spec, unwritable
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -150,11 +151,12 @@ class Run:
         return {path: b"".join(text), sidecar(path): spec.encode()}
 
     @classmethod
-    def load(cls, path: str | Path, *, score_order: str = "score") -> Run:
-        """Read a run: TREC lines of 6 fields, or 5 without the tag, JSON ``{query: {document: score}}``, CSV or TSV.
+    def load(cls, path: str | Path, *, score_order: str = "score", queries: Sequence[str] | None = None) -> Run:
+        """Read a run: TREC lines of 6 fields, or 5 without the tag, JSON ``{query: {document: score}}``, or lists.
 
-        Tables have a header; ``spec["read_as"]`` says what was understood of one. Without scores they are ordered by
-        rank or place.
+        Lists are responses to ``_msearch``, JSON ``{query: [document, …]}`` of ids or of records with scores, records
+        that name their queries, CSV and TSV with a header; ``spec["read_as"]`` says what was understood. Without scores
+        they are ordered by rank or place.
 
         Entries are sorted by falling score, whatever the file's order. Queries for which nothing was found are there if
         the spec names them, as `save` writes it.
@@ -166,6 +168,8 @@ class Run:
         score_order : {"score", "rank"}, optional
             ``"rank"`` goes by the rank column of a TREC file, for engines whose scores do not say the order:
             scores become −rank, equal ranks are ties, and ``spec["score_order"]`` says so.
+        queries : sequence of str, optional
+            Ids of the queries of ``_msearch``, whose responses do not name them, in their order.
 
         Raises
         ------
@@ -174,7 +178,7 @@ class Run:
             line, a score that is no finite number, a document that comes twice for a query, another shape.
         """
         path = Path(path)
-        found = read_run_file(path, score_order=score_order)
+        found = read_run_file(path, score_order=score_order, queries=queries)
         spec: dict[str, Any] = {"ranker": str(path), "name": found.tag or file_stem(path)}
         beside = read_spec(sidecar(path))
         spec = {**({} if "ranker" in beside else spec), **beside, "file": str(path)}

@@ -592,3 +592,20 @@ def test_a_protected_group_that_cannot_be_is_refused(cli: Cli, toy_folder: Path)
     assert both == "--protected GROUP is --pair GROUP,rest; give one of both"
     assert refused(cli, *start, "--protected", " ") == "--protected expects a group, such as female"
     assert refused(cli, *start, "--protected", "gpt") == "unknown source 'gpt' (valid: human, llm)"
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_responses_are_read_with_queries_of_a_file(cli: Cli, toy_folder: Path, tmp_path: Path, labels: bool) -> None:
+    hits = ['{"hits": {"hits": [{"_id": "d1-human", "_score": 2}]}}', '{"hits": {"hits": []}}']
+    run = write(tmp_path / "msearch.json", f'{{"responses": [{", ".join(hits)}]}}')
+    queries = write(tmp_path / "queries.tsv", "q1\tone\nq2\ttwo\n")
+    table = write(tmp_path / "labels.tsv", "doc_id\tsource\nd1-human\thuman\nd1-llm\tllm\n")
+    call = ["audit", *(["--groups", table] if labels else [toy_folder]), "-m", "Share@1", "--run", run]
+    assert "got 2 responses and no ids; responses do not name their queries: --queries FILE" in refused(cli, *call)
+    code, out, _ = cli(*call, "--queries", queries, "--json", tmp_path / "a.json")
+    assert code == 0
+    assert out.count(f"{run}: read as responses to searches: _id, _score") == 1
+    assert Audit.load(tmp_path / "a.json").runs == ("msearch",)
+    assert "--queries is about a run that exists" in refused(
+        cli, "audit", toy_folder, "-r", "bm25", "--queries", queries
+    )

@@ -182,7 +182,6 @@ def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("{}", "run: expected {query: {document: score}}, got no query"),
-        ('[{"qid": "q", "docid": "d"}]', "run: expected {query: {document: score}}, got a list"),
         ('{"q": {}, "r": {"d": {}}}', "run: query 'r', document 'd': expected a finite number as score, got {}"),
         ('{"q": {"d": 1}, "r": [["d", 1]]}', "run: query 'r': expected {document: score}, got [['d', 1]]"),
         ('{"q": {"d": "' + "x" * 80 + '"}}', f"{WHERE} '{'x' * 80}'"),
@@ -191,7 +190,7 @@ def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
         ('\n\n\n\n\n{"q":\n{"d" 1}}', "run:7: expected one JSON object"),
         ('{"q": ' * 100_000, f"run:1: {SHAPE}, got broken JSON (depth limit exceeded)"),
     ],
-    ids=range(9),
+    ids=range(8),
 )
 def test_what_is_wrong_with_json_is_named_by_query_and_document(tmp_path: Path, content: str, message: str) -> None:
     found = fault(tmp_path, content)
@@ -223,52 +222,6 @@ def test_json_comes_back_score_for_score(
     for query, doc, _, score in run.frame().iter_rows():
         found[query][doc] = score
     assert found == {query: dict(docs) for query, docs in scores.items()}
-
-
-# Tables
-
-CSV = '\ufeffQuery-ID,query,Doc_ID,Score,rank\nq,"what,\nthen",a,2.5,1\n\nq,"what,\nthen",b,1,2\n'
-TSV = "\tqid\tdocid\tdocno\n0\tx\t1\tb\n1\ty\t1\tb\n2\tx\t2\ta\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "lists", "read_as"),
-    [
-        (CSV, [("q", "a", 2.5), ("q", "b", 1)], "CSV: Query-ID, Doc_ID, Score"),
-        (TSV, [("x", "b", -1), ("x", "a", -2), ("y", "b", -1)], "TSV: qid, docno, in their order"),
-        ("qid,docid,rank\nq,a,2\nq,b,1\n", [("q", "b", -1), ("q", "a", -2)], "CSV: qid, docid, rank"),
-    ],
-)
-def test_tables_are_read_by_the_names_of_their_columns(
-    tmp_path: Path, content: str, lists: list[Row], read_as: str
-) -> None:
-    run = Run.load(write(tmp_path / "run", content))
-    assert run.frame().select("query_id", "doc_id", "score").rows() == lists
-    assert run.spec["read_as"] == read_as
-    assert run.spec.get("score_order", "score") == ("score" if read_as.endswith("Score") else "rank")
-    assert "read_as" not in Run.load(run.save(tmp_path / "saved.trec")).spec
-
-
-def test_ranks_of_a_table_are_read_in_place_of_scores_where_they_are_asked_for(tmp_path: Path) -> None:
-    path = write(tmp_path / "run", "qid,docid,score,rank\nq,a,1,1\nq,b,2,2\n")
-    assert Run.load(path, score_order="rank").frame()["doc_id"].to_list() == ["a", "b"]
-    with pytest.warns(DataWarning, match="the ranks contradict the scores in 1 of 1 query"):
-        Run.load(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("qid,score\nx,1\n", ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id), got qid"),
-        ("qid,docid,score\nx,a,2\n\nx,b,\n", ":4: expected a finite number as score (of all documents, or of none)"),
-        ("qid,docid,rank\nx,a,2\nx,b,1.5\n", ":3: expected a whole number as rank (of all, or of none), got '1.5'"),
-        ("qid,docid\nx,a\n,b\n", ":3: expected a query id, got ''"),
-        ('"qid","docid"\nx,"a\n', ":2: expected a table: unexpected end of data"),
-        ("query-id\tcorpus-id\tscore\nq\ta\t1\n", ": expected a run, got judgments (whole numbers); they are named wi"),
-    ],
-)
-def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, content: str, message: str) -> None:
-    assert fault(tmp_path, content).startswith(f"run{message}")
 
 
 # Real files

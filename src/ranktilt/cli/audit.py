@@ -47,6 +47,7 @@ class AuditInputs(options.LabelOptions):
     qrels: options.Qrels = None
     split: options.Split = None
     ignore_unknown: options.IgnoreUnknown = False
+    queries: Annotated[Path | None, Option("Queries of an _msearch run, in its order: id, tab, text.", "FILE")] = None
     source: Annotated[
         list[str] | None,
         Option("Rank only these, at least two (default: all; of several models, an audit each).", "SOURCE"),
@@ -88,7 +89,7 @@ class AuditInputs(options.LabelOptions):
 
     @property
     def files(self) -> list[Path]:
-        named = [self.labels.path if self.labels else None, self.qrels]
+        named = [self.labels.path if self.labels else None, self.queries, self.qrels]
         return [*collection_files(self.folder), *(self.run or ()), *(Path(file) for file in named if file is not None)]
 
     def check(self, *, controls: bool, card: bool) -> None:
@@ -109,8 +110,9 @@ class AuditInputs(options.LabelOptions):
         if self.column is None and card:
             raise UserError("the card needs a column to group by; leave --by none out")
         replayed = self.run or any("replay:" in spec for spec in rankers)
-        if self.score_order is not None and not replayed:
-            raise UserError("--score-order is about a run that exists; name one: --run FILE")
+        if (self.score_order is not None or self.queries is not None) and not replayed:
+            name = "--queries" if self.score_order is None else "--score-order"
+            raise UserError(f"{name} is about a run that exists; name one: --run FILE")
 
     def load(self) -> tuple[Collection, list[Run]]:
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
@@ -141,15 +143,17 @@ class AuditInputs(options.LabelOptions):
     def _labelled(self) -> tuple[Collection, list[Run]]:
         from ranktilt.datasets.labels import labelled
         from ranktilt.datasets.load import NO_QRELS
+        from ranktilt.datasets.queries import read_queries
         from ranktilt.run import Run, named_apart, replayed_name
 
         if self.split is not None:
             raise UserError("--split names judgments of a collection DIR; name a file instead: --qrels FILE")
         order = self.score_order or "score"
-        runs = [Run.load(path, score_order=order) for path in self.run or ()]
+        names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
+        runs = [Run.load(path, score_order=order, queries=names) for path in self.run or ()]
         for number, (run, path) in enumerate(zip(runs, self.run or (), strict=True)):
             origin = {
-                "ranker": _replay(path, order), "name": replayed_name(run),
+                "ranker": _replay(path, order, self.queries), "name": replayed_name(run),
                 "made_by": run.spec.get("ranker"),
             }  # fmt: skip
             runs[number] = replace(run, spec={**run.spec, **origin})
@@ -158,10 +162,11 @@ class AuditInputs(options.LabelOptions):
         return labelled(self.labels or "", runs, by=self.column or "source", qrels=qrels), runs
 
 
-def _replay(path: Path, score_order: str = "score") -> str:
+def _replay(path: Path, score_order: str = "score", queries: Path | None = None) -> str:
     from ranktilt.rankers.spec import Stage
 
-    return str(Stage("replay", str(path), {} if score_order == "score" else {"score_order": score_order}))
+    options = {} if score_order == "score" else {"score_order": score_order}
+    return str(Stage("replay", str(path), {**options, **({} if queries is None else {"queries": str(queries)})}))
 
 
 @dataclass(frozen=True)
@@ -287,7 +292,7 @@ def audit(
     output.check(*inputs.files)
     pairs, how = inputs.pairs, statistics.keywords
     measures = [estimand(m) for m in measure] if measure else None
-    rankers = search.rankers(inputs.specs, score_order=inputs.score_order)
+    rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
     collection, runs = inputs.load()
     if depth is not None and not card and collection.qrels.height:
         raise UserError("--card-depth is about the card; ask for it: --card")

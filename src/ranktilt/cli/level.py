@@ -97,7 +97,7 @@ def level(
     output.check(*inputs.files)
     from ranktilt.experiments.level import level as run_level
 
-    rankers = search.rankers(inputs.specs, score_order=inputs.score_order)
+    rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
     split, runs = _read(inputs, statistics.seed)
     pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs) if inputs.reference else None
     chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen

@@ -1,14 +1,13 @@
-"""Files that hold a run: TREC lines, JSON as BEIR, Pyserini and ranx write it, and tables with named columns."""
+"""Files that hold a run: TREC lines, JSON as BEIR, Pyserini and ranx write it, and lists as engines give them."""
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -19,8 +18,10 @@ import orjson
 import polars as pl
 
 from ranktilt.errors import DataError, DataWarning, counted, shorten, unknown
+from ranktilt.io import ranked_lists as lists
 from ranktilt.io.files import decode_lines, line_chunks, read_bytes
 from ranktilt.io.jsonl import parse_line
+from ranktilt.io.ranked_lists import RunFile
 
 _ORDERED = 3
 """Documents from which ranks say something that one score for all of them hides."""
@@ -33,30 +34,6 @@ _TAG = re.compile(r"(?!(?:ranktilt|rank|run|runid|standard|tag)$)[a-z][\w.+-]{1,
 _BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
 _SHAPE = "{query: {document: score}}"
 _JSON = re.compile(r'\{\s*["}]|\[\s*["{[\]]')
-_COLUMNS = {
-    "query": ("qid", "query_id", "queryid", "query"), "document": ("docno", "doc_id", "docid", "corpus_id"),
-    "score": ("score",), "rank": ("rank",),
-}  # fmt: skip
-"""Names of each column of a table, the first that is there counts."""
-_BEIR_QRELS = ["query-id", "corpus-id", "score"]
-
-
-@dataclass(frozen=True)
-class RunFile:
-    """What a file holds, entry by entry in its own order."""
-
-    frame: pl.DataFrame
-    """``query_id``, ``doc_id``, ``score`` (Float64, finite); ``rank``, null where there is none."""
-    queries: pl.Series
-    """Every query in order of first appearance; in JSON one may have no entry."""
-    has_lines: bool = False
-    """Whether each entry is a line of its own, as in TREC files."""
-    score_order: str = "score"
-    """``rank`` where scores are −rank."""
-    read_as: str = ""
-    """What was understood of a file that is neither TREC's nor ``{query: {document: score}}``."""
-    tag: str = ""
-    """What all lines of a TREC file say made them, where that is a name and no placeholder."""
 
 
 class _Truncated(msgspec.Struct):
@@ -77,12 +54,12 @@ class _Sidecar(msgspec.Struct):
     candidates: _Sidecar | msgspec.UnsetType = msgspec.UNSET
 
 
-def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
+def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[str] | None = None) -> RunFile:
     """Read a run's file; its content tells the format, whatever its name. Entries are not sorted yet.
 
     TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id, document-id, rank and score alone;
-    every line has as many fields as the first. JSON: ``{query: {document: score}}``. CSV and TSV have a header. With
-    the order ``"rank"`` scores become −rank.
+    every line has as many fields as the first. JSON: ``{query: {document: score}}``, and what `ranked_lists` reads, of
+    which responses are to `queries`. With the order ``"rank"`` scores become −rank.
     """
     if score_order not in SCORE_ORDERS:
         raise unknown("score order", score_order, SCORE_ORDERS)
@@ -95,10 +72,10 @@ def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
                 continue
             texts = chain([text], (decode_lines(path, *chunk) for chunk in chunks))
             if _JSON.match(start):
-                return _read_json(path, "\n" * (first_line - 1) + "\n".join(texts), score_order)
-            if delimiter := "" if _like_trec(start) else _delimiter(text):
+                return _read_json(path, "\n" * (first_line - 1) + "\n".join(texts), score_order, queries)
+            if delimiter := "" if _like_trec(start) else lists.delimiter_of(text):
                 rows = (f"{line}\n" for part in texts for line in part.split("\n"))
-                return _ranks_checked(path, _read_table(path, first_line, rows, delimiter, score_order))
+                return _ranks_checked(path, lists.table_lists(path, first_line, rows, delimiter, score_order))
             width = _width(path, first_line, lines)
         frames.append(_parse(path, first_line, lines, width=width, order=score_order))
     tags = pl.concat([part["tag"].unique() for part in frames]).unique()
@@ -225,16 +202,18 @@ def _falls(frame: pl.DataFrame) -> bool:
     return bool(((query[1:] > query[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] <= score[:-1]))).all())
 
 
-def _read_json(path: Path, text: str, order: str) -> RunFile:
+def _read_json(path: Path, text: str, order: str, queries: Sequence[str] | None) -> RunFile:
     try:
         content = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         message = f"expected one JSON object {_SHAPE}, got broken JSON ({error.msg})"
         raise DataError(path, message, line=error.lineno) from error
+    if (engine_lists := lists.json_lists(path, content, queries, order)) is not None:
+        return _ranks_checked(path, engine_lists)
     if order == "rank":
         raise DataError(path, "JSON holds scores and no ranks; leave --score-order rank (score_order) out")
-    if not isinstance(content, dict) or not content:
-        raise DataError(path, f"expected {_SHAPE}, got {'no query' if isinstance(content, dict) else 'a list'}")
+    if not content:
+        raise DataError(path, f"expected {_SHAPE}, got no query")
     for query, found in content.items():
         if not isinstance(found, dict):
             raise DataError(path, f"query {query!r}: expected {{document: score}}, got {shorten(found)}")
@@ -242,96 +221,13 @@ def _read_json(path: Path, text: str, order: str) -> RunFile:
     names = every.gather(np.repeat(np.arange(len(content)), list(map(len, content.values()))))
     docs = pl.Series(chain.from_iterable(content.values()), dtype=pl.String)
     scores = [score for found in content.values() for score in found.values()]
-    if (wrong := _first_not_finite(scores)) is not None:
+    if (wrong := lists.first_not_finite(scores)) is not None:
         where = f"query {names[wrong]!r}, document {docs[wrong]!r}"
         raise DataError(path, f"{where}: expected a finite number as score, got {shorten(scores[wrong])}")
     if (docs == "").any() or "" in content:
         raise DataError(path, "the id of a query or a document is empty")
     frame = pl.DataFrame({"query_id": names, "doc_id": docs, "score": np.array(scores, dtype=np.float64)})
     return RunFile(frame, every)
-
-
-def _first_not_finite(scores: Sequence[Any]) -> int | None:
-    """Find the place of the first that is no finite number."""
-    if set(map(type, scores)) <= {int, float} and np.isfinite(np.array(scores, dtype=np.float64)).all():
-        return None
-    return next(n for n, score in enumerate(scores) if type(score) not in (int, float) or not math.isfinite(score))
-
-
-def _delimiter(text: str) -> str:
-    """Return what stands between the columns of a run's header; empty where the first line is none."""
-    header = next(filter(str.strip, text.split("\n"))).replace('"', "")
-    tables = {sign: _named(header.split(sign)) for sign in "\t,"}
-    return next((sign for sign, columns in tables.items() if "query" in columns and len(columns) > 1), "")
-
-
-def _named(names: Iterable[str]) -> dict[str, str]:
-    """Which of the names stands for the query, the document, the score, the rank."""
-    folded = {name.strip().casefold().replace("-", "_"): name.strip() for name in names}
-    firsts = {column: next((name for name in some if name in folded), "") for column, some in _COLUMNS.items()}
-    return {column: folded[name] for column, name in firsts.items() if name}
-
-
-def _read_table(path: Path, first_line: int, lines: Iterable[str], delimiter: str, order: str) -> RunFile:
-    """Read a table whose first line names its columns; documents without score and rank are in their order."""
-    table, numbers = _cells(path, first_line, lines, delimiter)
-    form, columns = "CSV" if delimiter == "," else "TSV", _named(table.columns)
-    if "document" not in columns:
-        expected = f"a column for the document ({', '.join(_COLUMNS['document'])})"
-        raise DataError(path, f"{form}: expected {expected}, got {', '.join(table.columns)}")
-    cells = {name: table[column] for name, column in columns.items() if (table[column] != "").any()}
-    by_score = order == "score" and "score" in cells
-
-    def require(name: str, good: pl.Series, expected: str) -> None:
-        wrong = good.fill_null(False).not_().arg_max()
-        if wrong is not None and not good[wrong]:
-            raise DataError(
-                path, f"expected {expected}, got {shorten(table[columns[name]][wrong])}", line=numbers[wrong]
-            )
-
-    for name in ("query", "document"):
-        require(name, table[columns[name]] != "", f"a {name} id")
-    frame = table.select(query_id=columns["query"], doc_id=columns["document"])
-    if "rank" in cells or by_score:
-        rank = cells["rank"].cast(pl.Int32, strict=False) if "rank" in cells else pl.lit(None, dtype=pl.Int32)
-        frame = frame.with_columns(rank=rank)
-    else:
-        frame = frame.with_columns(rank=pl.int_range(1, pl.len() + 1).over("query_id"))
-    if by_score:
-        score = cells["score"].cast(pl.Float64, strict=False)
-        require("score", score.is_finite(), "a finite number as score (of all documents, or of none)")
-    else:
-        require("rank", frame["rank"].is_not_null(), "a whole number as rank (of all, or of none)")
-        score = -frame["rank"].cast(pl.Float64)
-    given = [columns[name] for name in ("query", "document", "score" if by_score else "rank") if name in columns]
-    read_as = f"{form}: {', '.join(given)}{'' if by_score or 'rank' in cells else ', in their order'}"
-    queries = frame["query_id"].unique(maintain_order=True)
-    found = frame.with_columns(score=score)
-    return RunFile(found, queries, score_order="score" if by_score else "rank", read_as=read_as)
-
-
-def _cells(path: Path, first_line: int, lines: Iterable[str], delimiter: str) -> tuple[pl.DataFrame, list[int]]:
-    """The table's cells as texts, and the line of each row."""
-    table, names, rows, numbers = csv.reader(lines, delimiter=delimiter, strict=True), list[str](), [], list[int]()
-    try:
-        for row in table:
-            cells, line = [cell.strip() for cell in row], first_line - 1 + table.line_num
-            if not any(cells):
-                continue
-            if len(cells) != len(names or cells) or (not names and len({*cells}) < len(cells)):
-                expected = f"{len(names or cells)} fields, each with a name of its own"
-                raise DataError(path, f"expected {expected}, got {len(cells)}: {shorten(cells)}", line=line)
-            if names:
-                rows.append(cells)
-                numbers.append(line)
-            names = names or cells
-    except csv.Error as error:
-        raise DataError(path, f"expected a table: {error}", line=first_line - 1 + table.line_num) from error
-    if not rows:
-        raise DataError(path, "expected documents below the header, got none")
-    if names == _BEIR_QRELS and all(cells[-1].isdecimal() for cells in rows):
-        raise DataError(path, "expected a run, got judgments (whole numbers); they are named with --qrels")
-    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row"), numbers
 
 
 def read_spec(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
+from ranktilt.datasets.queries import read_queries
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.runfile import SCORE_ORDERS, read_spec
 from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_choices, require_depth
@@ -25,7 +26,8 @@ class Replay(Ranker):
 
     It is as deep as the file where no `k` is given. A query's own document and its versions are dropped as
     `self_exclusion.self_documents` says; by default never where the collection has no query texts: equal ids alone,
-    which may be numbers, say too little. `score_order` says whether the file's scores or its ranks give the order.
+    which may be numbers, say too little. `score_order` says whether the file's scores or its ranks give the order,
+    `queries` in what file the queries of responses are, which do not name them.
     """
 
     name: ClassVar[str] = "replay"
@@ -36,6 +38,7 @@ class Replay(Ranker):
     k: int | None = None
     exclude_self: bool | None = None
     score_order: str = field(default="score", kw_only=True)
+    queries: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         require_depth("replay", self.k)
@@ -53,7 +56,8 @@ class Replay(Ranker):
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and re-ranks nothing; put it first")
-        loaded = Run.load(Path(self.file), score_order=self.score_order)
+        names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
+        loaded = Run.load(Path(self.file), score_order=self.score_order, queries=names)
         rows = collection_rows(loaded, collection)
         if not (rows >= 0).any():
             raise DataError(self.file, no_overlap(loaded.ids, collection))

@@ -313,7 +313,7 @@ class ByRow(Dense):
 @pytest.mark.neural
 class TestDense:
     def test_copies_are_level_in_small_chunks(self, tiny: Path) -> None:
-        with limited(MemoryLimits(1, 1)):
+        with limited(MemoryLimits(1, 1, 1)):
             assert found(pairs(8, 4), Dense(str(tiny)), depths=(3,)).passed
 
     def test_one_that_scores_by_row_is_caught(self, tiny: Path) -> None:

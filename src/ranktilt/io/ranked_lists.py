@@ -1,0 +1,191 @@
+"""Runs as engines give them: responses to searches, ranked lists in JSON, tables with named columns."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.errors import DataError, counted, shorten
+
+Names = Mapping[str, Sequence[str]]
+COLUMNS: Names = {
+    "query": ("qid", "query_id", "queryid", "query"), "document": ("docno", "doc_id", "docid", "corpus_id"),
+    "score": ("score",), "rank": ("rank",),
+}  # fmt: skip
+"""Names of each column of a table, the first that is there counts."""
+FIELDS: Names = {**COLUMNS, "document": (*COLUMNS["document"], "id", "_id"), "score": ("score", "_score")}
+"""The same of records in JSON."""
+_BEIR_QRELS = ["query-id", "corpus-id", "score"]
+Rows = list[tuple[str | None, Mapping[str, Any]]]
+"""The query's id where the list says it, and a document's fields."""
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """What a file holds, entry by entry in its own order."""
+
+    frame: pl.DataFrame
+    """``query_id``, ``doc_id``, ``score`` (Float64, finite); ``rank``, null where there is none."""
+    queries: pl.Series
+    """Every query in order of first appearance; in JSON one may have no entry."""
+    has_lines: bool = False
+    """Whether each entry is a line of its own, as in TREC files."""
+    score_order: str = "score"
+    """``rank`` where scores are −rank."""
+    read_as: str = ""
+    """What was understood of a file that is neither TREC's nor ``{query: {document: score}}``."""
+    tag: str = ""
+    """What all lines of a TREC file say made them, where that is a name and no placeholder."""
+
+
+def json_lists(path: Path, content: Any, queries: Sequence[str] | None, order: str) -> RunFile | None:
+    """Read what JSON holds; None where it may be ``{query: {document: score}}``. `queries` are those of responses."""
+    responses = content.get("responses", [content]) if isinstance(content, dict) else content
+    if isinstance(responses, list) and all(map(_is_response, responses)):
+        if not responses or len(responses) != len(queries or ()):
+            count = f"{counted(len(responses), 'response', 'responses')} and {len(queries or ()) or 'no'} ids"
+            hint = "responses do not name their queries: --queries FILE (queries=[…] in Python) does, in their order"
+            raise DataError(path, f"expected responses to searches and an id for each, got {count}; {hint}")
+        lists: list[tuple[Any, Any]] = list(zip(queries or (), responses, strict=True))
+    else:
+        lists = [(None, content)] if isinstance(content, list) else list(content.items())
+    query, first = lists[0] if lists else (None, None)
+    if not (_is_response(first) or isinstance(first, list)):
+        return None
+    form = "responses to searches" if _is_response(first) else "JSON records" if query is None else "JSON lists"
+    rows = Rows()
+    for query, found in lists:
+        items = _hits(path, query, found) if _is_response(found) else found
+        if not isinstance(items, list):
+            raise DataError(path, f"query {query!r}: expected a list of documents, got {shorten(items)}")
+        rows += [(query, item if isinstance(item, dict) else {"id": item}) for item in items]
+    return _read(path, form, rows, order, queries=None if form == "JSON records" else [query for query, _ in lists])
+
+
+def _is_response(value: Any) -> bool:
+    keys = value if isinstance(value, dict) else {}
+    answered = isinstance(keys.get("hits"), dict) and isinstance(keys["hits"].get("hits"), list)
+    return answered or ("status" in keys and isinstance(keys.get("error"), dict | str))
+
+
+def _hits(path: Path, query: str, response: Mapping[str, Any]) -> Any:
+    if error := response.get("error"):
+        reason = error.get("reason") if isinstance(error, dict) else error
+        raise DataError(path, f"query {query!r}: the engine's error is {shorten(reason)}")
+    return response["hits"].get("hits")
+
+
+def delimiter_of(text: str) -> str:
+    """Return what stands between the columns of a run's header; empty where the first line is none."""
+    header = next(filter(str.strip, text.split("\n"))).replace('"', "")
+    tables = {sign: _columns(header.split(sign), COLUMNS) for sign in "\t,"}
+    return next((sign for sign, columns in tables.items() if "query" in columns and len(columns) > 1), "")
+
+
+def table_lists(path: Path, first_line: int, lines: Iterable[str], delimiter: str, order: str) -> RunFile:
+    """Read a table whose first line names its columns."""
+    table, names, rows, numbers = csv.reader(lines, delimiter=delimiter, strict=True), list[str](), Rows(), list[int]()
+    try:
+        for row in table:
+            cells, line = [cell.strip() for cell in row], first_line - 1 + table.line_num
+            if not any(cells):
+                continue
+            if len(cells) != len(names or cells) or (not names and len({*cells}) < len(cells)):
+                expected = f"{len(names or cells)} fields, each with a name of its own"
+                raise DataError(path, f"expected {expected}, got {len(cells)}: {shorten(cells)}", line=line)
+            if names:
+                rows.append((None, dict(zip(names, cells, strict=True))))
+                numbers.append(line)
+            names = names or cells
+    except csv.Error as error:
+        raise DataError(path, f"expected a table: {error}", line=first_line - 1 + table.line_num) from error
+    if not rows:
+        raise DataError(path, "expected documents below the header, got none")
+    if names == _BEIR_QRELS and all(fields["score"].isdecimal() for _, fields in rows):
+        raise DataError(path, "expected a run, got judgments (whole numbers); they are named with --qrels")
+    return _read(path, "CSV" if delimiter == "," else "TSV", rows, order, lines=numbers)
+
+
+def _columns(names: Iterable[str], valid: Names) -> dict[str, str]:
+    """Which of the names stands for the query, the document, the score, the rank."""
+    folded = {name.strip().casefold().replace("-", "_"): name.strip() for name in names}
+    firsts = {column: next((name for name in some if name in folded), "") for column, some in valid.items()}
+    return {column: folded[name] for column, name in firsts.items() if name}
+
+
+def _number(cell: str | None, kind: type) -> Any:
+    """A cell's number, its text where it is none, None where it is empty."""
+    try:
+        return kind(cell)
+    except (TypeError, ValueError):
+        return cell or None
+
+
+def _read(
+    path: Path, form: str, rows: Rows, order: str, *, lines: Sequence[int] = (), queries: Sequence[str] | None = None
+) -> RunFile:
+    """Read documents, of a table with their `lines`; those of lists are ranked by their place there."""
+    if twice := next((query for query, n in Counter(queries).items() if n > 1), None):
+        raise DataError(path, f"query {twice!r} comes twice")
+    valid = COLUMNS if lines else FIELDS
+    names = dict.fromkeys(chain.from_iterable(fields for _, fields in rows))
+    columns = _columns(names, valid if queries is None else {**valid, "query": ()})
+    needed = ("query", "document") if queries is None else ("document",) if rows else ()
+    if lacking := next((name for name in needed if name not in columns), ""):
+        expected = f"a column for the {lacking} ({', '.join(valid[lacking])})"
+        raise DataError(path, f"{form}: expected {expected}, got {', '.join(names) or 'none'}")
+    none = [None] * len(rows)
+    cells: dict[str, list[Any]] = {
+        name: [fields.get(columns[name]) for _, fields in rows] if name in columns else none for name in valid
+    }
+    if queries is not None:
+        cells["query"] = [query for query, _ in rows]
+    if lines:
+        cells |= {name: [_number(cell, of) for cell in cells[name]] for name, of in (("score", float), ("rank", int))}
+    by_score = order == "score" and any(score is not None for score in cells["score"])
+    by_rank = any(rank is not None for rank in cells["rank"])
+
+    def fault(row: int, expected: str, column: str) -> DataError:
+        message = f"expected {expected}, got {shorten(cells[column][row])}"
+        where = {"line": lines[row]} if lines else {}
+        return DataError(path, message if lines else f"document {row + 1}: {message}", **where)
+
+    for noun in ("query", "document"):
+        wrong = next((n for n, name in enumerate(cells[noun]) if type(name) not in (int, str) or name == ""), None)
+        if wrong is not None:
+            raise fault(wrong, f"a {noun} id", noun)
+    frame = pl.DataFrame(
+        {
+            name: pl.Series(map(str, cells[noun]), dtype=pl.String)
+            for name, noun in (("query_id", "query"), ("doc_id", "document"))
+        }
+    ).with_columns(rank=pl.int_range(1, pl.len() + 1).over("query_id"))
+    if by_rank or (by_score and queries is None):
+        ranks = [rank if type(rank) is int and abs(rank) < 1 << 31 else None for rank in cells["rank"]]
+        frame = frame.with_columns(rank=pl.Series(ranks, dtype=pl.Int64))
+    if by_score and (wrong := first_not_finite(cells["score"])) is not None:
+        raise fault(wrong, "a finite number as score (of all documents, or of none)", "score")
+    if not by_score and frame["rank"].null_count():
+        raise fault(frame["rank"].is_null().arg_max() or 0, "a whole number as rank (of all, or of none)", "rank")
+    scores = pl.Series(np.array(cells["score"], dtype=np.float64)) if by_score else -frame["rank"].cast(pl.Float64)
+    given = [columns[name] for name in ("query", "document", "score" if by_score else "rank") if name in columns]
+    read_as = f"{form}: {', '.join(given)}{'' if by_score or by_rank else ', in their order'}"
+    frame = frame.with_columns(score=scores)
+    every = frame["query_id"].unique(maintain_order=True) if queries is None else pl.Series(queries, dtype=pl.String)
+    return RunFile(frame, every, score_order="score" if by_score else "rank", read_as=read_as)
+
+
+def first_not_finite(scores: Sequence[Any]) -> int | None:
+    """Find the place of the first that is no finite number."""
+    if set(map(type, scores)) <= {int, float} and np.isfinite(np.array(scores, dtype=np.float64)).all():
+        return None
+    return next(n for n, score in enumerate(scores) if type(score) not in (int, float) or not math.isfinite(score))
