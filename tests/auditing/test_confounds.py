@@ -107,20 +107,22 @@ class TestWhereThereIsNothing:
 
 
 @pytest.mark.parametrize(
-    ("one", "two", "expected"),
+    ("one", "two", "near", "expected"),
     [
-        ("a b", "a b", 2),
-        ("a b", "A, b!", 1),
-        ("a b c d", "a b c e", 0),
-        ("a ", "a", 1),
-        ("", "", 0),
-        ("!", "?", 0),
+        ("a b", "a b", 0.95, 2),
+        ("a b", "A, b!", 0.95, 1),
+        ("a b c d", "a b c e", 0.95, 0),
+        ("a b c d", "a b c e", 0.6, 1),
+        ("a b c d", "a b c e", 0.61, 0),
+        ("a ", "a", 0.95, 1),
+        ("", "", 0.95, 0),
+        ("!", "?", 0.95, 0),
     ],
 )
-def test_likeness_of_two_texts(one: str, two: str, expected: int) -> None:
+def test_likeness_of_two_texts(one: str, two: str, near: float, expected: int) -> None:
     collection = twins([("", one), ("", "x y z")], [("", two), ("", "other words")])
     rows = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))
-    assert twin_likeness(collection, rows).tolist() == [expected, 0]
+    assert twin_likeness(collection, rows, near).tolist() == [expected, 0]
 
 
 def test_a_check_an_audit_and_a_control_call_the_same_pairs_identical() -> None:

@@ -64,11 +64,11 @@ def twins(human: Side, llm: Side, **columns: list[Any]) -> Collection:
     return collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
 
 
-def controlled(collection: Collection, ranker: Ranker, *names: str, **options: Any) -> Audit:
+def controlled(collection: Collection, ranker: Ranker, *names: str, near: float = 0.95, **options: Any) -> Audit:
     run = ranker.rank(collection)
     raw = audit(collection, run, **{"measures": "nDCG@1", "resamples": 200, **options})
     SEEN.clear()
-    return controls(collection, [ranker], [run], raw, which=names or CONTROLS)
+    return controls(collection, [ranker], [run], raw, which=names or CONTROLS, near=near)
 
 
 def rows(found: Audit) -> dict[str, Controlled]:
@@ -163,6 +163,13 @@ class TestNearIdentical:
         assert (after.queries, after.mean_a, after.mean_b) == (
             2, pytest.approx((1 + (1 / 2 + 1 / 3) / 2) / 2), pytest.approx((1 / 4 + (1 / 2 + 1 / 3) / 2) / 2)
         )  # fmt: skip
+
+    def test_the_similarity_can_be_chosen_and_is_said(self) -> None:
+        found = controlled(twins(self.HUMAN, self.LLM), Longest(), "near-identical", near=0.6)
+        one = rows(found)["near-identical"]
+        assert one.changed == "3 of 4 pairs left out"
+        assert one.meaning == "without pairs whose texts are the same, or nearly (Jaccard ≥ 0.6)"
+        assert found.spec["near"] == 0.6
 
     def test_where_every_pair_is_alike_nothing_is_left_to_compare(self) -> None:
         side = [("", "a b"), ("", "c")]
@@ -288,6 +295,11 @@ class TestMistakes:
         assert str(caught.value) == (
             "unknown control 'lenght'; did you mean 'length'? (valid: length, boilerplate, near-identical, titles)"
         )
+
+    @pytest.mark.parametrize("near", [0, -1, 1.01])
+    def test_a_similarity_out_of_range(self, raw: tuple[Collection, Any, Audit], near: float) -> None:
+        with pytest.raises(UserError, match=r"^expected a similarity above 0 and at most 1 for near-identical twins"):
+            controls(raw[0], [BM25()], [raw[1]], raw[2], near=near)
 
     def test_an_audit_that_compares_nothing(self) -> None:
         plain = toy()

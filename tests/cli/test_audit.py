@@ -258,12 +258,13 @@ def test_the_card_stands_under_the_table(cli: Cli, toy_folder: Path) -> None:
 
 
 def test_controls_stand_under_the_table(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, toy_folder, *RANKERS, "--controls")
+    found = saved(cli, tmp_path, toy_folder, *RANKERS, "--controls", "--near-identical", "0.5")
     texts = ("tfidf", "bm25(k1=0.9,b=0.4)@5")
     collection, rankers = rt.load(toy_folder), [rt.ranker(text) for text in texts]
     runs = [one.rank(collection) for one in rankers]
-    expected = rt.controls(collection, rankers, runs, rt.audit(collection, runs, resamples=200))
+    expected = rt.controls(collection, rankers, runs, rt.audit(collection, runs, resamples=200), near=0.5)
     assert same(found, expected)
+    assert found.spec["near"] == 0.5
     out = cli("audit", toy_folder, *RANKERS, *QUICK, "--controls").out
     assert "Relative Δ in %, raw and controlled" in out
     assert "  length" in out
@@ -446,6 +447,7 @@ RUN = "--run {run} --groups {labels}"
         (f"{RUN} --by gender", "{labels}: unknown column 'gender' (valid: source)"),
         (f"{RUN} --by none", "the card needs a column to group by; leave --by none out"),
         ("{toy} -r bm25 --card-depth 5", "--card-depth is about the card; ask for it: --card"),
+        ("no/folder -r bm25 --near-identical 0.9", "--near-identical is about a control; ask for them: --controls"),
         ("no/folder -r bm25 --score-order rank", "--score-order is about a run that exists"),
         (f"{RUN} --by length:3", "--by length:3 needs texts: name a collection DIR"),
         ("{toy} -r bm25 --qrels none --controls", "nothing to control: this audit compares no groups by relevance"),

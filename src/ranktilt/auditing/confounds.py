@@ -14,7 +14,7 @@ from ranktilt.auditing.judged_rankings import Judgments
 from ranktilt.auditing.question_card import Twins
 from ranktilt.collection import Collection
 from ranktilt.run import Run
-from ranktilt.text.quality import cut_off, identical, likeness, opening, words
+from ranktilt.text.quality import NEAR_IDENTICAL, cut_off, identical, likeness, opening, words
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
 _AT_ONCE = 8192
@@ -95,10 +95,12 @@ def _paired(collection: Collection, twins: Twins) -> Iterator[Confound]:
         yield Confound(name, a, b, share, share, int(flags.sum()))
 
 
-def twin_likeness(collection: Collection, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def twin_likeness(
+    collection: Collection, rows: npt.NDArray[np.int64], near: float = NEAR_IDENTICAL
+) -> npt.NDArray[np.int64]:
     """Tell pairs of identical texts (2) and near-identical ones (1) from all others (0), as `likeness` does."""
     text = collection.docs["text"]
-    return likeness(text.gather(rows[:, 0]), text.gather(rows[:, 1]))
+    return likeness(text.gather(rows[:, 0]), text.gather(rows[:, 1]), near)
 
 
 def _query_words(

@@ -24,12 +24,12 @@ from ranktilt.rankers.base import Ranker, stages_of
 from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval
-from ranktilt.text.quality import without_opening, words
+from ranktilt.text.quality import NEAR_IDENTICAL, without_opening, words
 
 CONTROLS = {
     "length": "every text cut to the words of its shortest twin",
     "boilerplate": "openings such as “Here is a rewritten version …” removed",
-    "near-identical": "without pairs whose texts are the same, or nearly (Jaccard ≥ .95)",
+    "near-identical": "without pairs whose texts are the same, or nearly (Jaccard ≥ {near:g})",
     "titles": "titles that twins share removed",
 }
 
@@ -51,6 +51,7 @@ def controls(
     raw: Audit,
     *,
     which: Iterable[str] = tuple(CONTROLS),
+    near: float = NEAR_IDENTICAL,
 ) -> Audit:
     """Audit again with length, boilerplate, near-copies and shared titles taken away.
 
@@ -67,6 +68,8 @@ def controls(
         The audit of these runs, whose groups, measures and options hold for every control.
     which : iterable of str, optional
         Names in `CONTROLS`; all by default.
+    near : float, optional
+        Jaccard similarity of term sets from which twins count as near-identical, in (0, 1].
 
     Returns
     -------
@@ -79,16 +82,19 @@ def controls(
     for name in names:
         if name not in CONTROLS:
             raise unknown("control", name, CONTROLS)
+    if not 0 < near <= 1:
+        raise UserError(f"expected a similarity above 0 and at most 1 for near-identical twins, got {near:g}")
     if not raw.tilts:
         raise UserError("nothing to control: this audit compares no groups by relevance")
     if not (collection.docs["text"] != "").any():
         raise UserError("controls need texts; these documents have none")
-    work = _Controls(collection, rankers, runs, raw)
+    work = _Controls(collection, rankers, runs, raw, near)
     found = [one for name in names for one in work.control(name)]
     saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
     notes = tuple(f"{name}: a saved run cannot be ranked again; only near-identical applies to it" for name in saved)
     found = [one for one in found if one.tilts or one.run not in saved]
-    return replace(raw, controls=_corrected(raw, found), notes=(*raw.notes, *notes))
+    spec = {**raw.spec, "near": near}
+    return replace(raw, controls=_corrected(raw, found), spec=spec, notes=(*raw.notes, *notes))
 
 
 def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
@@ -109,8 +115,10 @@ def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
 class _Controls:
     """All controls of one audit: what they share."""
 
-    def __init__(self, collection: Collection, rankers: Sequence[Ranker], runs: Sequence[Run], raw: Audit) -> None:
-        self.collection, self.rankers, self.runs, self.raw = collection, rankers, runs, raw
+    def __init__(
+        self, collection: Collection, rankers: Sequence[Ranker], runs: Sequence[Run], raw: Audit, near: float
+    ) -> None:
+        self.collection, self.rankers, self.runs, self.raw, self.near = collection, rankers, runs, raw, near
         groups = grouping(collection, raw.spec["by"], raw.groups)
         if raw.spec["by"] not in collection.docs.columns:
             # Bins are those of the raw texts, whatever a control makes of them.
@@ -157,7 +165,7 @@ class _Controls:
 
     def _without_likenesses(self) -> Changed:
         collection = self.collection
-        alike = [rows[twin_likeness(collection, rows) > 0] for rows in self.rows if len(rows)]
+        alike = [rows[twin_likeness(collection, rows, self.near) > 0] for rows in self.rows if len(rows)]
         gone = np.unique(self.family[np.concatenate([rows.ravel() for rows in alike])])
         out = np.isin(self.family, gone)
         ids = frozenset(collection.ids.filter(pl.Series(out)))
@@ -184,9 +192,12 @@ class _Controls:
         np.minimum.at(least, self.family[self.twins], sizes[self.twins])
         return np.where(self.twins, least[np.maximum(self.family, 0)] if count else 0, sizes)
 
+    def _meaning(self, name: str) -> str:
+        return CONTROLS[name].format(near=self.near)
+
     def _nothing(self, run: Run, name: str, why: str) -> Controlled:
         a, b = self.raw.tilted_pairs[0]
-        return Controlled(run.name, name, a, b, CONTROLS[name], why, (), ())
+        return Controlled(run.name, name, a, b, self._meaning(name), why, (), ())
 
     def _controlled(self, ranker: Ranker, run: Run, name: str, changed: Changed) -> list[Controlled]:
         again, what = self._ranked(ranker, run, changed), changed.what
@@ -206,14 +217,14 @@ class _Controls:
         for a, b in result.pairs:
             tilts = tuple(replace(t, run=run.name) for t in result.tilts if (t.a, t.b) == (a, b))
             moves = tuple(self._move(result, run.name, number, (a, b)) for number in range(len(self.raw.measures)))
-            found.append(Controlled(run.name, name, a, b, CONTROLS[name], what, tilts, moves))
+            found.append(Controlled(run.name, name, a, b, self._meaning(name), what, tilts, moves))
         return found
 
     def _unmoved(self, run: Run, name: str, what: str, pair: Pair) -> Controlled:
         tilts = tuple(t for t in self.raw.tilts if t.run == run.name and (t.a, t.b) == pair)
         still = [t.value - t.value for t in tilts]  # 0, or undefined
         moves = tuple(Move(zero, zero, zero, t.queries) for zero, t in zip(still, tilts, strict=True))
-        return Controlled(run.name, name, *pair, CONTROLS[name], what, tilts, moves)
+        return Controlled(run.name, name, *pair, self._meaning(name), what, tilts, moves)
 
     def _ranked(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
         """The run under a control: the same one where nothing that the ranker reads changed."""

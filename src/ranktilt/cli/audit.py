@@ -92,7 +92,7 @@ class AuditInputs(options.LabelOptions):
         named = [self.labels.path if self.labels else None, self.queries, self.qrels]
         return [*collection_files(self.folder), *(self.run or ()), *(Path(file) for file in named if file is not None)]
 
-    def check(self, *, controls: bool, card: bool) -> None:
+    def check(self, *, controls: bool, near_identical: float | None, card: bool) -> None:
         """Refuse what cannot be audited together, and options that nothing would read, before anything is read."""
         rankers = self.ranker or ()
         if not rankers and not self.run:
@@ -109,6 +109,8 @@ class AuditInputs(options.LabelOptions):
             raise UserError("--source picks what is ranked: name a collection DIR and rankers (-r)")
         if self.column is None and card:
             raise UserError("the card needs a column to group by; leave --by none out")
+        if near_identical is not None and not controls:
+            raise UserError("--near-identical is about a control; ask for them: --controls")
         replayed = self.run or any("replay:" in spec for spec in rankers)
         if (self.score_order is not None or self.queries is not None) and not replayed:
             name = "--queries" if self.score_order is None else "--score-order"
@@ -277,17 +279,27 @@ def audit(
         Option("Ranks that the card takes for the first page (default: 20).", "K", flag="--card-depth", min=1),
     ] = None,
     controls: options.Controls = False,
+    near_identical: Annotated[
+        float | None,
+        Option(
+            "Word overlap (Jaccard) from which the controls call twins near-identical (default: 0.95).",
+            "X",
+            min=0.01,
+            max=1,
+        ),
+    ] = None,
     keep_top: Annotated[int, Option("Ranks of each list that the audit keeps.", "K", min=0, panel="Output")] = 1000,
     statistics: options.StatisticsOptions,
     search: options.EngineOptions,
     output: AuditOutput,
 ) -> None:
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
-    inputs.check(controls=controls, card=card)
+    inputs.check(controls=controls, near_identical=near_identical, card=card)
     from ranktilt.auditing.audit import audit as run_audit
     from ranktilt.auditing.controls import controls as with_controls
     from ranktilt.auditing.question_card import DEPTH
     from ranktilt.measures.base import estimand
+    from ranktilt.text.quality import NEAR_IDENTICAL
 
     output.check(*inputs.files)
     pairs, how = inputs.pairs, statistics.keywords
@@ -311,7 +323,7 @@ def audit(
             pairs=pairs, keep_top=keep_top, missing=missing, rounding=rounding, **how,
         )  # fmt: skip
         if controls:
-            result = with_controls(part, rankers, found, result)
+            result = with_controls(part, rankers, found, result, near=near_identical or NEAR_IDENTICAL)
         audits.append((result, found, part))
     output.deliver_audits(audits, names)
 

@@ -84,7 +84,7 @@ def level(
     Corrections learn from the train split, strengths are chosen on the dev split, and the test split judges; of a
     collection without these its queries are drawn into three parts.
     """
-    inputs.check(controls=False, card=False)
+    inputs.check(controls=False, near_identical=None, card=False)
     asked = [*(inputs.ranker or ()), *(inputs.run or ())]
     if len(asked) > 1:
         raise UserError(f"one ranker or run is levelled at a time; got {len(asked)}")
