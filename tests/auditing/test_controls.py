@@ -210,11 +210,15 @@ class TestWhenARunIsRankedAgain:
         assert [one.control for one in made.controls] == ["raw", "near-identical"]
         assert f"{run.name}: a saved run cannot be ranked again; only near-identical applies to it" in made.notes
 
+    def test_a_lexical_ranker_has_no_token_limit(self) -> None:
+        found = rows(controlled(toy(), BM25(), "tokens"))
+        assert (found["tokens"].changed, found["tokens"].tilts) == ("no token limit", ())
+
     def test_documents_without_twins_leave_nothing_to_control(self) -> None:
         docs = [{"id": s, "text": "x y", "source": s} for s in ("human", "llm")]
         collection = collection_of(docs, {"q": "x"}, {"q": {"human": 1, "llm": 1}})
         found = rows(controlled(collection, Longest()))
-        assert [one.changed for name, one in found.items() if name != RAW] == ["no document has a twin"] * 4
+        assert [one.changed for name, one in found.items() if name != RAW] == ["no document has a twin"] * 5
 
 
 HUMAN = [("", "w " * n) for n in (3, 6, 9, 12)]
@@ -293,7 +297,8 @@ class TestMistakes:
         with pytest.raises(UserError) as caught:
             controls(raw[0], [BM25()], [raw[1]], raw[2], which=["lenght"])
         assert str(caught.value) == (
-            "unknown control 'lenght'; did you mean 'length'? (valid: length, boilerplate, near-identical, titles)"
+            "unknown control 'lenght'; did you mean 'length'? "
+            "(valid: length, tokens, boilerplate, near-identical, titles)"
         )
 
     @pytest.mark.parametrize("near", [0, -1, 1.01])
@@ -317,8 +322,48 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.neural
-def test_copies_stay_copies(tiny: Path) -> None:
-    side = [("T", "one two three four five six seven"), ("", "short")]
-    collection = twins(side, side)
-    found = rows(controlled(collection, Dense(str(tiny), precision="float32", device="cpu")))
-    assert all(t.value == 0 for one in found.values() for t in one.tilts)
+class TestTokens:
+    LLM: ClassVar[Side] = [("", "abc"), ("T", "abcde fghi"), ("", "z" * 5 + " " + "y" * 50)]
+    HUMAN: ClassVar[Side] = [("", "abcde fgh"), ("T", "ab"), ("", "x" * 30)]
+
+    def changed(self, tiny: Path, human: Side, llm: Side, **options: Any) -> tuple[Controlled, list[str]]:
+        collection = twins(human, llm)
+        ranker = Recorded(str(tiny), precision="float32", device="cpu", **options)
+        found = rows(controlled(collection, ranker, "tokens"))["tokens"]
+        return found, SEEN[-1].docs["text"].to_list() if SEEN else []
+
+    def test_twins_are_cut_to_the_tokens_that_the_model_reads_of_the_shortest(self, tiny: Path) -> None:
+        found, texts = self.changed(tiny, self.HUMAN, self.LLM)
+        # Tokens are letters: 5 of 10; 5 of 12, the title's letter among them; 22 letters and the model's two more.
+        assert texts == ["abc", "ab", "x" * 22, "abc", "ab", "z" * 5 + " " + "y" * 17]
+        assert found.changed == "4 of 6 documents changed"
+        assert len(found.tilts) == 1
+
+    def test_a_limit_of_the_users_own_counts(self, tiny: Path) -> None:
+        _, texts = self.changed(tiny, self.HUMAN, self.LLM, max_tokens=6)
+        assert texts == ["abc", "ab", "xxxx", "abc", "ab", "zzzz"]
+
+    def test_what_the_ranker_does_not_read_takes_no_tokens(self, tiny: Path) -> None:
+        human, llm = [("Title", "x" * 30)], [("Title", "y" * 40)]
+        assert self.changed(tiny, human, llm, text="text")[1] == ["x" * 22, "y" * 22]
+        SEEN.clear()
+        assert self.changed(tiny, human, llm)[1] == ["x" * 17, "y" * 17]
+
+    def test_a_ranker_of_titles_is_left_as_it_is(self, tiny: Path) -> None:
+        found, texts = self.changed(tiny, self.HUMAN, self.LLM, text="title")
+        assert (found.changed, found.tilts, texts) == ("it reads titles only", (), [])
+
+    def test_copies_stay_copies(self, tiny: Path) -> None:
+        side = [("T", "one two three four five six seven"), ("", "short")]
+        collection = twins(side, side)
+        found = rows(controlled(collection, Dense(str(tiny), precision="float32", device="cpu")))
+        assert all(t.value == 0 for one in found.values() for t in one.tilts)
+
+
+@dataclass(frozen=True)
+class Recorded(Dense):
+    """Remembers what it was asked to rank."""
+
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+        SEEN.append(collection)
+        return super().candidates(collection, slack)

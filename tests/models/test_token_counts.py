@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -94,6 +95,37 @@ class TestCounts:
             found = Tokens(tiny, None).counts(texts, "counting")
         assert found.tolist() == [n + 2 for n in range(11)]
         assert steps == [("counting", 4, 11), ("counting", 8, 11), ("counting", 11, 11)]
+
+
+@pytest.mark.neural
+class TestEnds:
+    @pytest.mark.parametrize(
+        ("text", "budget", "kept"),
+        [
+            ("abcde", 7, "abcde"),
+            ("abcde", 6, "abcd"),
+            ("ab cde", 6, "ab cd"),
+            ("ab cde", 4, "ab"),
+            ("abcde", 2, ""),
+            ("abcde", 0, ""),
+            ("ÄBC def", 5, "ÄBC"),
+        ],
+    )
+    def test_by_hand(self, tiny: Path, text: str, budget: int, kept: str) -> None:
+        (end,) = Tokens(tiny, None).ends([text], np.array([budget]))
+        assert text[:end] == kept
+
+    @given(st.lists(st.tuples(PLAIN, st.integers(0, 70)), max_size=8))
+    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_what_is_kept_has_as_many_tokens_as_may_stay(self, tiny: Path, given: list[tuple[str, int]]) -> None:
+        texts, budgets = [t for t, _ in given], np.array([b for _, b in given], dtype=np.int64)
+        ends = Tokens(tiny, None).ends(texts, budgets)
+        for text, budget, end in zip(texts, budgets.tolist(), ends, strict=True):
+            assert letters(text[:end]) == min(letters(text), max(budget, 2))
+
+    def test_a_prompt_takes_its_tokens_and_none_of_the_characters(self, tiny: Path) -> None:
+        tokens = Tokens(tiny, None, "doc: ")
+        assert tokens.ends(["abcde", "abcde", "abcde"], np.array([8, 6, 3])) == [2, 0, 0]
 
 
 @pytest.mark.neural

@@ -236,7 +236,7 @@ def controlled(sources: tuple[str, ...] = ("human", "llm")) -> Audit:
     collection = collection_of(docs, dict.fromkeys(grades, "x"), grades)
     run = Longest().rank(collection)
     raw = audit(collection, run, ["nDCG@1", "R@2"], resamples=300)
-    return controls(collection, [Longest()], [run], raw, which=["length", "titles"])
+    return controls(collection, [Longest()], [run], raw, which=["length", "tokens", "titles"])
 
 
 def asked() -> Audit:

@@ -131,13 +131,14 @@ class TestControls:
         "the verdict from favours human to level"
     )
 
-    def test_numbers_are_exact(self) -> None:
+    def test_numbers_are_exact_and_what_was_not_applied_says_why(self) -> None:
         found = {front(row): row.cells for row in control_table(controlled()).rows}
         length = next(one for one in controlled().controls if one.control == "length")
         assert [cell.value for cell in found["length"][1:3]] == [t.value for t in length.tilts]
         assert (found["length"][3].value, found["length"][3].text) == (
             length.moves[0].value, "−200.0 [−200.0, −200.0]",
         )  # fmt: skip
+        assert [cell.text for cell in found["tokens"][1:]] == ["", "", "", "no token limit"]
 
     def test_stars_and_sides_go_by_the_correction_over_the_whole_table(self) -> None:
         found = controlled()
@@ -146,9 +147,9 @@ class TestControls:
         )  # fmt: skip
         cells = [[row.cells[1] for row in control_table(one).rows] for one in (found, replace(found, controls=weak))]
         assert [[cell.text for cell in some] for some in cells] == [
-            ["+200.0*", "0.0", "+200.0*"], ["+200.0", "0.0", "+200.0"],
+            ["+200.0*", "0.0", "", "+200.0*"], ["+200.0", "0.0", "", "+200.0"],
         ]  # fmt: skip
-        assert [[cell.tone for cell in some] for some in cells] == [["first", "", "first"], [""] * 3]
+        assert [[cell.tone for cell in some] for some in cells] == [["first", "", "", "first"], [""] * 4]
 
     def test_a_verdict_that_a_control_changes_is_said(self) -> None:
         found = controlled()

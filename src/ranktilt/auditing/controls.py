@@ -19,6 +19,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Ints
+from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, stages_of
 from ranktilt.rankers.self_exclusion import self_documents
@@ -28,6 +29,7 @@ from ranktilt.text.quality import NEAR_IDENTICAL, without_opening, words
 
 CONTROLS = {
     "length": "every text cut to the words of its shortest twin",
+    "tokens": "every text cut to the tokens that the model reads of its shortest twin",
     "boilerplate": "openings such as “Here is a rewritten version …” removed",
     "near-identical": "without pairs whose texts are the same, or nearly (Jaccard ≥ {near:g})",
     "titles": "titles that twins share removed",
@@ -44,6 +46,13 @@ class Changed(NamedTuple):
     """Ids of documents that are gone."""
 
 
+class _Reader(NamedTuple):
+    """What a neural ranker reads: tokens, of which fields of a document."""
+
+    tokens: Tokens
+    text: str
+
+
 def controls(
     collection: Collection,
     rankers: Sequence[Ranker],
@@ -53,7 +62,7 @@ def controls(
     which: Iterable[str] = tuple(CONTROLS),
     near: float = NEAR_IDENTICAL,
 ) -> Audit:
-    """Audit again with length, boilerplate, near-copies and shared titles taken away.
+    """Audit again with length, truncation, boilerplate, near-copies and shared titles taken away.
 
     Parameters
     ----------
@@ -132,19 +141,25 @@ class _Controls:
     def control(self, name: str) -> list[Controlled]:
         if not self.twins.any():
             return [self._nothing(run, name, "no document has a twin") for run in self.runs]
-        changed: Changed | None = None
+        made: dict[str, Changed] = {}
         out = []
         for number, (ranker, run) in enumerate(zip(self.rankers, self.runs, strict=True)):
             report(f"control {name}", number, len(self.runs))
-            if why_not := _why_not(ranker, name):
+            reader = _reader(ranker) if name == "tokens" else None
+            why_not = _why_not(ranker, name, reader)
+            if why_not:
                 out.append(self._nothing(run, name, why_not))
                 continue
-            changed = self._changed(name) if changed is None else changed
-            out += self._controlled(ranker, run, name, changed)
+            key = repr(ranker) if name == "tokens" else name
+            if key not in made:
+                made[key] = self._changed(name, reader)
+            out += self._controlled(ranker, run, name, made[key])
         report(f"control {name}", len(self.runs), len(self.runs))
         return out
 
-    def _changed(self, name: str) -> Changed:
+    def _changed(self, name: str, reader: _Reader | None) -> Changed:
+        if reader is not None:
+            return self._with_texts(self._read_alike(reader))
         if name == "near-identical":
             return self._without_likenesses()
         docs = self.collection.docs
@@ -162,6 +177,19 @@ class _Controls:
         sizes = words(text).to_numpy()
         for one, size, keep in zip(text, sizes, self._shortest(sizes), strict=True):
             yield one if size <= keep else " ".join(one.split()[:keep])
+
+    def _read_alike(self, reader: _Reader) -> Iterator[str]:
+        """Every text cut to the tokens that the model reads of its shortest twin."""
+        tokens, docs = reader.tokens, self.collection.docs
+        whole = self.collection.texts(reader.text).to_list()
+        sizes = tokens.counts(whole, "counting tokens")
+        least = self._shortest(np.minimum(sizes, tokens.limit) if tokens.limit else sizes)
+        over = np.flatnonzero(self.twins & (sizes > least))
+        ends = dict(zip(over.tolist(), tokens.ends([whole[i] for i in over], least[over]), strict=True))
+        titled = reader.text == "title+text"
+        for i, (title, text) in enumerate(docs.select("title", "text").iter_rows()):
+            front = len(title.strip()) + 1 if titled and title.strip() else 0
+            yield whole[i][front : max(ends[i], front)] if i in ends else text
 
     def _without_likenesses(self) -> Changed:
         collection = self.collection
@@ -271,13 +299,25 @@ def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
 _OPTIONS = ("by", "level", "ties", "rounding", "test", "correction", "resamples", "seed", "missing")
 
 
-def _why_not(ranker: Ranker, name: str) -> str:
-    """Why a control cannot be applied to a ranker; empty where it can."""
-    if name == "near-identical":
-        return ""
-    if _is_saved(ranker):
+def _reader(ranker: Ranker) -> _Reader | None:
+    """What a pipeline's last neural stage reads."""
+    for stage in reversed(stages_of(ranker)):
+        find = getattr(stage, "tokens", None)
+        if callable(find):
+            found = find()
+            return _Reader(found, str(getattr(stage, "text", "title+text"))) if isinstance(found, Tokens) else None
+    return None
+
+
+def _why_not(ranker: Ranker, name: str, reader: _Reader | None) -> str:
+    if name != "near-identical" and _is_saved(ranker):
         return "a saved run cannot be ranked again"
-    return "the engine's documents cannot be changed" * any(stage.name == "engine" for stage in stages_of(ranker))
+    if name != "near-identical" and any(stage.name == "engine" for stage in stages_of(ranker)):
+        return "the engine's documents cannot be changed"
+    if name == "tokens" and reader is None:
+        neural = any(hasattr(stage, "tokens") for stage in stages_of(ranker))
+        return "its tokens cannot be counted" if neural else "no token limit"
+    return "it reads titles only" if reader is not None and reader.text == "title" else ""
 
 
 def _is_saved(ranker: Ranker) -> bool:

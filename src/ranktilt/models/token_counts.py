@@ -1,4 +1,4 @@
-"""How many tokens a model sees in a text, without loading the model."""
+"""How many tokens a model sees in a text, and where a budget of tokens ends: without loading the model."""
 
 from __future__ import annotations
 
@@ -89,6 +89,22 @@ class Tokens:
         else:
             counts = pl.Series(texts, dtype=pl.String).str.len_chars().cast(pl.Int64).to_numpy() // _CHARACTERS_A_TOKEN
         return counts if self.limit is None else np.minimum(counts, self.limit)
+
+    def ends(self, texts: Sequence[str], budgets: Ints) -> list[int]:
+        """Characters to keep of each text so that it has at most so many tokens, special ones included."""
+        found = []
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            part = texts[start : start + _TEXTS_AT_ONCE]
+            encoded = self._tokenizer.encode_batch([self.prompt + text for text in part])
+            for text, one, budget in zip(part, encoded, budgets[start : start + _TEXTS_AT_ONCE], strict=True):
+                found.append(len(text) if len(one.ids) <= budget else self._end(one, int(budget)))
+        return found
+
+    def _end(self, encoded: Any, budget: int) -> int:
+        special = sum(encoded.special_tokens_mask)
+        inner = [end for (_, end), mark in zip(encoded.offsets, encoded.special_tokens_mask, strict=True) if not mark]
+        keep = budget - special
+        return max(inner[keep - 1] - len(self.prompt), 0) if keep > 0 else 0
 
     @property
     def readable(self) -> bool:
