@@ -42,6 +42,18 @@ class Plan(NamedTuple):
 FULL, QUICK = Plan(200_000, 2_000, 2_000, 200), Plan(2_000, 20, 200, 2)
 TABLES = ((1, 300), (9, 300), (32, 300), (9, 50), (32, 50))
 RANKERS = ("bm25", "tfidf", "dense:minilm")
+LISTS = 100
+SEQUENTIAL: dict[str, tuple[int, float, int, float | None]] = {
+    "twins of 300 origins, 600 queries until 3": (600, 3, 600, None),
+    "twins of 300 origins, 1,500 queries until 2": (1500, 2, 600, None),
+    "labels, 300 queries over 400 documents until 3": (300, 3, 400, None),
+    "labels, 300 queries over 10,000 until 3": (300, 3, 10_000, None),
+    "labels, 1,500 queries over 400 until 3": (1500, 3, 400, None),
+}
+"""Queries, until, documents, and the tilt that is planted in lists of drawn documents, which hardly recur."""
+PLANTED = ((0, 0.0), (5, 0.12), (10, 0.235), (20, 0.49))
+for _kind, (_points, _tilt) in product(("labels", "twins"), PLANTED):
+    SEQUENTIAL[f"{_kind}, planted {_points} points, until 10"] = (400, 10, 20_000, _tilt)
 MEASURES = ("nDCG@1", "nDCG@3", "AP@5", "nDCG@10")
 
 
@@ -414,6 +426,70 @@ def _labels_power(plan: Plan) -> str:
     )
 
 
+class _Simulated(NamedTuple):
+    """Ranks by documents' quality and a query's noise; where a tilt is planted, lists of documents that it drew."""
+
+    world: int
+    tilt: float | None
+
+    def rank(self, collection: Any) -> Any:
+        import numpy as np
+
+        import ranktilt as rt
+
+        fixed = np.random.default_rng([self.world, 1]).normal(0, 0.5, collection.docs.height)
+        if self.tilt is not None:
+            fixed = np.where(collection.docs["source"] == "a", self.tilt / 2, -self.tilt / 2)
+        lists = []
+        for name in collection.queries["id"]:
+            rng, drawn = np.random.default_rng([self.world, 2, int(name)]), np.arange(len(fixed))
+            if self.tilt is not None:
+                drawn = np.add.outer(2 * rng.choice(len(fixed) // 2, LISTS // 2, replace=False), (0, 1)).ravel()
+            score = fixed[drawn] + rng.normal(0, 1, len(drawn))
+            first = np.argsort(-score)[:LISTS]
+            lists.append((drawn[first], score[first]))
+        docs, scores = (np.concatenate(each) for each in zip(*lists, strict=True))
+        return rt.Run(
+            collection.queries["id"].to_list(), LISTS * np.arange(len(lists) + 1), docs, scores, collection.ids
+        )
+
+
+def sequential_section(plan: Plan) -> str:
+    """Count what sequential audits decide where a coin tossed the labels, and where a tilt was planted."""
+    import numpy as np
+    import polars as pl
+
+    import ranktilt as rt
+    from ranktilt.auditing.sequential import decided
+
+    rows = []
+    for name, (queries, until, number, tilt) in SEQUENTIAL.items():
+        say(f"sequential: {name}")
+        asked = pl.DataFrame({"id": [str(n) for n in range(queries)], "text": "?"})
+        none = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64})
+        ends: list[list[tuple[str, int]]] = [[], []]
+        for world in range(plan.labelings):
+            coin, ids = np.random.default_rng([world, 3]).integers(0, 2, number), np.arange(number)
+            docs = pl.DataFrame({"id": ids.astype(str), "text": ""})
+            if name.startswith("twins"):
+                coin[1::2] = 1 - coin[::2]
+                docs = docs.with_columns(origin=pl.Series((ids - ids % 2).astype(str)))
+            labelled = docs.with_columns(source=pl.Series(np.where(coin, "a", "b")))
+            found = rt.audit_until(rt.Collection(labelled, asked, none), _Simulated(world, tilt), until, seed=world)
+            alone = [look._replace(low=look.query_low, high=look.query_high) for look in found.looks]
+            for looks, end in zip((found.looks, alone), ends, strict=True):
+                last = next((look for look in looks if decided(look, until / 100) != "inconclusive"), looks[-1])
+                end.append((decided(last, until / 100), last.queries))
+        cells = []
+        for end in ends:
+            decisions, lengths = zip(*end, strict=True)
+            cells += [f"{100 * decisions.count(what) / plan.labelings:.1f} %" for what in ("tilted", "level")]
+            cells.append(f"{np.median(lengths):.0f}")
+        rows.append([name, *cells])
+    header = ["", "tilted", "level", "queries (median)", "by queries alone: tilted", "level", "queries"]
+    return f"{plan.labelings} worlds each, lists of {LISTS}, Share@10.\n\n" + table(header, rows)
+
+
 def _target(size: int, shares: Sequence[float]) -> str:
     low, high = min(shares), max(shares)
     met = "met" if low >= LOW and high <= HIGH else "MISSED"
@@ -432,6 +508,7 @@ def main() -> None:
     parts += ["### Verdicts on the primary question", verdict_section(plan)]
     parts += ["### Sides by chance where groups are not twins", labels_section(plan)]
     parts += ["### Pairwise choices", pairwise_section(plan)]
+    parts += ["### Sequential audits", sequential_section(plan)]
     publish("intervals", "\n\n".join(parts), given)
 
 

@@ -74,7 +74,7 @@ def test_triples_prints_its_table(tmp_path: Path) -> None:
 
 def test_intervals_prints_its_table(tmp_path: Path) -> None:
     whole = run("intervals.py", tmp_path / "RESULTS.md")
-    text, power, level, labels, choices = re.split("### (?:Power|Sides by|Pairwise)", whole)
+    text, power, level, labels, choices, sequential = re.split("### (?:Power|Sides by|Pairwise|Sequential)", whole)
     assert [row.split(" | ")[0] for row in power.splitlines() if " % | " in row] == [
         "| 1",
         "| 9",
@@ -86,6 +86,7 @@ def test_intervals_prints_its_table(tmp_path: Path) -> None:
     assert choices.count(" points |") == 2 * 3
     assert all("- over all **" in part for part in (labels, choices))
     assert "where no document recurs: found in **" in labels
+    assert sequential.count(" until ") >= 5
     found = rows(text)
     estimands = ["ΔNDSR@20", "head-to-head, relevant twins", "head-to-head, other twins", "pair rank gap", "score gap"]
     deltas = [f"Relative Δ {name}" for name in ("nDCG@1", "nDCG@5", "AP@5")]

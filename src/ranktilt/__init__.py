@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ranktilt.auditing.replay_log import log_runs as log_runs
     from ranktilt.auditing.replay_log import replay_log as replay_log
     from ranktilt.auditing.result import Audit as Audit
+    from ranktilt.auditing.sequential import SequentialAudit as SequentialAudit
+    from ranktilt.auditing.sequential import audit_until as audit_until
     from ranktilt.auditing.study import Study as Study
     from ranktilt.auditing.study import study as study
     from ranktilt.collection import Collection as Collection
@@ -111,6 +113,7 @@ _NAMES = {
     "ReplayedLog": "auditing.replay_log",
     "Rewriting": "generation.rewrite.plan",
     "Run": "run",
+    "SequentialAudit": "auditing.sequential",
     "Spiral": "experiments.spiral_result",
     "Study": "auditing.study",
     "TextProbe": "probes.base",
@@ -120,6 +123,7 @@ _NAMES = {
     "Validation": "probes.validation",
     "answer": "generation.answer.answer",
     "audit": "auditing.audit",
+    "audit_until": "auditing.sequential",
     "bench": "experiments.tradeoff",
     "bundled": "datasets.bundled.reader",
     "calibrate": "auditing.calibration.calibrate",

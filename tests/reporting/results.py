@@ -16,6 +16,7 @@ from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.replay_log import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.result import QueryAnswers
+from ranktilt.auditing.sequential import audit_until
 from ranktilt.auditing.significance import (
     ChangeTask,
     Columns,
@@ -39,6 +40,8 @@ from tests.auditing.arrays import audit_of, one
 from tests.auditing.studied import decided, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.auditing.test_pairwise import chosen
+from tests.auditing.test_sequential import Noisy
+from tests.auditing.test_sequential import collection as asked_queries
 from tests.experiments.growing import grown
 from tests.experiments.planted import swept
 from tests.experiments.trained import whole
@@ -288,6 +291,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "plan": planned,
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
+    "sequential": lambda: audit_until(asked_queries(), Noisy(2.0), 10),
+    "sequential, open": lambda: audit_until(asked_queries(), Noisy(silent=0.2), 1, max_queries=40),
     "spiral": grown,
     "spiral, one ranker": lambda: grown(alone=True),
     "training study": whole,

@@ -137,7 +137,7 @@ def test_each_kind_of_result_is_reported_from_its_file(tmp_path: Path, name: str
 
 _VERBS = (
     "audit, check --full, data describe, study, explain, pairwise, level, study --vary training, tools spiral, "
-    "compare, gate, tools calibrate, check, tools plan and tools replay-log"
+    "audit --stop-at-tilt, compare, gate, tools calibrate, check, tools plan and tools replay-log"
 )
 MADE = f"ranktilt {_VERBS} write one with --json FILE"
 WANTED = "a result of RankTilt"

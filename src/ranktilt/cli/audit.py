@@ -10,7 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,6 +23,7 @@ from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.sequential import SequentialAudit
     from ranktilt.collection import Collection
     from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
@@ -47,7 +48,9 @@ class AuditInputs(options.LabelOptions):
     qrels: options.Qrels = None
     split: options.Split = None
     ignore_unknown: options.IgnoreUnknown = False
-    queries: Annotated[Path | None, Option("Queries of an _msearch run, in its order: id, tab, text.", "FILE")] = None
+    queries: Annotated[
+        Path | None, Option("Queries of an _msearch run, in its order, or to ask: id, tab, text.", "FILE")
+    ] = None
     source: Annotated[
         list[str] | None,
         Option("Rank only these, at least two (default: all; of several models, an audit each).", "SOURCE"),
@@ -172,6 +175,82 @@ def _replay(path: Path, score_order: str = "score", queries: Path | None = None)
 
 
 @dataclass(frozen=True)
+class UntilOptions(options.OptionGroup):
+    """A live engine, and when to stop asking it."""
+
+    panel = "Question"
+
+    engine: Annotated[str | None, Option("A live engine, as the ranker engine:MODULE:FUNCTION.", "MODULE:FUNCTION")] = (
+        None
+    )
+    stop_at_tilt: Annotated[
+        float | None, Option("Ask query after query until a tilt of X points is shown or excluded.", "X")
+    ] = None
+    max_queries: Annotated[int | None, Option("Queries to ask at most, with --stop-at-tilt.", "N", min=1)] = None
+
+    def specs(self, inputs: AuditInputs) -> list[str]:
+        """Texts of the rankers, the engine first."""
+        return [*([f"engine:{self.engine}"] if self.engine else []), *inputs.specs]
+
+    def check(self, **unread: Any) -> None:
+        """Refuse options that nothing would read; `unread` are those of the usual audit."""
+        if self.stop_at_tilt is None:
+            alone = "--max-queries" if self.max_queries else "--engine" if self.engine else ""
+            if alone:
+                raise UserError(f"{alone} is about a sequential audit; name the tilt to be decided: --stop-at-tilt 10")
+            return
+        given = next((name for name, value in unread.items() if value), None)
+        if given is not None:
+            raise UserError(
+                f"--{given.replace('_', '-')} is not about a sequential audit; leave it or --stop-at-tilt out"
+            )
+
+    def audit(self, inputs: AuditInputs, search: options.SearchOptions, measure: Any, seed: int) -> SequentialAudit:
+        """Ask the engine until it is decided."""
+        from ranktilt.auditing.sequential import USUAL, audit_until
+
+        specs = self.specs(inputs)
+        if inputs.run or len(specs) != 1:
+            raise UserError("a sequential audit asks one ranker or live engine: --engine MODULE:FUNCTION, or -r")
+        if len(measure or ()) > 1 or len(inputs.pairs or ()) > 1:
+            raise UserError("a sequential audit decides one measure of one pair of groups")
+        collection = self._collection(inputs)
+        pairs = inputs.reference_first(collection, inputs.column, inputs.pairs) if inputs.reference else inputs.pairs
+        pair = pairs[0] if pairs and len(pairs) == 1 else None
+        asked = measure[0] if measure else USUAL
+        (ranker,) = search.rankers(specs)
+        return audit_until(
+            collection, ranker, self.stop_at_tilt or 0.0, asked, by=inputs.column or "", pair=pair,
+            max_queries=self.max_queries, seed=seed,
+        )  # fmt: skip
+
+    def _collection(self, inputs: AuditInputs) -> Collection:
+        """The collection, or the labels and the file of queries."""
+        from ranktilt.collection import Collection
+        from ranktilt.datasets.labels import from_labels, read_labels
+        from ranktilt.datasets.queries import read_queries
+
+        if inputs.folder is not None:
+            found = inputs.load()[0]
+            found = found.only_sources(inputs.source or found.sources)
+        elif inputs.groups is None or inputs.queries is None:
+            raise UserError(
+                "what to ask, and of which group is a document? Name --queries FILE and --groups FILE, or DIR"
+            )
+        else:
+            by, labels = inputs.column or "source", inputs.labels or ""
+            if inputs.rest is not None:
+                raise UserError("--rest needs to know all documents, and an engine's are not; name a collection DIR")
+            found = from_labels(read_labels(labels, by=by), queries=(), by=by, labels_file=labels)
+        if inputs.queries is None:
+            return found
+        read = read_queries(inputs.queries)
+        files = [*found.spec.get("files", ()), *read.spec["files"]]
+        spec = {**found.spec, "queries": str(inputs.queries), "files": files}
+        return Collection(found.docs, read.queries, found.qrels.clear(), spec)
+
+
+@dataclass(frozen=True)
 class AuditOutput(PageOutput):
     """The output of an audit: a row per query and everything in one folder, too."""
 
@@ -289,11 +368,20 @@ def audit(
         ),
     ] = None,
     keep_top: Annotated[int, Option("Ranks of each list that the audit keeps.", "K", min=0, panel="Output")] = 1000,
+    sequential: UntilOptions,
     statistics: options.StatisticsOptions,
     search: options.EngineOptions,
     output: AuditOutput,
 ) -> None:
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
+    sequential.check(
+        card=card, controls=controls, depth=depth, near_identical=near_identical, qrels=inputs.qrels,
+        per_query=output.per_query, save=output.save, mixed=inputs.mixed, primary=statistics.primary,
+    )  # fmt: skip
+    if sequential.stop_at_tilt is not None:
+        output.check(*inputs.files)
+        output.deliver(sequential.audit(inputs, search, measure, statistics.seed))
+        return
     inputs.check(controls=controls, near_identical=near_identical, card=card)
     from ranktilt.auditing.audit import audit as run_audit
     from ranktilt.auditing.controls import controls as with_controls

@@ -15,6 +15,7 @@ from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.replay_log import ReplayedLog
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import CheckResult
@@ -48,6 +49,7 @@ RESULTS: tuple[type[Result], ...] = (
     Bench,
     TrainingStudy,
     Spiral,
+    SequentialAudit,
     Comparison,
     Gate,
     Calibration,

@@ -23,6 +23,7 @@ _VIEWS = {
     "LoadedAudit": "audit",
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
+    "SequentialAudit": "sequential",
     "Spiral": "spiral",
     "Study": "study",
     "TrainingStudy": "training_study",

@@ -1,0 +1,225 @@
+"""Sequential audit of a live engine: queries are asked one after the other until a tilt is decided."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.auditing.audit import audit_provenance
+from ranktilt.auditing.groups import Pair, grouped_pairs, twin_rows
+from ranktilt.auditing.random_band import all_paired, signs_of
+from ranktilt.collection import Collection
+from ranktilt.errors import DataWarning, UserError, counted
+from ranktilt.io.artifact import Result
+from ranktilt.measures.base import Estimand, estimand
+from ranktilt.measures.ranking import Ranking, first_ranks
+from ranktilt.measures.share import ShareOfFirstRanks
+from ranktilt.progress import report
+from ranktilt.rankers.base import Ranker
+from ranktilt.run import Run, collection_rows
+from ranktilt.statistics.confidence_sequence import CONFIDENCE, ConfidenceSequence, NewDocuments
+
+Ints = npt.NDArray[np.int64]
+Signs = npt.NDArray[np.int8]
+USUAL = "Share@10"
+BATCH = 16
+Decision = Literal["level", "tilted", "inconclusive"]
+
+
+class Look(NamedTuple):
+    """What was known after some queries; in the unit of the estimand."""
+
+    queries: int
+    """Queries that say something, so far."""
+    documents: int
+    """Documents whose labels were used, of which each counts once; origins, of twins."""
+    value: float
+    low: float
+    high: float
+    """Lower and higher end of two intervals together: that over queries, and that of new documents."""
+    query_low: float
+    query_high: float
+    """Ends of the interval over queries alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialAudit(
+    Result,
+    format="ranktilt-sequential-audit",
+    version=1,
+    noun="a sequential audit",
+    command="ranktilt audit --stop-at-tilt",
+):
+    """What `audit_until` found; immutable."""
+
+    spec: Mapping[str, Any]
+    """How it was made: ranker, seed, confidence, collection, versions."""
+    run: str
+    measure: str
+    a: str
+    b: str
+    """The groups; positive values favour the first."""
+    stop_at_tilt: float
+    """The tilt that is to be decided, in the printed unit of the measure (points)."""
+    asked: int
+    answered: int
+    """Queries that were sent, and those that the engine answered."""
+    of: int
+    """Queries that there are."""
+    twins: bool
+    """Whether all documents are twins, whose origins are counted."""
+    looks: tuple[Look, ...]
+    """After each batch: the mean and its confidence sequences."""
+
+    @property
+    def estimand(self) -> Estimand:
+        """What was asked."""
+        return estimand(self.measure)
+
+    @property
+    def decision(self) -> Decision:
+        """``tilted`` where 0 is excluded, ``level`` where a tilt of `stop_at_tilt` is, else ``inconclusive``."""
+        return decided(self.looks[-1], self.stop_at_tilt / self.estimand.scale)
+
+    @property
+    def headline(self) -> str:
+        """The decision in one sentence."""
+        queries = counted(self.looks[-1].queries, "query", "queries")
+        noun = ("origin", "origins") if self.twins else ("document", "documents")
+        queries += f" and {counted(self.looks[-1].documents, *noun)}"
+        favoured = self.a if self.looks[-1].value > 0 else self.b
+        if self.decision == "tilted":
+            return f"{self.run} favours {favoured}, shown after {queries}: {self.words(self.looks[-1])}"
+        if self.decision == "level":
+            within = f"within ±{self.stop_at_tilt:g}"
+            return f"{self.run} is level {within}, shown after {queries}: {self.words(self.looks[-1])}"
+        return f"{self.run} is not decided after {queries}: {self.words(self.looks[-1])}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What else there is to say."""
+        failed, silent = self.asked - self.answered, self.answered - self.looks[-1].queries
+        said = f"; {counted(failed, 'query', 'queries')} failed" if failed else ""
+        said += f"; {counted(silent, 'list says', 'lists say')} nothing of these groups" if silent else ""
+        return (f"{self.asked:,} of {counted(self.of, 'query was', 'queries were')} asked, in a drawn order{said}",)
+
+    def words(self, look: Look) -> str:
+        """Print a look: ``Share@10 +3.1 points [+0.4, +5.9]``."""
+        of = self.estimand
+        return f"{self.measure} {of.amount(look.value)}{of.suffix} [{of.amount(look.low)}, {of.amount(look.high)}]"
+
+
+def audit_until(
+    collection: Collection,
+    ranker: Ranker,
+    stop_at_tilt: float,
+    measure: str | Estimand = USUAL,
+    *,
+    by: str = "source",
+    pair: Pair | None = None,
+    max_queries: int | None = None,
+    seed: int = 0,
+) -> SequentialAudit:
+    """Ask a ranker query after query, in a drawn order, until it is shown to favour a group, or not by so much.
+
+    One may look after every batch because the interval is a confidence sequence (Waudby-Smith and Ramdas, JRSS B 2024):
+    it holds the mean at all looks together with a probability of 95 %. The mean is that of all queries of which these
+    are a sample. A second sequence holds what documents add when their labels are first used, so that queries that
+    bring back the same documents decide nothing.
+
+    Parameters
+    ----------
+    collection : Collection
+        Queries, and documents with their groups; texts where the ranker reads them.
+    ranker : Ranker
+        As a rule a live engine.
+    stop_at_tilt : float
+        The tilt that is to be decided, in points, above 0: the audit ends where 0 is excluded, or a tilt of this size.
+    measure : str or Estimand, optional
+        ``Share@k``: how much more of the first k ranks than of the candidates a group holds.
+    by : str, optional
+        Document column of the groups.
+    pair : (str, str), optional
+        The groups; needed where there are more than two. Positive values favour the first.
+    max_queries : int, optional
+        Queries to ask at most; all by default.
+    seed : int, optional
+        Of the order of the queries.
+    """
+    of = _share(measure)
+    if not 0 < stop_at_tilt < math.inf:
+        raise UserError(f"expected a tilt to be decided above 0, such as 10 (points), got {stop_at_tilt}")
+    if max_queries is not None and max_queries < 1:
+        raise UserError(f"expected at least 1 query to ask, got {max_queries}")
+    if not by:
+        raise UserError("a sequential audit needs a column of groups (by)")
+    groups, pairs = grouped_pairs(collection, by, None if pair is None else [pair])
+    if len(pairs) != 1:
+        raise UserError(f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}); name two: --pair A,B")
+    names = collection.judged["id"].to_numpy()
+    if not len(names):
+        raise UserError("no query to ask: name a file of queries, or a collection that has some")
+    order = np.random.default_rng(seed).permutation(len(names))[:max_queries]
+    signs, twins = signs_of(groups, pairs[0]), twin_rows(collection, groups, pairs[0])
+    new = NewDocuments(signs, collection.origin_codes(), of.cutoff or 1, twins=all_paired(signs, twins))
+    sequence, looks, asked, answered = ConfidenceSequence(*of.bounds), list[Look](), 0, 0
+    for run in _batches(collection, ranker, names[order].tolist()):
+        asked, answered = min(asked + BATCH, len(order)), answered + len(run.queries)
+        _take(run, collection_rows(run, collection)[run.docs], signs, of, (sequence, new))
+        low, high, ends = sequence.low, sequence.high, new.interval()
+        both = min(low, ends[0]), max(high, ends[1])
+        looks.append(Look(sequence.count, new.count, sequence.mean, *both, low, high))
+        report(f"asking {run.name}", asked, len(order))
+        if decided(looks[-1], stop_at_tilt / of.scale) != "inconclusive":
+            break
+    if not sequence.count:
+        raise UserError(f"{of!r} says nothing: no list of {counted(asked, 'query', 'queries')} holds both groups")
+    spec = {"by": by, "seed": seed, "confidence": CONFIDENCE, "max_queries": len(order)}
+    spec |= audit_provenance(collection, [run.spec])
+    a, b = pairs[0]
+    return SequentialAudit(
+        spec, run.name, repr(of), a, b, stop_at_tilt, asked, answered, len(names), new.twins, tuple(looks)
+    )  # fmt: skip
+
+
+def decided(look: Look, until: float) -> Decision:
+    """Say what a look decides; both numbers in the estimand's own unit."""
+    if look.low > 0 or look.high < 0:
+        return "tilted"
+    return "level" if -until <= look.low and look.high <= until else "inconclusive"
+
+
+def _share(measure: str | Estimand) -> ShareOfFirstRanks:
+    of = estimand(measure)
+    if not isinstance(of, ShareOfFirstRanks):
+        raise UserError(f"{of!r} cannot be asked query after query; ask for Share@k, such as {USUAL}")
+    return of
+
+
+def _batches(collection: Collection, ranker: Ranker, names: Sequence[str]) -> Iterator[Run]:
+    for start in range(0, len(names), BATCH):
+        with warnings.catch_warnings():
+            if start:  # each batch would say the same again
+                warnings.simplefilter("ignore", DataWarning)
+            yield ranker.rank(collection.only_queries(names[start : start + BATCH]))
+
+
+def _take(
+    run: Run, rows: Ints, signs: Signs, of: ShareOfFirstRanks, sequences: tuple[ConfidenceSequence, NewDocuments]
+) -> None:
+    """Add to both sequences what a batch of lists says."""
+    ranking, sign = Ranking(run.offsets, run.scores), np.where(rows >= 0, signs[rows], 0)
+    values = of.contrast(ranking, sign > 0, sign < 0)
+    for value in values[~np.isnan(values)].tolist():
+        sequences[0].add(value)
+    held = first_ranks(ranking, of.cutoff)
+    for start, stop in pairwise(run.offsets.tolist()):
+        mine = np.flatnonzero(sign[start:stop]) + start
+        sequences[1].add(rows[mine], held[mine])

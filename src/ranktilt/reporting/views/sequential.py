@@ -1,0 +1,87 @@
+"""A sequential audit: the decision, and how the interval closed in on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ranktilt.auditing.sequential import Look, SequentialAudit
+from ranktilt.reporting.document import Block, Column, Document, Figure, Section, Sentence, Table, tabulated
+from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.numbers import count, number
+from ranktilt.reporting.tones import VERDICT_TONES
+from ranktilt.reporting.views.provenance import folder, provenance
+
+_SHOWN = 8
+
+
+def view(found: SequentialAudit) -> Document:
+    """Return what is said of a sequential audit."""
+    name = folder(found.spec)
+    title = f"Sequential audit of {found.run}" + (f" on {name}" if name else "")
+    lead = (f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.stop_at_tilt:g}?",)
+    some = _some(found.looks)
+    side = "a" if found.looks[-1].value > 0 else "b"
+    tone = VERDICT_TONES[side if found.decision == "tilted" else found.decision]
+    blocks: tuple[Block, ...] = (_figure(found), _table(found, some))
+    return Document(
+        title=title,
+        kind=title,
+        headline=f"{found.headline}.",
+        sections=(Section("looks", "Look by look", lead, blocks), provenance(found.spec)),
+        sentences=(
+            Sentence(found.headline, tone, "strong"), *map(Sentence, found.sentences),
+        ),
+        legend=tuple(_legend(found)),
+        sides=(found.a, found.b),
+    )  # fmt: skip
+
+
+def _some(looks: tuple[Look, ...]) -> list[Look]:
+    """Looks at about doubling numbers of queries, and the last."""
+    kept = [looks[0]]
+    for look in looks[1:-1]:
+        if look.queries >= 2 * kept[-1].queries:
+            kept.append(look)
+    return [*kept[-_SHOWN:], *looks[-1:]] if len(looks) > 1 else kept
+
+
+def _table(found: SequentialAudit, some: list[Look]) -> Table:
+    of = found.estimand
+    columns = (
+        (Column("queries", header=True), lambda look: number(look.queries, count)),
+        ("origins" if found.twins else "documents", lambda look: number(look.documents, count)),
+        (found.measure, lambda look: number(look.value, of.amount)),
+        ("low", lambda look: number(look.low, of.amount)),
+        ("high", lambda look: number(look.high, of.amount)),
+    )
+    return tabulated("Some looks", some, columns)
+
+
+def _figure(found: SequentialAudit) -> Figure:
+    of, last = found.estimand, found.looks[-1]
+    points = [
+        Point(
+            float(look.queries), of.scale * look.value, of.scale * look.low, of.scale * look.high,
+            f"{look.queries:,} queries: {found.words(look)}",
+        )
+        for look in found.looks if look.queries
+    ]  # fmt: skip
+    return Figure(
+        "How the interval closed in",
+        f"After {last.queries:,} queries {found.words(last)}. Bars: the 95 % confidence sequences. Shaded: "
+        f"±{found.stop_at_tilt:g}, the tilt to be decided.",
+        lines({found.run: points}, x="queries", y=f"{found.measure},{of.suffix or ' value'}", band=found.stop_at_tilt),
+    )
+
+
+def _legend(found: SequentialAudit) -> Iterator[str]:
+    yield (
+        f"{found.measure}: + favours {found.a}. The audit ends where the interval excludes 0 (tilted), or lies within "
+        f"±{found.stop_at_tilt:g} (level)."
+    )
+    yield (
+        "Interval: from the lower to the higher end of two 95 % confidence sequences, which hold at all looks "
+        "together, so that one may stop at any of them: over queries, by betting (Waudby-Smith and Ramdas, JRSS B "
+        "2024), and over documents whose label no earlier query used, by a normal mixture (Robbins, 1970). Documents "
+        "that queries bring back are no new evidence."
+    )

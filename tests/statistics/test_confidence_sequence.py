@@ -1,0 +1,75 @@
+"""Confidence sequences hold the mean at all times together, and close in on it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ranktilt.statistics.confidence_sequence import ConfidenceSequence
+from tests.refusals import refused
+
+
+def watched(
+    values: np.ndarray, low: float = -1.0, high: float = 1.0
+) -> tuple[ConfidenceSequence, list[tuple[float, float]]]:
+    sequence = ConfidenceSequence(low, high)
+    ends = []
+    for value in values.tolist():
+        sequence.add(value)
+        ends.append((sequence.low, sequence.high))
+    return sequence, ends
+
+
+@pytest.mark.parametrize("shape", ["narrow", "two values", "skewed"])
+def test_it_holds_the_mean_at_every_look(shape: str) -> None:
+    rng, missed, draws = np.random.default_rng(0), 0, 150
+    for _ in range(draws):
+        values = {
+            "narrow": lambda: np.clip(rng.normal(0.1, 0.2, 200), -1, 1),
+            "two values": lambda: rng.choice([-1.0, 1.0], 200, p=[0.45, 0.55]),
+            "skewed": lambda: 2 * rng.beta(0.2, 0.2 * 11 / 9, 200) - 1,
+        }[shape]()
+        truth = {"narrow": 0.1, "two values": 0.1, "skewed": -0.1}[shape]
+        missed += any(not low - 1e-9 <= truth <= high + 1e-9 for low, high in watched(values)[1])
+    assert missed <= 0.05 * draws + 2 * math.sqrt(0.05 * 0.95 * draws)
+
+
+def test_it_only_ever_narrows_and_keeps_count() -> None:
+    values = np.random.default_rng(1).uniform(-0.5, 0.9, 400)
+    sequence, ends = watched(values)
+    lows, highs = map(list, zip(*ends, strict=True))
+    assert lows == sorted(lows)
+    assert highs == sorted(highs, reverse=True)
+    assert (sequence.count, sequence.mean) == (400, pytest.approx(values.mean()))
+    assert lows[-1] < 0.2 < highs[-1]
+    assert highs[-1] - lows[-1] < 0.25
+
+
+def test_the_first_looks_agree_with_the_paper_s_formula_by_hand() -> None:
+    """One value of 1 on [0, 1]: the stake is √(2 log 40 / (¼ log 2)), capped at ¾ of what loses all."""
+    sequence = ConfidenceSequence(0.0, 1.0)
+    for _ in range(6):
+        sequence.add(1.0)
+    wealth, m = 1.0, 0.02
+    variance, total, spread = 0.25, 0.0, 0.0
+    for number in range(1, 7):
+        stake = math.sqrt(2 * math.log(40) / (variance * number * math.log1p(number)))
+        wealth *= 1 + min(stake, 0.75 / m) * (1 - m)
+        total += 1
+        spread += (1 - (0.5 + total) / (number + 1)) ** 2
+        variance = (0.25 + spread) / (number + 1)
+    assert wealth / 2 > 20  # so a mean of .02 is excluded
+    assert sequence.low > 0.02
+    assert sequence.high == 1.0
+
+
+def test_values_and_options_out_of_range_are_refused() -> None:
+    with refused("a confidence sequence needs values with bounds, got 0.0 to inf"):
+        ConfidenceSequence(0.0, math.inf)
+    with refused("expected a confidence between 0 and 1, got 1.0"):
+        ConfidenceSequence(0.0, 1.0, confidence=1.0)
+    with refused("expected values from 0.0 to 1.0, got 1.5"):
+        ConfidenceSequence(0.0, 1.0).add(1.5)
+    with refused("expected values from 0.0 to 1.0, got nan"):
+        ConfidenceSequence(0.0, 1.0).add(math.nan)
+    assert math.isnan(ConfidenceSequence(0.0, 1.0).mean)
