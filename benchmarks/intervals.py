@@ -199,8 +199,7 @@ def _of_pairs(collection: Any, tilt: float, seed: int) -> list[list[float]]:
     import polars as pl
     from scipy import special, stats
 
-    from ranktilt.auditing.pairwise.choices import pairwise
-    from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions
+    from ranktilt.auditing.pairwise.choices import SCHEMA, Decisions, pairwise
     from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 
     labeled = with_random_labels(collection, [seed, 9])

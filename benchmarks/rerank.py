@@ -176,7 +176,6 @@ def audited(folder: Path, given: argparse.Namespace) -> Measured:
     specs = dict(zip(("tfidf", "bm25", "cross-encoder", "bfloat16"), ("tfidf", "bm25", *stages), strict=True))
     whole = collection(folder, "test")
     measures = [f"nDCG@{k}" for k in (*CUTOFFS, 10)]
-    a, b = whole.sources[:2]
     rows: dict[str, dict[str, Any]] = {}
     runs = {}
     for name, spec in specs.items():
@@ -184,7 +183,7 @@ def audited(folder: Path, given: argparse.Namespace) -> Measured:
         runs[name] = run = rt.ranker(spec).rank(whole)
         result = rt.audit(whole, [run], measures, by="source")
         means = result.by_group().filter(pl.col("group") == "all")
-        tilts = result.relative_delta(a, b)
+        tilts = result.frame("tilts")
         rows[name] = {
             "mixed": means.filter(pl.col("measure") == "nDCG@10")["mean"][0],
             "tilts": tilts.select("measure", "value", "low", "high").rows()[: len(CUTOFFS)],

@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from ranktilt.auditing.answer.gate import Gate as Gate
     from ranktilt.auditing.answer.gate import gate as gate
     from ranktilt.auditing.audit import audit as audit
+    from ranktilt.auditing.calibration.calibrate import Calibration as Calibration
     from ranktilt.auditing.calibration.calibrate import calibrate as calibrate
-    from ranktilt.auditing.calibration.result import Calibration as Calibration
     from ranktilt.auditing.comparison.compare import Comparison as Comparison
     from ranktilt.auditing.comparison.compare import compare as compare
     from ranktilt.auditing.controls import controls as controls
-    from ranktilt.auditing.llm_log.replay import log_runs as log_runs
-    from ranktilt.auditing.llm_log.replay import replay_log as replay_log
-    from ranktilt.auditing.llm_log.result import ReplayedLog as ReplayedLog
     from ranktilt.auditing.pairwise.choices import pairwise as pairwise
     from ranktilt.auditing.pairwise.result import PairwiseAudit as PairwiseAudit
+    from ranktilt.auditing.replay_log import ReplayedLog as ReplayedLog
+    from ranktilt.auditing.replay_log import log_runs as log_runs
+    from ranktilt.auditing.replay_log import replay_log as replay_log
     from ranktilt.auditing.result import Audit as Audit
     from ranktilt.auditing.sequential import SequentialAudit as SequentialAudit
     from ranktilt.auditing.sequential import audit_until as audit_until
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ranktilt.auditing.study import study as study
     from ranktilt.collection import Collection as Collection
     from ranktilt.datasets.bundled.reader import bundled as bundled
+    from ranktilt.datasets.check import CheckResult as CheckResult
     from ranktilt.datasets.check import check as check
-    from ranktilt.datasets.check_result import CheckResult as CheckResult
     from ranktilt.datasets.labels import labelled as labelled
     from ranktilt.datasets.load import load as load
     from ranktilt.datasets.mix import mix as mix
@@ -89,8 +89,8 @@ _NAMES = {
     "Answering": "generation.settings",
     "Audit": "auditing.result",
     "Bench": "experiments.tradeoff_result",
-    "Calibration": "auditing.calibration.result",
-    "CheckResult": "datasets.check_result",
+    "Calibration": "auditing.calibration.calibrate",
+    "CheckResult": "datasets.check",
     "Collection": "collection",
     "Comparison": "auditing.comparison.compare",
     "CostPlan": "planning.plan",
@@ -110,7 +110,7 @@ _NAMES = {
     "R": "measures.recall",
     "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
-    "ReplayedLog": "auditing.llm_log.result",
+    "ReplayedLog": "auditing.replay_log",
     "Rewriting": "generation.settings",
     "Run": "run",
     "SequentialAudit": "auditing.sequential",
@@ -137,7 +137,7 @@ _NAMES = {
     "labelled": "datasets.labels",
     "level": "experiments.level",
     "load": "datasets.load",
-    "log_runs": "auditing.llm_log.replay",
+    "log_runs": "auditing.replay_log",
     "measure": "measures.base",
     "mix": "datasets.mix",
     "nDCG": "measures.ndcg",
@@ -145,7 +145,7 @@ _NAMES = {
     "plan": "planning.plan",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
-    "replay_log": "auditing.llm_log.replay",
+    "replay_log": "auditing.replay_log",
     "report": "reporting.report",
     "rewrite": "generation.rewrite.rewrite",
     "run_on": "executing.run_on",

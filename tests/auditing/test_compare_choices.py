@@ -70,10 +70,9 @@ def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:
     (verdict,) = found.verdicts()
     assert verdict.shown
     assert verdict.sentence.startswith(
-        "after lies 36.8 points further toward female than before: preference on relevant pairs −6.9 points against "
-        "−43.8 points, difference +36.8 points ["
+        "after lies further toward female than before in preference on relevant pairs: difference +36.8 points ["
     )
-    assert "; the tilt itself shrank by 36.8 points, change [" in verdict.sentence
+    assert verdict.sentence.endswith("; the tilt itself shrank")
     assert "Preference: female chosen among the answers that could be read, less 50 %" in table(found)
 
 

@@ -105,12 +105,14 @@ class TestByHand:
         assert said[0].startswith(
             "new: no difference in ExposureRatio from old shown; these 6 queries could detect one of .889 or more; "
         )
-        assert "ExposureRatio .998 against .613, difference +.385 [.000, +.770], corrected p = 1.000" in said[0]
+        assert "more; difference +.385 [.000, +.770], corrected p = 1.000" in said[0]
         assert said[1].startswith("new: no difference in AWRF@1 from old shown; ")
         change = found(comparison, "new", "AWRF@1")
         shown = replace(change, p_corrected=0.01, low=change.value / 2, high=change.value * 2)
         (sentence,) = (v.sentence for v in replace(comparison, estimates=(shown,)).verdicts())
-        assert sentence.startswith(f"new has a {'higher' if change.value > 0 else 'lower'} AWRF@1 than old: AWRF@1 ")
+        assert sentence.startswith(
+            f"new has a {'higher' if change.value > 0 else 'lower'} AWRF@1 than old: difference "
+        )
 
     def test_a_difference_that_is_shown_names_its_side(self) -> None:
         change = found(self.both("ExposureRatio"), "new", "ExposureRatio")
@@ -120,10 +122,10 @@ class TestByHand:
         comparison = replace(self.both("ExposureRatio"), estimates=(shown,))
         (verdict,) = comparison.verdicts()
         assert verdict.shown
-        assert verdict.sentence.startswith("new lies .385 further toward f than old: ExposureRatio .998 against .613, ")
+        assert verdict.sentence.startswith("new lies further toward f than old in ExposureRatio: difference +.385 ")
         turned = replace(shown, value=-shown.value, low=-shown.high, high=-shown.low)
         (verdict,) = replace(comparison, estimates=(turned,)).verdicts()
-        assert verdict.sentence.startswith("new lies .385 further toward m than old: ")
+        assert verdict.sentence.startswith("new lies further toward m than old in ExposureRatio: difference −.385 ")
 
 
 def exposures(order: list[int], letters: str, cutoff: int) -> tuple[float, float]:

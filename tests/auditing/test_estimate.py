@@ -1,6 +1,5 @@
 """One answer of the card: which side it leans to, from the other side, in a file, and against the others."""
 
-import json
 import math
 from dataclasses import replace
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 
 from ranktilt.auditing.effects import Effect, conflicts
-from ranktilt.io.artifact import read_fields
 from tests.effects import answer
 
 
@@ -84,16 +82,6 @@ class TestFromTheOtherSide:
         turned = found.swapped()
         numbers = (turned.value, turned.low, turned.high, turned.level, turned.band_low, turned.band_high)
         assert not any(np.signbit([*numbers, turned.parts["raw"], turned.parts["shares"]]))
-
-
-class TestAsARow:
-    @pytest.mark.parametrize("value", [0.1 + 0.2, math.nan])
-    def test_it_comes_back_from_json(self, value: float) -> None:
-        found = answer(0.1, 0.4, value=value, p_corrected=value, parts={**EXTRA, "raw": value})
-        text = json.dumps(found.row()).replace("NaN", "null")
-        back = read_fields(Effect, json.loads(text))
-        assert repr(back) == repr(found)
-        assert found.row()["detectable"] == found.detectable
 
 
 class TestConflicts:

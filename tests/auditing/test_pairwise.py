@@ -16,8 +16,7 @@ import pytest
 
 from ranktilt import Collection, PairwiseAudit, ranker, table
 from ranktilt.auditing.effects import ALPHA
-from ranktilt.auditing.pairwise.choices import Counts, outcome, pairwise
-from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions, read_decisions
+from ranktilt.auditing.pairwise.choices import SCHEMA, Counts, Decisions, outcome, pairwise, read_decisions
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome, Share
 from ranktilt.errors import DataError, UserError
@@ -93,7 +92,7 @@ def test_a_known_judge_is_recovered(asked) -> None:
             assert share.low <= true <= share.high, (one.kind, name)
             assert share.high - share.low < 0.25
         assert one.ratio.value == pytest.approx(one.protected.value / one.unprotected.value)
-        assert found.favours(one) == "male"
+        assert found.verdict(one).side == "male"
         assert one.protected.value + one.unprotected.value + one.inconsistent.value + one.unparsed.value == (
             pytest.approx(1)
         )
@@ -118,15 +117,15 @@ def test_a_judge_who_only_sees_positions_decides_nothing(asked) -> None:
     found = asked(Judge(first=10), pairs=2)
     assert [one.inconsistent for one in found.outcomes] == [Share(1, 1, 1)] * 2
     assert [one.first for one in found.outcomes] == [Share(1, 1, 1)] * 2
-    assert found.sentence(found.outcomes[0]) == (
-        "openai:tiny: inconclusive on relevant pairs: of 48 pairs both orders agree on none"
+    assert found.verdict(found.outcomes[0]).sentence == (
+        "openai:tiny: inconclusive: preference on relevant pairs is undefined for both female and male"
     )
 
 
 def test_a_server_that_answers_prose_decides_nothing(asked) -> None:
     found = asked(Judge(prose=1), pairs=1)
     assert [one.unparsed.value for one in found.outcomes] == [1, 1]
-    assert all(np.isnan(one.first.value) and found.kind(one) == "inconclusive" for one in found.outcomes)
+    assert all(np.isnan(one.first.value) and found.verdict(one).kind == "inconclusive" for one in found.outcomes)
     assert "warning: 100% of the answers name no document (first: '2 passages have been provided.')" in found.notes
     assert "first" in table(found)
     with refused(
@@ -302,7 +301,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 def kind_of(one: PairOutcome) -> str:
     """The kind of the verdict on it, with a margin of ±5 points."""
-    return PairwiseAudit({"level": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,)).kind(one)
+    return (
+        PairwiseAudit({"level": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,)).verdict(one).kind
+    )
 
 
 def test_a_fair_judge_is_favoured_for_in_one_of_twenty() -> None:
@@ -337,7 +338,7 @@ def test_too_few_documents_show_nothing() -> None:
     rows, counts = np.arange(20), drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
     found = replace(outcome("relevant", counts, Dyads(rows, rows % 5, rows + 5), resamples=200), p_corrected=0.04)
     assert (found.documents, kind_of(found)) == (5, "inconclusive")
-    assert "choices between 5 documents of one side and the other's are too few to test; " in chosen().sentence(found)
+    assert "only 5 distinct queries or documents say anything, too few to test; " in chosen().verdict(found).sentence
 
 
 def test_exchanging_the_sides_turns_everything() -> None:
@@ -365,7 +366,7 @@ def test_queries_of_one_text_are_one() -> None:
     decisions = stored(same, lambda query, kind, pair: pair[0])
     found = pairwise(same, decisions, resamples=100)
     assert {one.queries for one in found.outcomes} == {1}
-    assert {found.kind(one) for one in found.outcomes} == {"inconclusive"}
+    assert {found.verdict(one).kind for one in found.outcomes} == {"inconclusive"}
 
 
 # Stored choices
@@ -445,11 +446,8 @@ def test_choices_come_back_from_their_file(tmp_path: Path) -> None:
         {**{name: row[name] for name in ("query", "first", "second")}, "answer": "[2]" if number % 2 else "2 passages"}
         for number, row in enumerate(decisions.frame.iter_rows(named=True))
     ]
-    with (tmp_path / "answers.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, list(answers[0]))
-        writer.writeheader()
-        writer.writerows(answers)
-    read = read_decisions(tmp_path / "answers.csv", collection, decisions.sides)
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(one) + "\n" for one in answers))
+    read = read_decisions(tmp_path / "answers.jsonl", collection, decisions.sides)
     assert read.frame["choice"].to_list() == [row["second"] if n % 2 else None for n, row in enumerate(answers)]
     assert Counter(read.frame["reading"]) == {"ok": 36, "off-format": 36}
 

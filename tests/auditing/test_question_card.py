@@ -125,11 +125,11 @@ class TestByHand:
         assert found["relevant twins"].parts["pairs"] == 4
 
     def test_a_table_with_a_column_a_count(self) -> None:
-        table = audit(toy(), run_of(toy(), SCORES), "nDCG@1", card=True, depth=3).card("human", "llm")
+        table = audit(toy(), run_of(toy(), SCORES), "nDCG@1", card=True, depth=3).frame("card")
         assert table["kind"].to_list() == list(KINDS)
-        assert table["wins"].to_list() == [None, None, 1, 2, None, None]
-        assert table["raw"].to_list() == [None, None, None, None, None, -0.25]
-        assert {"value", "low", "high", "p_corrected", "detectable", "whole", "absent"} <= set(table.columns)
+        assert table["extra_wins"].to_list() == [None, None, 1, 2, None, None]
+        assert table["extra_raw"].to_list() == [None, None, None, None, None, -0.25]
+        assert {"value", "p_corrected", "detectable", "extra_whole", "extra_absent"} <= set(table.columns)
 
 
 class TestSignTest:
@@ -337,7 +337,7 @@ class TestTheCall:
         found = audit(toy(), run_of(toy(), SCORES), "nDCG@1")
         assert found.estimates == ()
         with pytest.raises(UserError, match=r"^this audit has no card; ask for it: --card \(card=True\)$"):
-            found.card()
+            found.estimates_of(None)
 
     def test_every_run_and_pair_has_its_card(self) -> None:
         plain = toy()
@@ -357,7 +357,7 @@ class TestTheCall:
         ]
         assert {e.estimand.key for e in found.estimates_of("s", "llm", "gpt")} == set(KINDS)
         with pytest.raises(UserError, match="unknown pair of groups 'human,claude'"):
-            found.card("human", "claude")
+            found.estimates_of(None, "human", "claude")
 
     def test_all_ps_of_the_card_are_one_family_but_those_of_the_score_gap(self) -> None:
         docs = [

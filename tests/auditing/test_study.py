@@ -110,15 +110,13 @@ def test_rewrites_that_do_not_differ_show_no_trend() -> None:
 # Temperatures and series
 
 
-def temperatures(collection: Collection, **options: Any) -> dict[str, float]:
-    found = study_sources(collection, "human", sources=None, temperatures=options)
+def temperatures(collection: Collection) -> dict[str, float]:
+    found = study_sources(collection, "human")
     return {arm.source: arm.temperature for arm in found.sources}
 
 
 def test_a_column_tells_the_temperature_and_needs_no_note() -> None:
-    found = study_sources(
-        studied({"a": {"temperature": 1.5}, "b": {"temperature": 0}}), "human", sources=None, temperatures={}
-    )
+    found = study_sources(studied({"a": {"temperature": 1.5}, "b": {"temperature": 0}}), "human")
     assert [(arm.source, arm.temperature) for arm in found.sources] == [("a", 1.5), ("b", 0.0)]
     assert found.notes == ()
 
@@ -136,20 +134,13 @@ def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: fl
     assert found["other"] == 0.5
 
 
-def test_a_named_temperature_wins_over_column_and_name() -> None:
-    collection = studied({"a": {"temperature": 0.3}, "b-tmp0.2": {}})
-    found = study_sources(collection, "human", sources=None, temperatures={"a": 0.4, "b-tmp0.2": 0.9})
-    assert {arm.source: arm.temperature for arm in found.sources} == {"a": 0.4, "b-tmp0.2": 0.9}
-    assert found.notes == ("a counts as temperature 0.4, as asked; its documents say 0.3",)
-
-
 def test_a_source_without_a_temperature_is_in_the_table_and_in_no_trend() -> None:
     wins = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30, "llm": 5}
     found = study(studied({name: {} for name in wins}), [decided(wins)], "nDCG@1", **QUICK)
     assert [arm.source for arm in found.sources] == ["llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0", "llm"]
     assert found.tilts[3].value == pytest.approx(-150)
     assert found.trends[0].temperatures == (0.2, 0.7, 1.0)
-    assert "no temperature is known of llm, in no trend (--source-temperature llm=T)" in found.notes
+    assert "no temperature is known of llm, in no trend" in found.notes
     assert [arm.source for arm, _ in found.points(found.runs[0], "nDCG@1", "llm")] == [
         "llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0",
     ]  # fmt: skip
@@ -158,7 +149,10 @@ def test_a_source_without_a_temperature_is_in_the_table_and_in_no_trend() -> Non
 @pytest.mark.parametrize(
     ("sources", "message"),
     [
-        ({"a": {}, "b": {}}, r"no temperature is known of a, b: .* or name it: --source-temperature a=0.2"),
+        (
+            {"a": {}, "b": {}},
+            r"no temperature is known of a, b: .* or let the names of the sources end in it: a-tmp0.2",
+        ),
         ({}, "nothing to study: only source 'human'"),
     ],
 )
@@ -182,7 +176,7 @@ def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
         "y1": {"model": "y", "prompt": "paper", "temperature": 0.2},
         "x2": {"model": "x", "prompt": "polish", "temperature": 0.1},
     }
-    arms = study_sources(studied(named), "human", sources=None, temperatures={}).sources
+    arms = study_sources(studied(named), "human").sources
     assert [(arm.source, arm.series) for arm in arms] == [("x1", "x, paper"), ("x2", "x, polish"), ("y1", "y")]
 
 
@@ -195,14 +189,14 @@ def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
 )  # fmt: skip
 def test_a_name_without_its_temperature_is_the_model(names: tuple[str, str], series: set[str]) -> None:
     columns = {name: {"temperature": t} for name, t in zip(names, (0.2, 0.7), strict=True)}
-    found = study_sources(studied(columns), "human", sources=None, temperatures={})
+    found = study_sources(studied(columns), "human")
     assert {arm.series for arm in found.sources} == series
 
 
 def test_sources_that_share_no_model_are_told_how_to() -> None:
     found = study(
-        studied({"cold": {}, "hot": {}}), [decided({"cold": 1, "hot": 2})], "nDCG@1",
-        temperatures={"cold": 0.2, "hot": 1.0}, **QUICK,
+        studied({"cold": {"temperature": 0.2}, "hot": {"temperature": 1.0}}), [decided({"cold": 1, "hot": 2})],
+        "nDCG@1", **QUICK,
     )  # fmt: skip
     hint = "1 temperature; a trend needs 3 (sources of one model share a column 'model')"
     assert [note for note in found.notes if note.startswith("no trend")] == [
@@ -239,7 +233,7 @@ def test_documents_outside_of_a_pool_are_no_lack() -> None:
 
 def test_human_documents_stay_as_competitors_and_lose_only_their_judgments() -> None:
     whole = studied(without={"llm-tmp1.0": 8})
-    common = study_sources(whole, "human", sources=None, temperatures={}).origins
+    common = study_sources(whole, "human").origins
     pair = only(whole, "human", "llm-tmp0.2", common)
     assert pair.docs.group_by("source").len().sort("source").rows() == [("human", 40), ("llm-tmp0.2", 32)]
     assert pair.qrels["query_id"].n_unique() == 32
@@ -299,7 +293,6 @@ def test_common_documents_that_nobody_judged_are_refused() -> None:
     [
         ({"reference": "man"}, r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
         ({"sources": ["human"]}, r"unknown source 'human' \(valid: llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
-        ({"temperatures": {"llm": 0.2}}, r"unknown source 'llm'"),
         ({"correction": "none"}, r"unknown correction 'none'"),
         ({"resamples": 10}, r"expected at least 100 resamples, got 10"),
     ],

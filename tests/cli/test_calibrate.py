@@ -41,7 +41,7 @@ def test_bundled_collection_and_lexical_rankers_are_the_default(cli: Cli) -> Non
     lines = out.splitlines()
     assert [line for line in lines if line and not line.startswith(" ")][:2] == ["tfidf", "bm25"]
     assert "Calibrated: 36 checks came out as expected." in out
-    assert sum("0 in 12 of 12" in line for line in lines) == 2 * 6
+    assert sum("12 of 12" in line for line in lines) == 2 * 7
     assert sum("2 of 2" in line for line in lines) == 2 * 6
 
 
@@ -64,7 +64,7 @@ def test_a_ranker_that_breaks_ties_by_id_ends_with_1(cli: Cli, folder: Path, unf
     found = Calibration.load(file)
     assert code == 1
     assert out == table(found)
-    assert "FAILED: ≠ 0 in " in out
+    assert "FAILED: " in out
     assert "unfair(fault=id): null)." in out
     assert "A ranker that tells copies apart breaks ties by id or order" in out
     assert "Sampled: 20 of 30 documents of human and 10 of 20 queries" in out

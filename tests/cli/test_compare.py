@@ -25,10 +25,10 @@ def old(tmp_path: Path) -> Path:
 
 def test_the_first_file_is_the_new_one(cli: Cli, new: Path, old: Path) -> None:
     there, back = (cli("compare", *files, *QUICK, "--quiet").out for files in ((new, old), (old, new)))
-    assert "dense lies 56.1 points further toward llm than bm25: Relative Δ −66.7 % against −10.5 %" in there
-    assert "bm25 lies 56.1 points further toward human than dense: Relative Δ −10.5 % against −66.7 %" in back
-    assert "the tilt itself grew by 56.1 points" in there
-    assert "the tilt itself shrank by 56.1 points" in back
+    assert "dense lies further toward llm than bm25 on nDCG@5: difference −56.1 points" in there
+    assert "bm25 lies further toward human than dense on nDCG@5: difference +56.1 points" in back
+    assert "; the tilt itself grew" in there
+    assert "; the tilt itself shrank" in back
 
 
 def test_the_seed_decides(cli: Cli, tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.datasets.label_file import LabelFile
-from ranktilt.datasets.labels import labelled, read_labels, with_labels
+from ranktilt.datasets.labels import LabelFile, labelled, read_labels, with_labels
 from ranktilt.reporting.reload import reload
 from tests.cli.conftest import Cli
 from tests.refusals import refused
@@ -22,7 +21,6 @@ ROWS = '{"url": "a", "is_ai": 1}\n{"url": "b", "is_ai": 0}\n'
         ("l.csv.gz", "url,text,is_ai,doc_id\na,x,1,7\nb,y,0,8\n"),
         ("l.tsv", "is_ai\turl\n1.0\ta\n0.0\tb\n"),
         ("l.jsonl.gz", ROWS),
-        ("l.json", f"[{ROWS.strip().replace(chr(10), ',')}]"),
     ],
 )
 def test_columns_are_named_by_what_they_hold_and_values_get_names(tmp_path: Path, name: str, content: str) -> None:
@@ -35,7 +33,8 @@ def test_truth_values_have_names_too(tmp_path: Path) -> None:
     path = tmp_path / "l.parquet"
     pl.DataFrame({"doc_id": ["a", "b"], "source": [True, None]}).write_parquet(path)
     assert read_labels(LabelFile(str(path), names={"True": "ai"})).rows() == [("a", "ai"), ("b", None)]
-    file = str(write(tmp_path / "l:id=a.json", '{"a": true, "b": false}'))  # a name, because it is a file's
+    content = '{"doc_id": "a", "source": true}\n{"doc_id": "b", "source": false}\n'
+    file = str(write(tmp_path / "l:id=a.jsonl", content))  # a name, because it is a file's
     assert read_labels(LabelFile(LabelFile.of(file).path, names={"true": "ai"})).rows() == [("a", "ai"), ("b", "false")]
 
 

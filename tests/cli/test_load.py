@@ -58,12 +58,11 @@ def test_files_of_one_name_have_a_hash_each(cli: Cli, tmp_path: Path) -> None:
     assert len(places) == 5
 
 
-@pytest.mark.parametrize("layout", ["beir", "cocktail"])
-def test_a_folder_is_written_in_another_layout(cli: Cli, tmp_path: Path, layout: str) -> None:
+def test_a_folder_is_written_in_beir_s_layout(cli: Cli, tmp_path: Path) -> None:
     folder = write_paper(tmp_path / "paper")
-    assert cli("data", "load", folder, "-o", tmp_path / "new", "--layout", layout, "--quiet") == (0, "", "")
+    assert cli("data", "load", folder, "-o", tmp_path / "new", "--quiet") == (0, "", "")
     assert load(tmp_path / "new") == load(folder)
-    assert (tmp_path / "new" / "corpus.jsonl").exists() == (layout == "beir")
+    assert (tmp_path / "new" / "corpus.jsonl").exists()
 
 
 def test_judged_documents_only_and_a_warning(cli: Cli, tmp_path: Path) -> None:
@@ -108,7 +107,6 @@ def test_a_named_collection_may_stand_where_a_folder_does(cli: Cli, cache: Path)
             "hub:nobody/nothing: the hub cannot be reached (",
         ),
         (["none"], "none: no such folder"),
-        (["none", "--layout", "bier"], "Invalid value for '--layout': 'bier' is not one of 'beir', 'cocktail'."),
         (["none", "--docs", "judgd"], "Invalid value for '--docs': 'judgd' is not one of 'all', 'judged'."),
         (["none", "--split", "test", "--qrels", "x"], "name a split or a file of judgments, not both"),
     ],

@@ -1,4 +1,4 @@
-"""ranktilt data mix: collections united, or written in another layout."""
+"""ranktilt data mix: collections united."""
 
 from pathlib import Path
 
@@ -20,17 +20,6 @@ def test_mix_unites_folders(cli: Cli, tmp_path: Path) -> None:
     assert (tmp_path / "mixed" / "corpus.jsonl").is_file()
 
 
-@pytest.mark.parametrize("layout", ["beir", "cocktail"])
-def test_mix_writes_one_folder_in_another_layout(cli: Cli, toy_folder: Path, tmp_path: Path, layout: str) -> None:
-    assert cli("data", "mix", toy_folder, "--output", tmp_path / "new", "--layout", layout, "--quiet") == (0, "", "")
-    assert rt.load(tmp_path / "new") == toy()
-    names = {"beir": ["corpus.jsonl"], "cocktail": ["corpus/human.jsonl", "corpus/llm.jsonl"]}[layout]
-    assert sorted(str(f.relative_to(tmp_path / "new")) for f in (tmp_path / "new").rglob("*.jsonl")) == [
-        *names,
-        "queries.jsonl",
-    ]
-
-
 def test_mix_and_load_write_parts_and_read_them(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     assert cli("data", "load", toy_folder, "-o", tmp_path / "one", "--parts", 4, "--quiet") == (0, "", "")
     assert cli("data", "mix", tmp_path / "one", tmp_path / "one", "-o", tmp_path / "two", "--parts", 3) == (
@@ -40,10 +29,6 @@ def test_mix_and_load_write_parts_and_read_them(cli: Cli, toy_folder: Path, tmp_
         assert rt.load(tmp_path / name) == toy()
         assert len(list((tmp_path / name / "corpus").iterdir())) == number
         assert not (tmp_path / name / "corpus.jsonl").exists()
-    assert (
-        refused(cli, "data", "mix", toy_folder, "-o", tmp_path / "three", "--layout", "cocktail", "--parts", "3")
-        == "expected at least 1 document a part, in layout 'beir'; layout 'cocktail' has a file a source"
-    )
 
 
 def test_mix_counts_missing_twins(cli: Cli, tmp_path: Path) -> None:
@@ -57,10 +42,6 @@ def test_mix_counts_missing_twins(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["{toy}", "-o", "{tmp}/new", "--layout", "bier"],
-            "Invalid value for '--layout': 'bier' is not one of 'beir', 'cocktail'.",
-        ),
         (["{toy}", "{tmp}/none", "-o", "{tmp}/new"], "{tmp}/none: no such folder"),
         (["{toy}", "-o", "{toy}/queries.jsonl"], "{toy}/queries.jsonl/"),
         (

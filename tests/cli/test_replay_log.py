@@ -6,10 +6,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ranktilt.auditing.llm_log.result import ReplayedLog
+from ranktilt.auditing.replay_log import ReplayedLog
 from ranktilt.datasets.save import save
 from ranktilt.run import Run
-from tests.auditing.llm_log.test_replay import CANDIDATES, EVERY, both, lists, llm_first, prose
+from tests.auditing.test_replay_log import CANDIDATES, EVERY, both, lists, llm_first, prose
 from tests.cli.conftest import Cli, refused
 from tests.rankers.llm.logged import logged, rank_llm_text
 

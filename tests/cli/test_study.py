@@ -33,14 +33,12 @@ def test_the_options_reach_the_study(cli: Cli, folder: Path) -> None:
         "nDCG@3",
         "--source",
         "llm-tmp0.2",
-        "--source-temperature",
-        "llm-tmp0.2=0.5",
         *options,
         "--json",
         "-",
     )
     content = json.loads(result.out)
-    assert content["arms"] == [{"source": "llm-tmp0.2", "series": "llm", "temperature": 0.5, "documents": 3}]
+    assert content["arms"] == [{"source": "llm-tmp0.2", "series": "llm", "temperature": 0.2, "documents": 3}]
     expected = {"ties": "trec_eval", "test": "t", "correction": "bonferroni", "level": 7.0, "seed": 3, "resamples": 200}
     assert {key: content["spec"][key] for key in expected} == expected
 
@@ -53,8 +51,6 @@ def test_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -
             *QUICK,
             "--reference",
             "llm-tmp0.2",
-            "--source-temperature",
-            "human=0",
             "-m",
             "nDCG@1",
             "--json",
@@ -78,15 +74,6 @@ def test_sources_that_cover_different_documents_are_told_of(cli: Cli, tmp_path: 
     ("arguments", "message"),
     [
         ((), "nothing to study: name a ranker, such as -r bm25"),
-        (
-            ("-r", "bm25", "--source-temperature", "llm"),
-            "--source-temperature expects a source and its temperature, such as llama=0.2; got 'llm'",
-        ),
-        (
-            ("-r", "bm25", "--source-temperature", "llm=hot"),
-            "--source-temperature expects a source and its temperature, such as llama=0.2; got ",
-        ),
-        (("-r", "bm25", "--source-temperature", "gpt=1"), "unknown source 'gpt'"),
         (("-r", "bm25", "--source", "gpt"), "unknown source 'gpt'"),
         (("-r", "bm25", "--reference", "man"), "unknown source 'man'"),
     ],

@@ -11,9 +11,8 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import MEANINGS, check
+from ranktilt.datasets.check import MEANINGS, CheckResult, CheckRow, check, percent
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
-from ranktilt.datasets.check_result import CheckResult, CheckRow, percent
 from ranktilt.datasets.load import load
 from tests.toy import collection_of
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from ranktilt.datasets.check import check
-from ranktilt.datasets.check_result import CheckResult, CheckRow
+from ranktilt.datasets.check import CheckResult, CheckRow, check
 from tests.toy import collection_of
 
 PAIRS = 40

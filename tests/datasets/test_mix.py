@@ -80,7 +80,7 @@ def test_an_origin_in_another_collection_is_renamed_with_it() -> None:
 
 
 def test_a_third_version_joins_twins_that_were_saved(tmp_path: Path) -> None:
-    saved = load(save(mix(side("human"), side("llm")), tmp_path, layout="cocktail"))
+    saved = load(save(mix(side("human"), side("llm")), tmp_path))
     mixed = mix(saved, part("gpt", "d1", "d2", "d3"))
     assert mixed.pairs("human", "gpt")["b"].to_list() == ["d1-gpt", "d2-gpt", "d3-gpt"]
     assert judgments(mixed)["q1", "d1-gpt"] == 2

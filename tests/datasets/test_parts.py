@@ -73,7 +73,7 @@ def test_parts_are_equal_to_json_lines(tmp_path: Path, mapped: Path, size: int) 
     for choice in ("title+text", "text", "title"):
         assert one.texts(choice).to_list() == two.texts(choice).to_list()
     assert one.tie_keys().tolist() == two.tie_keys().tolist() == of(DOCS).tie_keys().tolist()
-    assert len(list(mapped.glob("*/text.bytes"))) == number
+    assert not list(mapped.iterdir())
     assert save(load(parts), parts, parts=size) == parts  # the same bytes again
     assert (save(one, tmp_path / "again") / "corpus.jsonl").read_bytes() == (lines / "corpus.jsonl").read_bytes()
 
@@ -84,32 +84,9 @@ def test_runs_audits_and_mixes_are_equal(tmp_path: Path, mapped: Path) -> None:
     assert runs[0].contents(Path("run.trec"))[Path("run.trec")] == runs[1].contents(Path("run.trec"))[Path("run.trec")]
     one, two = (audit(c, run, card=True, resamples=200) for c, run in zip(found, runs, strict=True))
     assert one.table.equals(two.table)
-    assert one.card().equals(two.card())
+    assert repr(one.estimates) == repr(two.estimates)
     assert one.confounds == two.confounds
     assert mix(found[1], found[0]) == mix(found[1], found[1]) == found[0]
-
-
-def test_the_second_time_texts_are_not_read_from_the_parts(
-    tmp_path: Path, mapped: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = save(of(DOCS), tmp_path / "c", parts=2)
-    load(folder)
-    read, columns = pl.read_parquet, list[str]()
-    monkeypatch.setattr(pl, "read_parquet", lambda *a, **k: columns.extend(k["columns"]) or read(*a, **k))
-    monkeypatch.setattr(pl, "scan_parquet", lambda *_, **__: pytest.fail("texts were read again"))
-    assert load(folder) == of(DOCS)
-    assert not {"text", "title"} & set(columns)
-
-
-def test_damaged_texts_of_the_cache_are_written_anew(tmp_path: Path, mapped: Path) -> None:
-    folder = save(of(DOCS), tmp_path / "c", parts=100)
-    load(folder)
-    [file] = mapped.glob("*/text.ends")
-    ends = file.read_bytes()
-    file.unlink()
-    file.write_bytes(ends[:-8])
-    assert load(folder) == of(DOCS)
-    assert next(mapped.glob("*/text.ends")).read_bytes() == ends
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path, mapped: Path) -> None:
@@ -183,10 +160,8 @@ def test_json_lines_beside_parts_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_saved_in_parts(tmp_path: Path) -> None:
-    with refused("expected at least 1 document a part, in layout 'beir'; got 0"):
+    with refused("expected at least 1 document a part, got 0"):
         save(toy(), tmp_path / "c", parts=0)
-    with refused("expected at least 1 document a part, in layout 'beir'; layout 'cocktail' has a file a source"):
-        save(toy(), tmp_path / "c", layout="cocktail", parts=2)
     first = save(toy(), tmp_path / "c", parts=2) / "corpus" / "part-00000-of-00003.parquet"
     for parts in (None, 3):
         with refused(f"{tmp_path / 'c'}: holds another collection ({first}); choose an empty folder"):

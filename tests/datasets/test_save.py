@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
-from ranktilt.datasets.save import LAYOUTS, save
+from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
 from tests.refusals import refused
 from tests.toy import (
@@ -58,64 +58,14 @@ def test_a_beir_folder(tmp_path: Path) -> None:
     }
 
 
-def test_a_cocktail_folder_shares_the_ids_of_twins(tmp_path: Path) -> None:
-    files = contents(save(toy(), tmp_path, layout="cocktail"))
-    assert sorted(files) == ["corpus/human.jsonl", "corpus/llm.jsonl", "qrels/test.tsv", "queries.jsonl"]
-    assert files["corpus/llm.jsonl"].splitlines()[0] == (
-        b'{"_id":"d1","title":"Apples","text":"apples are red fruits that grow on trees"}'
-    )
-    assert files["qrels/test.tsv"] == (
-        b"query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td3\t1\nq2\td2\t1\nq2\td1\t0\nq3\td3\t2\n"
-    )
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda c: (c.docs, c.qrels.filter(pl.col("doc_id") != "d1-llm")),
-        lambda c: (
-            c.docs,
-            c.qrels.with_columns(pl.when(pl.col("doc_id") == "d1-llm").then(7).otherwise("grade").alias("grade")),
-        ),
-        lambda c: (c.docs, pl.concat([c.qrels, pl.DataFrame([["q1", "elsewhere", 1]], c.qrels.schema, orient="row")])),
-        lambda c: (c.docs.with_columns(origin="id"), c.qrels),
-        lambda c: (c.docs.with_columns(id=pl.format("doc-{}", "id")), c.qrels),
-    ],
-    ids=["one side judged", "two grades", "unknown document", "no twins", "other ids"],
-)
-def test_full_ids_are_written_where_shared_ones_would_not_do(
-    tmp_path: Path, change: Callable[[Collection], tuple[pl.DataFrame, pl.DataFrame]]
-) -> None:
-    docs, qrels = change(toy())
-    collection = Collection(docs, toy().queries, qrels)
-    folder = save(collection, tmp_path, layout="cocktail")
-    first = collection.ids[0].encode()
-    assert contents(folder)["corpus/human.jsonl"].startswith(b'{"_id":"' + first + b'"')
-    assert load(folder, ignore_unknown=True) == collection
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_split_keeps_its_name(tmp_path: Path, layout: str) -> None:
+def test_the_split_keeps_its_name(tmp_path: Path) -> None:
     collection = load(write_cocktail(tmp_path / "raw", split="dev"))
-    folder = save(collection, tmp_path / "saved", layout=layout)
+    folder = save(collection, tmp_path / "saved")
     assert (folder / "qrels" / "dev.tsv").is_file()
     assert load(folder) == collection
 
 
 # What is refused
-
-
-def test_an_unknown_layout_is_refused(tmp_path: Path) -> None:
-    with refused("unknown layout 'bier'; did you mean 'beir'? (valid: beir, cocktail)"):
-        save(toy(), tmp_path, layout="bier")
-    assert contents(tmp_path) == {}
-
-
-@pytest.mark.parametrize("source", ["a/b", "", ".", "..", "a\0b"])
-def test_a_source_that_is_no_file_name_is_refused(tmp_path: Path, source: str) -> None:
-    with refused(f"source {source!r} cannot be a file's name; save with layout 'beir'"):
-        save(lone(source=source), tmp_path, layout="cocktail")
-    assert contents(tmp_path) == {}
 
 
 def test_an_id_that_judgments_cannot_hold_is_refused(tmp_path: Path) -> None:
@@ -126,46 +76,37 @@ def test_an_id_that_judgments_cannot_hold_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("writer", "layout", "file"),
-    [
-        (write_beir, "cocktail", "corpus.jsonl"),
-        (write_cocktail, "beir", "corpus/human.jsonl"),
-        (write_paper, "beir", "corpus-human.jsonl"),
-    ],
+    ("writer", "file"),
+    [(write_beir, "corpus.jsonl"), (write_cocktail, "corpus/human.jsonl"), (write_paper, "corpus-human.jsonl")],
 )
-def test_a_folder_that_holds_another_collection_is_left_alone(
-    tmp_path: Path, writer: Any, layout: str, file: str
-) -> None:
+def test_a_folder_that_holds_another_collection_is_left_alone(tmp_path: Path, writer: Any, file: str) -> None:
     before = contents(writer(tmp_path))
     with refused(f"{tmp_path}: holds another collection ({tmp_path / file}); choose an empty folder"):
-        save(toy(), tmp_path, layout=layout)
+        save(toy(), tmp_path)
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_another_collection_is_never_written_over(tmp_path: Path, layout: str) -> None:
-    save(lone(), tmp_path, layout=layout)
+def test_another_collection_is_never_written_over(tmp_path: Path) -> None:
+    save(lone(), tmp_path)
     before = contents(tmp_path)
     with pytest.raises(UserError, match="holds another collection"):
-        save(lone(text="changed"), tmp_path, layout=layout)
+        save(lone(text="changed"), tmp_path)
     assert contents(tmp_path) == before
 
 
 # What cannot be written
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_where_the_judgments_cannot_be_written_nothing_is(tmp_path: Path, layout: str) -> None:
+def test_where_the_judgments_cannot_be_written_nothing_is(tmp_path: Path) -> None:
     write(tmp_path / "qrels", "in the way")
     with pytest.raises(UserError, match=r"/qrels/test\.tsv: cannot be written: Not a directory"):
-        save(toy(), tmp_path, layout=layout)
+        save(toy(), tmp_path)
     assert contents(tmp_path) == {"qrels": b"in the way"}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_disk_that_fills_up_leaves_no_file(tmp_path: Path, layout: str) -> None:
+def test_a_disk_that_fills_up_leaves_no_file(tmp_path: Path) -> None:
     with no_room(150), pytest.raises(UserError, match="cannot be written: File too large"):
-        save(toy(), tmp_path / "new" / "folder", layout=layout)
+        save(toy(), tmp_path / "new" / "folder")
     assert contents(tmp_path) == {}
 
 
@@ -266,14 +207,14 @@ def collections(draw: st.DrawFn) -> Collection:
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(collection=collections(), layout=st.sampled_from(LAYOUTS))
+@given(collection=collections())
 def test_what_is_saved_loads_equal_and_saves_the_same_bytes(
-    tmp_path_factory: pytest.TempPathFactory, collection: Collection, layout: str
+    tmp_path_factory: pytest.TempPathFactory, collection: Collection
 ) -> None:
     folder = tmp_path_factory.mktemp("saved")
-    loaded = load(save(collection, folder / "one", layout=layout), ignore_unknown=True)
+    loaded = load(save(collection, folder / "one"), ignore_unknown=True)
     assert loaded == collection
-    assert contents(save(loaded, folder / "two", layout=layout)) == contents(folder / "one")
+    assert contents(save(loaded, folder / "two")) == contents(folder / "one")
 
 
 @pytest.mark.parametrize(
@@ -286,9 +227,8 @@ def test_judgments_are_never_written_outside_of_the_folder(tmp_path: Path, split
     assert [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.tsv")] == [f"out/qrels/{expected}.tsv"]
 
 
-@pytest.mark.parametrize("layout", ["beir", "cocktail"])
-def test_a_collection_without_judgments_has_no_file_of_them(tmp_path: Path, layout: str) -> None:
+def test_a_collection_without_judgments_has_no_file_of_them(tmp_path: Path) -> None:
     bare = dataclasses.replace(toy(), qrels=toy().qrels.clear())
-    save(bare, tmp_path / "bare", layout=layout)
+    save(bare, tmp_path / "bare")
     assert not (tmp_path / "bare" / "qrels").exists()
     assert load(tmp_path / "bare", qrels="none") == bare

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.measures.average_precision import AP
-from ranktilt.measures.base import Measure, estimand, measure
-from ranktilt.measures.names import canonical
+from ranktilt.measures.base import Measure, canonical, estimand, measure
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.precision import P
 from ranktilt.measures.printing import rounded, signed

@@ -1,4 +1,4 @@
-"""Published numbers: trec_eval's own, with and without ties, and the closed form beside them."""
+"""Published numbers: trec_eval's order of ties gives its own values; without ties, so does the closed form."""
 
 import math
 import warnings
@@ -8,12 +8,13 @@ from typing import Any
 import ir_measures
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pytest
 import pytrec_eval
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.measures.average_precision import AP
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.ndcg import nDCG
@@ -22,8 +23,7 @@ from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.recall import R
 from ranktilt.measures.reciprocal_rank import RR
 from ranktilt.measures.relevance import values
-from ranktilt.measures.trec_eval import trec_eval_values
-from tests.toy import Table
+from tests.toy import Table, collection_of, run_of
 
 MEASURES = tuple(
     measure(text)
@@ -49,19 +49,16 @@ def scores(values: st.SearchStrategy[float]) -> st.SearchStrategy[dict[str, floa
     return st.dictionaries(IDS, values, min_size=1, max_size=14)
 
 
-def tables(run: Table, qrels: Table) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The run and the relevant judgments, as trec_eval_values takes them."""
-    entries = [(q, d, float(s)) for q, found in run.items() for d, s in found.items()]
-    judged = [(q, d, g) for q, grades in qrels.items() for d, g in grades.items() if g > 0]
-    schema = {"query_id": pl.String, "doc_id": pl.String}
-    return (
-        pl.DataFrame(entries, schema={**schema, "score": pl.Float64}, orient="row"),
-        pl.DataFrame(judged, schema={**schema, "grade": pl.Int64}, orient="row"),
-    )
-
-
 def ours(measures: Sequence[Measure], run: Table, qrels: Table) -> list[npt.NDArray[np.float64]]:
-    return trec_eval_values(measures, list(qrels), *tables(run, qrels))
+    """Values with trec_eval's ties as an audit has them; NaN for a query without judgments."""
+    ids = dict.fromkeys(["other", *(doc for table in (run, qrels) for found in table.values() for doc in found)])
+    collection = collection_of([{"id": doc, "text": "x"} for doc in ids], dict.fromkeys(qrels, "?"), qrels)
+    groups = grouping(collection, None)
+    judgments = Judgments.of(collection, groups)
+    aligned = Aligned.of(run_of(collection, run), collection, judgments)
+    found = group_values(aligned, measures, groups, "trec_eval")[:, 0]
+    place = {query: number for number, query in enumerate(judgments.queries)}
+    return [np.array([row[place[q]] if q in place else np.nan for q in qrels]) for row in found]
 
 
 def evaluated(found: Measure, run: Table, qrels: Table) -> dict[str, float]:

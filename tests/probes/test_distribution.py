@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.base import Distribution
 
 
 def of(*values: float) -> Distribution:

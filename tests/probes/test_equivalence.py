@@ -21,7 +21,7 @@ from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.measures.average_precision import AP
 from ranktilt.measures.ndcg import nDCG
-from ranktilt.probes.equivalence import equivalences
+from ranktilt.probes.validation import equivalences
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ranktilt.probes.distribution import Cosines
+from ranktilt.probes.base import Cosines
 from ranktilt.probes.similarity import Separation, Similarity, SimilarityProbe, _sentence
 from tests.probes.lexical_vectors import LetterVectors
 from tests.toy import collection_of

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.probes.equivalence import split_by_source
+from ranktilt.probes.validation import split_by_source
 from tests.toy import QUERIES, collection_of, toy
 
 DOCS = [

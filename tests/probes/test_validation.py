@@ -13,9 +13,8 @@ from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.measures.ndcg import nDCG
-from ranktilt.probes.equivalence import equivalences
 from ranktilt.probes.text_probes import shared_terms, statistics
-from ranktilt.probes.validation import Validation, _notes, validate
+from ranktilt.probes.validation import Validation, _notes, equivalences, validate
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from tests.probes.lexical_vectors import LetterVectors

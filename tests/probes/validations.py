@@ -3,10 +3,9 @@
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence
-from ranktilt.datasets.check import check
-from ranktilt.datasets.check_result import CheckResult
+from ranktilt.datasets.check import CheckResult, check
 from ranktilt.measures.base import measure as to_measure
-from ranktilt.probes.distribution import Cosines, Distribution
+from ranktilt.probes.base import Cosines, Distribution
 from ranktilt.probes.similarity import Map, Separation, Similarity
 from ranktilt.probes.text_probes import CollectionStatistics, Overlap, QueryStatistics, SourceStatistics
 from ranktilt.probes.validation import Validation

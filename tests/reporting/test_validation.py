@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ranktilt.measures.average_precision import AP
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.base import Distribution
 from ranktilt.reporting.document import Figure, Section, Table
 from ranktilt.reporting.figures.validation import OUTCOMES
 from ranktilt.reporting.views.validate import headline, validation_sections

@@ -56,7 +56,7 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "AP@1", "AP@3", "AP@5")
 SHARE = "Share@10"
 CARD_ROWS = 6
-PACKAGES = ("numpy", "scipy", "polars", "PyStemmer", "ir-measures", "pytrec-eval-terrier")
+PACKAGES = ("numpy", "scipy", "polars", "PyStemmer")
 
 
 def audit(

@@ -14,11 +14,8 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.ranking import Floats, Ints, Ranking
 from ranktilt.run import Run
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

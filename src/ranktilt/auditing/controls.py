@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.audit import audit
@@ -19,6 +18,7 @@ from ranktilt.auditing.significance import Columns, corrected, resampled
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import relative_delta
+from ranktilt.measures.ranking import Ints
 from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, stages_of
@@ -27,7 +27,6 @@ from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval
 from ranktilt.text.quality import NEAR_IDENTICAL, without_opening, words
 
-Ints = npt.NDArray[np.int64]
 CONTROLS = {
     "length": "every text cut to the words of its shortest twin",
     "tokens": "every text cut to the tokens that the model reads of its shortest twin",

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, Measure, estimand
@@ -15,20 +14,8 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import LEVEL, Margin, half_width
 from ranktilt.statistics.correction import detectable_effect
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 ALPHA = 0.05
 FEW_QUERIES = 30
-TABLE_COLUMNS = (
-    "run", "measure", "a", "b", "mean_a", "mean_b", "value", "low", "high", "error", "p", "p_corrected", "queries",
-    "excluded", "dropped", "band_low", "band_high", "twins", "tests", "votes", "detectable",
-)  # fmt: skip
-"""Columns of a table of Relative Δ."""
-CARD_COLUMNS = (
-    "run", "kind", "name", "a", "b", "value", "low", "high", "error", "p", "p_corrected", "queries", "level",
-    "band_low", "band_high", "tests", "votes", "detectable", "estimand", "twins",
-)  # fmt: skip
-"""Columns of the card; the counts behind each answer follow them."""
 _TURNED = {"wins": "losses", "losses": "wins", "whole_wins": "whole_losses", "whole_losses": "whole_wins",
            "mean_a": "mean_b", "mean_b": "mean_a", "even_a": "even_b", "even_b": "even_a"}  # fmt: skip
 _NEGATED = ("raw", "shares")
@@ -185,11 +172,6 @@ class Effect:
 
     def seen_from(self, a: str) -> Self:
         return self if self.a == a else self.swapped()
-
-    def row(self) -> dict[str, Any]:
-        """Return its fields by name, and what follows from them, as they stand in files."""
-        fields = {"extra" if name == "parts" else name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**fields, "estimand": repr(self.estimand), "extra": dict(self.parts), **self.derived()}
 
     def derived(self) -> dict[str, Any]:
         return {

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.check_result import POOL
+from ranktilt.datasets.check import POOL
 from ranktilt.datasets.group_names import REST, name_among, read_sides
 from ranktilt.datasets.labels import LENGTH, SEVERAL, split_labels
 from ranktilt.errors import UserError, unknown

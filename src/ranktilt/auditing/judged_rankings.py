@@ -13,16 +13,13 @@ import polars as pl
 from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.exposure.base import GroupLists
-from ranktilt.measures.ranking import Judged, Ranking
+from ranktilt.measures.ranking import Floats, Ints, Judged, Ranking
 from ranktilt.measures.relevance import values
-from ranktilt.measures.trec_eval import trec_eval_values
 from ranktilt.run import Run, codes, collection_rows
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -258,7 +255,7 @@ def group_values(aligned: Aligned, measures: Sequence[Measure], groups: Groups, 
     if not measures:
         return np.empty((0, len(every), len(aligned.judgments.queries)))
     if ties == "trec_eval":
-        return np.stack([_trec_eval(aligned, measures, g) for g in every], axis=1)
+        aligned = aligned.untied()
     out = np.empty((len(measures), len(every), len(aligned.judgments.queries)))
     ranking, keep = aligned.ranking.head(deepest(measures))
     for position, group in enumerate(every):
@@ -266,38 +263,6 @@ def group_values(aligned: Aligned, measures: Sequence[Measure], groups: Groups, 
         for index, m in enumerate(measures):
             out[index, position] = values(m, ranking, gains, judged)
     return out
-
-
-def _trec_eval(aligned: Aligned, measures: Sequence[Measure], group: int | None) -> Floats:
-    judgments = aligned.judgments
-    names = pl.Series(judgments.queries, dtype=pl.String)
-    keep = np.ones(len(judgments.query), dtype=bool) if group is None else judgments.group == group
-    if (judgments.grade % 1).any():
-        raise UserError(
-            "trec_eval takes whole numbers as grades, and some judgments are fractions; use ties 'expected'"
-        )
-    qrels = pl.DataFrame(
-        {
-            "query_id": names.gather(judgments.query[keep]),
-            "doc_id": judgments.ids.gather(judgments.row[keep]),
-            "grade": judgments.grade[keep].astype(np.int64),
-        }
-    )
-    return np.stack(trec_eval_values(measures, judgments.queries, _head(aligned, measures), qrels))
-
-
-def _head(aligned: Aligned, measures: Sequence[Measure]) -> pl.DataFrame:
-    """The part of a run that these measures read; trec_eval compares scores as float32, and so does the cut."""
-    rounded = Ranking(aligned.ranking.offsets, aligned.ranking.scores.astype(np.float32).astype(np.float64))
-    keep = rounded.head(deepest(measures))[1]
-    docs = aligned.run.docs[aligned.entry[keep]]
-    return pl.DataFrame(
-        {
-            "query_id": pl.Series(aligned.judgments.queries, dtype=pl.String).gather(rounded.query[keep]),
-            "doc_id": aligned.run.ids.gather(docs),
-            "score": aligned.ranking.scores[keep],
-        }
-    )
 
 
 def deepest(measures: Sequence[Measure]) -> int | None:

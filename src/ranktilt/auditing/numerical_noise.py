@@ -14,12 +14,10 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.judged_rankings import Aligned
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.ranking import Floats, Ints, Ranking
 from ranktilt.measures.relevance import values
 from ranktilt.run import Run
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 ROUNDOFF = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 """Unit roundoff: the largest relative error of rounding one number."""
 EXACT = "exact"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.groups import ALL, Groups, Pair
@@ -18,6 +17,7 @@ from ranktilt.auditing.significance import Chance, InferenceOptions, Sample
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
 from ranktilt.measures.ndsr import NDSR
+from ranktilt.measures.ranking import Ints
 from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists
 from ranktilt.measures.twins.head_to_head import HeadToHead
 from ranktilt.measures.twins.rank_gap import RankGap
@@ -26,8 +26,6 @@ from ranktilt.progress import report
 from ranktilt.statistics.permutation import exchanged
 from ranktilt.statistics.two_way import Clusters
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 DEPTH = 20
 """Ranks over which ΔNDSR counts, by default."""
 
@@ -121,7 +119,8 @@ class Card:
             if isinstance(one, AttentionEstimand):
                 found = self._attention(one, aligned)
             else:
-                found = self._sums(one, aligned) if additive(one) else self._lists(one, aligned)
+                additive = type(one).weights is not GroupEstimand.weights  # a difference of two groups' sums
+                found = self._sums(one, aligned) if additive else self._lists(one, aligned)
             for run, number, sample in found:
                 yield (run, number, place), sample
 
@@ -242,8 +241,3 @@ def group_samples(
     origins = np.arange(len(groups.code))
     card = Card(groups, twins, asked, how, Shuffles(judgments, 0, count=0), banded=True, origins=origins)
     return [sample for _, sample in card.of_groups(aligned)]
-
-
-def additive(of: GroupEstimand) -> bool:
-    """Whether it is a difference of two groups' sums."""
-    return type(of).weights is not GroupEstimand.weights

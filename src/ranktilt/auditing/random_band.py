@@ -15,14 +15,12 @@ from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.measures.base import GroupEstimand, Measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.permuted_labels import Held, RelevantDocuments
-from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.ranking import Floats, Ints, Ranking
 from ranktilt.progress import report
 from ranktilt.statistics.bootstrap import blocks
 from ranktilt.statistics.permutation import exchanged, shuffle_p
 from ranktilt.statistics.two_way import Clusters
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int8]
 Task = tuple[Aligned, tuple[int, int]]
 """A run, and the numbers of two groups."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -14,7 +14,7 @@ import polars as pl
 from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.effects import CARD_COLUMNS, TABLE_COLUMNS, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import usual_primary
@@ -198,32 +198,6 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
             (~defined).sum().cast(pl.Int64).alias("excluded"),
         )
 
-    def relative_delta(self, a: str, b: str) -> pl.DataFrame:
-        """Return Relative Δ between two groups for every run and measure; positive values favour `a`.
-
-        Naming the groups the other way round negates every value exactly. One row a run and measure with the fields
-        of `Effect` (in percent, 95 % interval), ``detectable``, and ``tied_share``: of relevant twins with at least
-        one side retrieved, the share with equal scores.
-        """
-        rows = [
-            {**_columns(t.seen_from(a), TABLE_COLUMNS), "tied_share": self.tied_share(t.run, a, b)}
-            for t in self.tilts
-            if {t.a, t.b} == {a, b}
-        ]
-        if not rows:
-            raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
-        return pl.DataFrame(rows)
-
-    def card(self, a: str | None = None, b: str | None = None) -> pl.DataFrame:
-        """Return the estimand card: a row a run and question with the fields of `Effect` and the counts behind it.
-
-        Of the first pair of groups by default; positive values favour `a`, and naming the groups the other way round
-        negates every value exactly.
-        """
-        chosen = self.estimates_of(None, a, b)
-        rows = [{**_columns(e, CARD_COLUMNS), **e.parts} for e in chosen]
-        return pl.DataFrame(rows, infer_schema_length=None)
-
     def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
         """Return the card's rows of one run or all, and of one pair; those about all groups are the first pair's."""
         if not self.estimates:
@@ -300,11 +274,6 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def __repr__(self) -> str:
         groups = [g for g in self.groups if g != ALL]
         return f"Audit({', '.join(self.runs)}; {', '.join(map(repr, self.measures))}; by {', '.join(groups) or 'none'})"
-
-
-def _columns(effect: Effect, names: Sequence[str]) -> dict[str, Any]:
-    row = effect.row()
-    return {name: row[name] for name in names}
 
 
 register(Measure, repr, measure)

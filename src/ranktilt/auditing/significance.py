@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import Change, Effect, Equivalence, Outcome
 from ranktilt.measures.base import Estimand, Measure
+from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.statistics.bootstrap import Interval as Spread
 from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
 from ranktilt.statistics.correction import correct
@@ -21,8 +22,6 @@ from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_i
 from ranktilt.statistics.permutation import Systems, shuffle_p, sign_flip_ps, sign_test_p, swap_ps, t_test_p
 from ranktilt.statistics.two_way import Clusters, Labels, widened
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Task = TypeVar("Task", "Sample", "ChangeTask")
 Found = TypeVar("Found")
 Row = TypeVar("Row", bound=Effect)

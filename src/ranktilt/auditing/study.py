@@ -150,7 +150,6 @@ def study(
     primary: str | Measure | None = None,
     reference: str = "human",
     sources: Sequence[str] | None = None,
-    temperatures: Mapping[str, float] | None = None,
     ties: str = "expected",
     test: str = "permutation",
     correction: str = "holm",
@@ -175,10 +174,8 @@ def study(
     reference : str, optional
         The human side, favoured by positive values.
     sources : sequence of str, optional
-        What is held against it; all other sources by default.
-    temperatures : mapping of str to float, optional
-        Temperature of sources whose documents have no column ``temperature``; without either it is read from the end
-        of the source's name (``-tmp0.2``, ``_0.2``), with a note.
+        What is held against it; all other sources by default. Their temperatures stand in a column ``temperature``,
+        or are read from the ends of their names (``-tmp0.2``, ``_0.2``), with a note.
     correction : {"holm", "bonferroni"}, optional
         Of every p on the primary measure (run × source) together, and of all others.
     resamples, seed : int, optional
@@ -193,7 +190,7 @@ def study(
     check_choices(ties=ties, test=test, correction=correction)
     if not rankers:
         raise UserError("a study needs at least one ranker, such as bm25 (-r bm25)")
-    found = study_sources(collection, reference, sources=sources, temperatures=temperatures or {})
+    found = study_sources(collection, reference, sources=sources)
     for one in rankers:
         one.check()
     primary = None if primary is None else measure(primary)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,9 +42,7 @@ class StudySources:
     notes: tuple[str, ...]
 
 
-def study_sources(
-    collection: Collection, reference: str, *, sources: Sequence[str] | None, temperatures: Mapping[str, float]
-) -> StudySources:
+def study_sources(collection: Collection, reference: str, *, sources: Sequence[str] | None = None) -> StudySources:
     """Find a study's sources by series and rising temperature, and the documents that all of them rewrote."""
     if reference not in collection.sources:
         raise unknown("source", reference, collection.sources)
@@ -52,15 +50,14 @@ def study_sources(
     if not others:
         raise UserError(f"nothing to study: only source {reference!r}; expected rewrites at several temperatures")
     chosen = list(dict.fromkeys(sources)) if sources else others
-    for names, valid in ((chosen, others), (temperatures, chosen)):
-        strange = next((name for name in names if name not in valid), None)
-        if strange is not None:
-            raise unknown("source", strange, valid)
-    known, notes = _temperatures(collection, chosen, temperatures)
+    strange = next((name for name in chosen if name not in others), None)
+    if strange is not None:
+        raise unknown("source", strange, others)
+    known, notes = _temperatures(collection, chosen)
     if all(math.isnan(t) for t in known.values()):
         raise UserError(
-            f"no temperature is known of {', '.join(chosen)}: give the documents a column {TEMPERATURE!r}, or name it: "
-            f"--source-temperature {chosen[0]}=0.2"
+            f"no temperature is known of {', '.join(chosen)}: give the documents a column {TEMPERATURE!r}, or let the "
+            f"names of the sources end in it: {chosen[0]}-tmp0.2"
         )
     origins, coverage = _common(collection, reference, chosen)
     series = _series(collection, known)
@@ -101,9 +98,7 @@ def only(collection: Collection, reference: str, source: str, origins: pl.Series
     return Collection(kept, collection.queries, qrels, collection.spec)
 
 
-def _temperatures(
-    collection: Collection, sources: Sequence[str], named: Mapping[str, float]
-) -> tuple[dict[str, float], list[str]]:
+def _temperatures(collection: Collection, sources: Sequence[str]) -> tuple[dict[str, float], list[str]]:
     """Temperature of each source, and notes on those that stand in no column."""
     found, notes, read = dict[str, float](), [], []
     stated = _by_source(collection, TEMPERATURE)
@@ -114,19 +109,15 @@ def _temperatures(
                 f"source {name!r} holds documents of {len(column)} temperatures, {min(column):g} to {max(column):g}; "
                 "give each temperature a source of its own"
             )
-        known = named.get(name, column[0] if column else ending)
+        known = column[0] if column else ending
         found[name] = math.nan if known is None else known
-        if name in named and column and column[0] != named[name]:
-            notes.append(f"{name} counts as temperature {named[name]:g}, as asked; its documents say {column[0]:g}")
-        elif name not in named and not column and ending is not None:
+        if not column and ending is not None:
             read.append(f"{name} ({ending:g})")
     if read:
         notes.append(f"temperature read from the name of the source, for want of a column: {', '.join(read)}")
     without = [name for name in sources if math.isnan(found[name])]
     if without:
-        notes.append(
-            f"no temperature is known of {', '.join(without)}, in no trend (--source-temperature {without[0]}=T)"
-        )
+        notes.append(f"no temperature is known of {', '.join(without)}, in no trend")
     return found, notes
 
 

@@ -205,7 +205,7 @@ class UntilOptions(options.OptionGroup):
                 f"--{given.replace('_', '-')} is not about a sequential audit; leave it or --stop-at-tilt out"
             )
 
-    def audit(self, inputs: AuditInputs, search: options.EngineOptions, measure: Any, seed: int) -> SequentialAudit:
+    def audit(self, inputs: AuditInputs, search: options.SearchOptions, measure: Any, seed: int) -> SequentialAudit:
         """Ask the engine until it is decided."""
         from ranktilt.auditing.sequential import USUAL, audit_until
 

@@ -21,7 +21,7 @@ from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
-    from ranktilt.datasets.label_file import LabelFile
+    from ranktilt.datasets.labels import LabelFile
     from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
 
@@ -76,7 +76,6 @@ MaxFailures = Annotated[
     float | None,
     Option("Share of the queries or answers that may fail, 0 to 1.", "X", min=0, max=1, panel="Model"),
 ]
-Layout = Annotated[Literal["beir", "cocktail"], Option("How the folder is laid out.", panel="Output")]
 Parts = Annotated[
     int | None, Option("Documents in Parquet files of N each, for many of them.", "N", min=1, panel="Output")
 ]
@@ -233,7 +232,7 @@ class LabelOptions(OptionGroup):
     @property
     def labels(self) -> LabelFile | None:
         """The label file; refuses what is about one where there is none."""
-        from ranktilt.datasets.label_file import LabelFile
+        from ranktilt.datasets.labels import LabelFile
 
         if self.groups is None:
             if alone := [option for option in ("rest", "name") if getattr(self, option)]:

@@ -51,7 +51,7 @@ class Questions(options.OptionGroup):
     queries: Annotated[Path | None, Option("Ids of the only queries to ask, such as ADAPTER/held-out.txt.", "FILE")] = (
         None
     )
-    decisions: Annotated[Path | None, Option("Stored choices (JSONL or CSV) instead of asking.", "FILE")] = None
+    decisions: Annotated[Path | None, Option("Stored choices (JSON lines) instead of asking.", "FILE")] = None
     save_decisions: Annotated[Path | None, Option("Keep all choices, as JSON lines.", "FILE", panel="Output")] = None
     dry_run: Annotated[bool, Option("Ask nothing: show requests, tokens, price and time.", panel="Model")] = False
     price: options.Price = None
@@ -116,8 +116,8 @@ def pairwise(
     output: PageOutput,
 ) -> None:
     """Ask a language model which of two documents is more relevant, in both orders, and say which group it favours."""
+    from ranktilt.auditing.pairwise.choices import ask_pairs, read_decisions
     from ranktilt.auditing.pairwise.choices import pairwise as run_pairwise
-    from ranktilt.auditing.pairwise.decisions import ask_pairs, read_decisions
     from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
     from ranktilt.datasets.queries import read_query_ids
     from ranktilt.llm.estimate import Rehearsal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,9 +81,6 @@ def study(
     measure: options.Measures = None,
     reference: Annotated[str, Option("The human side, held against each of the others.", "SOURCE")] = "human",
     source: Annotated[list[str] | None, Option("Study only these (default: all others).", "SOURCE")] = None,
-    source_temperature: Annotated[
-        list[str] | None, Option("A source's temperature, where no column tells it.", "SOURCE=T")
-    ] = None,
     split: options.Split = None,
     ignore_unknown: options.IgnoreUnknown = False,
     trainings: _Trainings,
@@ -99,7 +95,7 @@ def study(
     compare effectiveness and tilt, on the test split and on other collections. It resumes what was interrupted.
     """
     if vary == "training":
-        others = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
+        others = {"-r": ranker, "-m": measure, "--source": source}
         named = [option for option, value in {**others, "--ignore-unknown": ignore_unknown}.items() if value]
         unused = {"--test", "--correction", "--level-margin", "--primary"}.intersection(statistics.changed())
         _refuse("temperature", [*named, *sorted(unused)])
@@ -111,16 +107,13 @@ def study(
     _refuse("training", [*trainings.changed(), *_LEARNING.flags(learning)])
     if not ranker:
         raise UserError("nothing to study: name a ranker, such as -r bm25")
-    temperatures, how = read_temperatures(source_temperature or ()), statistics.keywords
     from ranktilt.auditing.study import study as run_study
     from ranktilt.datasets.load import load
 
     output.check(*collection_files(folder))
     rankers = search.rankers(ranker)
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    found = run_study(
-        collection, rankers, measure or None, reference=reference, sources=source, temperatures=temperatures, **how
-    )
+    found = run_study(collection, rankers, measure or None, reference=reference, sources=source, **statistics.keywords)
     output.deliver(found)
 
 
@@ -158,22 +151,3 @@ def read_zero_shot(text: str) -> ZeroShot:
     if not path:
         raise UserError(f"--zero-shot expects a collection, such as a folder; got {text!r}")
     return ZeroShot(path, **found)
-
-
-def read_temperatures(texts: Sequence[str]) -> dict[str, float]:
-    """Read temperatures of sources, ``SOURCE=T`` each."""
-    found: dict[str, float] = {}
-    for text in texts:
-        name, _, number = text.rpartition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            value = math.nan
-        if not name or not 0 <= value < math.inf:
-            raise UserError(
-                f"--source-temperature expects a source and its temperature, such as llama=0.2; got {text!r}"
-            )
-        if name in found:
-            raise UserError(f"--source-temperature names source {name!r} twice")
-        found[name] = value
-    return found

@@ -12,8 +12,7 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
 from ranktilt.io.jsonl import STRINGS, read_jsonl, stack
-from ranktilt.io.parquet import PARQUET, read_parquet
-from ranktilt.io.parts import read_parts
+from ranktilt.io.parquet import PARQUET, read_parquet, read_parts
 from ranktilt.io.qrels import one_grade
 
 _QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}

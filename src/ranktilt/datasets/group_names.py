@@ -46,15 +46,11 @@ def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
     return NamedSide((OTHERS if complement else "") + SEVERAL.join(members), members, complement)
 
 
-def side_names(text: str) -> tuple[str, ...]:
-    """Return what `read_side` may call a side."""
-    inside = SEVERAL.join(sorted(set(_parts(text.removeprefix(OTHERS)))))
-    return text, SEVERAL.join(sorted(set(_parts(text)))), OTHERS + inside if text.startswith(OTHERS) else inside
-
-
 def name_among(text: str, names: Collection[str]) -> str | None:
     """Return what a side is called among the names of sides, however its members are ordered; None where it is none."""
-    return next((one for one in side_names(text) if one in names), None)
+    inside, whole = (SEVERAL.join(sorted(set(_parts(each)))) for each in (text.removeprefix(OTHERS), text))
+    written = (text, whole, OTHERS + inside if text.startswith(OTHERS) else inside)
+    return next((name for name in written if name in names), None)
 
 
 def _parts(text: str) -> list[str]:

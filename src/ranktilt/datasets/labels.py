@@ -4,23 +4,95 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
-import orjson
 import polars as pl
 
 from ranktilt.collection import DOC_COLUMNS, Collection
-from ranktilt.datasets.label_file import LabelFile
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
-from ranktilt.io.files import decode_lines, line_chunks, read_bytes
-from ranktilt.io.jsonl import parse_line
-from ranktilt.io.parquet import json_rows, read_table, text_table
+from ranktilt.io.files import decode_lines, line_chunks
+from ranktilt.io.parquet import json_rows, read_table
 from ranktilt.io.qrels import read_qrels
 from ranktilt.run import Run
 
-ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".json", ".json.gz", ".parquet")
+_NOTATION = re.compile(r"(?P<file>.+?):(?P<columns>[\w.-]+=[^=,]+(?:,[\w.-]+=[^=,]+)*)")
+_FLAGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false", "1.0": "1", "0.0": "0"}
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """A label file (TSV, CSV, JSON lines or Parquet; with `rest` also a bare list of ids), and how it is read."""
+
+    path: str
+    columns: dict[str, str] = field(default_factory=dict)
+    """Column of the file by what it holds: ``{"doc_id": "url", "source": "is_ai"}``."""
+    names: dict[str, str] = field(default_factory=dict)
+    """What values of the labels are called: ``{"1": "ai"}``; ``True`` is ``true``, and ``1.0`` is ``1``."""
+    rest: str | None = None
+    """Label of every document that the file gives none; the ids of a bare list are ``listed``."""
+
+    @classmethod
+    def of(cls, labels: str | Path | LabelFile) -> LabelFile:
+        """Read ``FILE:id=url,source=is_ai``; the name of a file that exists is that file's."""
+        if isinstance(labels, LabelFile):
+            return labels
+        match = None if os.path.exists(labels) else _NOTATION.fullmatch(str(labels))
+        if match is None:
+            return cls(str(labels))
+        pairs = [part.split("=") for part in match["columns"].split(",")]
+        columns = {"doc_id" if key == "id" else key: column for key, column in pairs}
+        if len(set(columns.values())) < len(pairs):
+            raise UserError(f"{labels}: expected each column once, such as {match['file']}:id=url,source=is_ai")
+        return cls(match["file"], columns)
+
+    def spec(self, labels: pl.Series, rest: int) -> dict[str, Any]:
+        """Return what a collection's spec says of it; of its `labels` the file does not give `rest`."""
+        if self == LabelFile(self.path):
+            return {"labels": self.path}
+        counts = labels.drop_nulls().cast(pl.String).value_counts().rows()
+        counts.sort(key=lambda row: (row[0] == self.rest, -row[1], row[0]))
+        told = [f"{n:,} {name}" for name, n in counts]
+        told[-1] += f" ({f'{rest:,} of them ' if counts[-1][1] > rest else ''}the rest)" if rest else ""
+        told[6:-1] = ["…"] if len(told) > 7 else told[6:-1]  # as many as a sentence bears
+        columns = (f"{'id' if key == 'doc_id' else key} = {column}" for key, column in self.columns.items())
+        names = (f"{value} = {name}" for value, name in self.names.items())
+        read = "; ".join(filter(None, (", ".join(columns), ", ".join(names), f"documents: {', '.join(told)}")))
+        return {"labels": self.path, "label_file": asdict(self), "labels_read": read}
+
+    @property
+    def words(self) -> list[str]:
+        """The options that name it on the command line."""
+        columns = ",".join(f"{'id' if key == 'doc_id' else key}={column}" for key, column in self.columns.items())
+        found = ["--groups", f"{self.path}:{columns}" if columns else self.path]
+        found += [word for value, name in self.names.items() for word in ("--name", f"{value}={name}")]
+        return found + ([] if self.rest is None else ["--rest", self.rest])
+
+    def renamed(self, names: Sequence[str]) -> list[str]:
+        """Name columns by what they hold; one whose name another one takes is passed over (empty)."""
+        strange = next((column for column in self.columns.values() if column not in names), None)
+        if strange is not None:
+            raise DataError(self.path, str(unknown("column", strange, filter(None, names))))
+        held = {column: name for name, column in self.columns.items()}
+        return [held.get(name, "" if name in self.columns else name) for name in names]
+
+    def named(self, labels: pl.Series) -> pl.Series:
+        """Call labels by their names; `UserError` for a name of a value that does not occur."""
+        folded = labels.replace(_FLAGS) if self.names else labels
+        values = folded.drop_nulls().unique().sort().to_list()
+        names = {_FLAGS.get(value, value): name for value, name in self.names.items()}
+        strange = next((value for value in names if value not in values), None)
+        if strange is not None:
+            raise unknown(f"value of {labels.name!r} to name", strange, values[:12])
+        return folded.replace(names)
+
+
+ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
 NO_SOURCE = "unknown"
 """Source of labelled documents whose file does not say who wrote them."""
 
@@ -41,7 +113,7 @@ _IDS = ("doc_id", "docid", "docno", "corpus_id", "corpus-id", "id", "_id")
 
 
 def read_labels(labels: str | Path | LabelFile, *, by: str = "source") -> pl.DataFrame:
-    """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON, each plain or .gz, or Parquet.
+    """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), JSON lines, plain or .gz, or Parquet.
 
     Returns ``doc_id`` (unique), the column that `by` names, ``origin`` where given, and the others, as numbers where
     all are. A blank or NaN is null: no label. The `rest` of a `LabelFile` is not given here.
@@ -76,25 +148,12 @@ def _read_table(given: LabelFile, label: str) -> pl.DataFrame:
         raise DataError(path, f"expected a label file that ends in {', '.join(ENDINGS)}{_LIST}")
     if form == "parquet":
         frame = _plain_columns(given, read_table(path))
-    elif form in ("json", "jsonl"):
-        frame = _plain_columns(given, json_rows(path)[0] if form == "jsonl" else _read_json(path, label))
+    elif form == "jsonl":
+        frame = _plain_columns(given, json_rows(path)[0])
     else:
         frame = read_delimited(path, {"tsv": "\t", "csv": ","}.get(form, "\n"), given)
     alone = (set(given.columns) or set(frame.columns) - {LINE}) == {"doc_id"} and label not in frame.columns
     return frame.with_columns(pl.lit("listed").alias(label)) if alone and given.rest else frame
-
-
-def _read_json(path: Path, label: str) -> pl.DataFrame:
-    """A list of objects or of ids, or one object of ids and labels."""
-    try:
-        content = parse_line(read_bytes(path))
-        if isinstance(content, dict):
-            content = [{"doc_id": name, label: value} for name, value in content.items()]
-        if not isinstance(content, list) or not content:
-            raise DataError(path, "expected a JSON list of objects, or an object of ids and labels")
-        return text_table([row if isinstance(row, dict) else {"doc_id": row} for row in content])
-    except (orjson.JSONDecodeError, TypeError) as error:
-        raise DataError(path, f"cannot be read as JSON: {error}; JSON lines end in .jsonl") from error
 
 
 def from_labels(

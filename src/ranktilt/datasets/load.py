@@ -11,7 +11,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.assemble import judged, only_judged, read_documents, read_rows, unjudged
 from ranktilt.datasets.named import DOCS, NO_QRELS, Wanted, choose_split, read_name
 from ranktilt.errors import DataError, DataWarning, UserError, unknown
-from ranktilt.io.parts import part_files
+from ranktilt.io.parquet import part_files
 from ranktilt.io.qrels import read_qrels
 
 __all__ = ["NO_QRELS", "load"]

@@ -43,7 +43,8 @@ def _tab_separated(path: Path) -> pl.DataFrame:
     for first, lines in line_chunks(path):
         for number, line in enumerate(decode_lines(path, first, lines).split("\n"), start=first):
             name, *rest = line.split("\t")
-            if not line.strip() or (number == 1 and _is_header(name, rest)):
+            header = len(rest) == 1 and _HEADER[0].fullmatch(name) and _HEADER[1].fullmatch(rest[0])
+            if not line.strip() or (number == 1 and header):
                 continue
             if len(rest) != 1 or not name.strip():
                 came = f"{1 + len(rest)} fields" if name.strip() else "no id"
@@ -56,7 +57,3 @@ def _tab_separated(path: Path) -> pl.DataFrame:
     if not found:
         raise DataError(path, "expected queries, got a header only")
     return pl.DataFrame({"id": list(found), "text": list(found.values())})
-
-
-def _is_header(name: str, rest: list[str]) -> bool:
-    return len(rest) == 1 and all(known.fullmatch(one) for known, one in zip(_HEADER, (name, *rest), strict=True))

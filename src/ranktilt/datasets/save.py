@@ -1,4 +1,4 @@
-"""Write a collection as a folder: BEIR's layout or Cocktail's."""
+"""Write a collection as a folder in BEIR's layout."""
 
 from __future__ import annotations
 
@@ -9,21 +9,18 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError
 from ranktilt.io.files import Content, holds, write_files
 from ranktilt.io.jsonl import to_jsonl
-from ranktilt.io.parts import part_contents
+from ranktilt.io.parquet import part_contents
 from ranktilt.io.qrels import to_tsv
 from ranktilt.io.texts import AT_ONCE
 
-LAYOUTS = ("beir", "cocktail")
-
 
 def save(
-    collection: Collection, path: str | Path, *, layout: str = "beir", parts: int | None = None,
-    beside: Mapping[str, bytes] | None = None,
-) -> Path:  # fmt: skip
-    """Write a collection as a folder that `load` reads back equal.
+    collection: Collection, path: str | Path, *, parts: int | None = None, beside: Mapping[str, bytes] | None = None
+) -> Path:
+    """Write a collection as a folder in BEIR's layout that `load` reads back equal.
 
     Parameters
     ----------
@@ -32,9 +29,6 @@ def save(
         there is none, and the folder is loaded with ``qrels="none"``.
     path : str or Path
         The folder; made where needed.
-    layout : {"beir", "cocktail"}, optional
-        One ``corpus.jsonl`` with ``source`` and ``origin`` fields, or one ``corpus/<source>.jsonl`` a
-        source. In the latter, twins share their ``_id`` wherever loading can give the full ids back.
     parts : int, optional
         Write the documents as Parquet files in ``corpus/`` with so many each, in place of one ``corpus.jsonl``:
         smaller, and read without ever holding all texts.
@@ -44,24 +38,16 @@ def save(
     Raises
     ------
     UserError
-        If the layout is unknown or has no parts, a source's name cannot be a file's, the folder holds another
-        collection, or it cannot be written.
+        If the folder holds another collection, or it cannot be written.
     """
-    if layout not in LAYOUTS:
-        raise unknown("layout", layout, LAYOUTS)
-    if parts is not None and (parts < 1 or layout != "beir"):
-        wrong = f"got {parts}" if parts < 1 else "layout 'cocktail' has a file a source"
-        raise UserError(f"expected at least 1 document a part, in layout 'beir'; {wrong}")
+    if parts is not None and parts < 1:
+        raise UserError(f"expected at least 1 document a part, got {parts}")
     folder = Path(path)
     split = _split(collection)
-    if layout == "beir":
-        corpora, qrels = corpus_files(collection.docs, parts), collection.qrels
-    else:
-        corpora, qrels = _cocktail(collection)
-    files = {folder / name: data for name, data in corpora.items()}
+    files = {folder / name: data for name, data in corpus_files(collection.docs, parts).items()}
     files[folder / "queries.jsonl"] = to_jsonl(collection.queries)
-    if qrels.height:
-        files[folder / "qrels" / f"{split}.tsv"] = to_tsv(qrels)
+    if collection.qrels.height:
+        files[folder / "qrels" / f"{split}.tsv"] = to_tsv(collection.qrels)
     files |= {folder / name: data for name, data in (beside or {}).items()}
     _refuse_other(folder, files)
     write_files(files)
@@ -93,39 +79,3 @@ def _refuse_other(folder: Path, ours: dict[Path, Content]) -> None:
     strange += [str(p) for p, data in ours.items() if p.is_file() and not holds(p, data)]
     if strange:
         raise UserError(f"{folder}: holds another collection ({strange[0]}); choose an empty folder")
-
-
-def _cocktail(collection: Collection) -> tuple[dict[str, Content], pl.DataFrame]:
-    bad = [s for s in collection.sources if "/" in s or "\0" in s or s in ("", ".", "..")]
-    if bad:
-        raise UserError(f"source {bad[0]!r} cannot be a file's name; save with layout 'beir'")
-    docs, qrels = collection.docs, collection.qrels
-    folded = _folded(collection)
-    if folded is not None:
-        docs, qrels = folded
-    corpora = dict[str, Content]()
-    for source in collection.sources:
-        side = docs.filter(collection.docs["source"] == source).drop("source")
-        corpora[f"corpus/{source}.jsonl"] = partial(_lines, side)
-    return corpora, qrels
-
-
-def _folded(collection: Collection) -> tuple[pl.DataFrame, pl.DataFrame] | None:
-    """Documents and judgments under shared ids, or None where loading could not undo it."""
-    bare = collection.bare_ids().alias("id")
-    table = pl.DataFrame({"doc_id": collection.ids, "bare": bare, "source": collection.docs["source"]})
-    if (
-        (bare == collection.ids).any()
-        or bare.n_unique() == len(bare)
-        or table.select("bare", "source").is_duplicated().any()
-    ):
-        return None
-    judged = collection.qrels.join(table, on="doc_id", how="left", maintain_order="left")
-    folded = judged.group_by("query_id", "bare", maintain_order=True).agg(
-        pl.col("grade").first(), pl.col("grade").n_unique().alias("grades"), pl.len().alias("n")
-    )
-    folded = folded.join(table.group_by("bare").len("versions"), on="bare", how="left", maintain_order="left")
-    whole = (folded["grades"] == 1) & (folded["n"] == folded["versions"])
-    if not whole.fill_null(False).all():
-        return None
-    return collection.docs.with_columns(bare).drop("origin"), folded.select("query_id", doc_id="bare", grade="grade")

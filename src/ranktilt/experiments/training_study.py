@@ -39,7 +39,7 @@ from ranktilt.experiments.training_result import (
 )
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.recall import Recall
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.base import Distribution
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all
 from ranktilt.statistics.permutation import t_test_p

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.check_result import POOL
+from ranktilt.datasets.check import POOL
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.progress import report
 from ranktilt.rankers.base import FirstStage, Ranker, cut

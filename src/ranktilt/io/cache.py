@@ -154,7 +154,8 @@ class VectorCache:
     def _count(self, file: Path) -> int:
         """How many vectors have their key, and are whole."""
         row = int(file.stem) * np.dtype(self._dtype).itemsize
-        return min(file.stat().st_size // row, _keys(file))
+        keys = file.with_suffix(_KEYS)
+        return min(file.stat().st_size // row, keys.stat().st_size // KEY_BYTES) if keys.exists() else 0
 
 
 @lru_cache(maxsize=4)
@@ -165,15 +166,5 @@ def _index(keys: Path, count: int, changed: int) -> tuple[npt.NDArray[np.int64],
     return order, high[order]
 
 
-def count_vectors(folder: Path) -> int:
-    """How many vectors a folder of the cache holds."""
-    return sum(map(_keys, _files(folder)))
-
-
 def _files(folder: Path) -> Iterator[Path]:
     return (file for file in folder.glob(f"*{_VECTORS}") if file.stem.isdecimal())
-
-
-def _keys(file: Path) -> int:
-    keys = file.with_suffix(_KEYS)
-    return keys.stat().st_size // KEY_BYTES if keys.exists() else 0

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 import time
 from collections.abc import Iterable
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ranktilt.errors import unknown
-from ranktilt.io.cache import ABOUT, cache_folder, count_vectors
+from ranktilt.io.cache import ABOUT, cache_folder
 from ranktilt.io.files import cannot_write
-from ranktilt.io.texts import KIND as TEXTS
 
-VECTORS = ("embeddings", "pairs", "tokens")
-ANSWERS = "llm"
-UNPACKED = "collections"
-WHOLE = ("lexical", TEXTS)
-"""What says by itself how many documents it has, and carries no model's settings."""
-KINDS = (*VECTORS, *WHOLE, ANSWERS, UNPACKED)
+ANSWERS, UNPACKED = "llm", "collections"
+KINDS = ("embeddings", "pairs", "tokens", "lexical", "texts", ANSWERS, UNPACKED)
 """Folders of the cache; what else lies beside them is someone else's and never touched."""
 STALE = 3600.0
 """Seconds after which a temporary file has no process any more that writes it."""
@@ -34,15 +28,13 @@ _TEMPORARY = ".tmp"
 class CacheEntry:
     """What one model (or one analyzer, for one collection) has in the cache.
 
-    `names` is what else the model answers to, `settings` what makes it another entry than the next one of that model,
-    `used` when it was last of use (seconds since 1970), and `paid` says whether a server was asked for it.
+    `names` is what else the model answers to, `used` when it was last of use (seconds since 1970), and `paid` says
+    whether a server was asked for it.
     """
 
     folder: Path
     what: str
     model: str
-    settings: str
-    entries: int
     size: int
     used: float
     names: frozenset[str]
@@ -79,7 +71,7 @@ def remove(entries: Iterable[CacheEntry]) -> int:
     freed = 0
     for path in chain((one.folder for one in entries), stale):
         try:
-            size = _size(path)
+            size = sum(p.stat().st_size for p in (path, *path.rglob("*")) if p.is_file())
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
@@ -92,35 +84,19 @@ def remove(entries: Iterable[CacheEntry]) -> int:
     return freed
 
 
-def _size(path: Path) -> int:
-    return sum(p.stat().st_size for p in (path, *path.rglob("*")) if p.is_file())
-
-
 def _entry_of(folder: Path, what: str) -> CacheEntry | None:
+    """What a folder holds; None for one without any file."""
     files = [p for p in folder.rglob("*") if p.is_file() and p.suffix != _TEMPORARY]
-    about, times = _about(folder), [p.stat().st_mtime for p in files]
-    settings = _settings(about, what)
-    if what == UNPACKED:
-        name, _, commit = folder.name.rpartition("-")
-        about, settings, entries = {"model": f"hub:{name.replace('--', '/', 1)}"}, commit[:12], len(files)
-        times.append(folder.stat().st_mtime)
-    elif what in WHOLE:
-        entries = int(about.get("documents", 0))
-    else:
-        entries = sum(map(_count_answers, files)) if what == ANSWERS else count_vectors(folder)
-    if not entries:
+    if not files:
         return None
-    model, size = str(about.get("model", "")), sum(p.stat().st_size for p in files)
+    about = _about(folder)
+    if what == UNPACKED:
+        about = {"model": f"hub:{folder.name.rpartition('-')[0].replace('--', '/', 1)}"}
+    model, stats = str(about.get("model", "")), [p.stat() for p in files]
     names = frozenset(filter(None, (model, str(about.get("folder", "")))))
     paid = what == ANSWERS or model.startswith("openai:")
-    return CacheEntry(folder, what, _shown(model), settings, entries, size, max(times), names, paid)
-
-
-def _count_answers(file: Path) -> int:
-    """Answers in a file of `ranktilt.llm.journal`; 0 for any other."""
-    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as db:
-        return int(db.execute("SELECT count(*) FROM answers").fetchone()[0])
-    return 0
+    size, used = sum(one.st_size for one in stats), max(one.st_mtime for one in stats)
+    return CacheEntry(folder, what, _shown(model), size, used, names, paid)
 
 
 def _about(folder: Path) -> dict[str, Any]:
@@ -128,17 +104,6 @@ def _about(folder: Path) -> dict[str, Any]:
         content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         return content if isinstance(content, dict) else {}
     return {}
-
-
-def _settings(about: dict[str, Any], what: str) -> str:
-    if what == ANSWERS:
-        return str(about.get("base_url") or "")
-    options = about.get("options")
-    options = options if isinstance(options, dict) else {"precision": about.get("precision")}
-    usual = {"store": "float32", "pooling": "auto"}
-    shown = {name: value for name, value in options.items() if value is not None and value != usual.get(name)}
-    precision = [str(shown.pop("precision"))] if "precision" in shown else []
-    return ", ".join([*precision, *(f"{name}={value}" for name, value in shown.items())]) if what not in WHOLE else ""
 
 
 def _shown(model: str) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +16,8 @@ import polars as pl
 
 from ranktilt.errors import DataError, counted
 from ranktilt.io.columns import whole_or_fractions
-from ranktilt.io.files import sha256
-from ranktilt.io.jsonl import SWAP, json_objects
-from ranktilt.io.texts import AT_ONCE, LARGE, kept_texts
+from ranktilt.io.jsonl import SWAP, json_objects, stack
+from ranktilt.io.texts import AT_ONCE, LARGE, aside
 from ranktilt.progress import report
 
 PARQUET = ".parquet"
@@ -54,7 +56,7 @@ def is_large(files: Iterable[Path]) -> bool:
 
 
 def _with_mapped_texts(path: Path) -> pl.DataFrame:
-    """All columns of a file; those of texts mapped, and read from the file itself the first time only."""
+    """All columns of a file; those of texts mapped."""
     columns = schema_of(path)
     texts = [name for name in _TEXTS if columns.get(name) == pl.String]
     table = _rows_of(path, columns=[name for name in columns if name not in texts])
@@ -68,7 +70,7 @@ def _with_mapped_texts(path: Path) -> pl.DataFrame:
                 _complete(path, part, {"text": "text"}, pl.int_range(start + 1, start + part.height + 1, eager=True))
             yield {name: part[name].cast(pl.String).fill_null("") for name in texts}
 
-    return table.with_columns(**kept_texts(sha256(path), {"file": str(path.absolute())}, parts))
+    return table.with_columns(**aside(parts))
 
 
 def schema_of(path: Path) -> dict[str, pl.DataType]:
@@ -144,16 +146,12 @@ def _rows_of(path: Path, *, columns: list[str] | None = None) -> pl.DataFrame:
 def json_rows(path: Path) -> tuple[pl.DataFrame, pl.Series]:
     """Read the objects of JSON lines, each value as text, and the numbers of their lines."""
     lines, rows = zip(*json_objects(path), strict=True)
+    names = dict.fromkeys(name for row in rows for name in row)
     try:
-        return text_table(rows), pl.Series(lines, dtype=pl.Int64)
+        columns = {n: pl.Series([_cell(row.get(n)) for row in rows], dtype=pl.String) for n in names}
+        return pl.DataFrame(columns), pl.Series(lines, dtype=pl.Int64)
     except TypeError as error:  # nested too deeply
         raise DataError(path, f"cannot be read as JSON: {error}") from error
-
-
-def text_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Make a table of JSON objects, each value as text."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return pl.DataFrame({name: pl.Series([_cell(row.get(name)) for row in rows], dtype=pl.String) for name in names})
 
 
 def _cell(value: Any) -> str | None:
@@ -191,3 +189,49 @@ def _complete(path: Path, table: pl.DataFrame, columns: dict[str, str], lines: p
 def _raw(series: pl.Series) -> pl.Series:
     values = [None if v is None else orjson.dumps(v, default=str) for v in series.to_list()]
     return pl.Series(series.name, values, dtype=pl.Binary)
+
+
+_SHARD = re.compile(r"-(\d+)-of-(\d+)$")
+
+
+def part_files(folder: Path) -> list[Path]:
+    """The parts of a corpus, numbers in their names as numbers; `DataError` where one of ``-of-N`` is missing."""
+    found = [p for p in folder.iterdir() if p.name.endswith(PARQUET) and not p.name.startswith(".")]
+    found.sort(key=lambda p: [(word, int(n or 0)) for word, n in re.findall(r"(\D*)(\d*)", p.stem)])
+    for match in filter(None, (_SHARD.search(p.stem) for p in found)):
+        if int(match[2]) != len(found):
+            raise DataError(folder, f"expected {int(match[2]):,} parts, as their names say, got {len(found):,}")
+    return found
+
+
+def read_parts(folder: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
+    """Read all parts as one table: all have the columns of the first one, and no id comes twice."""
+    files = part_files(folder)
+    first, *others = (", ".join(f"{name} {kind}" for name, kind in sorted(schema_of(file).items())) for file in files)
+    for file, columns in zip(files[1:], others, strict=True):
+        if columns != first:
+            raise DataError(file, f"expected the columns {first}, as in {files[0].name}, got {columns or 'none'}")
+    mapped = is_large(files)
+    table = stack([read_parquet(file, strings=strings, mapped=mapped) for file in files])
+    repeated = table["id"].is_first_distinct().not_().arg_max()
+    if repeated is not None and table["id"].n_unique() < table.height:
+        raise DataError(folder, f"_id {table['id'][repeated]!r} came before; ids must be unique")
+    return table
+
+
+def part_contents(docs: pl.DataFrame, size: int) -> dict[str, Callable[[], Iterator[bytes]]]:
+    """Files of a corpus in parts of so many documents, by name; each is made only when it is written."""
+    count = max(-(-docs.height // size), 1)
+    return {
+        f"part-{number:05}-of-{count:05}{PARQUET}": partial(_part, docs.slice(number * size, size))
+        for number in range(count)
+    }
+
+
+def _part(docs: pl.DataFrame) -> Iterator[bytes]:
+    """One Parquet file; columns of raw JSON are named in its metadata, for Parquet does not tell them from bytes."""
+    raw = [name for name, kind in docs.schema.items() if kind == pl.Binary]
+    named = docs.rename({name: SWAP[name] for name in docs.columns if name in SWAP})
+    stream = io.BytesIO()
+    named.write_parquet(stream, row_group_size=AT_ONCE, metadata={JSON_COLUMNS: json.dumps(raw)})
+    yield stream.getvalue()

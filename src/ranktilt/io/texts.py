@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import json
-import os
-import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,61 +13,34 @@ import numpy as np
 import polars as pl
 
 from ranktilt.errors import UserError
-from ranktilt.io.cache import ABOUT, cache_folder
+from ranktilt.io.cache import cache_folder
 from ranktilt.io.files import cannot_write
 
 AT_ONCE = 8_192
 """Documents whose texts are held at once."""
 LARGE = 32 << 20
 """Bytes from which texts are worth a file."""
-KIND = "texts"
 _BYTES, _ENDS = ".bytes", ".ends"
 
 Parts = Iterable[Mapping[str, pl.Series]]
 
 
-def kept_texts(digest: str, about: Mapping[str, Any], make: Callable[[], Parts]) -> dict[str, pl.Series]:
-    """Map columns of texts from the cache, under a hash of their origin; `make` gives them a few rows at a time."""
-    folder = cache_folder() / KIND / digest
-    if (folder / ABOUT).is_file():
-        with suppress(OSError):  # says when it was last of use
-            os.utime(folder / ABOUT)
-        try:
-            return _mapped(folder)
-        except (OSError, ValueError):  # damaged
-            shutil.rmtree(folder, ignore_errors=True)
-    with _temporary() as temporary:
-        made = temporary / KIND  # others may read it, unlike a temporary folder
-        made.mkdir()
-        rows = _write(made, make())
-        (made / ABOUT).write_text(json.dumps({**about, "documents": rows}), encoding="utf-8")
-        with suppress(OSError):  # another process was faster
-            os.rename(made, folder)
-        return _mapped(folder)
-
-
 def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
-    """Put columns of texts into files without a name, which are gone with this process; see `kept_texts`."""
-    with _temporary() as made:
-        _write(made, make())
-        return _mapped(made)
-
-
-@contextmanager
-def _temporary() -> Iterator[Path]:
-    folder = cache_folder() / KIND
+    """Put columns of texts into files that go with this process; `make` gives them a few rows at a time."""
+    folder = cache_folder() / "texts"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, suffix=".tmp", ignore_cleanup_errors=True) as made:
-            yield Path(made)
+        with tempfile.TemporaryDirectory(dir=folder, suffix=".tmp", ignore_cleanup_errors=True) as temporary:
+            _write(Path(temporary), make())
+            ends = sorted(Path(temporary).glob(f"*{_ENDS}"))
+            return {path.stem: _column(path.with_suffix("")) for path in ends}
     except OSError as error:
         raise UserError(f"{cannot_write(folder, error)} (RANKTILT_CACHE names the cache's folder)") from error
 
 
-def _write(folder: Path, parts: Parts) -> int:
-    """Write each column as its bytes and where each text ends; returns the rows."""
+def _write(folder: Path, parts: Parts) -> None:
+    """Write each column as its bytes and where each text ends."""
     ends = dict[str, int]()
-    rows = 0
     with ExitStack() as stack:
         files = dict[str, Any]()
         for part in parts:
@@ -85,27 +54,12 @@ def _write(folder: Path, parts: Parts) -> int:
                 files[name + _BYTES].write(texts.str.join("").cast(pl.Binary).item())
                 files[name + _ENDS].write(lengths.data)
                 ends[name] = int(lengths[-1]) if len(lengths) else ends[name]
-            rows += len(texts)
-        for stream in files.values():
-            stream.flush()
-            os.fsync(stream.fileno())  # a file of the right size must not hold nothing after a power cut
-    return rows
 
 
-def _mapped(folder: Path) -> dict[str, pl.Series]:
-    names = sorted(path.name.removesuffix(_ENDS) for path in folder.glob(f"*{_ENDS}"))
-    return {name: _column(str(folder / name), os.stat(folder / f"{name}{_ENDS}").st_ino) for name in names}
-
-
-@cache
-def _column(path: str, inode: int) -> pl.Series:
-    """One column, mapped once in a process and for as long as it lasts."""
-    size = os.stat(path + _BYTES).st_size
-    ends = np.memmap(path + _ENDS, dtype=np.int64, mode="r")
-    if ends[0] or ends[-1] != size or (np.diff(ends) < 0).any():
-        raise ValueError(f"{Path(path).name} has changed")
-    data = np.memmap(path + _BYTES, dtype=np.uint8, mode="r") if size else np.empty(0, dtype=np.uint8)
-    return pl.Series(_Strings(ends, data), dtype=pl.String).alias(Path(path).name)
+def _column(path: Path) -> pl.Series:
+    ends = np.memmap(path.with_suffix(_ENDS), dtype=np.int64, mode="r")
+    data = np.memmap(path.with_suffix(_BYTES), dtype=np.uint8, mode="r") if ends[-1] else np.empty(0, dtype=np.uint8)
+    return pl.Series(path.name, pl.Series(_Strings(ends, data), dtype=pl.String))
 
 
 class _Schema(ctypes.Structure):

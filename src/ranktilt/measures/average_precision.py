@@ -12,7 +12,6 @@ from ranktilt.measures.ranking import (
     Floats,
     Hits,
     Ints,
-    Judged,
     Ranking,
     in_block,
     per_block,
@@ -51,9 +50,6 @@ class AveragePrecision(Measure):
         if self.cutoff is not None:
             term = np.where(rank <= self.cutoff, term, 0.0)
         return per_query(ranking, per_block(ranking, term))
-
-    def ideal(self, judged: Judged) -> Floats:
-        return judged.count(self.rel).astype(np.float64)
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
         t = per_block(ranking, gains)

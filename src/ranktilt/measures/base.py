@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import import_module
@@ -14,9 +14,8 @@ import numpy as np
 
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.answered import Answered
-from ranktilt.measures.names import canonical, whole_number
 from ranktilt.measures.printing import rounded, signed
-from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Judged, Ranking
+from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Judged, Ranking, per_block, per_query
 
 ESTIMANDS = {
     "nDCG": "ndcg:nDCG",
@@ -258,24 +257,28 @@ class Measure(Estimand):
         """Smallest grade that counts, as 1; 0 where the grades themselves are the gains."""
         return self.rel if self.binary else 0
 
+    def per_document(self, before: Ints, size: Ints) -> Floats:
+        """What each relevant document of tie blocks adds, of `size` documents below `before`, where these add up."""
+        raise NotImplementedError
+
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
         """Sum what each query's relevant documents gain down to the cutoff, in expectation over ties: (n_queries,).
 
         `gains` holds the grade of each entry, or 1 for a relevant one where the measure is binary; 0 for all others. To
         be divided by `ideal`.
         """
-        raise NotImplementedError
+        return per_query(ranking, per_block(ranking, gains) * self.per_document(ranking.before, ranking.sizes))
 
     def ideal(self, judged: Judged) -> Floats:
         """What `totals` is for the best ranking; 0 where a query has no relevant document."""
-        raise NotImplementedError
+        return self.best(judged.count(self.rel).astype(np.float64))
 
     def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
         """What a relevant document of each tie block adds to ``M_a − M_b`` of twins, before it is divided by `ideal`.
 
         Parameters and errors as for `totals`; the result has the shape (n_blocks,).
         """
-        raise NotImplementedError
+        return self.per_document(ranking.before, ranking.sizes)
 
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
         """Weights of the tie blocks that hold relevant documents, for sums under many labelings; see `permuted_labels`.
@@ -283,7 +286,7 @@ class Measure(Estimand):
         `before` documents stand above each block of `size` documents, of which `hits` are relevant under some labeling.
         Gives what blocks are multiplied with before they are summed up, and anything else that `block_totals` needs.
         """
-        raise NotImplementedError
+        return (self.per_document(before, size),), None
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
         """Sum up each query under many labelings, as `totals` does: (n_queries, labelings).
@@ -462,3 +465,28 @@ def _options(written: str, text: str, of: Estimand) -> dict[str, Any]:
         words = name in of.choices or name in of.free
         options[name] = value if words else whole_number(value, f"option {name} of measure {text!r}")
     return options
+
+
+ALIASES = {"map": "AP", "mrr": "RR", "recip_rank": "RR", "recall": "R", "prec": "P", "precision": "P"}
+"""Measures by other names, in small letters. trec_eval's map_cut is AP with a cutoff."""
+_CUT = re.compile(r"(?P<name>\w+?)(?:_cut)?[._](?P<cutoff>[0-9]+)")
+
+
+def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[str, str | None]:
+    """Return a measure's name here, of `names`, and its cutoff; an exact name is taken as it is, an unknown one too."""
+    if name in names:
+        return name, cutoff
+    folded = {**ALIASES, **{known.casefold(): known for known in names}}
+    cut = _CUT.fullmatch(name)
+    if name.casefold() not in folded and cut and cut["name"].casefold() in folded:
+        if cutoff is not None:
+            raise UserError(f"measure {name}@{cutoff} has two cutoffs; give one of both")
+        name, cutoff = cut["name"], cut["cutoff"]
+    return folded.get(name.casefold(), name), cutoff
+
+
+def whole_number(value: str, what: str) -> int:
+    """Read a whole number; `what` it is stands in the `UserError`."""
+    if not re.fullmatch("-?[0-9]+", value):
+        raise UserError(f"{what}: expected a whole number, got {value!r}")
+    return int(value)

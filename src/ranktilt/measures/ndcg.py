@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Floats, Ints, Judged, Ranking, discount_spans, per_block, per_query
+from ranktilt.measures.ranking import Floats, Ints, Judged, discount_spans
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,18 +28,11 @@ class NDCG(Measure):
     )
     pattern = r"nDCG(?:@\d+)?"
 
-    def totals(self, ranking: Ranking, gains: Floats) -> Floats:
-        mean = per_block(ranking, gains) / ranking.sizes
-        return per_query(ranking, mean * discount_spans(ranking.before, ranking.sizes, self.cutoff))
+    def per_document(self, before: Ints, size: Ints) -> Floats:
+        return discount_spans(before, size, self.cutoff) / size
 
     def ideal(self, judged: Judged) -> Floats:
         return judged.ideal(self.cutoff)
-
-    def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
-        return discount_spans(ranking.before, ranking.sizes, self.cutoff) / ranking.sizes
-
-    def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
-        return (discount_spans(before, size, self.cutoff) / size,), None
 
     def discount(self, depth: int) -> Floats:
         discount = np.append(0.0, 1 / np.log2(2.0 + np.arange(depth)))

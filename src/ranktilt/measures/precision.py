@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Floats, Ints, Judged, Ranking, per_block, per_query, rank_spans
+from ranktilt.measures.ranking import Floats, Ints, rank_spans
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,18 +25,8 @@ class Precision(Measure):
     pattern = r"P@(?:\d+|k)"
     needs_cutoff = True
 
-    def totals(self, ranking: Ranking, gains: Floats) -> Floats:
-        spans = rank_spans(ranking.before, ranking.sizes, self.cutoff)
-        return per_query(ranking, per_block(ranking, gains) * spans / ranking.sizes)
-
-    def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
-        return rank_spans(ranking.before, ranking.sizes, self.cutoff) / ranking.sizes
-
-    def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
-        return (rank_spans(before, size, self.cutoff) / size,), None
-
-    def ideal(self, judged: Judged) -> Floats:
-        return self.best(judged.count(self.rel).astype(np.float64))
+    def per_document(self, before: Ints, size: Ints) -> Floats:
+        return rank_spans(before, size, self.cutoff) / size
 
     def best(self, count: Floats) -> Floats:
         if self.cutoff is None:

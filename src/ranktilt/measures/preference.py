@@ -34,9 +34,8 @@ class PreferenceOfPairs(Estimand):
         return f"preference on {self.pairs} pairs"
 
     def finding(self, effect: Answered, noun: str) -> str:
-        return (
-            f"{effect.a} {noun} are chosen in {50 + 100 * effect.value:.1f} % of what was decided, where 50 % is level"
-        )
+        share = f"{50 + 100 * effect.value:.1f} %"
+        return f"{effect.a} {noun} are chosen in {share} of what was decided on {self.pairs} pairs, where 50 % is level"
 
     def basis(self, effect: Answered) -> str:
         return f"{effect.a} among what was decided, less 50 %; {counted(effect.queries, 'query', 'queries')}"

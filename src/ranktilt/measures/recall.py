@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ranktilt.measures.precision import Precision
-from ranktilt.measures.ranking import Floats, Judged
+from ranktilt.measures.ranking import Floats
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,9 +20,6 @@ class Recall(Precision):
     term = "R@k"
     definition = "Recall: the share of the relevant documents that are among the first k results."
     pattern = r"R@(?:\d+|k)"
-
-    def ideal(self, judged: Judged) -> Floats:
-        return judged.count(self.rel).astype(np.float64)
 
     def best(self, count: Floats) -> Floats:
         return count

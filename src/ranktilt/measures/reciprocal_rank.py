@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Judged, Ranking, per_block, per_query, rank_spans
+from ranktilt.measures.ranking import Bools, Floats, Hits, Ints, Ranking, per_block, per_query, rank_spans
 
 _EXPANDED = 1 << 20
 """Ranks of tie blocks that are looked at together."""
@@ -38,9 +38,6 @@ class ReciprocalRank(Measure):
         found = np.zeros(len(r))
         found[hit] = expected_reciprocal(ranking.before[hit], ranking.sizes[hit], r[hit].astype(np.int64), self.cutoff)
         return per_query(ranking, found)
-
-    def ideal(self, judged: Judged) -> Floats:
-        return self.best(judged.count(self.rel).astype(np.float64))
 
     def best(self, count: Floats) -> Floats:
         return np.where(count > 0, 1.0, 0.0)

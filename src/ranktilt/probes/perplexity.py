@@ -13,8 +13,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.models import checkpoint
 from ranktilt.models.likelihood import CLASSES, EVERY, Likelihood
-from ranktilt.probes.base import Floats, ProbeResult, TextProbe, described
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.base import Distribution, Floats, ProbeResult, TextProbe, described
 from ranktilt.rankers.base import Ranker
 from ranktilt.text.ngram import cross_fitted_perplexity
 

@@ -10,10 +10,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.check_result import percent
+from ranktilt.datasets.check import percent
 from ranktilt.optional import need
-from ranktilt.probes.base import NO_TWINS, Probe, ProbeResult, described, histogram, twin_rows, twin_sources
-from ranktilt.probes.distribution import ABOVE, Cosines
+from ranktilt.probes.base import (
+    ABOVE,
+    NO_TWINS,
+    Cosines,
+    Probe,
+    ProbeResult,
+    described,
+    histogram,
+    twin_rows,
+    twin_sources,
+)
 from ranktilt.probes.vectors import DocumentVectors, Floats, Rows, one_thread
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker

@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.check_result import percent
+from ranktilt.datasets.check import percent
 from ranktilt.errors import UserError, counted
 from ranktilt.probes.base import (
     NO_TWINS,
+    Distribution,
     Floats,
     Probe,
     ProbeResult,
@@ -24,7 +25,6 @@ from ranktilt.probes.base import (
     histogram,
     twin_sources,
 )
-from ranktilt.probes.distribution import Distribution
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import codes
 from ranktilt.text.quality import share, term_counts, words

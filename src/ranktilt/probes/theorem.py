@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
+from ranktilt.measures.ranking import Floats, Ints
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.probes.base import ProbeResult, reference_of, twin_rows, twin_sources
 from ranktilt.progress import report
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Twin = tuple[list[float], Floats]
 
 TWINS = 100

@@ -6,24 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.auditing.effects import FEW_QUERIES, Equivalence
+from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.auditing.significance import EquivalenceTask, equivalence_rows
 from ranktilt.collection import Collection
-from ranktilt.datasets.check import check
+from ranktilt.datasets.check import CheckResult, check
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
-from ranktilt.datasets.check_result import CheckResult
 from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.ndcg import nDCG
+from ranktilt.measures.ranking import Floats
 from ranktilt.probes.base import others, reference_of, twin_sources
-from ranktilt.probes.equivalence import ALPHA, MARGIN, equivalences
 from ranktilt.probes.similarity import MAP_PAIRS, Similarity, SimilarityProbe
 from ranktilt.probes.text_probes import CollectionStatistics, Overlap, OverlapProbe, statistics
 from ranktilt.probes.vectors import require_encoder
 from ranktilt.rankers.base import Ranker
+from ranktilt.rankers.candidates import check_reranked
+from ranktilt.run import codes
+
+MARGIN, ALPHA = 0.02, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,3 +196,69 @@ def _notes(collection: Collection, reference: str, rows: Sequence[Equivalence]) 
             f"warning: only {counted(fewest, 'query is', 'queries are')} compared; t tests of fewer than "
             f"{FEW_QUERIES} are not to rely on"
         )
+
+
+def split_by_source(collection: Collection, reference: str, source: str) -> tuple[Collection, Collection]:
+    """Take a collection apart into two that can be searched alone: the same content, written by two sources.
+
+    Both hold all queries, the documents of their source that have a twin on the other side, and the judgments of these.
+    Without that restriction the side with more documents would be the harder one to search, and a collection of which
+    only a part was rewritten would say nothing.
+    """
+    sides = [collection.docs.filter(pl.col("source") == name) for name in (reference, source)]
+    left, right = (a.join(b, on="origin", how="semi", maintain_order="left") for a, b in (sides, sides[::-1]))
+    return alone(collection, left, reference), alone(collection, right, source)
+
+
+def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
+    """The collection of some documents only, which `source` names: all queries, and the judgments of these."""
+    judged = collection.qrels.join(docs, left_on="doc_id", right_on="id", how="semi", maintain_order="left")
+    return Collection(docs, collection.queries, judged, {**collection.spec, "only": source})
+
+
+def equivalences(
+    collection: Collection,
+    rankers: Sequence[Ranker],
+    measures: Sequence[Measure],
+    *,
+    reference: str,
+    sources: Sequence[str],
+    margin: float = MARGIN,
+    alpha: float = ALPHA,
+) -> tuple[Equivalence, ...]:
+    """Rank each source alone with each ranker, and compare them query by query; by source, ranker and measure.
+
+    Equivalence is shown where `tost_p` is below `alpha`, a difference where the corrected p is.
+    """
+    if not 0 < margin < 1:
+        raise UserError(f"expected a margin above 0 and below 1, such as {MARGIN:g}, got {margin:g}")
+    if not 0 < alpha < 0.5:
+        raise UserError(f"expected an alpha above 0 and below 0.5, such as {ALPHA:g}, got {alpha:g}")
+    for one in rankers:
+        one.check()
+    known, tasks = dict[tuple[str, tuple[str, ...]], Floats](), []
+    for source in sources:
+        sides = split_by_source(collection, reference, source)
+        pairs = sides[0].docs["origin"].n_unique()
+        either = collection.docs.filter(pl.col("source").is_in([reference, source])).height
+        left_out = either - sum(side.docs.height for side in sides)
+        for one in rankers if pairs else ():
+            both = []
+            for side in sides:
+                key = repr(one), tuple(side.ids)
+                if key not in known:  # a side that several comparisons share is ranked once
+                    known[key] = _values(one, side, measures, collection.judged["id"])
+                both.append(known[key])
+            for m, a, b in zip(measures, *both, strict=True):
+                tasks.append(EquivalenceTask(repr(one), m, reference, source, a, b, pairs, left_out))
+    return equivalence_rows(tasks, margin=margin, alpha=alpha)
+
+
+def _values(ranker: Ranker, side: Collection, measures: Sequence[Measure], queries: pl.Series) -> Floats:
+    """Values of these queries on one side, a row a measure; NaN where nothing is relevant."""
+    groups = grouping(side, None)
+    judgments = Judgments.of(side, groups)
+    run = check_reranked(ranker.rank(side), None, ranker)
+    found = group_values(Aligned.of(run, side, judgments), measures, groups, "expected")[:, 0]
+    place = codes(queries, pl.Series(judgments.queries, dtype=pl.String))
+    return np.pad(found, ((0, 0), (0, 1)), constant_values=np.nan)[:, place]

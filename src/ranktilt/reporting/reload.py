@@ -15,7 +15,7 @@ from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.datasets.label_file import LabelFile
+from ranktilt.datasets.labels import LabelFile
 from ranktilt.datasets.named import NO_QRELS
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.io.files import sha256

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.auditing.answer.gate import Gate
-from ranktilt.auditing.calibration.result import Calibration
+from ranktilt.auditing.calibration.calibrate import Calibration
 from ranktilt.auditing.comparison.compare import Comparison
-from ranktilt.auditing.llm_log.result import ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit
+from ranktilt.auditing.replay_log import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
-from ranktilt.datasets.check_result import CheckResult
+from ranktilt.datasets.check import CheckResult
 from ranktilt.errors import DataError, UserError, join_words, shorten
 from ranktilt.experiments.spiral_result import Spiral
 from ranktilt.experiments.tradeoff_result import Bench

@@ -122,7 +122,7 @@ def test_calls_that_do_not_follow_are_counted_and_those_in_doubt_left_out() -> N
     "name", ["rankvicuna7b-aug-top100", "rankvicuna7b-aug-top20", "vicuna13b-top100", "vicuna7bv15-top100"]
 )
 def test_published_runs_of_rank_llm_come_back_rank_for_rank(shared_data: Path, name: str) -> None:
-    from ranktilt.auditing.llm_log.replay import log_runs
+    from ranktilt.auditing.replay_log import log_runs
     from ranktilt.datasets.rank_llm import read_candidates
     from ranktilt.run import Run
 

@@ -88,7 +88,7 @@ class TestFiguresOfANotebook:
 
     @pytest.mark.parametrize(("ending", "front"), [("svg", b"<svg"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")])
     def test_one_is_written(self, ending: str, front: bytes, tmp_path: Path) -> None:
-        file = result("sequential").figure().save(tmp_path / f"looks.{ending}")
+        file = result("pairwise").figure().save(tmp_path / f"looks.{ending}")
         assert file.read_bytes().startswith(front)
 
     def test_names_are_listed_and_guessed(self) -> None:
@@ -100,5 +100,5 @@ class TestFiguresOfANotebook:
             with pytest.raises(UserError, match=message):
                 result(name).figure(asked)
         with pytest.raises(UserError, match="unknown format of a figure 'gif'"):
-            result("sequential").figure().save("looks.gif")
+            result("pairwise").figure().save("looks.gif")
         assert result("validation, three sources").figure("dai-fig14").figure.title.startswith("Cosine similarity")

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ranktilt.datasets.label_file import LabelFile
+from ranktilt.datasets.labels import LabelFile
 
 Audit = Any
 """A `ranktilt.auditing.result.Audit`, whose JSON lists what to do next."""

@@ -133,7 +133,9 @@ def undefined(e: Effect) -> str:
     measured = isinstance(e.estimand, RelativeDelta)
     if e.queries == 0:
         return f"no query {'has a relevant document' if measured else 'says anything'} of both {e.a} and {e.b}"
-    return f"{e.measure} is {'0' if measured else 'undefined'} for both {e.a} and {e.b}"
+    return (
+        f"{e.measure} is 0 for both {e.a} and {e.b}" if measured else f"{e.name} is undefined for both {e.a} and {e.b}"
+    )
 
 
 def _inconclusive(e: Effect, noun: str) -> str:

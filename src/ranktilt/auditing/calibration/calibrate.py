@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt._version import __version__
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
-from ranktilt.auditing.calibration.result import EXPECTED, VERDICT, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.auditing.calibration.synthetic_twins import (
     SCHEMES,
     THINNED,
@@ -23,11 +23,104 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.question_card import DEPTH, card_estimands
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, refuse_twice
+from ranktilt.errors import UserError, counted, refuse_twice
+from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, cut, stages_of
 from ranktilt.run import Run, collection_rows
+
+Check = Literal["null", "antisymmetry", "known tilt"]
+Verdict = Literal["ok", "failed", "untested"]
+
+VERDICT = "the verdict"
+MEANINGS: dict[Check, str] = {
+    "null": "the second source is a byte-identical copy of the first; everything must be level, to the last bit",
+    "antisymmetry": "the two sources swap their names; everything must turn its sign, to the last bit",
+    "known tilt": "δ is added to the first side's scores before the cut",
+}
+EXPECTED: dict[Check, str] = {"null": "exactly 0", "antisymmetry": "negated", "known tilt": "rises with δ"}
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """One check of one ranker and estimand."""
+
+    check: Check
+    ranker: str
+    """Its text."""
+    estimand: str
+    tests: int
+    """Single comparisons behind it; none where the estimand was never defined, or no tilt could move it."""
+    failed: int
+    """Of these, those that did not come out as they must."""
+    details: str = ""
+    """The first that failed."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came of it; ``untested`` without a comparison."""
+        return "failed" if self.failed else "ok" if self.tests else "untested"
+
+    @property
+    def measured(self) -> str:
+        """How many comparisons came out as they must."""
+        if not self.tests:
+            return "never moved" if self.check == "known tilt" else "undefined"
+        return f"{self.tests - self.failed} of {self.tests}"
+
+    def derived(self) -> dict[str, Any]:
+        expected = "favours nobody" if self.estimand == VERDICT else EXPECTED[self.check]
+        return {"expected": expected, "measured": self.measured, "verdict": self.verdict}
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration(
+    Result, format="ranktilt-calibration", version=1, noun="a calibration", command="ranktilt tools calibrate"
+):
+    """What `calibrate` found."""
+
+    rows: tuple[CheckOutcome, ...]
+    """Ranker by ranker."""
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    """How it was made: collection, sample, id schemes, depths, tilts, seed, versions."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know."""
+
+    @property
+    def failures(self) -> tuple[CheckOutcome, ...]:
+        """The rows that failed."""
+        return tuple(row for row in self.rows if row.verdict == "failed")
+
+    @property
+    def passed(self) -> bool:
+        """Whether no row failed and at least one was tested."""
+        return not self.failures and any(row.verdict == "ok" for row in self.rows)
+
+    @property
+    def rankers(self) -> tuple[str, ...]:
+        """Texts of the rankers, in order."""
+        return tuple(dict.fromkeys(row.ranker for row in self.rows))
+
+    @property
+    def sentence(self) -> str:
+        """The verdict on the whole, in one sentence."""
+        if not self.failures:
+            tested = sum(row.verdict == "ok" for row in self.rows)
+            left = len(self.rows) - tested
+            rest = f"; {left} could not be tested" if left else ""
+            if not tested:
+                return "Nothing could be tested: no estimand was ever defined."
+            return f"Calibrated: {counted(tested, 'check', 'checks')} came out as expected{rest}."
+        parts: dict[str, list[Check]] = {}
+        for row in self.failures:
+            parts.setdefault(row.ranker, []).append(row.check)
+        said = "; ".join(f"{ranker}: {', '.join(dict.fromkeys(checks))}" for ranker, checks in parts.items())
+        return f"Not calibrated: {len(self.failures)} of {counted(len(self.rows), 'check', 'checks')} failed ({said})."
+
+    def derived(self) -> dict[str, Any]:
+        return {"passed": self.passed, "sentence": self.sentence}
+
 
 DEPTHS = (1, 2, 3, 7, 10, 33, 100, 333, 1000)
 """The odd ones cut between two copies."""
@@ -260,15 +353,13 @@ class ComparisonCounter:
     def __init__(self, check: Check, ranker: str) -> None:
         self.check, self.ranker = check, ranker
         self.tests: dict[str, list[bool]] = {}
-        self.values: dict[str, list[float]] = {}
         self.first: dict[str, str] = {}
 
     def add(self, estimand: str, good: bool, value: float, where: str) -> None:
         """Count one comparison, unless the value is NaN; `where` is kept of the first that failed."""
-        tests, values = self.tests.setdefault(estimand, []), self.values.setdefault(estimand, [])
+        tests = self.tests.setdefault(estimand, [])
         if not np.isnan(value):
             tests.append(good)
-            values.append(value)
             if not good:
                 self.first.setdefault(estimand, where)
 
@@ -276,7 +367,7 @@ class ComparisonCounter:
         """Count the steps of an estimand along `STEPS`, over which it must rise; one that never moves is untested."""
         known = ~np.isnan(values)
         found, tilts = values[known], np.array(STEPS)[known]
-        self.add(estimand, True, np.nan, where)
+        self.tests.setdefault(estimand, [])
         if not len(found) or found.min() == found.max():
             return
         for low, high, at in zip(found[:-1], found[1:], tilts[1:], strict=True):
@@ -284,30 +375,12 @@ class ComparisonCounter:
             self.add(
                 estimand, good, low, f"{where}: falls from {_signed(low)} to {_signed(high)} at δ = {_signed(at)} sd"
             )
-        self.values[estimand].append(found[-1])
 
     def rows(self) -> Iterator[CheckOutcome]:
         for name, tests in self.tests.items():
-            expected = "favours nobody" if name == VERDICT else EXPECTED[self.check]
-            failed = tests.count(False)
-            verdict: Verdict = "failed" if failed else "ok" if tests else "untested"
-            measured, details = self._measured(name), self.first.get(name, "")
-            yield CheckOutcome(self.check, self.ranker, name, expected, measured, verdict, len(tests), failed, details)
-
-    def _measured(self, estimand: str) -> str:
-        tests, values = self.tests[estimand], self.values[estimand]
-        if not tests:
-            return "never moved" if self.check == "known tilt" else "undefined"
-        good = f"{tests.count(True)} of {len(tests)}"
-        if self.check == "known tilt":
-            low, high = (_signed(v, ".2f" if abs(v) < 1 else ".3g") for v in (min(values), max(values)))
-            return f"rose {low} to {high}" if all(tests) else f"{good} steps, {low} to {high}"
-        if self.check == "antisymmetry" or estimand == VERDICT:
-            return good
-        if all(tests):
-            return f"0 in {good}"
-        return f"≠ 0 in {tests.count(False)} of {len(tests)}, up to {_signed(max(values, key=abs))}"
+            details = self.first.get(name, "")
+            yield CheckOutcome(self.check, self.ranker, name, len(tests), tests.count(False), details)
 
 
-def _signed(value: float, form: str = ".3g") -> str:
-    return f"{value:+{form}}".replace("-", "−")
+def _signed(value: float) -> str:
+    return f"{value:+.3g}".replace("-", "−")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.auditing.answer.verdict import across, effect_row, probability
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match, same_queries
@@ -30,10 +29,10 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.measures.preference import Preference, PreferenceOfPairs
+from ranktilt.measures.ranking import Ints
 from ranktilt.statistics.bootstrap import RESAMPLES, interval
 from ranktilt.statistics.correction import CORRECTIONS
 
-Ints = npt.NDArray[np.int64]
 _SIDES = ("protected", "unprotected")
 
 
@@ -93,11 +92,10 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
                 continue
             for one in said:
                 several = one.a != ALL and len({(c.a, c.b) for c in said if c.a != ALL}) > 1
-                sentence = (mean_sentence if one in self.means else contrast_sentence)(one)
                 front = f"{one.a} | {one.b}: " if several else ""
                 side = one.side(one.leans) if one.shown and one.a != one.b and one.estimand.sided else ""
                 kind: Literal["differs", "inconclusive"] = "differs" if one.shown else "inconclusive"
-                found.append(ChangeVerdict(*runs, kind, side or None, front + sentence, one.measure))
+                found.append(ChangeVerdict(*runs, kind, side or None, front + change_sentence(one), one.measure))
         return found
 
     def of_estimands(self, runs: RunPair) -> list[Change]:
@@ -267,64 +265,30 @@ def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples
         )
 
 
-def contrast_sentence(change: Change) -> str:
-    """Say in words how a run's tilt, or its answer to another question about groups, moved, and whether it grew."""
-    of, old, front = change.estimand, _than(change), f"{change.run}: "
-    groups = f" for both {change.a} and {change.b}" if of.sided else ""
-    if change.queries == 0:
-        return f"{front}nothing to compare: no query has a value{groups}"
+def change_sentence(change: Change) -> str:
+    """Say what of a change is shown, with its interval and p; what both runs say by themselves stands in the table."""
+    of, mean = change.estimand, isinstance(change.estimand, Measure)
+    old = "its old run" if change.run == change.old_run else change.old_run
+    what = "tilt" if change.of_tilt else "effectiveness" if mean else change.name
+    on = f" on {change.measure}" if change.of_tilt or mean else ""
     if change.value != change.value:
-        side = "the new run" if change.new != change.new else "the old run"
-        why = f"is 0 for {change.a} and {change.b}" if change.of_tilt else "is undefined"
-        return f"{front}no comparison with {old}: {change.measure} of {side} {why}"
-    name, where = ("Relative Δ", f" on {change.measure}") if change.of_tilt else (change.name, "")
-    numbers = f"{name} {of.answer(change.new)} against {of.answer(change.old)}{where}, {_difference(change)}"
+        return f"{change.run}: no comparison with {old}: {what}{on} is undefined under one of both"
+    numbers = _difference(change)
     if not change.shown:
-        what = "tilt" if change.of_tilt else name
-        return f"{front}no difference in {what} from {old} shown; {_could(change)}; {numbers}"
+        return f"{change.run}: no difference in {what}{on} from {old} shown; {_could(change)}; {numbers}"
+    if mean:
+        return f"{change.run} is {'more' if change.value > 0 else 'less'} effective than {old}{on}: {numbers}"
     if not of.sided:
-        return f"{change.run} has a {'higher' if change.value > 0 else 'lower'} {name} than {old}: {numbers}"
+        return f"{change.run} has a {'higher' if change.value > 0 else 'lower'} {what} than {old}: {numbers}"
+    grown = "; the tilt itself grew" if change.growth_low > 0 else ""
+    shrunk = "; the tilt itself shrank" if change.growth_high < 0 else ""
     side = change.a if change.value > 0 else change.b
-    front = f"{change.run} lies {_size(change, change.value)} further toward {side} than {old}"
-    return f"{front}: {numbers}; {growth_words(change)}"
-
-
-def growth_words(change: Change) -> str:
-    """Say whether the tilt itself grew or shrank, whichever way it points, or that this is open."""
-    low, high = (change.amount(end, sign=True) for end in (change.growth_low, change.growth_high))
-    if change.growth_low <= 0 <= change.growth_high:
-        growth = f"{change.amount(change.growth, sign=True)}{change.unit}"
-        return f"whether {_tilt_itself(change)} grew or shrank is open: {growth} [{low}, {high}]"
-    word = "grew" if change.growth_low > 0 else "shrank"
-    return f"{_tilt_itself(change)} {word} by {_size(change, change.growth)}, change [{low}, {high}]"
-
-
-def _tilt_itself(change: Change) -> str:
-    return "the tilt itself" if change.twins else "its distance from the median of random labels"
-
-
-def mean_sentence(change: Change) -> str:
-    old = _than(change)
-    if change.queries == 0:
-        return f"{change.run}: nothing to compare: no query has a value of {change.measure} under both runs"
-    numbers = f"{change.measure} {change.new:.1f} % against {change.old:.1f} %, {_difference(change)}"
-    if change.shown:
-        word = "more" if change.value > 0 else "less"
-        return f"{change.run} is {word} effective than {old}: {numbers}"
-    return f"{change.run}: no difference in effectiveness from {old} shown; {_could(change)}; {numbers}"
+    return f"{change.run} lies further toward {side} than {old}{on or f' in {what}'}: {numbers}{grown}{shrunk}"
 
 
 def _difference(change: Change) -> str:
     difference = f"difference {change.amount(change.value, sign=True)}{change.unit}"
     return f"{difference} [{', '.join(change.ends)}], corrected p {probability(change.p_corrected)}"
-
-
-def _size(change: Change, value: float) -> str:
-    return f"{change.amount(abs(value), sign=False)}{change.unit}"
-
-
-def _than(change: Change) -> str:
-    return "its old run" if change.run == change.old_run else change.old_run
 
 
 def _could(change: Change) -> str:
@@ -337,4 +301,5 @@ def _could(change: Change) -> str:
     if change.detectable > (high - low) * (100 if isinstance(change.estimand, Measure) else 1):
         return f"{queries} could not detect any difference"
     these = "this query" if change.queries == 1 else f"these {queries}"
-    return f"{these} could detect one of {_size(change, change.detectable)} or more"
+    size = change.amount(change.detectable, sign=False)
+    return f"{these} could detect one of {size}{change.unit} or more"

@@ -15,9 +15,9 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import ChangeTask, Columns, Sample, contrast_task
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import measure as to_measure
+from ranktilt.measures.ranking import Floats
 from ranktilt.statistics.bootstrap import in_all
 
-Floats = npt.NDArray[np.float64]
 Question = tuple[str, Pair]
 """Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) where it is about all of them at once."""
 _Answers = dict[tuple[str, Question], tuple[Effect, Floats, Floats]]

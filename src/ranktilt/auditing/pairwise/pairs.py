@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
 from ranktilt.datasets.group_names import REST
 from ranktilt.errors import DataError, UserError, counted, unknown
+from ranktilt.measures.ranking import Ints
 from ranktilt.run import Run, codes, collection_rows
 
-Ints = npt.NDArray[np.int64]
 Kind = Literal["relevant", "irrelevant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

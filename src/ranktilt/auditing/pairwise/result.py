@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.answer.verdict import Verdict, across, effect_row, probability
+from ranktilt.auditing.answer.verdict import Verdict, effect_row, judge
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.pairwise.pairs import Kind
-from ranktilt.errors import counted, join_words
+from ranktilt.errors import join_words
 from ranktilt.io.artifact import Result
-from ranktilt.measures.margin import margin_words
 from ranktilt.measures.preference import PreferenceOfPairs
-from ranktilt.statistics.correction import detectable_effect
 
 EVEN = 0.5
 """The share of what was decided that favours nobody; and of answers naming the first document without position bias."""
 COUNTS = ("both-agree", "each")
-Outcome = Literal["favours", "level", "inconclusive"]
-"""Kinds of verdicts that say something of two groups."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +80,6 @@ class PairOutcome:
         """Protected over unprotected share; 1 is level."""
         return self.preference.odds
 
-    @property
-    def detectable(self) -> float:
-        """The smallest distance of the preference from .5 that such queries and documents detect with 80 % power."""
-        return detectable_effect(self.error, self.tests, min(self.votes, self.documents))
-
     def derived(self) -> dict[str, Any]:
         return {"ratio": self.ratio}
 
@@ -137,11 +128,6 @@ class PairwiseAudit(
         """Half-width of what counts as level, in points."""
         return float(self.spec["level"])
 
-    def favours(self, one: PairOutcome) -> str | None:
-        """Return the side that is favoured on a kind of pairs; None where none is."""
-        effect = self.effect(one)
-        return effect.side(effect.verdict(self.level)) or None
-
     def effect(self, one: PairOutcome) -> Effect:
         """Return the preference on a kind of pairs as an effect, whose level is 0."""
         low, value, high = (share - EVEN for share in (one.preference.low, one.preference.value, one.preference.high))
@@ -150,65 +136,19 @@ class PairwiseAudit(
             one.error, one.p, one.p_corrected, one.queries, tests=one.tests, votes=min(one.votes, one.documents),
         )  # fmt: skip
 
-    def kind(self, one: PairOutcome) -> Outcome:
-        """Say whether a side is favoured on a kind of pairs, by the rule of all verdicts."""
-        found = self.effect(one).verdict(self.level)
-        return found if found in ("level", "inconclusive") else "favours"
-
     def verdict(self, one: PairOutcome) -> Verdict:
-        """Return the verdict on a kind of pairs."""
+        """Return the verdict on a kind of pairs, by the rule of all verdicts."""
         effect = self.effect(one)
-        slight = effect.favours != "" and effect.extent(self.level) == "within"
-        sides = self.protected, self.unprotected
-        return Verdict(
-            self.model, self.kind(one), self.favours(one), self.sentence(one), effect.measure, self.level, slight, 1, 1,
-            *sides,
-        )  # fmt: skip
+        return judge(effect.measure, [effect], self.level, noun="documents")
 
     def summary(self, outcomes: Iterable[PairOutcome]) -> str:
         """Say the verdicts in short: ``favours male documents on relevant and irrelevant pairs``."""
         words = {"level": "is level", "inconclusive": "is inconclusive"}
         kinds: dict[str, list[str]] = {}
         for one in outcomes:
-            said = words.get(self.kind(one), f"favours {self.favours(one)} documents")
-            kinds.setdefault(said, []).append(one.kind)
+            verdict = self.verdict(one)
+            kinds.setdefault(words.get(verdict.kind, f"favours {verdict.side} documents"), []).append(one.kind)
         return join_words([f"{said} on {join_words(on)} pairs" for said, on in kinds.items()])
-
-    def sentence(self, one: PairOutcome) -> str:
-        """Say the verdict on a kind of pairs."""
-        of = (
-            "pairs on which both orders agree"
-            if self.spec["count_rule"] == "both-agree"
-            else "answers that could be read"
-        )
-        share, ratio = one.preference, one.ratio
-        low, value, high = (f"{100 * one:.1f} %" for one in (share.low, share.value, share.high))
-        numbers = (
-            f"{self.protected} is chosen in {value} of the {one.decided:,} {of}, 95 % interval [{low}, {high}] "
-            f"(ratio {ratio.value:.2f}), corrected p {probability(one.p_corrected)}"
-        )
-        outcome, where, effect = self.kind(one), f"{one.kind} pairs", self.effect(one)
-        if outcome == "favours":
-            slightly = f" slightly, within {margin_words(self.level)}" * (effect.extent(self.level) == "within")
-            return f"{self.model} favours {self.favours(one)} documents on {where}{slightly}: {numbers}"
-        if outcome == "level":
-            margin = f"within {50 - self.level:g} to {50 + self.level:g} %"
-            return (
-                f"{self.model} is level between {self.protected} and {self.unprotected} on {where}: {numbers}, {margin}"
-            )
-        if not one.decided:
-            none = "both orders agree on" if self.spec["count_rule"] == "both-agree" else "a document is named for"
-            return f"{self.model}: inconclusive on {where}: of {counted(one.pairs, 'pair', 'pairs')} {none} none"
-        could = f"these pairs could only detect a share that is {100 * one.detectable:.0f} points or more from 50 %"
-        if one.detectable > EVEN:
-            could = "these pairs could not detect any preference"
-        could = across(one.p_corrected, "50 %") or could
-        if not effect.testable:
-            could = f"{counted(one.votes, 'query with a decision is', 'queries with a decision are')} too few to test"
-            if one.documents < one.votes:
-                told = counted(one.documents, "document", "documents")
-                could = f"choices between {told} of one side and the other's are too few to test"
-        return f"{self.model}: inconclusive on {where}: {could}; {numbers}"
 
     def derived(self) -> dict[str, Any]:
         return {

@@ -34,7 +34,6 @@ def nq320k(
     output: options.Destination,
     *,
     words: Annotated[int, Option("Cut texts to so many words.", "N", min=1)] = 200,
-    layout: options.Layout = "beir",
 ) -> None:
     """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
     from ranktilt.datasets.natural_questions import build_nq320k
@@ -42,7 +41,7 @@ def nq320k(
 
     check_paths({"--output": output / "corpus.jsonl"})
     built = build_nq320k(files, words=words)
-    save(built.collection, output, layout=layout)
+    save(built.collection, output)
     print_result(_counts(built))
     _note_next_steps(built, output)
 

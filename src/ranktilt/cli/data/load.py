@@ -34,7 +34,6 @@ def load(
     split: options.Split = None,
     qrels: options.Qrels = None,
     docs: Annotated[Literal["all", "judged"], Option("judged: leave out documents that no judgment names.")] = "all",
-    layout: options.Layout = "beir",
     parts: options.Parts = None,
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
@@ -46,7 +45,7 @@ def load(
     # The libraries draw bars of their own for what they fetch and unpack.
     with redirect_stderr(io.StringIO()) if is_quiet() else nullcontext():
         collection = load_collection(name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
-    save(collection, output, layout=layout, parts=parts)
+    save(collection, output, parts=parts)
     _write_origin(collection, output)
     commit = collection.spec.get("revision")
     note(f"{output}: {collection!r}, from {name}{f' at {commit[:12]}' if commit else ''}")
@@ -80,7 +79,6 @@ def mix(
     ],
     output: Annotated[Path, Option("Where the new collection goes.", "DIR", short="-o", panel="Output")],
     *,
-    layout: options.Layout = "beir",
     parts: options.Parts = None,
     split: Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test).", "SPLIT")] = None,
 ) -> None:
@@ -91,5 +89,5 @@ def mix(
 
     loaded = [load_collection(folder, split=split) for folder in folders]
     mixed = mix_collections(*loaded) if len(loaded) > 1 else loaded[0]
-    save(mixed, output, layout=layout, parts=parts)
+    save(mixed, output, parts=parts)
     note(f"{output}: {mixed!r}")

@@ -64,8 +64,8 @@ def replay_log(
     Every answer is typed; the published run is made again as RankGPT and rank_llm read answers, and split into the
     input order, the model's part and the parser's. No model is needed.
     """
-    from ranktilt.auditing.llm_log.replay import log_runs
-    from ranktilt.auditing.llm_log.replay import replay_log as replay
+    from ranktilt.auditing.replay_log import log_runs
+    from ranktilt.auditing.replay_log import replay_log as replay
     from ranktilt.run import sidecar
 
     groups = labels.labels

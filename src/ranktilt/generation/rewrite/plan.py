@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.check_result import POOL
+from ranktilt.datasets.check import POOL
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.generation.batched_requests import EMPTY, GenerationPlan, GenerationTask, Rejected, model_name
 from ranktilt.generation.checks import RewriteLimits

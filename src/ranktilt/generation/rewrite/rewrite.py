@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.check_result import POOL
+from ranktilt.datasets.check import POOL
 from ranktilt.datasets.mix import mix
 from ranktilt.errors import DataWarning
 from ranktilt.generation.batched_requests import RoundConfig, RoundOutcome, rounds

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.probes.distribution import Distribution
-from ranktilt.probes.equivalence import ALPHA
+from ranktilt.probes.base import Distribution
 from ranktilt.probes.similarity import Map
-from ranktilt.probes.validation import Validation
+from ranktilt.probes.validation import ALPHA, Validation
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import Mark, clouds, forest, histogram
 from ranktilt.reporting.figures.drawing import Drawing

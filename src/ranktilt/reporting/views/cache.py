@@ -11,7 +11,7 @@ from typing import Any
 
 from ranktilt.io.inventory import CacheEntry
 from ranktilt.reporting.document import Block, Document, Lines, Sentence, named, printed, tabulated, worded
-from ranktilt.reporting.numbers import DASH, ago, count, number, size
+from ranktilt.reporting.numbers import DASH, ago, number, size
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,6 @@ class CacheInventory:
             {
                 "what": one.what,
                 "model": one.model or None,
-                "settings": one.settings,
-                "entries": one.entries,
                 "bytes": one.size,
                 "paid": one.paid,
                 "last_use": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.used)),
@@ -60,8 +58,6 @@ def view(found: CacheInventory) -> Document:
 _COLUMNS = (
     (named("what"), lambda one: one.what),
     (worded("model"), lambda one: one.model or DASH),
-    (worded("settings"), lambda one: one.settings or DASH),
-    ("entries", lambda one: number(one.entries, count)),
     ("size", lambda one: number(one.size, size)),
     ("last use", lambda one: ago(one.used)),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ranktilt.auditing.calibration.result import EXPECTED, MEANINGS, Calibration, Check, CheckOutcome, Verdict
+from ranktilt.auditing.calibration.calibrate import EXPECTED, MEANINGS, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.reporting.document import Cell, Column, Document, Emphasis, Row, Sentence, Table, named, printed
 from ranktilt.reporting.numbers import DASH, listed_numbers
 from ranktilt.reporting.tones import Tone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, CheckResult, CheckRow, Verdict, percent, shown
+from ranktilt.datasets.check import LENGTH, LENGTH_NOTICE, CheckResult, CheckRow, Verdict, percent, shown
 from ranktilt.reporting.document import Cell, Column, Document, Sentence, Table, named, printed, tabulated, worded
 from ranktilt.reporting.numbers import number
 from ranktilt.reporting.tones import Tone

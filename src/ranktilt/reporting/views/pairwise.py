@@ -89,14 +89,13 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
 
 def _tone(found: PairwiseAudit, one: PairOutcome) -> Tone:
     """Return that of the chosen side, the protected group being the first as in audits, or of the verdict."""
-    if side := found.favours(one):
-        return VERDICT_TONES["a" if side == found.protected else "b"]
-    return VERDICT_TONES[found.kind(one)]
+    verdict = found.verdict(one)
+    return VERDICT_TONES[verdict.kind if verdict.side is None else "a" if verdict.side == found.protected else "b"]
 
 
 def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
     for one in found.outcomes:
-        yield Sentence(found.sentence(one), _tone(found, one), "strong")
+        yield Sentence(found.verdict(one).sentence, _tone(found, one), "strong")
     said = [
         f"{percent(one.first.value)} % of the answers on {one.kind} pairs [{percent(one.first.low)}, "
         f"{percent(one.first.high)}]"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
+from ranktilt.auditing.replay_log import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
 from ranktilt.errors import counted, shorten
 from ranktilt.rankers.llm.answers import READABLE
 from ranktilt.reporting.document import (

@@ -10,9 +10,9 @@ from itertools import groupby
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.datasets.check_result import CheckResult, percent
+from ranktilt.datasets.check import CheckResult, percent
 from ranktilt.errors import counted, join_words
-from ranktilt.probes.distribution import ABOVE, Distribution
+from ranktilt.probes.base import ABOVE, Distribution
 from ranktilt.probes.similarity import Similarity
 from ranktilt.probes.text_probes import CollectionStatistics
 from ranktilt.probes.validation import Validation

@@ -6,29 +6,102 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.match import change_tasks, match
+from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair, grouped_pairs
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
-from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.question_card import group_samples
 from ranktilt.auditing.significance import ChangeTask, contrast_changes, contrast_task, corrected, mean_changes
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted
+from ranktilt.io.artifact import Result
 from ranktilt.io.files import sha256
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
-from ranktilt.rankers.llm.answers import KINDS
+from ranktilt.rankers.llm.answers import KINDS, READABLE
 from ranktilt.rankers.llm.log import LoggedCall, read_log
 from ranktilt.rankers.llm.prompt_matching import CandidateTexts
-from ranktilt.rankers.llm.published_run import ReplayedRankings, replay_calls
+from ranktilt.rankers.llm.published_run import ReadAnswer, ReplayedRankings, UnmatchedCall, replay_calls
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
+
+INPUT, MODEL, PUBLISHED, STRICT = "input order", "model", "published", "strict"
+PARTS = (RunPair(MODEL, INPUT), RunPair(PUBLISHED, MODEL), RunPair(PUBLISHED, INPUT), RunPair(STRICT, INPUT))
+"""The model's part, the parser's, both together; and what the answers are worth without the input order."""
+
+
+class AnswerExample(NamedTuple):
+    kind: str
+    answer: str
+    times: int
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayedLog(
+    Result, format="ranktilt-replayed-log", version=1, noun="a replayed log", command="ranktilt tools replay-log"
+):
+    """What `replay_log` found; immutable."""
+
+    spec: Mapping[str, Any]
+    """How it was made: log, candidates, options."""
+    answers: tuple[ReadAnswer, ...]
+    """Every answer that was read, in the log's order."""
+    unmatched: tuple[UnmatchedCall, ...]
+    """Calls that cannot be matched, and why."""
+    examples: tuple[AnswerExample, ...]
+    """The answers that came most often, of each kind."""
+    queries: int
+    """Queries with a call, without those that an unmatched call can be about."""
+    measures: tuple[str, ...]
+    """What was split; the first is the primary one."""
+    pairs: tuple[Pair, ...]
+    changes: tuple[Change, ...]
+    """Each measure's part of the model (`model` − `input order`), of the parser (`published` − `model`), both
+    together, and `strict` − `input order`."""
+    notes: tuple[str, ...]
+    """What a reader should know."""
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """How many answers are of each kind, the best first."""
+        found = Counter(one.kind for one in self.answers)
+        return {kind: found[kind] for kind in KINDS if found[kind]}
+
+    @property
+    def unreadable(self) -> int:
+        """Answers that hold no ranking."""
+        return sum(one.kind not in READABLE for one in self.answers)
+
+    @property
+    def failures(self) -> int:
+        """These, and calls that cannot be matched."""
+        return self.unreadable + len(self.unmatched)
+
+    @property
+    def echoes(self) -> int:
+        """Answers that repeat the order in which the passages were shown."""
+        return sum(one.echo for one in self.answers)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no more calls fail than are allowed."""
+        most = self.spec.get("max_failures")
+        return most is None or self.failures <= most * (len(self.answers) + len(self.unmatched))
+
+    def change(self, part: RunPair, measure: str, pair: Pair) -> Change | None:
+        """Find the part of a run in a measure, of all documents where the pair is (`ALL`, `ALL`)."""
+        found = (c for c in self.changes if (c.run, c.old_run) == part and (c.a, c.b) == pair)
+        return next((c for c in found if c.measure == measure), None)
+
+    def derived(self) -> dict[str, Any]:
+        return {"kinds": self.kinds, "failures": self.failures, "echoes": self.echoes, "passed": self.passed}
+
 
 _EXAMPLES = 2
 _LONGEST = 200

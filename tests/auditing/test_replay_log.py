@@ -11,7 +11,7 @@ import pytest
 from ranktilt import audit
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.llm_log.replay import (
+from ranktilt.auditing.replay_log import (
     INPUT,
     MODEL,
     PARTS,

@@ -1,1 +1,0 @@
-"""The stored answers of an LLM ranker, read again."""
