@@ -1,4 +1,4 @@
-"""The estimand card on NFCorpus, and existing runs audited without texts: of twins, and of groups that are none.
+"""The question card on NFCorpus, and existing runs audited without texts: of twins, and of groups that are none.
 
 The card: two lexical runs, six questions each, 10,000 resamples. A run of a million rows: the whole command in a fresh
 process, from file to verdict, beside pytrec_eval's reader, which only makes dictionaries of the same file. Groups that
@@ -222,7 +222,7 @@ def card_section(given: argparse.Namespace) -> str:
             parts[part].append(watch.parts[part])
     plain, card = (statistics.median(parts[part]) for part in ("plain", "card"))
     lines = [
-        "## The estimand card: NFCorpus, TF-IDF and BM25, 323 queries, 10,000 resamples",
+        "## The question card: NFCorpus, TF-IDF and BM25, 323 queries, 10,000 resamples",
         "",
         machine(PACKAGES),
         "",
@@ -236,7 +236,7 @@ def card_section(given: argparse.Namespace) -> str:
 
 def main() -> None:
     """Run all parts."""
-    given = arguments("The estimand card, and existing runs.").parse_args()
+    given = arguments("The question card, and existing runs.").parse_args()
     if given.contender:
         compete(given, CONTENDERS)
         return

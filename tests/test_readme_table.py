@@ -39,8 +39,8 @@ def test_the_lexical_rankers_of_the_table(shared_data: Path, ranker: str) -> Non
 def test_the_card_shown(shared_data: Path) -> None:
     collection = rt.load(shared_data / "cocktail-nfcorpus")
     run = rt.ranker("bm25(k1=0.9,b=0.4)").rank(collection)
-    printed = rt.table(rt.audit(collection, run, "nDCG@3", card=True)).partition("The estimand card")[2]
-    block = TOUR.read_text(encoding="utf-8").partition("The estimand card, every number")[2].partition("```")[0]
+    printed = rt.table(rt.audit(collection, run, "nDCG@3", card=True)).partition("The question card")[2]
+    block = TOUR.read_text(encoding="utf-8").partition("The question card, every number")[2].partition("```")[0]
     shown = rows(block, run.name)
     assert len(shown) == 10
     # The last column's texts wrap, so what is shown are the printed lines in their order, with others between them.

@@ -1,4 +1,4 @@
-"""Every question of the estimand card over random runs full of ties: null, antisymmetry and known tilt."""
+"""Every question of the question card over random runs full of ties: null, antisymmetry and known tilt."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""The estimand card: every number of a small collection by hand, its tests by brute force, and what it leaves out."""
+"""The question card: every number of a small collection by hand, its tests by brute force, and what it leaves out."""
 
 import math
 from itertools import product

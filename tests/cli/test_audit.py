@@ -250,7 +250,7 @@ def test_the_card_stands_under_the_table(cli: Cli, toy_folder: Path) -> None:
     result = cli("audit", toy_folder, *RANKERS, *QUICK, "--card", "--card-depth", "2")
     assert (result.code, result.err) == (0, "")
     assert result.out == rt.table(library(toy_folder, card=True, depth=2))
-    assert "The estimand card, every number" in result.out
+    assert "The question card, every number" in result.out
     assert "ΔNDSR@2" in result.out
 
 
@@ -359,7 +359,7 @@ def test_a_run_and_labels_give_what_the_collection_gives(
 def test_without_judgments_the_card_answers(cli: Cli, engine: Path, tmp_path: Path) -> None:
     result = cli("audit", "--run", engine, "--groups", labels(tmp_path), *QUICK)
     assert (result.code, result.err) == (0, "")
-    assert "The estimand card, every number" in result.out
+    assert "The question card, every number" in result.out
     # q1: d1 wins, d3 loses, d2 wins; q2: two losses; q3: a tie and a win.
     assert "6 pairs" not in result.out
     assert "7 pairs: human 3, llm 3, tied 1" in result.out

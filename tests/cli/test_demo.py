@@ -55,7 +55,7 @@ def test_the_card_and_the_controls_of_the_bundled_collection(cli: Cli, tmp_path:
     file = tmp_path / "audit.json"
     code, out, _ = cli("demo", "-r", "bm25", "-m", "nDCG@3", "--card", "--controls", "--json", file)
     assert code == 0
-    assert "The estimand card, every number" in out
+    assert "The question card, every number" in out
     assert "Relative Δ in %, raw and controlled" in out
     found = rt.Audit.load(file)
     assert {e.estimand.key for e in found.estimates} >= {"page", "relevant twins", "rank gap"}

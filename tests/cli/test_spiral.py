@@ -20,7 +20,7 @@ def test_the_options_reach_the_spiral(cli: Cli, toy_folder: Path, tmp_path: Path
         "2",
         "--entry-rule",
         "random",
-        "--share",
+        "--round-share",
         "0.5",
         "--seed",
         "3",
@@ -48,7 +48,7 @@ def test_a_spiral_becomes_a_page_again(cli: Cli, toy_folder: Path, tmp_path: Pat
     ("arguments", "message"),
     [
         ((), "nothing to rank with: name a ranker, such as -r bm25"),
-        (("-r", "bm25", "--share", "2"), "expected a share of the origins a round above 0 and at most 1, got 2"),
+        (("-r", "bm25", "--round-share", "2"), "expected a share of the origins a round above 0 and at most 1, got 2"),
         (("-r", "bm25", "--source", "gpt"), "unknown source 'gpt' (valid: llm)"),
         (
             ("-r", "replay:x.trec"),

@@ -30,7 +30,7 @@ JARGON = {
     r"ead-to-head": "head-to-head",
     r"ank gap": "pair rank gap",
     r"core gap": "score gap",
-    r"estimand card": "estimand card",
+    r"question card": "question card",
     r"interval": "95 % interval",
     r"[Bb]ootstrap|resampl": "bootstrap",
     r"corrected p": "corrected p",

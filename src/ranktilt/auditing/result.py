@@ -100,7 +100,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     notes: tuple[str, ...]
     """What a reader should know: exclusions, small samples, unknown documents."""
     estimates: tuple[Effect, ...] = field(default=(), metadata={"file": "card"})
-    """The estimand card of every run and pair; empty where it was not asked for."""
+    """The question card of every run and pair; empty where it was not asked for."""
     confounds: tuple[Confound, ...] = ()
     """What else differs between the sources of each pair; empty for other groups and without texts."""
     controls: tuple[Controlled, ...] = ()

@@ -41,9 +41,11 @@ class AuditInputs(options.LabelOptions):
         typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID, unless --groups."),
     ] = None
     ranker: options.Rankers = None
-    run: Annotated[list[Path] | None, Option("An existing run: TREC, JSON, CSV, plain or .gz.", "FILE")] = None
+    run: Annotated[
+        list[Path] | None, Option("A run to audit instead of ranking: TREC, JSON or CSV, plain or .gz.", "FILE")
+    ] = None
     score_order: Annotated[
-        Literal["score", "rank"] | None, Option("What orders a run: its scores (the default), or its ranks.")
+        Literal["score", "rank"] | None, Option("Order a run by its scores (default) or by its ranks.")
     ] = None
     qrels: options.Qrels = None
     split: options.Split = None
@@ -53,20 +55,26 @@ class AuditInputs(options.LabelOptions):
     ] = None
     source: Annotated[
         list[str] | None,
-        Option("Rank only these, at least two (default: all; of several models, an audit each).", "SOURCE"),
+        Option("Sources to rank together, two or more (default: all; one audit per model).", "SOURCE"),
     ] = None
-    mixed: Annotated[bool, Option("Rank the rewrites of several models as one collection, in one audit.")] = False
+    mixed: Annotated[bool, Option("Rank the rewrites of all models together, in one audit.")] = False
     by: Annotated[
         str,
-        Option("Group documents by it, or by parts such as length:3; none for no groups.", "COLUMN", panel="Question"),
+        Option(
+            "Column that groups documents, or parts such as length:3; none for no groups.", "COLUMN", panel="Question"
+        ),
     ] = "source"
     pair: Annotated[
         list[str] | None,
-        Option("Compare only these groups; A,rest: A with all others; A|B: either of them.", "A,B", panel="Question"),
+        Option(
+            "Compare only these groups; A,rest is A against all others, A|B either of two.", "A,B", panel="Question"
+        ),
     ] = None
     protected: Annotated[
         str | None,
-        Option("Compare this group (A|B, non-A) with all others: --pair GROUP,rest.", "GROUP", panel="Question"),
+        Option(
+            "Group (A|B, non-A) to compare with all others; short for --pair GROUP,rest.", "GROUP", panel="Question"
+        ),
     ] = None
 
     @property
@@ -180,13 +188,11 @@ class UntilOptions(options.OptionGroup):
 
     panel = "Question"
 
-    engine: Annotated[str | None, Option("A live engine, as the ranker engine:MODULE:FUNCTION.", "MODULE:FUNCTION")] = (
-        None
-    )
+    engine: Annotated[str | None, Option("A live engine to query, as MODULE:FUNCTION.", "MODULE:FUNCTION")] = None
     stop_at_tilt: Annotated[
-        float | None, Option("Ask query after query until a tilt of X points is shown or excluded.", "X")
+        float | None, Option("Query the engine until a tilt of X points is shown or ruled out.", "X")
     ] = None
-    max_queries: Annotated[int | None, Option("Queries to ask at most, with --stop-at-tilt.", "N", min=1)] = None
+    max_queries: Annotated[int | None, Option("Maximum number of queries with --stop-at-tilt.", "N", min=1)] = None
 
     def specs(self, inputs: AuditInputs) -> list[str]:
         """Texts of the rankers, the engine first."""
@@ -254,8 +260,8 @@ class UntilOptions(options.OptionGroup):
 class AuditOutput(PageOutput):
     """The output of an audit: a row per query and everything in one folder, too."""
 
-    per_query: Annotated[Path | None, Option("Write one row per query.", "FILE.csv")] = None
-    save: Annotated[Path | None, Option("Write audit, table and runs there.", "DIR")] = None
+    per_query: Annotated[Path | None, Option("Save one row per query.", "FILE.csv")] = None
+    save: Annotated[Path | None, Option("Save audit, table and runs in this folder.", "DIR")] = None
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
@@ -350,8 +356,12 @@ def audit(
     inputs: AuditInputs,
     *,
     measure: options.Measures = None,
-    missing: Annotated[Literal["zero", "exclude"], Option("How a judged query counts that a run lacks.")] = "zero",
-    rounding: Annotated[Literal["none", "paper"], Option("paper: means to 0.1 % first.")] = "none",
+    missing: Annotated[
+        Literal["zero", "exclude"], Option("Judged queries missing from a run count as zero, or are excluded.")
+    ] = "zero",
+    rounding: Annotated[
+        Literal["none", "paper"], Option("paper: round means to 0.1 % before comparing, as the papers do.")
+    ] = "none",
     card: options.Card = False,
     depth: Annotated[
         int | None,
@@ -367,7 +377,9 @@ def audit(
             max=1,
         ),
     ] = None,
-    keep_top: Annotated[int, Option("Ranks of each list that the audit keeps.", "K", min=0, panel="Output")] = 1000,
+    keep_top: Annotated[
+        int, Option("Top results of each list to keep with the audit.", "K", min=0, panel="Output")
+    ] = 1000,
     sequential: UntilOptions,
     statistics: options.StatisticsOptions,
     search: options.EngineOptions,

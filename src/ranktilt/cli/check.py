@@ -31,28 +31,28 @@ class FullCheck(options.OptionGroup):
 
     panel = "With --full"
 
-    full: Annotated[
-        bool, Option("Shared terms, similarity of twins and effectiveness on each side, too.", panel="Question")
-    ] = False
+    full: Annotated[bool, Option("Also compare terms, meaning and effectiveness of both sides.", panel="Question")] = (
+        False
+    )
     ranker: Annotated[
         list[str] | None,
         Option(
-            "Ranks each side alone (default: bm25, and the encoder of --similarity); none for none.", "SPEC", short="-r"
+            "Rankers to run on each side alone (default: bm25 and the encoder of --similarity); none for none.",
+            "SPEC",
+            short="-r",
         ),
     ] = None
     similarity: Annotated[
         str | None,
-        Option(
-            "The encoder whose vectors are compared (default: dense:minilm, if it is installed); none for none.", "SPEC"
-        ),
+        Option("Encoder that compares meanings (default: dense:minilm, if installed); none for none.", "SPEC"),
     ] = None
-    map: Annotated[bool, Option("Draw both sources in the plane (t-SNE).", flag="--map/--no-map")] = True
-    map_pairs: Annotated[int, Option("Most pairs in that picture.", min=4)] = 1_000
+    map: Annotated[bool, Option("Map both sources in the plane (t-SNE).", flag="--map/--no-map")] = True
+    map_pairs: Annotated[int, Option("Maximum pairs on the map.", min=4)] = 1_000
     measure: Annotated[
         list[str] | None, Option("A measure of effectiveness (default: nDCG@10).", "MEASURE", short="-m")
     ] = None
-    margin: Annotated[float, Option("The largest difference in effectiveness that would not matter, 0 to 1.")] = 0.02
-    alpha: Annotated[float, Option("Level of the tests of equivalence and difference.")] = 0.05
+    margin: Annotated[float, Option("Largest difference in effectiveness that does not matter, 0 to 1.")] = 0.02
+    alpha: Annotated[float, Option("Significance level of the tests.")] = 0.05
     seed: Annotated[int, Option("Random seed.", min=0)] = 0
 
     def run(self, collection: Collection, search: options.SearchOptions, **how: Any) -> Validation:

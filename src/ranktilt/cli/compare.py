@@ -25,7 +25,7 @@ def compare(
     *,
     baseline_run: Annotated[
         str | None,
-        Option("In place of OLD.json: compare the audit's other runs with this one, named as it prints it.", "RUN"),
+        Option("Compare the audit's other runs with this one, instead of OLD.json.", "RUN"),
     ] = None,
     correction: options.Correction = "holm",
     resamples: options.Resamples = 10_000,
@@ -62,26 +62,26 @@ def gate(
     *,
     max_tilt: Annotated[
         str | None,
-        Option("Most tilt, either way: points, or such as '2 ranks' (default: 15, or no limit with a baseline).", "X"),
+        Option("Maximum tilt, either way: points, or '2 ranks' (default: 15; with --baseline none).", "X"),
     ] = None,
     baseline: Annotated[
-        Path | None, Option("An audit over the same queries; the tilt may not grow.", "OLD.json", panel="Input")
+        Path | None, Option("An earlier audit over the same queries; its tilt may not grow.", "OLD.json", panel="Input")
     ] = None,
-    min_effect: Annotated[float, Option("Points by which the tilt may grow all the same.", "X", min=0)] = 0.0,
+    min_effect: Annotated[float, Option("Growth of the tilt to tolerate, in points.", "X", min=0)] = 0.0,
     measure: Annotated[
-        list[str] | None, Option("A question of the audit (default: its primary one).", "MEASURE", short="-m")
+        list[str] | None, Option("Question of the audit to gate on (default: its primary one).", "MEASURE", short="-m")
     ] = None,
-    run: Annotated[list[str] | None, Option("A run of the audit (default: all).", "NAME")] = None,
-    pair: Annotated[list[str] | None, Option("Two groups of the audit (default: all pairs).", "A,B")] = None,
+    run: Annotated[list[str] | None, Option("Run of the audit to gate on (default: all).", "NAME")] = None,
+    pair: Annotated[list[str] | None, Option("Groups of the audit to gate on (default: all pairs).", "A,B")] = None,
     inconclusive: Annotated[
         Literal["fail", "pass"], Option("Exit code when inconclusive: fail (3) or pass (0).")
     ] = "fail",
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     max_failures: options.MaxFailures = None,
-    junit: Annotated[Path | None, Option("Write JUnit XML.", "FILE.xml", panel="Output")] = None,
+    junit: Annotated[Path | None, Option("Save JUnit XML.", "FILE.xml", panel="Output")] = None,
     markdown: Annotated[
-        str | None, Option("Write a summary for a pull request; - for stdout.", "FILE.md", panel="Output")
+        str | None, Option("Save a summary for a pull request; - for stdout.", "FILE.md", panel="Output")
     ] = None,
     output: Output,
 ) -> int:

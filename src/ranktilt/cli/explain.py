@@ -23,20 +23,20 @@ def explain(
         ),
     ] = None,
     encoder: Annotated[
-        str | None, Option("Whose vectors are read, such as dense:minilm.", "SPEC", panel="Model")
+        str | None, Option("Encoder whose vectors are examined, such as dense:minilm.", "SPEC", panel="Model")
     ] = None,
     lm: Annotated[
         list[str] | None,
         Option(
-            "A language model of --probe perplexity; of --theorem generator, retriever's model and reader.",
+            "Language model for --probe perplexity; for --theorem the generator, the retriever's model and the reader.",
             "MODEL",
             panel="Model",
         ),
     ] = None,
-    attribution: Annotated[bool, Option("Which properties go with the gap between twins, for each -r.")] = False,
-    theorem: Annotated[bool, Option("Check the conditions of theorem 4.1 with two or three --lm.")] = False,
+    attribution: Annotated[bool, Option("Show which properties go with the gap between twins, for each -r.")] = False,
+    theorem: Annotated[bool, Option("Check the conditions of Theorem 4.1 with two or three --lm.")] = False,
     ranker: options.Rankers = None,
-    by: Annotated[str, Option("Hold the groups of this column against each other.", "COLUMN")] = "source",
+    by: Annotated[str, Option("Column whose groups are compared.", "COLUMN")] = "source",
     reference: options.Reference = None,
     split: options.Split = None,
     neural: options.RankerOptions,

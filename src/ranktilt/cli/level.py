@@ -41,10 +41,10 @@ def level(
         dict[str, Any], options.FieldsOf(Levelling, without=("by", "pair", "seed"), panel="Question")
     ],
     work_dir: Annotated[
-        Path | None, Option("Keep what was fitted there, to rank with it (default: nowhere).", "DIR", panel="Output")
+        Path | None, Option("Folder for the fitted corrections (default: they are not kept).", "DIR", panel="Output")
     ] = None,
-    effectiveness: Annotated[str, Option("The measure on which the cost is judged.", "MEASURE")] = "nDCG@10",
-    budget: Annotated[float, Option("Effectiveness that levelling may cost, of 0 to 1.", "X")] = 0.01,
+    effectiveness: Annotated[str, Option("Measure of what levelling costs.", "MEASURE")] = "nDCG@10",
+    budget: Annotated[float, Option("Effectiveness that levelling may cost, 0 to 1.", "X")] = 0.01,
     statistics: options.StatisticsOptions,
     search: options.EngineOptions,
     output: PageOutput,

@@ -55,8 +55,10 @@ Measures = Annotated[
         complete=completion.measures,
     ),
 ]
-Card = Annotated[bool, Option("The estimand card: five questions side by side.", panel="Question")]
-Controls = Annotated[bool, Option("Raw beside length-matched, boilerplate-free and other controls.", panel="Question")]
+Card = Annotated[bool, Option("Add the question card: five questions side by side.", panel="Question")]
+Controls = Annotated[
+    bool, Option("Add controls: lengths matched, boilerplate removed, titles dropped.", panel="Question")
+]
 Reference = Annotated[
     str | None, Option("The group that others are compared with (default: human).", "GROUP", panel="Question")
 ]
@@ -64,25 +66,25 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A collection: BEIR,
 AnyCollection = Annotated[
     Path, typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID.")
 ]
-Destination = Annotated[Path, Option("Where the collection goes.", "DIR", short="-o", panel="Output")]
+Destination = Annotated[Path, Option("Folder for the collection.", "DIR", short="-o", panel="Output")]
 Qrels = Annotated[str | None, Option("Judgment file to use instead; none for no judgments.", "FILE", panel="Input")]
 Split = Annotated[
     str | None, Option("Judgments in qrels/<split>.tsv (default: test, or the only one).", "SPLIT", panel="Input")
 ]
-IgnoreUnknown = Annotated[bool, Option("Keep judgments of unknown documents out of group measures.", panel="Input")]
-Correction = Annotated[Corrections, Option("Correction of the p values for the number of tests.", panel="Statistics")]
-Price = Annotated[str | None, Option("Price of a million tokens, for --dry-run.", "IN,OUT", panel="Model")]
+IgnoreUnknown = Annotated[
+    bool, Option("Allow judgments of documents that the collection lacks; they count in no group.", panel="Input")
+]
+Correction = Annotated[Corrections, Option("Correction of p values for multiple tests.", panel="Statistics")]
+Price = Annotated[
+    str | None, Option("Price per million input and output tokens, for --dry-run.", "IN,OUT", panel="Model")
+]
 MaxFailures = Annotated[
     float | None,
-    Option("Share of the queries or answers that may fail, 0 to 1.", "X", min=0, max=1, panel="Model"),
+    Option("Share of queries or answers allowed to fail, 0 to 1.", "X", min=0, max=1, panel="Model"),
 ]
-Parts = Annotated[
-    int | None, Option("Documents in Parquet files of N each, for many of them.", "N", min=1, panel="Output")
-]
+Parts = Annotated[int | None, Option("Save documents as Parquet files of N rows each.", "N", min=1, panel="Output")]
 Seed = Annotated[int, Option("Random seed.", "N", min=0, panel="Statistics")]
-Resamples = Annotated[
-    int, Option("Bootstrap resamples, and sign flips or exchanges.", "N", min=100, panel="Statistics")
-]
+Resamples = Annotated[int, Option("Bootstrap resamples, and permutations of tests.", "N", min=100, panel="Statistics")]
 Protected = Annotated[
     str | None, Option("Protected group, A|B or non-A (default: the smaller of two).", "GROUP", panel="Question")
 ]
@@ -110,10 +112,10 @@ class Compute(OptionGroup):
 
     panel = "Model"
 
-    device: Annotated[str | None, Option("Device of neural rankers, such as cpu or cuda:0.", "DEVICE")] = None
+    device: Annotated[str | None, Option("Device for models, such as cpu or cuda:0.", "DEVICE")] = None
     threads: Annotated[int | None, Option("Processor threads to use.", "N", min=1)] = None
     executor: Annotated[
-        str | None, Option("Where to compute: local, ray (a cluster of this machine), ray:ADDRESS.", "PLACE")
+        str | None, Option("Where to compute: local, ray (this machine), ray:ADDRESS (a cluster).", "PLACE")
     ] = None
 
     @contextmanager
@@ -134,7 +136,7 @@ class Compute(OptionGroup):
 class RankerOptions(Compute):
     """What rankers have in common."""
 
-    text: Annotated[Fields | None, Option("Which part of a document is ranked.")] = None
+    text: Annotated[Fields | None, Option("Part of a document to rank.")] = None
 
     def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
         """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
@@ -148,11 +150,16 @@ class SearchOptions(RankerOptions):
 
     exclude_self: Annotated[
         bool | None,
-        Option("Drop a query's own document where queries are documents.", flag="--exclude-self/--no-exclude-self"),
+        Option(
+            "Drop a query's own document from its results, where queries are documents.",
+            flag="--exclude-self/--no-exclude-self",
+        ),
     ] = None
     memory: Annotated[
         str | None,
-        Option("What exact search or random labels may hold, such as 1GB (default: a quarter of the memory).", "SIZE"),
+        Option(
+            "Memory limit of exact search and random labels, such as 1GB (default: a quarter of the memory).", "SIZE"
+        ),
     ] = None
 
     @contextmanager
@@ -183,10 +190,10 @@ class StatisticsOptions(OptionGroup):
 
     panel = "Statistics"
 
-    ties: Annotated[Literal["expected", "trec_eval"], Option("How ties count; trec_eval for published numbers.")] = (
-        "expected"
-    )
-    test: Annotated[Literal["permutation", "t"], Option("The test of twins.")] = "permutation"
+    ties: Annotated[
+        Literal["expected", "trec_eval"], Option("Ties: expected value over all orders, or trec_eval's order by id.")
+    ] = "expected"
+    test: Annotated[Literal["permutation", "t"], Option("Test over twins.")] = "permutation"
     correction: Correction = "holm"
     primary: Annotated[
         str | None,
@@ -196,9 +203,7 @@ class StatisticsOptions(OptionGroup):
             "MEASURE",
         ),
     ] = None
-    level_margin: Annotated[str, Option("Half-width of what counts as level: points, or such as '0.5 ranks'.", "X")] = (
-        "5"
-    )
+    level_margin: Annotated[str, Option("Tilts within this margin count as level: points, or '0.5 ranks'.", "X")] = "5"
     resamples: Resamples = 10_000
     seed: Seed = 0
 
@@ -218,15 +223,12 @@ class LabelOptions(OptionGroup):
 
     panel = "Input"
 
-    groups: Annotated[str | None, Option("Labels: doc_id, source[, origin], or FILE:id=url,source=is_ai.", "FILE")] = (
-        None
-    )
-    rest: Annotated[str | None, Option("Label of all documents that --groups, or its list of ids, lacks.", "LABEL")] = (
-        None
-    )
-    name: Annotated[list[str] | None, Option("What a value of the labels is called, such as 1=ai.", "VALUE=NAME")] = (
-        None
-    )
+    groups: Annotated[
+        str | None,
+        Option("Labels of documents: doc_id, source[, origin]; other columns as FILE:id=url,source=is_ai.", "FILE"),
+    ] = None
+    rest: Annotated[str | None, Option("Label of every document that --groups does not name.", "LABEL")] = None
+    name: Annotated[list[str] | None, Option("Name for a value of the labels, such as 1=ai.", "VALUE=NAME")] = None
     reference: Reference = None
 
     @property
@@ -365,8 +367,8 @@ class Verb(TyperCommand):
 
 @dataclass(frozen=True)
 class _Common(OptionGroup):
-    quiet: Annotated[bool, Option("No progress, no notes.")] = False
-    debug: Annotated[bool, Option("Show the traceback of an error.")] = False
+    quiet: Annotated[bool, Option("Print no progress and no notes.")] = False
+    debug: Annotated[bool, Option("Show the traceback of errors.")] = False
     """Read when an error ends the program."""
 
 

@@ -33,8 +33,8 @@ class Output(OptionGroup):
 
     panel = "Output"
 
-    format: Annotated[Formats, Option("How the result is printed.")] = "table"
-    json: Annotated[str | None, Option("Write the whole result; - for stdout.", "FILE")] = None
+    format: Annotated[Formats, Option("Format of the printed result.")] = "table"
+    json: Annotated[str | None, Option("Save the result as JSON; - for stdout.", "FILE")] = None
 
     @property
     def paths(self) -> dict[str, Path | str | None]:
@@ -61,7 +61,7 @@ class PageOutput(Output):
     """The same, with a page."""
 
     page: Annotated[
-        Path | None, Option("Write the result as one HTML page with figures.", "FILE.html", short="-o", flag="--output")
+        Path | None, Option("Save the result as an HTML page with figures.", "FILE.html", short="-o", flag="--output")
     ] = None
 
     @property

@@ -30,12 +30,12 @@ class Questions(options.OptionGroup):
     llm: Annotated[
         str | None,
         Option(
-            'Who is asked: openai:NAME or transformers:FOLDER, such as "openai:m(requests_per_minute=60)".',
+            'Model to ask: openai:NAME or transformers:FOLDER, such as "openai:m(requests_per_minute=60)".',
             "MODEL",
             panel="Model",
         ),
     ] = None
-    pairs: Annotated[int | None, Option("Pairs for each query and kind (default: 20).", "N", min=1)] = None
+    pairs: Annotated[int | None, Option("Pairs per query and kind (default: 20).", "N", min=1)] = None
     prompt: Annotated[
         str | None,
         Option(
@@ -43,17 +43,17 @@ class Questions(options.OptionGroup):
         ),
     ] = None
     attribute: Annotated[
-        str | None, Option("What fills {attribute} in the prompt, such as female.", "X", panel="Model")
+        str | None, Option("Text for {attribute} in the prompt, such as female.", "X", panel="Model")
     ] = None
     candidates: Annotated[
-        Path | None, Option("Documents of each query's pairs (default: DIR/candidates.trec, or all).", "RUN")
+        Path | None, Option("Run whose documents are paired (default: DIR/candidates.trec, or all documents).", "RUN")
     ] = None
-    queries: Annotated[Path | None, Option("Ids of the only queries to ask, such as ADAPTER/held-out.txt.", "FILE")] = (
-        None
-    )
-    decisions: Annotated[Path | None, Option("Stored choices (JSON lines) instead of asking.", "FILE")] = None
-    save_decisions: Annotated[Path | None, Option("Keep all choices, as JSON lines.", "FILE", panel="Output")] = None
-    dry_run: Annotated[bool, Option("Ask nothing: show requests, tokens, price and time.", panel="Model")] = False
+    queries: Annotated[
+        Path | None, Option("File of query ids to ask about, such as ADAPTER/held-out.txt (default: all).", "FILE")
+    ] = None
+    decisions: Annotated[Path | None, Option("Stored choices (JSON lines), instead of asking a model.", "FILE")] = None
+    save_decisions: Annotated[Path | None, Option("Save all choices as JSON lines.", "FILE", panel="Output")] = None
+    dry_run: Annotated[bool, Option("Send nothing; show requests, tokens, price and time.", panel="Model")] = False
     price: options.Price = None
 
     def check(self) -> None:
@@ -99,14 +99,14 @@ def pairwise(
     folder: options.Folder,
     *,
     questions: Questions,
-    by: Annotated[str, Option("Column of the groups.", "COLUMN")] = "source",
+    by: Annotated[str, Option("Column that groups documents.", "COLUMN")] = "source",
     protected: options.Protected = None,
     count_rule: Annotated[
-        Literal["both-agree", "each"], Option("A pair counts where both orders agree, or each answer by itself.")
+        Literal["both-agree", "each"], Option("Count pairs on which both orders agree, or each answer.")
     ] = "both-agree",
     correction: options.Correction = "holm",
     level_margin: Annotated[
-        float, Option("What counts as level, in points from 50 %.", "X", min=0, max=50, panel="Statistics")
+        float, Option("Shares within this many points of 50 % count as level.", "X", min=0, max=50, panel="Statistics")
     ] = 5.0,
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,

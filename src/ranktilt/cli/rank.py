@@ -39,16 +39,16 @@ def rank(
     ranker: options.Rankers = None,
     output: Annotated[
         str | None,
-        Option("Where the run goes; a folder (DIR/) for several; - for stdout.", "FILE", short="-o", panel="Output"),
+        Option("File for the run; a folder (DIR/) for several; - for stdout.", "FILE", short="-o", panel="Output"),
     ] = None,
     qrels: Annotated[
         str | None, Option("Judgments that name the queries to rank; none for all queries.", "FILE")
     ] = None,
     split: options.Split = None,
-    ignore_unknown: Annotated[bool, Option("Rank although judgments name unknown documents or queries.")] = False,
-    dry_run: Annotated[
-        bool, Option("Ask no language model: show requests, tokens, price and time.", panel="Model")
+    ignore_unknown: Annotated[
+        bool, Option("Allow judgments of documents and queries that the collection lacks.")
     ] = False,
+    dry_run: Annotated[bool, Option("Send nothing; show requests, tokens, price and time.", panel="Model")] = False,
     price: options.Price = None,
     search: options.EngineOptions,
 ) -> None:

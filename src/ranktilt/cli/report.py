@@ -34,7 +34,7 @@ def report(
         typer.Argument(metavar="FILE…", help="Audits and other results (JSON); of a layout also cells (CSV)."),
     ],
     *,
-    output: Annotated[Path | None, Option("The page or table; of figures, the folder.", "OUT", short="-o")] = None,
+    output: Annotated[Path | None, Option("File for the page or table; folder for figures.", "OUT", short="-o")] = None,
     layout: Annotated[
         str | None,
         Option(
@@ -47,11 +47,11 @@ def report(
         Formats | None, Option("html (the default); latex, markdown or csv of a layout; svg, pdf or png figures.")
     ] = None,
     query: Annotated[
-        list[str] | None, Option("Whose pairs of texts dai-10 and dai-11 show (default: by tilt).", "ID")
+        list[str] | None, Option("Queries whose texts dai-10 and dai-11 show (default: by tilt).", "ID")
     ] = None,
-    no_texts: Annotated[bool, Option("Keep queries, ranked lists and documents out of the page.")] = False,
+    no_texts: Annotated[bool, Option("Leave queries, ranked lists and documents out of the page.")] = False,
     open_page: Annotated[
-        bool, Option("Show the page in the browser; without -o, from a temporary file.", flag="--open")
+        bool, Option("Open the page in the browser; without -o, from a temporary file.", flag="--open")
     ] = False,
 ) -> None:
     """Write results as one page that opens anywhere, as a paper's table, or as figures.

@@ -30,27 +30,21 @@ class _Trainings(options.OptionGroup):
 
     panel = "Training"
 
-    base_model: Annotated[list[str] | None, Option("Of training: an encoder to start from; repeatable.", "MODEL")] = (
-        None
-    )
+    base_model: Annotated[list[str] | None, Option("Encoder to start from; several may be given.", "MODEL")] = None
     work_dir: Annotated[
-        Path | None, Option("Where models and runs go (default: DIR's name with -training).", "FOLDER")
+        Path | None, Option("Folder for models and runs (default: DIR's name with -training).", "FOLDER")
     ] = None
     zero_shot: Annotated[
         list[str] | None,
-        Option(
-            "Another collection to test on, with qrels=, candidates= (a run) or name= behind it.", "NAME[,qrels=FILE,…]"
-        ),
+        Option("Another test collection; its qrels=, candidates= (a run) and name= may follow.", "NAME[,qrels=FILE,…]"),
     ] = None
     queries: Annotated[
-        int | None, Option("Test on N queries a domain, drawn by --seed.", "N", flag="--test-queries")
+        int | None, Option("Test queries per domain, drawn by --seed (default: all).", "N", flag="--test-queries")
     ] = None
-    depth: Annotated[int, Option("Re-rank BM25's best K documents.", "K", flag="--rerank-depth")] = 1000
-    seeds: Annotated[int, Option("Trainings of each ranker.", "N")] = 1
-    disjoint: Annotated[bool, Option("Keep documents of the training out of the test collection.")] = False
-    curve: Annotated[list[str] | None, Option("A ranker that learns from so many documents of each.", "SOURCE=N,…")] = (
-        None
-    )
+    depth: Annotated[int, Option("Documents of BM25 to re-rank.", "K", flag="--rerank-depth")] = 1000
+    seeds: Annotated[int, Option("Trainings per ranker, each with its own seed.", "N")] = 1
+    disjoint: Annotated[bool, Option("Leave training documents out of the test collection.")] = False
+    curve: Annotated[list[str] | None, Option("Also train on N documents of each named source.", "SOURCE=N,…")] = None
     preset: Preset = None
 
     def study_options(self, learning: dict[str, Any], **more: Any) -> StudyOptions:
@@ -75,12 +69,13 @@ def study(
     ],
     *,
     vary: Annotated[
-        Literal["temperature", "training"], Option("What differs: the rewrites' temperature, or the training.")
+        Literal["temperature", "training"],
+        Option("What varies: the temperature of the rewrites, or the training data."),
     ] = ("temperature"),
     ranker: options.Rankers = None,
     measure: options.Measures = None,
-    reference: Annotated[str, Option("The human side, held against each of the others.", "SOURCE")] = "human",
-    source: Annotated[list[str] | None, Option("Study only these (default: all others).", "SOURCE")] = None,
+    reference: Annotated[str, Option("The human source, compared with each of the others.", "SOURCE")] = "human",
+    source: Annotated[list[str] | None, Option("Sources to study (default: all others).", "SOURCE")] = None,
     split: options.Split = None,
     ignore_unknown: options.IgnoreUnknown = False,
     trainings: _Trainings,

@@ -25,9 +25,10 @@ train = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_
 
 
 _Folder = Annotated[
-    Path, Option("Where the model goes; an interrupted training in it goes on.", "FOLDER", short="-o", panel="Output")
+    Path,
+    Option("Folder for the model; an interrupted training there is resumed.", "FOLDER", short="-o", panel="Output"),
 ]
-_Split = Annotated[str, Option("Learn from the judgments in qrels/<split>.tsv.", "SPLIT", panel="Input")]
+_Split = Annotated[str, Option("Judgments to learn from, qrels/<split>.tsv.", "SPLIT", panel="Input")]
 Preset = Annotated[str | None, Option("Askari et al.'s settings; explicit options override them.", "paper|notebook")]
 _Encoder = Annotated[str, Option("Encoder to start from: minilm, a folder or a hub name.", "MODEL", panel="Model")]
 
@@ -36,7 +37,7 @@ _Encoder = Annotated[str, Option("Encoder to start from: minilm, a folder or a h
 class _Reading(options.Compute):
     """What a model reads, and what it runs on."""
 
-    text: Annotated[options.Fields | None, Option("Which part of a document is read.")] = None
+    text: Annotated[options.Fields | None, Option("Part of a document to learn from.")] = None
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -47,7 +48,7 @@ class _Reading(options.Compute):
 _Sources = Annotated[
     list[str] | None,
     Option(
-        "Learn from these sources, from N relevant documents of each.",
+        "Sources to learn from, or N relevant documents of each.",
         "SOURCE[=N],…",
         panel="Input",
     ),
@@ -100,16 +101,16 @@ def retriever(
     base_model: _Encoder = "minilm",
     debias: Annotated[
         list[str] | None,
-        Option("Weight of the debiased constraint on the model's own scores; several, or paper, are a sweep.", "α"),
+        Option("Weight of the debiased constraint; several values, or paper, make a sweep.", "α"),
     ] = None,
     split: _Split = "train",
     dev: Annotated[
-        str | None, Option("Audit the model on this split after each epoch.", "SPLIT", panel="Input")
+        str | None, Option("Split on which to audit the model after each epoch.", "SPLIT", panel="Input")
     ] = None,
     test_split: Annotated[
-        str, Option("Judgments on which a sweep's models are compared.", "SPLIT", panel="Input")
+        str, Option("Split on which a sweep's models are compared.", "SPLIT", panel="Input")
     ] = "test",
-    budget: Annotated[float, Option("nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).", "X")] = 0.01,
+    budget: Annotated[float, Option("nDCG@10 that levelling may cost in a sweep, 0 to 1.", "X")] = 0.01,
     sources: _Sources = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha",))],
     neural: _Reading,
@@ -195,8 +196,8 @@ def lora(
     collection: options.Folder,
     *,
     output: _Folder,
-    base_model: Annotated[str, Option("The chat model: a folder as transformers saves it.", "MODEL", panel="Model")],
-    by: Annotated[str, Option("The column of groups.", "COLUMN", panel="Question")] = "source",
+    base_model: Annotated[str, Option("Chat model: a folder saved by transformers.", "MODEL", panel="Model")],
+    by: Annotated[str, Option("Column that groups documents.", "COLUMN", panel="Question")] = "source",
     protected: options.Protected = None,
     split: options.Split = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(LoraTraining)],

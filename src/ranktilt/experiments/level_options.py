@@ -33,18 +33,18 @@ class Levelling:
         tuple[float, ...], Option("Correction strength to try; 1 applies the full correction.", "S", flag="--strength")
     ] = (0.2, 0.4, 0.6, 0.8, 1.0)
     by: str = "source"
-    """Column of the groups."""
+    """Column that groups documents."""
     pair: tuple[str, str] | None = None
     """The reference and the other group; needed where there are more than two."""
-    depth: Annotated[int, Option("Correct the best K documents.", "K", flag="--rerank-depth", min=1)] = 100
+    depth: Annotated[int, Option("Top results to correct.", "K", flag="--rerank-depth", min=1)] = 100
     """Of a run, or of a ranker that names no depth or 1,000, which is the default."""
-    target: Annotated[float | None, Option("Where fair-rerank ends at strength 1 (default: level).")] = None
+    target: Annotated[float | None, Option("Tilt that fair-rerank aims at with strength 1 (default: level).")] = None
     """In the unit of its estimand: points of the share of the first ranks above that of the candidates (0 by default),
     or the ratio of exposures (1)."""
-    lm: Annotated[str, Option("Language model of the causal correction's perplexity.", "MODEL", panel="Model")] = (
+    lm: Annotated[str, Option("Language model for the causal correction's perplexity.", "MODEL", panel="Model")] = (
         "ngram"
     )
-    force: Annotated[bool, Option("Go on with a weak instrument (first-stage F below 10).")] = False
+    force: Annotated[bool, Option("Continue with a weak instrument (first-stage F below 10).")] = False
     seed: int = 0
     """Of everything that is drawn."""
 

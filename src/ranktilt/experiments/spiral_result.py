@@ -101,7 +101,7 @@ class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", comma
 
     @property
     def page(self) -> int:
-        """Ranks of a page."""
+        """Results per page."""
         return int(self.spec["page"])
 
     @property

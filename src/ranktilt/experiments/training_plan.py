@@ -59,7 +59,7 @@ class StudyOptions:
     training: RerankerTraining = field(default_factory=RerankerTraining)
     """How each encoder learns; sources, seed and amounts come from the study."""
     seeds: int = 1
-    """Trainings of each ranker."""
+    """Trainings per ranker, each with its own seed."""
     depth: int = FULL
     """How many of BM25's documents are re-ranked; recall and average precision are measured there."""
     queries: int | None = None

@@ -22,16 +22,19 @@ class GenerationSettings:
 
     prompt: str | Path
     temperatures: Annotated[
-        tuple[float, ...], Option("Temperature; several make one source each.", "T", flag="--temperature", min=0)
+        tuple[float, ...],
+        Option("Sampling temperature; several make one source each.", "T", flag="--temperature", min=0),
     ] = (0.2,)
-    top_p: Annotated[float, Option("Share of the probability to draw from.", "P")] = 1.0
-    max_tokens: Annotated[int | None, Option("Most tokens of an answer.", min=1)] = None
-    seed: Annotated[int | None, Option("Random seed, for models that can repeat themselves.", min=0)] = None
-    attempts: Annotated[int, Option("Answers to ask for until one is good.", min=1, max=DRAWS_APART)] = 3
+    top_p: Annotated[float, Option("Nucleus sampling: probability mass to draw from.", "P")] = 1.0
+    max_tokens: Annotated[int | None, Option("Maximum tokens of an answer.", min=1)] = None
+    seed: Annotated[int | None, Option("Random seed, for models that honour one.", min=0)] = None
+    attempts: Annotated[int, Option("Maximum attempts until an answer passes the checks.", min=1, max=DRAWS_APART)] = 3
     source: Annotated[
-        str | None, Option("Source of what is written (default: the model, and -tmpT).", "NAME", flag="--source-name")
+        str | None, Option("Name of the new source (default: the model's, and -tmpT).", "NAME", flag="--source-name")
     ] = None
-    first: Annotated[int | None, Option("Only the first N, for a trial.", flag="--limit", min=1, panel="Input")] = None
+    first: Annotated[
+        int | None, Option("Take only the first N, for a trial.", flag="--limit", min=1, panel="Input")
+    ] = None
 
     def __post_init__(self) -> None:
         check_fields(self, "generation")
@@ -63,21 +66,22 @@ class Rewriting(GenerationSettings):
     prompt: Annotated[
         str | Path, Option("paper, paraphrase, summarise, polish, or a file with {text}.", "NAME|FILE")
     ] = "paper"
-    titles: Annotated[Literal["keep", "rewrite", "drop"], Option("What becomes of titles.")] = "keep"
+    titles: Annotated[Literal["keep", "rewrite", "drop"], Option("Titles: keep, rewrite or drop them.")] = "keep"
     of: Annotated[
         str, Option("Rewrite the documents of this source.", "SOURCE", flag="--source-to-rewrite", panel="Input")
     ] = "human"
-    truncate: Annotated[bool, Option("Shorten texts that are too long instead of leaving them out.", panel="Input")] = (
-        False
-    )
+    truncate: Annotated[
+        bool, Option("Truncate texts that are too long, instead of leaving them out.", panel="Input")
+    ] = False
     shortest: Annotated[
-        float | None, Option("Words, rewrite over text, below which an answer is flagged.", flag="--min-length-ratio")
+        float | None, Option("Flag answers below this ratio of words, rewrite to text.", flag="--min-length-ratio")
     ] = None
     longest: Annotated[
-        float | None, Option("Words, rewrite over text, above which an answer is flagged.", flag="--max-length-ratio")
+        float | None, Option("Flag answers above this ratio of words, rewrite to text.", flag="--max-length-ratio")
     ] = None
     copied: Annotated[
-        float | None, Option("Share of the text's words in a row that flags a copy.", flag="--max-copied")
+        float | None,
+        Option("Flag as copies answers that repeat this share of the text in one piece.", flag="--max-copied"),
     ] = None
 
 
@@ -86,7 +90,7 @@ class Answering(GenerationSettings):
     """How documents are written from queries; several of one query need a temperature above 0."""
 
     prompt: Annotated[str | Path, Option("passage, question, or a file with {query}.", "NAME|FILE")] = "passage"
-    n: Annotated[int, Option("Documents for each query.", short="-n", flag="--documents-per-query", min=1)] = 1
+    n: Annotated[int, Option("Documents per query.", short="-n", flag="--documents-per-query", min=1)] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()

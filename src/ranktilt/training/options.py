@@ -32,21 +32,21 @@ shows the positive, are 1,000 of ours. docs/redo/askari.md says line by line wha
 class Schedule:
     """How long a training goes on, and how fast it learns: what becomes arguments of a trainer of transformers."""
 
-    steps: Annotated[int | None, Option("Batches to learn from (default: an epoch).", min=1)] = None
-    minutes: Annotated[float | None, Option("Train for about so long, with a learning rate by the clock.", "M")] = None
-    epochs: Annotated[int, Option("Without --steps or --minutes.", min=1)] = 1
-    batch: Annotated[
-        int, Option("Pairs of query and document, or queries of a retriever, a step; fewer if memory is short.", min=1)
-    ] = 32
-    rate: Annotated[float, Option("Highest learning rate.", flag="--learning-rate")] = 1e-4
-    warmup_steps: Annotated[
-        int | None, Option("Steps over which the learning rate rises (default: a tenth of all).", min=0)
+    steps: Annotated[int | None, Option("Training steps (default: one epoch).", min=1)] = None
+    minutes: Annotated[
+        float | None, Option("Train for about M minutes, with the learning rate scheduled by time.", "M")
     ] = None
-    weight_decay: Annotated[float, Option("Of AdamW, on matrices; 0 is Adam.", min=0)] = 0.01
-    seed: Annotated[int, Option("Of first weights and of every draw.", min=0)] = 0
-    precision: Annotated[
-        Literal["float32", "bfloat16"], Option("Precision of the arithmetic; weights stay in float32.")
-    ] = "float32"
+    epochs: Annotated[int, Option("Epochs, without --steps or --minutes.", min=1)] = 1
+    batch: Annotated[
+        int, Option("Batch size: pairs, or queries of a retriever; smaller if memory is short.", min=1)
+    ] = 32
+    rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 1e-4
+    warmup_steps: Annotated[int | None, Option("Warm-up steps (default: a tenth of all).", min=0)] = None
+    weight_decay: Annotated[float, Option("Weight decay of AdamW, on matrices; 0 is Adam.", min=0)] = 0.01
+    seed: Annotated[int, Option("Random seed of weights and draws.", min=0)] = 0
+    precision: Annotated[Literal["float32", "bfloat16"], Option("Arithmetic precision; weights stay float32.")] = (
+        "float32"
+    )
     device: Literal["cpu", "cuda"] | None = None
     """The GPU where there is one, else the processor; ``CUDA_VISIBLE_DEVICES`` says which GPU."""
 
@@ -66,10 +66,10 @@ class Training(Schedule):
 
     sources: tuple[str, ...] | None = None
     """Learn from documents of these sources only, such as ``("human",)``; from all by default."""
-    negatives_per_positive: Annotated[int, Option("Negatives of each positive in an epoch.", min=1)] = 4
+    negatives_per_positive: Annotated[int, Option("Negatives per positive and epoch.", min=1)] = 4
     positives_per_query: Annotated[
         int | None,
-        Option("Positives of a query in an epoch, at most; others in the next.", min=1),
+        Option("Maximum positives per query and epoch; the rest come in the next.", min=1),
     ] = 8
     text: str = "title+text"
     """What of a document is read: ``title+text``, ``text`` or ``title``."""
@@ -81,7 +81,7 @@ class Training(Schedule):
     """On the scale of the model's own scores: an LLM's version of a relevant document may not score above it
     (`ranktilt.training.DebiasedLoss`). Summed over a batch: it weighs more in larger ones."""
     twins: Annotated[
-        str | None, Option("The source that the constraint compares (default: the first with versions).", "SOURCE")
+        str | None, Option("Source that the constraint compares (default: the first with rewrites).", "SOURCE")
     ] = None
     """Sources that are not named are not learned from."""
     limits: tuple[tuple[str, int], ...] = ()
@@ -109,18 +109,18 @@ class RerankerTraining(Training):
 
     negatives: Annotated[
         str | None,
-        Option(
-            "Draw negatives from BM25's best K, or from N documents at random (default: bm25:100).", "bm25:K|random:N"
-        ),
+        Option("Negatives from BM25's top K, or from N random documents (default: bm25:100).", "bm25:K|random:N"),
     ] = None
     """Never a version or copy of what is relevant to the query."""
     positives: Annotated[
         Literal["retrieved", "all"] | None,
-        Option("Learn from the relevant documents among BM25's best K, or from all (default with random negatives)."),
+        Option("Positives: relevant documents among BM25's top K, or all (default with random negatives)."),
     ] = None
-    triples: Annotated[str | None, Option("Learn from ids of query, positive and negative (.tsv).", "FILE")] = None
+    triples: Annotated[
+        str | None, Option("Triples to learn from: ids of query, positive, negative (.tsv).", "FILE")
+    ] = None
     """In place of both; as ``ranktilt data build retrieval-qa`` writes it."""
-    loss: Annotated[Literal["softmax", "binary"], Option("Choose in a group, or judge each pair.")] = "softmax"
+    loss: Annotated[Literal["softmax", "binary"], Option("Softmax over a group, or binary for each pair.")] = "softmax"
     dropout: bool = False
     """Whether the encoder's own dropout is on."""
 
@@ -175,9 +175,9 @@ class RetrieverTraining(Training):
     are the twins. The saved model cuts texts at the larger number of tokens, special ones included.
     """
 
-    negatives_per_positive: Annotated[int, Option("Mined negatives of each positive.", min=1)] = 1
-    depth: Annotated[int, Option("Negatives are among the best K documents.", "K", flag="--mining-depth", min=1)] = 100
-    rate: Annotated[float, Option("Highest learning rate.", flag="--learning-rate")] = 2e-5
+    negatives_per_positive: Annotated[int, Option("Mined negatives per positive.", min=1)] = 1
+    depth: Annotated[int, Option("Mine negatives from the top K documents.", "K", flag="--mining-depth", min=1)] = 100
+    rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 2e-5
     mine: Annotated[
         Literal["in-batch", "bm25", "ann"],
         Option("Negatives: none but the batch's, BM25's, or the model's own (anew each epoch)."),
@@ -185,9 +185,11 @@ class RetrieverTraining(Training):
     loss: Annotated[str, Option("A loss of sentence-transformers, as Name(option=value,…).", "LOSS")] = (
         "MultipleNegativesRankingLoss"
     )
-    variant: Annotated[Literal["paper", "code"], Option("The constraint as written, or as released.")] = "paper"
+    variant: Annotated[
+        Literal["paper", "code"], Option("The constraint as in the paper, or as in the released code.")
+    ] = "paper"
     patience: Annotated[
-        int | None, Option("Stop after N epochs without a better one, and keep that; needs --dev.", min=1)
+        int | None, Option("Stop after N epochs without improvement and keep the best; needs --dev.", min=1)
     ] = None
 
     @property
@@ -206,15 +208,17 @@ class LoraTraining(Schedule):
     passage tokens.
     """
 
-    pairs: Annotated[int, Option("About how many pairs an epoch has.", min=1)] = 140_000
-    rank: Annotated[int, Option("Rank of the matrices that are added.", "R", min=1)] = 1
-    rate: Annotated[float, Option("Highest learning rate.", flag="--learning-rate")] = 3e-3
-    batch: Annotated[int, Option("Pairs a step.", min=1)] = 4
-    share: Annotated[float, Option("Of the queries that are learned from; the rest is held out.")] = 0.8
+    pairs: Annotated[int, Option("Pairs per epoch, about.", min=1)] = 140_000
+    rank: Annotated[int, Option("LoRA rank.", "R", min=1)] = 1
+    rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 3e-3
+    batch: Annotated[int, Option("Batch size in pairs.", min=1)] = 4
+    share: Annotated[
+        float, Option("Share of the queries to learn from; the rest are held out.", flag="--train-share")
+    ] = 0.8
     prompt: Annotated[str, Option("pairwise-neutral, pairwise-sensitive or a file.", "NAME|FILE", panel="Model")] = (
         "pairwise-neutral"
     )
-    attribute: Annotated[str | None, Option("What fills {attribute} in the prompt.", "X", panel="Model")] = None
+    attribute: Annotated[str | None, Option("Text for {attribute} in the prompt.", "X", panel="Model")] = None
     text: str = "title+text"
     passage_tokens: Annotated[int, Option("Truncate documents to this many tokens.", panel="Model")] = 300
 

@@ -29,7 +29,7 @@ class GroupOptions(options.OptionGroup):
     panel = "Question"
 
     protected: Annotated[str, Option("Protected group: female, Europe|Asia, or non-Europe.", "GROUP")]
-    by: Annotated[str | None, Option("Column of groups (default: the only one left).", "COLUMN")] = None
+    by: Annotated[str | None, Option("Column that groups documents (default: the only one left).", "COLUMN")] = None
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,13 @@ class DrawingOptions(options.OptionGroup):
     blocks: Annotated[
         str,
         Option(
-            "Relevant unprotected and protected, irrelevant unprotected and protected items; or natural shares.",
+            "Items that are relevant (unprotected, protected) and irrelevant (the same); or natural shares.",
             "N,N,N,N",
         ),
     ] = _NATURAL
-    min_judged: Annotated[int | None, Option("Relevant documents a query needs (default: --items).", "N", min=1)] = None
+    min_judged: Annotated[
+        int | None, Option("Minimum relevant documents per query (default: --items).", "N", min=1)
+    ] = None
     seed: options.Seed = 0
 
     def read(self) -> ListRules:

@@ -33,7 +33,7 @@ def load(
     *,
     split: options.Split = None,
     qrels: options.Qrels = None,
-    docs: Annotated[Literal["all", "judged"], Option("judged: leave out documents that no judgment names.")] = "all",
+    docs: Annotated[Literal["all", "judged"], Option("judged: keep only documents that a judgment names.")] = "all",
     parts: options.Parts = None,
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
@@ -77,7 +77,7 @@ def mix(
     folders: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Collections; a single one is only rewritten.")
     ],
-    output: Annotated[Path, Option("Where the new collection goes.", "DIR", short="-o", panel="Output")],
+    output: Annotated[Path, Option("Folder for the new collection.", "DIR", short="-o", panel="Output")],
     *,
     parts: options.Parts = None,
     split: Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test).", "SPLIT")] = None,

@@ -46,12 +46,12 @@ class SplitOptions(options.OptionGroup):
 
     panel = "Question"
 
-    shares: Annotated[str, Option("Shares of train, dev and test; the default gives the published sizes.", "X,X,X")] = (
-        "69,2.5,28.5"
-    )
-    human_name: Annotated[str, Option("Source of people's answers.", "SOURCE")] = "human"
-    llm_name: Annotated[str, Option("Source of the language model's answers.", "SOURCE")] = "chatgpt"
-    drop_errors: Annotated[bool, Option("Leave out answers that are error messages (the authors keep them).")] = False
+    shares: Annotated[
+        str, Option("Shares of train, dev and test, in %; the default gives the published sizes.", "X,X,X")
+    ] = "69,2.5,28.5"
+    human_name: Annotated[str, Option("Name of the source of people's answers.", "SOURCE")] = "human"
+    llm_name: Annotated[str, Option("Name of the source of the language model's answers.", "SOURCE")] = "chatgpt"
+    drop_errors: Annotated[bool, Option("Leave out answers that are error messages (the paper keeps them).")] = False
     seed: options.Seed = 0
 
     def read(self) -> QARules:
@@ -75,7 +75,7 @@ class FilesOptions(options.OptionGroup):
         int, Option("Documents per query in BM25's runs; 0 for no runs.", "K", flag="--run-depth", min=0)
     ] = 1_000
     triples: Annotated[
-        int, Option("Write training triples, with N random negatives of each relevant answer.", "N", min=0)
+        int, Option("Save training triples, with N random negatives per relevant answer.", "N", min=0)
     ] = 0
 
     def read(self, seed: int) -> QAFiles:

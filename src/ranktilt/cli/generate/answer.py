@@ -42,11 +42,11 @@ def answer(
     *,
     model: ModelOptions,
     output: Annotated[
-        Path | None, Option("Where the documents go, as a collection.", "DIR", short="-o", panel="Output")
+        Path | None, Option("Folder for the documents, as a collection.", "DIR", short="-o", panel="Output")
     ] = None,
     answering: Annotated[dict[str, Any], options.FieldsOf(Answering, panel="Model")],
     split: Annotated[
-        str | None, Option("Queries judged in qrels/<split>.tsv; of a file, what its queries are called.", "SPLIT")
+        str | None, Option("Queries judged in qrels/<split>.tsv; for a file, the split's name.", "SPLIT")
     ] = None,
     max_failures: options.MaxFailures = None,
     dry_run: DryRun = False,

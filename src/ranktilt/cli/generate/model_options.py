@@ -25,8 +25,8 @@ INCOMPLETE = 1
 """How a command ends that has to be repeated, or that made nothing."""
 _SHOWN = 3
 
-DryRun = Annotated[bool, Option("Ask nothing: show documents, tokens, price and time.", panel="Model")]
-Summary = Annotated[str | None, Option("Write a summary; - for stdout.", "FILE", panel="Output")]
+DryRun = Annotated[bool, Option("Send nothing; show documents, tokens, price and time.", panel="Model")]
+Summary = Annotated[str | None, Option("Save a summary as JSON; - for stdout.", "FILE", panel="Output")]
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class ModelOptions(options.OptionGroup):
 
     panel = "Model"
 
-    llm: Annotated[str, Option("The model: openai:NAME or transformers:FOLDER.", "MODEL")]
+    llm: Annotated[str, Option("Model: openai:NAME or transformers:FOLDER.", "MODEL")]
     base_url: Annotated[
-        str | None, Option("Address of any compatible server, such as http://localhost:8000/v1.", "URL")
+        str | None, Option("Address of a compatible server, such as http://localhost:8000/v1.", "URL")
     ] = None
-    concurrency: Annotated[int | None, Option("Requests at a time (default: 8).", "N", min=1)] = None
-    batch: Annotated[int | None, Option("Prompts at a time of a transformers: model.", "N", min=1)] = None
-    requests_per_minute: Annotated[int | None, Option("Most requests per minute.", "N", min=1)] = None
+    concurrency: Annotated[int | None, Option("Concurrent requests (default: 8).", "N", min=1)] = None
+    batch: Annotated[int | None, Option("Batch size of a transformers: model.", "N", min=1)] = None
+    requests_per_minute: Annotated[int | None, Option("Maximum requests per minute.", "N", min=1)] = None
     timeout: Annotated[float | None, Option("Seconds to wait for an answer.", "S")] = None
-    retries: Annotated[int | None, Option("How often a failed request is sent again.", "N", min=0)] = None
+    retries: Annotated[int | None, Option("Retries of a failed request.", "N", min=0)] = None
 
     def client(self, device: str | None) -> LLM:
         """The model, ready to be asked."""

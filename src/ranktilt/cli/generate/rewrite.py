@@ -40,14 +40,19 @@ def rewrite(
     *,
     model: ModelOptions,
     output: Annotated[
-        Path | None, Option("Where the collection with its rewrites goes.", "DIR", short="-o", panel="Output")
+        Path | None, Option("Folder for the collection with its rewrites.", "DIR", short="-o", panel="Output")
     ] = None,
     rewriting: Annotated[dict[str, Any], options.FieldsOf(Rewriting, panel="Model")],
     pool: Annotated[
         str | None,
-        Option("Rewrite only what is judged or found by these rankers, such as bm25,dense:minilm.", "SPEC,..."),
+        Option(
+            "Rewrite only documents that are judged or retrieved by these rankers, such as bm25,dense:minilm.",
+            "SPEC,...",
+        ),
     ] = None,
-    pool_depth: Annotated[int | None, Option("Documents per query and ranker (default: 100).", "K", min=1)] = None,
+    pool_depth: Annotated[
+        int | None, Option("Pool depth: documents per query and ranker (default: 100).", "K", min=1)
+    ] = None,
     split: options.Split = None,
     parts: options.Parts = None,
     dry_run: DryRun = False,

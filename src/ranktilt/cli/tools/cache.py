@@ -14,9 +14,9 @@ from ranktilt.option import Option
 @options.verb("tools cache", "tools cache --prune --model minilm", panel="Input")
 def cache(
     *,
-    model: Annotated[str | None, Option("Only what is of this model: a short name or folder.", "NAME")] = None,
-    prune: Annotated[bool, Option("Remove what --model or --all choose, and what was left half written.")] = False,
-    everything: Annotated[bool, Option("With --prune: remove all that was not paid for.", flag="--all")] = False,
+    model: Annotated[str | None, Option("Only entries of this model: a short name or folder.", "NAME")] = None,
+    prune: Annotated[bool, Option("Remove what --model or --all select, and half-written files.")] = False,
+    everything: Annotated[bool, Option("With --prune: remove everything that was not paid for.", flag="--all")] = False,
     output: Output,
 ) -> None:
     """Show what the cache keeps (vectors, scores, counts, indexes, answers of language models), or prune it.

@@ -18,7 +18,7 @@ class _Planned(options.OptionGroup):
 
     target_documents: Annotated[int | None, Option("Documents to plan for (default: those of DIR).", min=1)] = None
     target_queries: Annotated[int | None, Option("Queries to plan for (default: those of DIR).", min=1)] = None
-    seconds: Annotated[float, Option("About how long to measure.", "N", min=1)] = 60.0
+    seconds: Annotated[float, Option("Seconds to measure, about.", "N", min=1)] = 60.0
     seed: options.Seed = 0
 
 

@@ -33,12 +33,12 @@ def replay_log(
     ],
     *,
     candidates: Annotated[
-        Path, Option("The first stage's lists: a run, or rank_llm's JSON with texts.", "RUN", panel="Input")
+        Path, Option("First-stage lists: a run, or rank_llm's JSON with texts.", "RUN", panel="Input")
     ],
     folder: Annotated[
         Path | None,
         Option(
-            "The collection: texts, judgments, groups. Not needed with texts.",
+            "Collection with texts, judgments and groups; optional if --candidates has texts.",
             "DIR",
             flag="--collection",
             panel="Input",
@@ -46,12 +46,13 @@ def replay_log(
     ] = None,
     qrels: options.Qrels = None,
     split: options.Split = None,
-    by: Annotated[str | None, Option("Split the tilt between groups too; none for no groups.", "COLUMN")] = None,
-    pair: Annotated[list[str] | None, Option("Compare only these groups.", "A,B")] = None,
+    by: Annotated[str | None, Option("Column whose groups are compared; none for no groups.", "COLUMN")] = None,
+    pair: Annotated[list[str] | None, Option("Groups to compare (default: all pairs).", "A,B")] = None,
     measure: options.Measures = None,
     max_failures: options.MaxFailures = None,
     save: Annotated[
-        Path | None, Option("Write the published and the strict runs there, in TREC format.", "DIR", panel="Output")
+        Path | None,
+        Option("Save the published and the strict runs in this folder, in TREC format.", "DIR", panel="Output"),
     ] = None,
     correction: options.Correction = "holm",
     resamples: options.Resamples = 10_000,

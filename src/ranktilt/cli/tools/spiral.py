@@ -17,16 +17,20 @@ class _Growing(options.OptionGroup):
 
     panel = "Question"
 
-    rounds: Annotated[int, Option("How often rewrites enter.", "N", min=1)] = 5
-    ranks: Annotated[int, Option("Ranks of a page.", "K", flag="--page", min=1)] = 10
+    rounds: Annotated[int, Option("Rounds in which rewrites enter.", "N", min=1)] = 5
+    ranks: Annotated[int, Option("Results per page.", "K", flag="--page", min=1)] = 10
     entry_rule: Annotated[
-        Literal["retrieved", "random"], Option("Rewrites of what the last pages showed enter, or any by --seed.")
+        Literal["retrieved", "random"],
+        Option("Which rewrites enter: those of documents just retrieved, or random ones."),
     ] = "retrieved"
     share: Annotated[
-        float | None, Option("Most documents whose rewrites enter in a round, a share (default: 1/rounds).", "X")
+        float | None,
+        Option(
+            "Maximum share of documents whose rewrites enter per round (default: 1/rounds).", "X", flag="--round-share"
+        ),
     ] = None
-    reference: Annotated[str, Option("The human side, whose share is followed.", "SOURCE")] = "human"
-    source: Annotated[str | None, Option("The rewrites that enter (default: all others).", "SOURCE")] = None
+    reference: Annotated[str, Option("The human source, whose share is followed.", "SOURCE")] = "human"
+    source: Annotated[str | None, Option("Sources of the rewrites that enter (default: all others).", "SOURCE")] = None
     resamples: options.Resamples = 10_000
     seed: options.Seed = 0
 

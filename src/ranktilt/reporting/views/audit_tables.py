@@ -101,7 +101,7 @@ def card_table(audit: Audit) -> Table:
     )
     found = [(e, pair) for run in audit.runs for pair in audit.pairs for e in audit.estimates_of(run, *pair)]
     return tabulated(
-        "The estimand card, every number", found, columns, group=lambda of: _group(audit, of[0].run, of[1]),
+        "The question card, every number", found, columns, group=lambda of: _group(audit, of[0].run, of[1]),
         note=" ".join(card_legend(audit)), groups=("ranker",), folded=len(found) > _MOST_OPEN,
     )  # fmt: skip
 
@@ -177,8 +177,8 @@ def confound_table(audit: Audit) -> Table:
         (named("what else differs"), _confound_name),
         (first, lambda one: _confound_cell(one, one.value_a, sided=True)),
         (second, lambda one: _confound_cell(one, one.value_b, sided=True)),
-        (Column("of pairs", hint="share of the twins"), lambda one: _confound_cell(one, one.value_a, sided=False)),
-        (Column("number", hint="documents of both sides, or pairs"), lambda one: number(one.number, count)),
+        (Column("share of pairs"), lambda one: _confound_cell(one, one.value_a, sided=False)),
+        (Column("counted", hint="documents of both sides, or pairs with it"), lambda one: number(one.number, count)),
     )
     return tabulated(
         "Beside who wrote it", audit.confounds, columns, groups=("pair",) * (len(pairs) > 1),
