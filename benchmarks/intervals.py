@@ -201,6 +201,7 @@ def _of_pairs(collection: Any, tilt: float, seed: int) -> list[list[float]]:
 
     from ranktilt.auditing.pairwise.choices import SCHEMA, Decisions, pairwise
     from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
+    from ranktilt.statistics.correction import detectable_effect
 
     labeled = with_random_labels(collection, [seed, 9])
     rank = stats.rankdata(labeled.docs["text"].str.len_chars().to_numpy()) / (labeled.docs.height + 1)
@@ -211,7 +212,10 @@ def _of_pairs(collection: Any, tilt: float, seed: int) -> list[list[float]]:
     choices = [(*row, max(row[2:], key=worth.__getitem__), "imported") for row in orders]
     decisions = Decisions(pl.DataFrame(choices, SCHEMA, orient="row"), sides, "judge")
     outcomes = pairwise(labeled, decisions, resamples=1_000, seed=seed).outcomes
-    return [[one.p < 0.05 and one.preference.uneven, replace(one, tests=1).detectable] for one in outcomes]
+    return [
+        [o.p < 0.05 and o.preference.uneven, detectable_effect(o.error, queries=min(o.votes, o.documents))]
+        for o in outcomes
+    ]
 
 
 LABEL, LABELS = "label", ("first", "second")

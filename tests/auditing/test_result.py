@@ -183,7 +183,7 @@ class TestWithEverything:
     def test_it_comes_back_equal(self, whole: Audit, tmp_path: Path) -> None:
         back = Audit.load(whole.save(tmp_path / "audit.json"))
         assert back == whole
-        assert (len(whole.estimates), len(whole.confounds), len(whole.controls)) == (12, 7, 10)
+        assert (len(whole.estimates), len(whole.confounds), len(whole.controls)) == (12, 7, 12)
         assert repr(back.estimates) == repr(whole.estimates)
         assert back.confounds == whole.confounds
         assert repr(back.controls) == repr(whole.controls)

@@ -117,7 +117,7 @@ def paid(folder: Path) -> Path:
     write(folder / "llm" / "x" / "about.json", json.dumps(about).encode())
     with Journal(folder / "llm" / "x") as journal:
         answer = Answer("text", "stop", 1, 1, "gpt")
-        journal.append([JournalRecord(key, "", "", "", 1, "{}", "gpt", answer) for key in "ab"])
+        journal.append([JournalRecord(key, "", "", answer) for key in "ab"])
     cache = VectorCache(folder / "embeddings" / "y", about={"model": "openai:ada"})
     cache.put(content_keys("z"), np.ones((1, 4), dtype=np.float32))
     return folder
