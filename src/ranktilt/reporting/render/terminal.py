@@ -55,7 +55,7 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
             for block in section.shown("text"):
                 for part in _block(block, console, notes=notes):
                     wrapped = plain and not isinstance(part, Ruled)
-                    width = _PLAIN if plain and _least(console, part) <= _PLAIN else None
+                    width = max(_PLAIN, _least(console, part) + _LEAST) if plain else None
                     console.print(part, soft_wrap=wrapped or isinstance(block, Pairs), width=width)
         if not document.answer_first:
             _print_sentences(document, console, notes=notes, plain=plain)
