@@ -55,7 +55,8 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
             for block in section.shown("text"):
                 for part in _block(block, console, notes=notes):
                     wrapped = plain and not isinstance(part, Ruled)
-                    width = max(_PLAIN, _least(console, part) + _LEAST) if plain else None
+                    least = _least(console, part)
+                    width = None if not plain else _PLAIN if least <= _PLAIN else least + _LEAST
                     console.print(part, soft_wrap=wrapped or isinstance(block, Pairs), width=width)
         if not document.answer_first:
             _print_sentences(document, console, notes=notes, plain=plain)
