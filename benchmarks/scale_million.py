@@ -36,8 +36,8 @@ def words_of(step: str, folder: Path) -> list[str]:
     runs = [word for name in ("bm25", "dense") for word in ("--run", str(folder / f"{name}.trec"))]
     audit = ["audit", mixed, *runs, "--card", "--json", str(folder / "audit.json")]
     return {
-        "load JSON lines, write parts": ["data", "load", lines, "-o", parts, "--parts", str(PART)],
-        "mix: read parts, write parts": ["data", "mix", parts, "-o", mixed, "--parts", str(PART)],
+        "load JSON lines, write parts": ["data", "load", lines, "-o", parts, "--rows-per-file", str(PART)],
+        "mix: read parts, write parts": ["data", "mix", parts, "-o", mixed, "--rows-per-file", str(PART)],
         "rank: BM25, index made": ["rank", mixed, "-r", "bm25", "-o", str(folder / "bm25.trec")],
         "rank: BM25, index stored": ["rank", mixed, "-r", "bm25", "-o", str(folder / "again.trec")],
         "rank: dense, vectors stored": ["rank", mixed, "-r", f"dense:{model}", "-o", str(folder / "dense.trec")],

@@ -21,8 +21,8 @@ def test_mix_unites_folders(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_mix_and_load_write_parts_and_read_them(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    assert cli("data", "load", toy_folder, "-o", tmp_path / "one", "--parts", 4, "--quiet") == (0, "", "")
-    assert cli("data", "mix", tmp_path / "one", tmp_path / "one", "-o", tmp_path / "two", "--parts", 3) == (
+    assert cli("data", "load", toy_folder, "-o", tmp_path / "one", "--rows-per-file", 4, "--quiet") == (0, "", "")
+    assert cli("data", "mix", tmp_path / "one", tmp_path / "one", "-o", tmp_path / "two", "--rows-per-file", 3) == (
         0, "", f"{tmp_path / 'two'}: {toy()!r}\n",
     )  # fmt: skip
     for name, number in (("one", 2), ("two", 2)):

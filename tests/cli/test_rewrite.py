@@ -85,14 +85,14 @@ def test_a_collection_and_its_rewrites_are_written(cli: Cli, server: Server, fol
 def test_rewrites_in_parts_are_those_in_json_lines(cli: Cli, server: Server, folder: Path) -> None:
     run(cli, server, folder)
     made, parts = folder.parent / "out", folder.parent / "parts"
-    assert run(cli, server, folder, "--parts", 10, out="parts")[0] == 0
+    assert run(cli, server, folder, "--rows-per-file", 10, out="parts")[0] == 0
     assert rt.load(parts) == rt.load(made)
     assert sorted(p.name for p in (parts / "corpus").iterdir()) == [f"part-0000{n}-of-00003.parquet" for n in range(3)]
     known = json.loads((parts / "manifest.json").read_text())["files"]
     names = ["README.md", "answers.jsonl.gz", *(f"corpus/part-0000{n}-of-00003.parquet" for n in range(3))]
     assert sorted(known)[:5] == names
     assert known[names[-1]] == hashlib.sha256((parts / names[-1]).read_bytes()).hexdigest()
-    code, _, err = run(cli, server, folder, "--parts", 10, out="parts")
+    code, _, err = run(cli, server, folder, "--rows-per-file", 10, out="parts")
     assert (code, len(server.requests)) == (0, 12), err
 
 

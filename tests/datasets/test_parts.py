@@ -62,7 +62,7 @@ def one(name: str, **columns: Any) -> pl.DataFrame:
 
 @pytest.mark.parametrize("size", [1, 2, 5, 100])
 def test_parts_are_equal_to_json_lines(tmp_path: Path, mapped: Path, size: int) -> None:
-    parts, lines = save(of(DOCS), tmp_path / "parts", parts=size), save(of(DOCS), tmp_path / "lines")
+    parts, lines = save(of(DOCS), tmp_path / "parts", rows_per_file=size), save(of(DOCS), tmp_path / "lines")
     number = -(-5 // size)
     names = [f"corpus/part-{n:05}-of-{number:05}.parquet" for n in range(number)]
     assert sorted(str(p.relative_to(parts)) for p in parts.rglob("*.parquet")) == names
@@ -74,12 +74,12 @@ def test_parts_are_equal_to_json_lines(tmp_path: Path, mapped: Path, size: int) 
         assert one.texts(choice).to_list() == two.texts(choice).to_list()
     assert one.tie_keys().tolist() == two.tie_keys().tolist() == of(DOCS).tie_keys().tolist()
     assert not list(mapped.iterdir())
-    assert save(load(parts), parts, parts=size) == parts  # the same bytes again
+    assert save(load(parts), parts, rows_per_file=size) == parts  # the same bytes again
     assert (save(one, tmp_path / "again") / "corpus.jsonl").read_bytes() == (lines / "corpus.jsonl").read_bytes()
 
 
 def test_runs_audits_and_mixes_are_equal(tmp_path: Path, mapped: Path) -> None:
-    found = [load(save(toy(), tmp_path / str(parts), parts=parts)) for parts in (None, 2)]
+    found = [load(save(toy(), tmp_path / str(parts), rows_per_file=parts)) for parts in (None, 2)]
     runs = [BM25().rank(one) for one in found]
     assert runs[0].contents(Path("run.trec"))[Path("run.trec")] == runs[1].contents(Path("run.trec"))[Path("run.trec")]
     one, two = (audit(c, run, card=True, resamples=200) for c, run in zip(found, runs, strict=True))
@@ -90,7 +90,7 @@ def test_runs_audits_and_mixes_are_equal(tmp_path: Path, mapped: Path) -> None:
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path, mapped: Path) -> None:
-    folder = save(of(DOCS), tmp_path / "c", parts=100)
+    folder = save(of(DOCS), tmp_path / "c", rows_per_file=100)
     write(mapped, "a file where the folder should be")
     with pytest.raises(UserError, match=r"texts: cannot be written: .* \(RANKTILT_CACHE names the cache's folder\)$"):
         load(folder)
@@ -103,7 +103,7 @@ def test_parts_of_others_are_read_in_the_order_of_their_numbers(tmp_path: Path) 
 
 
 def test_damage_is_one_line(tmp_path: Path, mapped: Path) -> None:
-    folder = save(toy(), tmp_path / "c", parts=2)
+    folder = save(toy(), tmp_path / "c", rows_per_file=2)
     part = folder / "corpus" / "part-00001-of-00003.parquet"
     data = part.read_bytes()
     part.write_bytes(data[: len(data) // 2])
@@ -151,7 +151,7 @@ def test_a_missing_text_is_named_by_its_row(
 
 
 def test_json_lines_beside_parts_are_refused(tmp_path: Path) -> None:
-    folder = save(toy(), tmp_path / "c", parts=6)
+    folder = save(toy(), tmp_path / "c", rows_per_file=6)
     for name in ("corpus/human.jsonl", "corpus.jsonl"):
         write(folder / name, "{}\n")
         came = f"{name} beside Parquet parts in corpus/ (part-00000-of-00001.parquet)"
@@ -160,14 +160,14 @@ def test_json_lines_beside_parts_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_saved_in_parts(tmp_path: Path) -> None:
-    with refused("expected at least 1 document a part, got 0"):
-        save(toy(), tmp_path / "c", parts=0)
-    first = save(toy(), tmp_path / "c", parts=2) / "corpus" / "part-00000-of-00003.parquet"
+    with refused("expected rows_per_file of at least 1, got 0"):
+        save(toy(), tmp_path / "c", rows_per_file=0)
+    first = save(toy(), tmp_path / "c", rows_per_file=2) / "corpus" / "part-00000-of-00003.parquet"
     for parts in (None, 3):
         with refused(f"{tmp_path / 'c'}: holds another collection ({first}); choose an empty folder"):
-            save(toy(), tmp_path / "c", parts=parts)
+            save(toy(), tmp_path / "c", rows_per_file=parts)
     with pytest.raises(Exception, match="File too large"), no_room(1):
-        save(toy(), tmp_path / "new", parts=2)
+        save(toy(), tmp_path / "new", rows_per_file=2)
     assert not list((tmp_path / "new").rglob("*.parquet"))
 
 
@@ -175,7 +175,7 @@ def test_what_cannot_be_saved_in_parts(tmp_path: Path) -> None:
 def test_a_process_holds_no_texts(tmp_path: Path) -> None:
     """2,000 documents of 50 kB: loading, mixing, joining titles and saving hold less than these 100 MB."""
     docs = [{"id": str(n), "title": "t", "text": f"{n} " * (50_000 // len(f"{n} "))} for n in range(2000)]
-    save(collection_of(docs, QUERIES, {}), tmp_path / "c", parts=50)
+    save(collection_of(docs, QUERIES, {}), tmp_path / "c", rows_per_file=50)
     code = """
         import sys, threading, time
         import ranktilt.collection, ranktilt.io.parquet, ranktilt.io.texts
@@ -201,7 +201,7 @@ def test_a_process_holds_no_texts(tmp_path: Path) -> None:
         mixed = mix(found, found)
         assert mixed.texts().str.len_bytes().sum() > 99_000_000
         mixed.tie_keys()
-        save(mixed, sys.argv[2], parts=50)
+        save(mixed, sys.argv[2], rows_per_file=50)
         print(max(peak) - first)
     """
     given = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache"), "POLARS_MAX_THREADS": "2"}

@@ -82,7 +82,9 @@ MaxFailures = Annotated[
     float | None,
     Option("Share of queries or answers allowed to fail, 0 to 1.", "X", min=0, max=1, panel="Model"),
 ]
-Parts = Annotated[int | None, Option("Save documents as Parquet files of N rows each.", "N", min=1, panel="Output")]
+RowsPerFile = Annotated[
+    int | None, Option("Save documents as Parquet files of N rows each.", "N", min=1, panel="Output")
+]
 Seed = Annotated[int, Option("Random seed.", "N", min=0, panel="Statistics")]
 Resamples = Annotated[int, Option("Bootstrap resamples, and permutations of tests.", "N", min=100, panel="Statistics")]
 Protected = Annotated[

@@ -18,7 +18,11 @@ from ranktilt.io.texts import AT_ONCE
 
 
 def save(
-    collection: Collection, path: str | Path, *, parts: int | None = None, beside: Mapping[str, bytes] | None = None
+    collection: Collection,
+    path: str | Path,
+    *,
+    rows_per_file: int | None = None,
+    beside: Mapping[str, bytes] | None = None,
 ) -> Path:
     """Write a collection as a folder in BEIR's layout that `load` reads back equal.
 
@@ -29,7 +33,7 @@ def save(
         there is none, and the folder is loaded with ``qrels="none"``.
     path : str or Path
         The folder; made where needed.
-    parts : int, optional
+    rows_per_file : int, optional
         Write the documents as Parquet files in ``corpus/`` with so many each, in place of one ``corpus.jsonl``:
         smaller, and read without ever holding all texts.
     beside : mapping, optional
@@ -40,11 +44,11 @@ def save(
     UserError
         If the folder holds another collection, or it cannot be written.
     """
-    if parts is not None and parts < 1:
-        raise UserError(f"expected at least 1 document a part, got {parts}")
+    if rows_per_file is not None and rows_per_file < 1:
+        raise UserError(f"expected rows_per_file of at least 1, got {rows_per_file}")
     folder = Path(path)
     split = _split(collection)
-    files = {folder / name: data for name, data in corpus_files(collection.docs, parts).items()}
+    files = {folder / name: data for name, data in corpus_files(collection.docs, rows_per_file).items()}
     files[folder / "queries.jsonl"] = to_jsonl(collection.queries)
     if collection.qrels.height:
         files[folder / "qrels" / f"{split}.tsv"] = to_tsv(collection.qrels)
@@ -62,11 +66,11 @@ def _split(collection: Collection) -> str:
     return name or "test"
 
 
-def corpus_files(docs: pl.DataFrame, parts: int | None = None) -> dict[str, Content]:
+def corpus_files(docs: pl.DataFrame, rows_per_file: int | None = None) -> dict[str, Content]:
     """Files of a corpus in BEIR's layout by name, each made a few documents at a time: JSON lines, or Parquet parts."""
-    if parts is None:
+    if rows_per_file is None:
         return {"corpus.jsonl": partial(_lines, docs)}
-    return {f"corpus/{name}": content for name, content in part_contents(docs, parts).items()}
+    return {f"corpus/{name}": content for name, content in part_contents(docs, rows_per_file).items()}
 
 
 def _lines(docs: pl.DataFrame) -> Iterator[bytes]:

@@ -53,14 +53,14 @@ def one_writer(folder: str | Path) -> Iterator[None]:
 
 def write_folder(
     folder: Path, generated: Generated, judged: Mapping[str, pl.DataFrame], card: str, spec: Mapping[str, Any],
-    *, kind: str = "rewrites", parts: int | None = None,
+    *, kind: str = "rewrites", rows_per_file: int | None = None,
 ) -> None:  # fmt: skip
     """Write a collection, its data card, every answer and the hashes of it all; `judged` are judgments by split.
 
-    With `parts` the documents are Parquet files of so many each; see `ranktilt.datasets.save.save`.
+    With `rows_per_file` the documents are Parquet files of so many each; see `ranktilt.datasets.save.save`.
     """
     contents: dict[str, Content] = {
-        **corpus_files(generated.collection.docs, parts),
+        **corpus_files(generated.collection.docs, rows_per_file),
         "queries.jsonl": to_jsonl(generated.collection.queries),
         **{f"qrels/{split}.tsv": to_tsv(qrels) for split, qrels in judged.items()},
         CARD: card.encode(errors="backslashreplace"),

@@ -255,7 +255,7 @@ def loading(collection: Collection, planned: int, *, large: bool) -> Experiment:
     """Load collections that lie on disk in BEIR's layout; texts of `large` ones are mapped from files."""
 
     def measure(given: Collection, watch: Stopwatch) -> None:
-        folder = save(given, cache_folder() / "collection", parts=given.docs.height if large else None)
+        folder = save(given, cache_folder() / "collection", rows_per_file=given.docs.height if large else None)
         size = _folder_size(folder)
         with watch(LOAD.key, given) as usage:
             load(folder, qrels=None if given.qrels.height else NO_QRELS)

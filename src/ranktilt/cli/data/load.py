@@ -34,7 +34,7 @@ def load(
     split: options.Split = None,
     qrels: options.Qrels = None,
     docs: Annotated[Literal["all", "judged"], Option("judged: keep only documents that a judgment names.")] = "all",
-    parts: options.Parts = None,
+    rows_per_file: options.RowsPerFile = None,
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
     """Fetch a public collection by name, or read a folder, and write it as a folder."""
@@ -45,7 +45,7 @@ def load(
     # The libraries draw bars of their own for what they fetch and unpack.
     with redirect_stderr(io.StringIO()) if is_quiet() else nullcontext():
         collection = load_collection(name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
-    save(collection, output, parts=parts)
+    save(collection, output, rows_per_file=rows_per_file)
     _write_origin(collection, output)
     commit = collection.spec.get("revision")
     note(f"{output}: {collection!r}, from {name}{f' at {commit[:12]}' if commit else ''}")
@@ -72,14 +72,14 @@ def _write_origin(collection: Collection, output: Path) -> None:
     )
 
 
-@options.verb("data mix human llm -o mixed", "data mix DIR -o smaller --parts 100000", panel="Input")
+@options.verb("data mix human llm -o mixed", "data mix DIR -o smaller --rows-per-file 100000", panel="Input")
 def mix(
     folders: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Collections; a single one is only rewritten.")
     ],
     output: Annotated[Path, Option("Folder for the new collection.", "DIR", short="-o", panel="Output")],
     *,
-    parts: options.Parts = None,
+    rows_per_file: options.RowsPerFile = None,
     split: Annotated[str | None, Option("Judgments in qrels/<split>.tsv (default: test).", "SPLIT")] = None,
 ) -> None:
     """Unite collections: sources side by side, twins sharing judgments."""
@@ -89,5 +89,5 @@ def mix(
 
     loaded = [load_collection(folder, split=split) for folder in folders]
     mixed = mix_collections(*loaded) if len(loaded) > 1 else loaded[0]
-    save(mixed, output, parts=parts)
+    save(mixed, output, rows_per_file=rows_per_file)
     note(f"{output}: {mixed!r}")

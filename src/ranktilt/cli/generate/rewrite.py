@@ -54,7 +54,7 @@ def rewrite(
         int | None, Option("Pool depth: documents per query and ranker (default: 100).", "K", min=1)
     ] = None,
     split: options.Split = None,
-    parts: options.Parts = None,
+    rows_per_file: options.RowsPerFile = None,
     dry_run: DryRun = False,
     price: options.Price = None,
     compute: options.Compute,
@@ -82,7 +82,7 @@ def rewrite(
 
     with one_writer(output):
         rewritten = run_rewrite(collection, client, how, only=chosen)
-        saved = save_rewritten(rewritten, output, parts=parts)
+        saved = save_rewritten(rewritten, output, rows_per_file=rows_per_file)
     if not conclude(rewritten, saved, "rewritten", json):
         return INCOMPLETE
     named = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []
