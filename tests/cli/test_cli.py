@@ -397,3 +397,8 @@ def test_a_shell_completes_names(cli: Cli, monkeypatch: pytest.MonkeyPatch, type
     names = cli().out.split()
     assert offered in names
     assert all(name.startswith(typed.split()[-1]) for name in names)
+
+
+@pytest.mark.parametrize(("verb", "group"), [("plan", "tools"), ("describe", "data"), ("rewrite", "generate")])
+def test_a_verb_typed_without_its_group_is_named_with_it(cli: Cli, verb: str, group: str) -> None:
+    assert refused(cli, verb, "DIR").endswith(f"No such command '{verb}'. It is in a group: ranktilt {group} {verb}")

@@ -63,6 +63,13 @@ class _FirstScreen(TyperGroup):
             with formatter.section(heading):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(96)) for name in names])
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Say in which group a verb is that is typed without it."""
+        for group, (_, verbs) in _GROUPS.items():
+            if args[0] in verbs:
+                ctx.fail(f"No such command {args[0]!r}. It is in a group: ranktilt {group} {args[0]}")
+        return super().resolve_command(ctx, args)
+
 
 def _add(group: typer.Typer, verbs: dict[str, Any]) -> typer.Typer:
     """Give a group its verbs; one with kinds of its own is a group too."""

@@ -56,9 +56,7 @@ Measures = Annotated[
     ),
 ]
 Card = Annotated[bool, Option("Add the question card: five questions side by side.", panel="Question")]
-Controls = Annotated[
-    bool, Option("Add controls: lengths matched, boilerplate removed, titles dropped.", panel="Question")
-]
+Controls = Annotated[bool, Option("Add controls, such as matched lengths and boilerplate removed.", panel="Question")]
 Reference = Annotated[
     str | None, Option("The group that others are compared with (default: human).", "GROUP", panel="Question")
 ]
@@ -195,7 +193,7 @@ class StatisticsOptions(OptionGroup):
     ties: Annotated[
         Literal["expected", "trec_eval"], Option("Ties: expected value over all orders, or trec_eval's order by id.")
     ] = "expected"
-    test: Annotated[Literal["permutation", "t"], Option("Test over twins.")] = "permutation"
+    test: Annotated[Literal["permutation", "t"], Option("Test of twins.")] = "permutation"
     correction: Correction = "holm"
     primary: Annotated[
         str | None,
