@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install -q -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-journeys test-numeric test-long coverage lint bundled bench clean
+.PHONY: help demo test test-journeys test-numeric test-long coverage lint docs bundled bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -43,6 +43,9 @@ lint: .venv/.stamp-dev ## Check format, style, types and sizes
 	$(BIN)/python scripts/house.py
 	$(BIN)/python scripts/vendor_js.py --check
 
+docs: .venv/.stamp-docs ## Build the site into build/site, without network; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+
 # Into throw-away folders; NumPy 2.0 has no wheels for Python 3.13 and later, 2.1 has.
 AWAY := .venv/bundled
 bundled: .venv/.stamp-dev ## Check the bundled pairs on the oldest and the newest NumPy and SciPy
@@ -71,6 +74,10 @@ clean: ## Remove caches and build output (not .venv)
 	$(INSTALL) -e '.[neural,demo]'
 	@touch $@
 
+.venv/.stamp-docs: .venv/.stamp-demo
+	$(INSTALL) -e '.[docs]'
+	@touch $@
+
 .venv/.stamp-dev: .venv/.stamp-torch
-	$(INSTALL) -e '.[neural,llm,train,datasets,plots,milvus,ray,demo,paper,bench,dev]'
+	$(INSTALL) -e '.[neural,llm,train,datasets,plots,milvus,ray,demo,paper,bench,docs,dev]'
 	@touch $@

@@ -244,8 +244,9 @@ def _wrapped(line: str) -> list[str]:
 
 
 def pages() -> list[Path]:
-    """List the pages of docs/."""
-    return sorted((ROOT / "docs").rglob("*.md"))
+    """List the pages of docs/, without those that the site makes of ``--help``."""
+    docs = ROOT / "docs"
+    return sorted(page for page in docs.rglob("*.md") if page.parent != docs / "reference" / "cli")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

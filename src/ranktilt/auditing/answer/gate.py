@@ -165,7 +165,7 @@ def gate(
     included, it is *level*, or *within* the limit if a side is shown to be favoured all the same; *tilted* if a side
     is, and the interval lies wholly beyond either limit; else *inconclusive*.
 
-    The growth |Δnew| − |Δold| since `baseline` (distances from the level values), resampled on the same queries,
+    The growth ``|Δ new| − |Δ old|`` since `baseline` (distances from the level values), resampled on the same queries,
     against `min_effect`: *tilted* if the interval lies wholly above it, so that a growth beyond it is shown; *level*
     if no part of it lies above, so that one is excluded; else *inconclusive*. At `min_effect` 0 only an unchanged
     ranking or a tilt that shrank for sure is level; to show "no worse than before", allow some points.
@@ -288,7 +288,7 @@ def check_tilt(tilt: Effect, limit: Margin) -> LimitCheck:
 
 
 def check_growth(change: Change, least: float) -> LimitCheck:
-    """Hold the interval of |Δnew| − |Δold| against the growth that is allowed."""
+    """Hold the interval of ``|Δ new| − |Δ old|`` against the growth that is allowed."""
     of, low, high = change.estimand, change.growth_low, change.growth_high
     most = half_width(of, least) if least else 0.0
     ends = [of.scale * end for end in (low, high)]

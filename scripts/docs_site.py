@@ -1,0 +1,88 @@
+"""What the documentation site holds beside its pages: the command line's, and `llms.txt`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from ranktilt.cli.main import app
+from ranktilt.cli.options import PANELS
+
+PAGES = Path("reference") / "cli"
+
+
+def write_command_pages(docs: Path) -> None:
+    """Write one page a command from typer's own tree, and their list."""
+    folder = docs / PAGES
+    folder.mkdir(parents=True, exist_ok=True)
+    commands = dict(_commands(typer.main.get_command(app)))
+    pages = {f"{name.replace(' ', '-')}.md": _page(name, command) for name, command in commands.items()}
+    listed = "\n".join(name.removesuffix(".md") for name in pages)
+    pages["index.md"] = f"# The command line\n\nWhat `--help` says.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
+    for old in folder.glob("*.md"):
+        if old.name not in pages:
+            old.unlink()
+    for name, text in pages.items():
+        if not (folder / name).exists() or (folder / name).read_text(encoding="utf-8") != text:
+            (folder / name).write_text(text, encoding="utf-8")
+
+
+def _commands(group: Any, front: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every command that runs something, by what is typed."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{front}{name} ")
+        else:
+            yield f"{front}{name}", command
+
+
+def _page(name: str, command: Any) -> str:
+    context = command.context_class(command, info_name=name)
+    examples = "\n".join(f"$ {example}" for example in command.examples)
+    parts = [f"# ranktilt {name}", inspect.cleandoc(command.help or ""), f"```sh\n{examples}\n```"]
+    panels: dict[str, list[str]] = {panel: [] for panel in PANELS}
+    for parameter in command.get_params(context):
+        if record := parameter.get_help_record(context):
+            argument = parameter.param_type_name == "argument"
+            panel = PANELS[0] if argument else getattr(parameter, "rich_help_panel", None) or PANELS[-1]
+            typed, meaning = (" ".join(text.split()) for text in record)
+            panels[panel].append(f"| `{typed.replace('|', chr(92) + '|')}` | {_plain(meaning)} |")
+    tables = (
+        f"## {panel}\n\n| typed | meaning |\n|---|---|\n" + "\n".join(rows) for panel, rows in panels.items() if rows
+    )
+    return "\n\n".join([*parts, *tables]) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is markup."""
+    return re.sub(r"([\\`*_{}\[\]<>|$])", r"\\\1", text)
+
+
+def name_files(app: Any, page: str, source: list[str]) -> None:
+    """Name files of the repository that are no pages, such as examples, where a page links to them."""
+    outside = r"\[([^\]]*)\]\((?:\.\./)+((?:examples|benchmarks)[^)#]*)[^)]*\)"
+    source[0] = re.sub(
+        outside, lambda link: f"{link[1]} (`{link[2]}`)" if link[1] != link[2] else f"`{link[2]}`", source[0]
+    )
+
+
+def write_llms(app: Any, error: Exception | None) -> None:
+    """Write `llms.txt`: every page with its title, as language models are given a site."""
+    if error is None:
+        lines = [
+            f"# {app.config.project}",
+            "",
+            "> What a ranker favours, how sure that is, why, and how to level it.",
+            "",
+        ]
+        lines += [
+            f"- [{app.env.titles[page].astext()}]({page}.html)"
+            for page in sorted(app.env.found_docs)
+            if page in app.env.titles
+        ]
+        (Path(app.outdir) / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")

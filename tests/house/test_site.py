@@ -1,0 +1,64 @@
+"""The documentation site: built without network or warnings, searchable, and as wide as its window."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house import tree
+from tests.reporting.browser import Browser, Chromium
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-b",
+        "html",
+        str(tree.ROOT / "docs"),
+        str(folder),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_command_and_page_is_in_it(site: Path) -> None:
+    listed = (site / "llms.txt").read_text(encoding="utf-8")
+    assert "[ranktilt audit](reference/cli/audit.html)" in listed
+    assert "[ranktilt data describe](reference/cli/data-describe.html)" in listed
+    assert [
+        line
+        for line in listed.splitlines()
+        if line.startswith("- ") and not (site / line[:-1].partition("](")[2]).exists()
+    ] == []
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Chromium() as chromium, Browser(chromium=chromium) as one:
+        yield one
+
+
+@pytest.mark.parametrize("words", ["tie", "exposure ratio", "mteb"])
+def test_search_finds(site: Path, browser: Browser, words: str) -> None:
+    browser.do(lambda page: page.goto(f"{(site / 'search.html').as_uri()}?q={words}"))
+    browser.until("document.querySelectorAll('ul.search li a').length > 0")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_is_wider_than_the_window(site: Path, browser: Browser, width: int) -> None:
+    browser.size(width)
+    for name in ("index", "start", "reference/cli/audit", "reference/python", "measures/ndcg"):
+        browser.do(lambda page, name=name: page.goto((site / f"{name}.html").as_uri()))
+        assert browser.overflow == 0, name
