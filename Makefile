@@ -72,5 +72,5 @@ clean: ## Remove caches and build output (not .venv)
 	@touch $@
 
 .venv/.stamp-dev: .venv/.stamp-torch
-	$(INSTALL) -e '.[neural,llm,train,datasets,plots,milvus,ray,demo,paper,bench,dev]'
+	$(INSTALL) -e '.[neural,llm,train,datasets,plots,milvus,ray,demo,paper,bench,adapters,dev]'
 	@touch $@
