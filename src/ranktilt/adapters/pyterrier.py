@@ -75,6 +75,7 @@ def as_pyterrier(ranker: Ranker, collection: Collection) -> Any:
         results = ranker.rank(part, before).frame().rename({name: here for here, name in _NAMES.items()})
         results = results.join(collection.docs.select(docno="id", source="source"), on="docno", maintain_order="left")
         results = results.join(queries.select(qid="id", query="text"), on="qid", maintain_order="left")
-        return library.model.add_ranks(results.to_pandas())
+        ranks = pl.int_range(pl.len()).over("qid")  # results fall within each query
+        return results.with_columns(rank=ranks).to_pandas()
 
     return library.apply.generic(transform, required_columns=["qid", "query"])
