@@ -79,5 +79,5 @@ clean: ## Remove caches and build output (not .venv)
 	@touch $@
 
 .venv/.stamp-dev: .venv/.stamp-torch
-	$(INSTALL) -e '.[neural,llm,train,datasets,plots,milvus,ray,demo,paper,bench,docs,dev]'
+	$(INSTALL) -e '.[neural,llm,train,datasets,plots,milvus,ray,demo,paper,bench,adapters,docs,dev]'
 	@touch $@

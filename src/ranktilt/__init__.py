@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ranktilt._version import __version__
 
 if TYPE_CHECKING:
+    from ranktilt.adapters.ir_measures import as_ir_measures as as_ir_measures
+    from ranktilt.adapters.mteb import as_mteb as as_mteb
+    from ranktilt.adapters.pyterrier import as_pyterrier as as_pyterrier
     from ranktilt.auditing.answer.gate import Gate as Gate
     from ranktilt.auditing.answer.gate import gate as gate
     from ranktilt.auditing.audit import audit as audit
@@ -122,6 +125,9 @@ _NAMES = {
     "UserError": "errors",
     "Validation": "probes.validation",
     "answer": "generation.answer.answer",
+    "as_ir_measures": "adapters.ir_measures",
+    "as_mteb": "adapters.mteb",
+    "as_pyterrier": "adapters.pyterrier",
     "audit": "auditing.audit",
     "audit_until": "auditing.sequential",
     "bench": "experiments.tradeoff",

@@ -9,8 +9,9 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
+from typing import Any
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.rankers.base import Pipeline, Ranker
 from ranktilt.rankers.spec import Stage, parse_stages
 
@@ -39,14 +40,14 @@ RANKERS = {
 ENTRY_POINTS = "ranktilt.rankers"
 
 
-def ranker(text: str | Ranker) -> Ranker:
-    """Read a ranker's text; the inverse of its ``repr``.
+def ranker(text: Any) -> Ranker:
+    """Read a ranker's text, the inverse of its ``repr``, or take a pipeline or model of another library.
 
     Parameters
     ----------
-    text : str or Ranker
+    text : str, Ranker, PyTerrier pipeline or mteb model
         ``name[:argument][(option=value,…)][@k]``, stages joined by ``>>``, such as ``"bm25(k1=0.9,b=0.4)@100"``.
-        A ranker comes back as it is.
+        A ranker comes back as it is; of mteb, a model that searches (its ``SearchProtocol``).
 
     Returns
     -------
@@ -60,9 +61,24 @@ def ranker(text: str | Ranker) -> Ranker:
     """
     if isinstance(text, Ranker):
         return text
+    if not isinstance(text, str):
+        return _of_library(text)
     named = [_by_whole_name(stage) for stage in parse_stages(text)]
     stages = [_depth_fits(ranker_class(stage.name), stage).from_stage(stage) for stage in named]
     return stages[0] if len(stages) == 1 else Pipeline(tuple(stages))
+
+
+def _of_library(made: Any) -> Ranker:
+    """A ranker of what another library ranks with."""
+    if hasattr(made, "mteb_model_meta") and hasattr(made, "search"):
+        from ranktilt.adapters.mteb import MtebRanker
+
+        return MtebRanker(made)
+    if hasattr(made, "transform") and hasattr(made, "search"):
+        from ranktilt.adapters.pyterrier import PyTerrierRanker
+
+        return PyTerrierRanker(made)
+    raise UserError(f"expected the text of a ranker, a PyTerrier pipeline or a model of mteb, got {shorten(made)}")
 
 
 def ranker_names() -> list[str]:

@@ -16,7 +16,7 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
 from ranktilt.io.files import nth_line, write_files
-from ranktilt.io.ranked_lists import RunFile
+from ranktilt.io.ranked_lists import MTEB, RunFile, mteb_scores, result_columns
 from ranktilt.io.runfile import read_run_file, read_spec, unwritable
 
 Int32 = npt.NDArray[np.int32]
@@ -218,6 +218,40 @@ class Run:
         offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(names)))])
         docs = codes(frame["doc_id"], ids)
         return cls(tuple(names), offsets, docs[order].astype(np.int32), scores[order], ids, spec or {})
+
+    @classmethod
+    def from_pandas(cls, frame: Any, *, name: str = "run") -> Run:
+        """Make a run from a pandas frame of results, such as PyTerrier's.
+
+        Columns are called as in files: ``qid`` or ``query_id``, ``docno`` or ``doc_id``, and ``score``.
+        """
+        named = {column: field for field, column in result_columns(frame.columns).items()}
+        missing = next((field for field in ("query_id", "doc_id", "score") if field not in named.values()), None)
+        if missing:
+            raise UserError(f"expected a column for {missing}, got {', '.join(map(str, frame.columns))}")
+        held = pl.from_pandas(frame[list(named)]).rename(named).cast({"query_id": pl.String, "doc_id": pl.String})
+        return cls.from_frame(held, spec={"ranker": name})
+
+    @classmethod
+    def from_dict(cls, scores: Mapping[str, Mapping[str, float]], *, name: str = "run") -> Run:
+        """Make a run from ``{query: {document: score}}``, as BEIR, pytrec_eval and ranx hold it."""
+        rows = [(query, doc, float(score)) for query, found in scores.items() for doc, score in found.items()]
+        schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+        return cls.from_frame(pl.DataFrame(rows, schema, orient="row"), queries=list(scores), spec={"ranker": name})
+
+    @classmethod
+    def from_ranx(cls, run: Any) -> Run:
+        """Make a run from a ``ranx.Run``."""
+        return cls.from_dict(run.to_dict(), name=run.name or "run")
+
+    @classmethod
+    def from_mteb(cls, predictions: Mapping[str, Any], *, subset: str = "", split: str = "") -> Run:
+        """Make a run from the content of mteb's ``{task}_predictions.json``.
+
+        A subset and a split may be named; by default they are the only ones, or the split ``test``.
+        """
+        scores = mteb_scores("predictions", predictions, subset, split)
+        return cls.from_dict(scores, name=str(predictions.get(MTEB, {}).get("model_name") or "run"))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):

@@ -19,7 +19,7 @@ LEVELS: list[list[str]] = [
     ["rankers"],
     ["auditing"],
     ["probes", "generation", "training"],
-    ["mitigation", "planning"],
+    ["adapters", "mitigation", "planning"],
     ["experiments"],
     ["reporting"],
     ["registry"],

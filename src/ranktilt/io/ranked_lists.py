@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import polars as pl
 
-from ranktilt.errors import DataError, counted, shorten
+from ranktilt.errors import DataError, counted, first_line, shorten
 
 Names = Mapping[str, Sequence[str]]
 COLUMNS: Names = {
-    "query": ("qid", "query_id", "queryid", "query"), "document": ("docno", "doc_id", "docid", "corpus_id"),
+    "query": ("qid", "query_id", "queryid", "q_id", "query"), "document": ("docno", "doc_id", "docid", "corpus_id"),
     "score": ("score",), "rank": ("rank",),
 }  # fmt: skip
 """Names of each column of a table, the first that is there counts."""
@@ -71,6 +72,60 @@ def json_lists(path: Path, content: Any, queries: Sequence[str] | None, order: s
     return _read(path, form, rows, order, queries=None if form == "JSON records" else [query for query, _ in lists])
 
 
+MTEB = "mteb_model_meta"
+"""The key by which mteb's predictions are known."""
+_WRITTEN = {"query_id", "results"}
+"""Keys of a line of sentence-transformers' predictions."""
+
+
+def mteb_scores(path: Path | str, content: Mapping[str, Any], subset: str = "", split: str = "") -> Mapping[str, Any]:
+    """Return the scores of one subset and split of mteb's predictions: the named ones, the only ones, or ``test``."""
+    parts = {
+        (part, name): scores
+        for part, splits in content.items()
+        if part != MTEB and isinstance(splits, dict)
+        for name, scores in splits.items()
+        if subset in ("", part) and split in ("", name)
+    }
+    chosen = list(parts) if len(parts) == 1 else [part for part in parts if part[1] == "test"]
+    if len(chosen) != 1:
+        held = ", ".join("/".join(part) for part in parts) or "none of these"
+        hint = "Run.from_mteb(predictions, subset=…, split=…) takes one in Python"
+        raise DataError(path, f"expected predictions of one subset and split, got {held}; {hint}")
+    scores: Mapping[str, Any] = parts[chosen[0]]
+    return scores
+
+
+def prediction_lines(path: Path, text: str) -> dict[str, Any] | None:
+    """Read the predictions that sentence-transformers writes, a query a line; None where the first line is none."""
+    lists = dict[str, Any]()
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            if not lists:
+                return None
+            raise DataError(path, f"broken JSON ({error.msg})", line=number) from error
+        if not isinstance(record, dict) or not set(record) >= _WRITTEN:
+            if not lists:
+                return None
+            raise DataError(path, f"expected query_id and results, got {shorten(record)}", line=number)
+        if lists.setdefault(str(record["query_id"]), record["results"]) is not record["results"]:
+            raise DataError(path, f"query {record['query_id']!r} comes twice", line=number)
+    return lists
+
+
+def parquet_lists(path: Path, order: str) -> RunFile:
+    """Read a table of Parquet, as ranx writes runs."""
+    try:
+        frame = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(path, f"cannot be read as Parquet: {first_line(error)}") from error
+    return _read(path, "Parquet", [(None, row) for row in frame.iter_rows(named=True)], order)
+
+
 def _is_response(value: Any) -> bool:
     keys = value if isinstance(value, dict) else {}
     answered = isinstance(keys.get("hits"), dict) and isinstance(keys["hits"].get("hits"), list)
@@ -120,6 +175,13 @@ def _columns(names: Iterable[str], valid: Names) -> dict[str, str]:
     folded = {name.strip().casefold().replace("-", "_"): name.strip() for name in names}
     firsts = {column: next((name for name in some if name in folded), "") for column, some in valid.items()}
     return {column: folded[name] for column, name in firsts.items() if name}
+
+
+def result_columns(names: Iterable[str]) -> dict[str, str]:
+    """Which columns of a table of results hold ``query_id``, ``doc_id`` and ``score``."""
+    found = _columns(map(str, names), COLUMNS)
+    fields = {"query": "query_id", "document": "doc_id", "score": "score"}
+    return {field: found[name] for name, field in fields.items() if name in found}
 
 
 def _number(cell: str | None, kind: type) -> Any:

@@ -1,4 +1,4 @@
-"""Files that hold a run: TREC lines, JSON as BEIR, Pyserini and ranx write it, and lists as engines give them."""
+"""Files that hold a run: TREC lines, JSON as BEIR, Pyserini, ranx and mteb write it, and lists as engines give them."""
 
 from __future__ import annotations
 
@@ -63,6 +63,8 @@ def read_run_file(path: Path, *, score_order: str = "score", queries: Sequence[s
     """
     if score_order not in SCORE_ORDERS:
         raise unknown("score order", score_order, SCORE_ORDERS)
+    if path.suffix in (".parquet", ".parq"):
+        return _ranks_checked(path, lists.parquet_lists(path, score_order))
     frames, width, chunks = list[pl.DataFrame](), 0, line_chunks(path)
     for first_line, lines in chunks:
         text = decode_lines(path, first_line, lines)
@@ -203,11 +205,14 @@ def _falls(frame: pl.DataFrame) -> bool:
 
 
 def _read_json(path: Path, text: str, order: str, queries: Sequence[str] | None) -> RunFile:
+    tag, content = "", lists.prediction_lines(path, text)
     try:
-        content = orjson.loads(text)
+        content = orjson.loads(text) if content is None else content
     except orjson.JSONDecodeError as error:
         message = f"expected one JSON object {_SHAPE}, got broken JSON ({error.msg})"
         raise DataError(path, message, line=error.lineno) from error
+    if isinstance(content, dict) and isinstance(content.get(lists.MTEB), dict):
+        tag, content = str(content[lists.MTEB].get("model_name", "")), lists.mteb_scores(path, content)
     if (engine_lists := lists.json_lists(path, content, queries, order)) is not None:
         return _ranks_checked(path, engine_lists)
     if order == "rank":
@@ -227,7 +232,7 @@ def _read_json(path: Path, text: str, order: str, queries: Sequence[str] | None)
     if (docs == "").any() or "" in content:
         raise DataError(path, "the id of a query or a document is empty")
     frame = pl.DataFrame({"query_id": names, "doc_id": docs, "score": np.array(scores, dtype=np.float64)})
-    return RunFile(frame, every)
+    return RunFile(frame, every, tag=tag)
 
 
 def read_spec(path: Path) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+"""Measures of a group's documents, and Relative Δ, as ir_measures and PyTerrier's experiments take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
+from ranktilt.collection import Collection
+from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.contrast import relative_delta
+from ranktilt.measures.ranking import Floats
+from ranktilt.optional import need
+from ranktilt.run import Run
+
+
+def as_ir_measures(
+    measures: str | Measure | Sequence[str | Measure] = "nDCG@10",
+    *,
+    pair: tuple[str, str] = ("human", "llm"),
+    by: str = "source",
+) -> list[Any]:
+    """Give measures of two groups' documents, and Relative Δ between them, to ir_measures.
+
+    Parameters
+    ----------
+    measures : str or Measure, or a sequence of these, optional
+        Measures of relevance, such as ``"nDCG@10"``.
+    pair : (str, str), optional
+        Two groups; a positive Relative Δ favours the first.
+    by : str, optional
+        The column of the groups, which both the run and the qrels must have.
+
+    Returns
+    -------
+    list of ir_measures.Measure
+        Of each measure: the first group's, the second's (their means are over queries with a relevant document in the
+        group, as in an audit), and Relative Δ in percent, of a query its part of it. Ties count in expectation.
+    """
+    given = [measures] if isinstance(measures, str | Measure) else measures
+    return [made for asked in given for made in _of_measure(measure(asked), pair, by)]
+
+
+def _of_measure(asked: Measure, pair: tuple[str, str], by: str) -> list[Any]:
+    library = need("ir_measures", extra="adapters", for_="measures for ir_measures")
+    names = [f"{asked!r}[{by}={name}]" for name in pair] + [f"RelativeDelta({asked!r})[{','.join(pair)}]"]
+    inputs = {"run_inputs": ["query_id", "doc_id", "score", by], "qrel_inputs": ["query_id", "doc_id", "relevance", by]}
+
+    def column(number: int, qrels: Any, run: Any) -> Iterator[tuple[str, float]]:
+        queries, columns = _values(qrels, run, asked, pair, by)
+        yield from zip(queries, columns[number].tolist(), strict=True)
+
+    return [
+        library.define(partial(column, number), name=name, support_cutoff=False, **inputs)
+        for number, name in enumerate(names)
+    ]
+
+
+def _values(
+    qrels: Any, run: Any, asked: Measure, pair: tuple[str, str], by: str
+) -> tuple[tuple[str, ...], tuple[Floats, ...]]:
+    """Values of both groups and parts of Relative Δ, for each judged query.
+
+    Other libraries take plain means over all queries: where a group has nothing relevant to a query, its value is the
+    mean over the others, so that it moves nothing.
+    """
+    judged, ranked = pl.from_pandas(qrels), pl.from_pandas(run)
+    frames = (frame.select(id="doc_id", source=pl.col(by).cast(pl.String)) for frame in (judged, ranked))
+    docs = pl.concat(frames).unique("id", maintain_order=True).with_columns(title=pl.lit(""), text=pl.lit(""))
+    queries = judged.select(id="query_id").unique(maintain_order=True).with_columns(text=pl.lit(""))
+    judgments = judged.select("query_id", "doc_id", grade=pl.col("relevance").cast(pl.Float64))
+    collection = Collection(docs, queries, judgments)
+    groups = grouping(collection, "source")
+    held = Judgments.of(collection, groups)
+    aligned = Aligned.of(Run.from_frame(ranked.select("query_id", "doc_id", "score")), collection, held)
+    found = group_values(aligned, [asked], groups, "expected")[0]
+    one, two = (found[1 + groups.number(name)] for name in pair)
+    both = ~np.isnan(one + two)
+    means = float(np.mean(one[both])), float(np.mean(two[both]))
+    parts = 200 * (one - two) / sum(means)
+    return held.queries, (_filled(one), _filled(two), np.where(both, parts, relative_delta(*means)))
+
+
+def _filled(values: Floats) -> Floats:
+    return np.where(np.isnan(values), np.nanmean(values), values)

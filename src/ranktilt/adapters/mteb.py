@@ -1,0 +1,102 @@
+"""mteb: a model that searches as a ranker, and a ranker as such a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.optional import need
+from ranktilt.rankers.base import DEPTH, Ranker
+from ranktilt.run import Run
+
+
+@dataclass(frozen=True)
+class MtebRanker(Ranker):
+    """A model of mteb that indexes a corpus and searches it (its ``SearchProtocol``)."""
+
+    model: Any
+    k: int = DEPTH
+    batch_size: int = 32
+    name: ClassVar[str] = "mteb"
+    reranks: ClassVar[bool] = False
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Index the documents, titles included, and search for each judged query."""
+        dataset = need("datasets", extra="train", for_="models of mteb").Dataset
+        text = {"encode_kwargs": {"batch_size": self.batch_size}, "task_metadata": _task(), "hf_split": "test"}
+        docs = collection.docs.select("id", pl.col("title").fill_null(""), pl.col("text").fill_null(""))
+        self.model.index(dataset.from_dict(docs.to_dict(as_series=False)), hf_subset="default", num_proc=None, **text)
+        queries = dataset.from_dict(collection.judged.select("id", "text").to_dict(as_series=False))
+        found = self.model.search(queries, hf_subset="default", top_k=self.k, num_proc=None, **text)
+        rows = [(query, doc, float(score)) for query, scores in found.items() for doc, score in scores.items()]
+        frame = pl.DataFrame(rows, {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}, orient="row")
+        return Run.from_frame(frame, queries=collection.judged["id"], spec={"ranker": repr(self)})
+
+    def __repr__(self) -> str:
+        return f"mteb:{self.model.mteb_model_meta.name}@{self.k}"
+
+
+@dataclass
+class MtebModel:
+    """A ranker of RankTilt as mteb evaluates models (its ``SearchProtocol``)."""
+
+    ranker: Ranker
+    docs: pl.DataFrame | None = None
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        """What mteb writes beside the results."""
+        meta = need("mteb.models.model_meta", extra="adapters", for_="models of mteb").ModelMeta
+        return meta.create_empty({"name": f"ranktilt/{self.ranker!r}", "revision": "1"})
+
+    def index(self, corpus: Any, **_: Any) -> None:
+        """Keep the documents to be searched."""
+        title = corpus["title"] if "title" in corpus.column_names else [""] * len(corpus)
+        self.docs = pl.DataFrame({"id": list(corpus["id"]), "title": list(title), "text": list(corpus["text"])})
+
+    def search(
+        self, queries: Any, *, top_k: int, top_ranked: Mapping[str, list[str]] | None = None, **_: Any
+    ) -> dict[str, dict[str, float]]:
+        """Rank the documents, or each query's candidates, and return the first `top_k` scores of each query."""
+        asked = pl.DataFrame({"id": list(queries["id"]), "text": list(queries["text"])})
+        docs = self.docs.with_columns(source=pl.lit("unknown")) if self.docs is not None else pl.DataFrame()
+        judged = asked.select(query_id="id", doc_id=pl.lit(docs["id"][0]), grade=pl.lit(1.0))
+        run = None
+        if top_ranked:
+            rows = [(query, doc, -float(rank)) for query, names in top_ranked.items() for rank, doc in enumerate(names)]
+            run = Run.from_frame(pl.DataFrame(rows, ["query_id", "doc_id", "score"], orient="row"))
+        found = self.ranker.rank(Collection(docs, asked, judged), run).frame()
+        first = found.group_by("query_id", maintain_order=True).head(top_k)
+        scores: dict[str, dict[str, float]] = {name: {} for name in asked["id"]}
+        for query, doc, score in first.select("query_id", "doc_id", "score").iter_rows():
+            scores[query][doc] = score
+        return scores
+
+
+def as_mteb(ranker: Ranker) -> MtebModel:
+    """Give a ranker of RankTilt to mteb, as a model that searches.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Searches a task's corpus, or re-ranks the candidates of a re-ranking task.
+
+    Returns
+    -------
+    MtebModel
+        What ``mteb.evaluate`` takes.
+    """
+    return MtebModel(ranker)
+
+
+def _task() -> Any:
+    """Metadata of a task that is no public one."""
+    kind = need("mteb.abstasks.task_metadata", extra="adapters", for_="models of mteb").TaskMetadata
+    return kind(
+        name="RankTilt", description="A collection of RankTilt.", type="Retrieval", main_score="ndcg_at_10",
+        eval_langs=["eng-Latn"], dataset={"path": "none", "revision": "1"},
+    )  # fmt: skip

@@ -1,0 +1,184 @@
+"""Runs, measures and rankers of other libraries, made and read by the libraries themselves."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import ranktilt as rt
+from ranktilt.adapters.ir_measures import as_ir_measures
+from ranktilt.adapters.mteb import as_mteb
+from ranktilt.adapters.pyterrier import as_pyterrier
+from tests.refusals import refused
+from tests.toy import toy
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+SCORES = {"q1": {"d1-human": 3.0, "d1-llm": 3.0, "d2-llm": 1.5}, "q2": {"d3-human": 0.25}}
+
+
+def scores_of(run: rt.Run) -> dict[str, dict[str, float]]:
+    held = {query: dict[str, float]() for query in run.queries}
+    for query, doc, score in run.frame().select("query_id", "doc_id", "score").iter_rows():
+        held[query][doc] = score
+    return held
+
+
+def same(run: rt.Run, scores: dict[str, dict[str, float]]) -> bool:
+    return scores_of(run) == scores
+
+
+def library(name: str) -> Any:
+    return pytest.importorskip(name)
+
+
+class TestFiles:
+    @pytest.mark.parametrize("ending", ["json", "parquet", "trec"])
+    def test_ranx(self, tmp_path: Path, ending: str) -> None:
+        ranx = library("ranx")
+        ranx.Run(SCORES, name="mine").save(str(tmp_path / f"run.{ending}"))
+        assert same(rt.Run.load(tmp_path / f"run.{ending}"), SCORES)
+
+    def test_mteb(self, tmp_path: Path) -> None:
+        mteb = library("mteb")
+        from mteb.mocks.mock_tasks import MockRetrievalTask
+
+        task = MockRetrievalTask()
+        found = mteb.evaluate(as_mteb(rt.ranker("bm25")), [task], cache=None, prediction_folder=tmp_path)
+        [file] = tmp_path.iterdir()
+        run = rt.Run.load(file)
+        assert (run.name, run.queries) == ("ranktilt/bm25", ("q1", "q2"))
+        qrels = {"q1": "d1", "q2": "d2"}
+        ranks = [
+            list(dict(run.frame().filter(query_id=q).select("doc_id", "score").rows())).index(d)
+            for q, d in qrels.items()
+        ]
+        ndcg = np.mean([1 / np.log2(2 + rank) for rank in ranks])
+        assert found[0].scores["test"][0]["ndcg_at_10"] == pytest.approx(ndcg, abs=1e-5)
+
+    def test_sentence_transformers(self, tmp_path: Path) -> None:
+        library("sentence_transformers")
+        from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
+
+        class Model:
+            """Encodes a text by its length, as the evaluator asks for it."""
+
+            similarity_fn_name = "dot"
+            model_card_data = SimpleNamespace(set_evaluation_metrics=lambda *_, **__: None)
+
+            def encode_query(self, texts: list[str], **_: Any) -> Any:
+                return self.encode(texts)
+
+            encode_document = encode_query
+
+            def encode(self, texts: list[str], **_: Any) -> Any:
+                import torch
+
+                return torch.tensor([[float(len(text)), 1.0] for text in texts])
+
+            def similarity(self, a: Any, b: Any) -> Any:
+                return a @ b.T
+
+        texts, queries = {"a": "one", "b": "three", "c": "x"}, {"q1": "abc", "q2": "de"}
+        evaluator = InformationRetrievalEvaluator(
+            queries, texts, {"q1": {"a"}, "q2": {"b"}}, write_predictions=True,
+            score_functions={"dot": Model().similarity},
+            accuracy_at_k=[1], precision_recall_at_k=[1], mrr_at_k=[3], ndcg_at_k=[3], map_at_k=[3],
+        )  # fmt: skip
+        evaluator(Model(), output_path=str(tmp_path))
+        [file] = tmp_path.glob("*.jsonl")
+        assert same(rt.Run.load(file), {"q1": {"b": 16.0, "a": 10.0, "c": 4.0}, "q2": {"b": 11.0, "a": 7.0, "c": 3.0}})
+
+    def test_pyterrier(self, tmp_path: Path) -> None:
+        pt = library("pyterrier")
+        results = as_pyterrier(rt.ranker("bm25@3"), toy())(topics())
+        results.to_csv(tmp_path / "results.csv.gz", index=False)
+        pt.io.write_results(results, str(tmp_path / "results.trec"))
+        for name in ("results.csv.gz", "results.trec"):
+            assert rt.Run.load(tmp_path / name) == rt.ranker("bm25@3").rank(toy())
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ('{"mteb_model_meta": {}, "en": {"dev": {}, "train": {}}}', "one subset and split, got en/dev, en/train"),
+            ('{"mteb_model_meta": {}, "en": {"test": {}}, "de": {"test": {}}}', "got en/test, de/test"),
+            ('{"query_id": "q1", "results": []}\n{"query_id": "q1", "results": []}', "2: query 'q1' comes twice"),
+            ('{"query_id": "q1", "results": []}\n{"x": 1}', "2: expected query_id and results"),
+            ('{"query_id": "q1", "results": []}\n{"x', "2: broken JSON"),
+        ],
+    )  # fmt: skip
+    def test_what_is_refused(self, tmp_path: Path, content: str, message: str) -> None:
+        (tmp_path / "run.json").write_text(content, encoding="utf-8")
+        with pytest.raises(rt.DataError, match=re.escape(message)):
+            rt.Run.load(tmp_path / "run.json")
+
+
+class TestObjects:
+    def test_runs(self) -> None:
+        ranx, pandas = library("ranx"), library("pandas")
+        rows = [(query, doc, score) for query, scores in SCORES.items() for doc, score in scores.items()]
+        frame = pandas.DataFrame(rows, columns=["qid", "docno", "score"])
+        predictions = {"mteb_model_meta": {"model_name": "m"}, "default": {"dev": {}, "test": SCORES}}
+        runs = (
+            rt.Run.from_dict(SCORES), rt.Run.from_ranx(ranx.Run(SCORES)), rt.Run.from_pandas(frame),
+            rt.Run.from_mteb(predictions),
+        )  # fmt: skip
+        assert [same(run, SCORES) for run in runs] == [True] * 4
+        assert runs[3].name == "m"
+        assert rt.Run.from_mteb(predictions, split="dev").queries == ()
+        with refused("expected a column for score, got qid, docno"):
+            rt.Run.from_pandas(frame[["qid", "docno"]])
+
+    def test_measures_are_those_of_an_audit(self) -> None:
+        ir_measures = library("ir_measures")
+        collection = toy()
+        run = rt.ranker("bm25").rank(collection)
+        source = collection.docs.select(doc_id="id", source="source")
+        ranked = run.frame().join(source, on="doc_id").to_pandas()
+        qrels = (
+            collection.qrels.select("query_id", "doc_id", relevance=pl.col("grade"))
+            .join(source, on="doc_id")
+            .to_pandas()
+        )
+        measures = as_ir_measures(["nDCG@3", "AP@3"])
+        found = ir_measures.calc_aggregate(measures, qrels, ranked)
+        audit = rt.audit(collection, run, ["nDCG@3", "AP@3"], resamples=100)
+        means = {(m, g): v for m, g, v in audit.frame("means").select("measure", "group", "mean").iter_rows()}
+        for tilt in audit.tilts:
+            human, llm, delta = measures[:3] if tilt.measure == "nDCG@3" else measures[3:]
+            sides = means[tilt.measure, "human"], means[tilt.measure, "llm"]
+            assert (found[human], found[llm], found[delta]) == pytest.approx((*sides, tilt.value), rel=1e-13)
+        assert sorted(ir_measures.run_inputs(measures)) == ["doc_id", "query_id", "score", "source"]
+
+    def test_a_pyterrier_pipeline_is_a_ranker_and_a_ranker_a_pipeline(self) -> None:
+        pt = library("pyterrier")
+        collection, bm25 = toy(), rt.ranker("bm25")
+        transformer = as_pyterrier(bm25, collection)
+        assert rt.ranker(transformer).rank(collection) == bm25.rank(collection)
+        again = as_pyterrier(rt.ranker("tfidf"), collection)
+        both = (bm25 >> rt.ranker(again)).rank(collection)
+        assert both == rt.ranker("bm25>>tfidf").rank(collection)
+        assert "source" in transformer(topics()).columns
+        qrels = collection.qrels.select(qid="query_id", docno="doc_id", label=pl.col("grade").cast(pl.Int64))
+        source = collection.docs.select(docno="id", source="source")
+        found = pt.Experiment(
+            [transformer], topics(), qrels.join(source, on="docno").to_pandas(), as_ir_measures("nDCG@3")
+        )
+        tilt = rt.audit(collection, bm25.rank(collection), "nDCG@3", resamples=100).tilts[0]
+        assert found["RelativeDelta(nDCG@3)[human,llm]"].tolist() == pytest.approx([tilt.value], rel=1e-13)
+
+    def test_a_model_of_mteb_is_a_ranker(self) -> None:
+        library("mteb")
+        model = as_mteb(rt.ranker("bm25"))
+        found = rt.ranker(model)
+        assert repr(found) == "mteb:ranktilt/bm25@1000"
+        assert same(found.rank(toy()), scores_of(rt.ranker("bm25").rank(toy())))
+        with refused("expected the text of a ranker, a PyTerrier pipeline or a model of mteb, got 3"):
+            rt.ranker(3)
+
+
+def topics() -> Any:
+    return toy().judged.select(qid="id", query="text").to_pandas()
