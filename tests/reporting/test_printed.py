@@ -25,7 +25,10 @@ from tests.reporting.screen import BLUE, BOLD, CODE, ORANGE, plain, screen, styl
 
 PRINTED = Path(__file__).parent / "printed"
 ENDINGS = {"table": "txt", "markdown": "md", "latex": "tex"}
-KEPT = [*((name, format) for name in RESULTS for format in ("table", "markdown")), ("audit, card", "latex")]
+KEPT = [
+    *((name, format) for name in RESULTS for format in ("table", "markdown")),
+    *((name, "latex") for name in ("audit", "audit, card", "audit, no twins")),
+]
 OPENED = {
     "opened": opened, "opened, unjudged": unjudged, "opened, ungrouped": ungrouped, "opened, colours": colours,
     "opened, sources": lambda: sources("human", "llama", "gpt"),

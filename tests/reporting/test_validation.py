@@ -12,7 +12,6 @@ import pytest
 from ranktilt.measures.average_precision import AP
 from ranktilt.probes.base import Distribution
 from ranktilt.reporting.document import Figure, Section, Table
-from ranktilt.reporting.figures.validation import OUTCOMES
 from ranktilt.reporting.views.validate import headline, validation_sections
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
 from tests.reporting.charts import by_name, domain, points
@@ -84,7 +83,6 @@ STRAYING = (NEAR, replace(NEAR, source="b", cosine=NEAR.baseline))
         ({"effectiveness": toy_effectiveness() + OTHER_MEASURE}, ALL_OUTCOMES),
         (renamed(["a", "b", "c"]), "; a, b and c are equivalent on both sides."),
         (renamed([f"r{n}" for n in range(6)]), "; r0, r1, r2, r3 and 2 more are equivalent on both sides."),
-        ({"similarities": STRAYING[1:], "effectiveness": ()}, "do not all stay close in meaning."),
         ({"similarities": STRAYING, "effectiveness": ()}, "do not all stay close in meaning."),
         (
             {"overlaps": (), "similarities": (), "effectiveness": ()},
@@ -96,12 +94,10 @@ def test_headline(changes: dict[str, Any], said: str) -> None:
     assert headline(replace(VALIDATION, **changes)).endswith(said)
 
 
-def test_headline_names_sources_where_there_are_several_or_none() -> None:
+def test_headline_names_sources_where_there_are_several_or_none_and_a_void_comparison_first() -> None:
     assert "bm25 (llm-0.2) and bm25 (llm-0.6) are equivalent on both sides" in headline(MANY)
     assert headline(toy_validation(("human",))) == "One source, human, with 40 documents: no twins."
 
-
-def test_void_comparison_comes_first() -> None:
     assert VALIDATION.check is not None
     check = replace(VALIDATION.check, rows=tuple(replace(row, verdict="void") for row in VALIDATION.check.rows[:1]))
     assert headline(replace(VALIDATION, check=check)) == check.sentence
@@ -114,12 +110,6 @@ def test_sections_come_in_the_order_of_the_papers_and_only_what_was_asked_for() 
     for name, part in parts.items():
         found = validation_sections(replace(VALIDATION, **{part: None if part == "check" else ()}))  # type: ignore[arg-type]
         assert [one.name for one in found] == ["collection", *(other for other in parts if other != name)]
-
-
-def test_the_split_is_named() -> None:
-    unnamed = section("collection", statistics=replace(VALIDATION.statistics, split=""))
-    assert unnamed.lead == ("Both sides answer the same queries.",)
-    assert section("collection").lead == ("Both sides answer the same queries. Judgments: test.",)
 
 
 def test_figure_3_counts_every_pair(text: str) -> None:
@@ -181,17 +171,3 @@ def test_forest_plot_draws_both_intervals_and_the_margin(text: str) -> None:
 def test_the_level_is_the_one_that_was_asked_for() -> None:
     found = section("effectiveness", spec={**VALIDATION.spec, "alpha": 0.01})
     assert "thick: 98 % interval, which must lie in the shade" in figures(found)[0].says
-
-
-@pytest.mark.parametrize(("outcome", "tone"), OUTCOMES.items())
-def test_verdict_has_the_tone_of_its_outcome(outcome: str, tone: str) -> None:
-    rows = tuple(row for row in toy_effectiveness() if row.outcome == outcome)
-    text = html(replace(VALIDATION, effectiveness=rows))
-    assert re.findall(r'<li class="(\w*)">', text)[-1] == tone
-
-
-def test_names_are_hostile_and_do_nothing(shown: Markup) -> None:
-    text = html(toy_validation(("human", "</script><script>alert(1)</script>{{7*7}}\u202e")))
-    assert len(Markup(text).of("script")) == len(shown.of("script"))
-    assert "\u202e" not in text
-    assert "{{7*7}}" in text
