@@ -1,6 +1,6 @@
 """What is printed depends on the terminal around it: here there is none, unless a test makes one.
 
-Pages are opened in a real browser: one program for all tests of a process, and a profile of its own for each test.
+Pages are opened in a real browser: one program for all tests of a process, and a profile of its own for each file.
 """
 
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ def chromium() -> Iterator[Chromium]:
         yield one
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def browser(chromium: Chromium) -> Iterator[Browser]:
-    """A browser that has never opened anything."""
+    """One profile for each file: pages keep nothing, and a warm browser opens them four times as fast."""
     with Browser(chromium=chromium) as one:
         yield one

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt import Audit, Collection, Run, audit
+from ranktilt import Collection, Run, audit
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.reporting.audits import ordered, twins
@@ -104,11 +104,6 @@ def hostile() -> LoadedAudit:
 def alone(found: LoadedAudit, *notes: str) -> LoadedAudit:
     """Return the audit without what it was made from."""
     return LoadedAudit(found.audit, notes=notes)
-
-
-def with_spec(found: Audit, **spec: Any) -> Audit:
-    """Return an audit that says of itself that it was made so."""
-    return replace(found, spec={**found.spec, **spec})
 
 
 def drawings(text: str) -> dict[str, Any]:

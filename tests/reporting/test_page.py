@@ -238,3 +238,28 @@ def test_lines_after_the_sixth_are_folded() -> None:
 def test_what_the_headline_says_is_not_said_again() -> None:
     said = replace(page(), headline="It tilts.", sentences=(Sentence("It tilts: much"), Sentence("It tilts")))
     assert [line.text for line in said.page_lines] == ["It tilts: much"]
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of a colour such as ``#0072b2`` (WCAG 2.2)."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_colours_stand_out_from_their_ground(theme: str) -> None:
+    style = resources.files("ranktilt.reporting").joinpath("templates", "page.css").read_text(encoding="utf-8")
+    dark, _, light = style.partition(":root {")
+    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", dark if theme == "dark" else light.partition("}")[0]))
+
+    def contrast(one: str, other: str) -> float:
+        above, below = sorted((luminance(colours[one]), luminance(colours[other])), reverse=True)
+        return (above + 0.05) / (below + 0.05)
+
+    for ground in ("ground", "paper", "shade"):
+        for name in ("ink", "dim", "link", "good", "bad", "unsure", "first", "second"):
+            assert contrast(name, ground) >= 4.5, (name, ground)
+    assert all(contrast(letter, "paper") >= 3 for letter in (*"abcdefgh", "edge"))
+    assert all(contrast(side, other) >= 3 for side in ("first", "second") for other in ("line", f"{side}-wash"))
+    assert all(contrast("ink", f"{name}-wash") >= 7 for name in ("first", "second", "query"))
