@@ -9,7 +9,7 @@ import pytest
 
 from ranktilt.reporting.document import Document, Section
 from ranktilt.reporting.explorer.section import explorer
-from ranktilt.reporting.render.html import html_document
+from ranktilt.reporting.render.html import render as html_document
 from tests.reporting.browser import Browser
 from tests.reporting.explorables import block, lists, page
 from tests.reporting.explored import opened
@@ -71,7 +71,7 @@ def test_navigation_shows_the_sections_of_the_part_that_is_read(browser: Browser
     path = tmp_path / "parts.html"
     parts = (("Audit", ("one", "two")), ("Study", ("three", "four")))
     sections = tuple(Section(name, name, ("Text. " * 2000,), part=part) for part, names in parts for name in names)
-    path.write_text(html_document(Document("Parts", "Test", "All is well.", sections)), encoding="utf-8")
+    path.write_text(html_document(Document("Test", "All is well.", sections)), encoding="utf-8")
     browser.open(path)
     shown = "[...document.querySelectorAll('nav a')].filter(a => a.checkVisibility()).map(a => a.textContent).join(' ')"
     assert browser.run(shown) == "Audit Study Method notes one two"

@@ -27,7 +27,8 @@ from ranktilt.reporting.document import (
     Table,
 )
 from ranktilt.reporting.figures.charts import histogram
-from ranktilt.reporting.render.html import digest, html_document, safe_json
+from ranktilt.reporting.render.html import digest, safe_json
+from ranktilt.reporting.render.html import render as html_document
 from tests.reporting.markup import Markup
 
 HOSTILE = "</script><script>alert(1)</script>{{7*7}}{% raw %}\u202egpj.exe\x00<img src=x onerror=alert(1)>&amp;\"'"
@@ -39,7 +40,7 @@ def table(*rows: tuple[Cell, ...], caption: str = "Numbers") -> Table:
 
 
 def page(*blocks: object, **how: object) -> Document:
-    parts = {"title": "A page", "kind": "Test", "headline": "All is well.", "sentences": (Sentence("Fine."),)}
+    parts = {"kind": "Test", "headline": "All is well.", "sentences": (Sentence("Fine."),)}
     section = Section("one", "First", ("A lead.",), blocks)  # type: ignore[arg-type]
     return Document(**{**parts, "sections": (section,), **how})  # type: ignore[arg-type]
 
@@ -58,9 +59,7 @@ def everything(text: str) -> Document:
         Lines((Sentence(text),)),
         Code(text, text),
     )
-    return Document(
-        text, text, text, (Section("one", text, (text,), blocks),), (Sentence(text, "unsure"),), legend=(text,)
-    )
+    return Document(text, text, (Section("one", text, (text,), blocks),), (Sentence(text, "unsure"),), legend=(text,))
 
 
 def test_page_is_one_html_document_with_the_headline_as_its_only_h1() -> None:

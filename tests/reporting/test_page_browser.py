@@ -11,7 +11,7 @@ import pytest
 from ranktilt.probes.similarity import Map
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Cell, Code, Column, Document, Row, Section, Table
-from ranktilt.reporting.render.html import html_document
+from ranktilt.reporting.render.html import render as html_document
 from tests.probes.validations import toy_effectiveness, toy_validation
 from tests.reporting.browser import Browser
 from tests.reporting.screen import html
@@ -155,9 +155,7 @@ def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
     cells = (Cell("why is the sea so salty"), *(Cell("−1.44", -1.44, "second") for _ in range(14)))
     parts = (Code("command", "ranktilt audit folder " + "-r bm25 " * 40), Table("Wide", columns, (Row(cells),)))
     path = tmp_path / "paper.html"
-    path.write_text(
-        html_document(Document("Paper", "Test", "All is well.", (Section("a", "A", (), parts),))), encoding="utf-8"
-    )
+    path.write_text(html_document(Document("Test", "All is well.", (Section("a", "A", (), parts),))), encoding="utf-8")
     browser.open(path, width=794)
     browser.do(lambda one: one.emulate_media(media="print"))
     sizes = "['pre', 'html'].map(name => document.querySelector(name)).map(one => one.scrollWidth - one.clientWidth)"

@@ -17,7 +17,7 @@ from ranktilt import Audit, Collection, Run, audit
 from ranktilt.errors import DataError
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.reload import LoadedAudit, reload
-from ranktilt.reporting.render.html import html_document
+from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import PAPER_RESULTS, opened, read_result, report, report_page
 from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit import view as audit_view

@@ -260,10 +260,8 @@ class Section:
 class Document:
     """What is said of a result, before any format."""
 
-    title: str
-    """In the browser's tab."""
     kind: str
-    """What it is, and of what."""
+    """What it is, and of what; in the browser's tab too."""
     headline: str
     """The answer in one sentence."""
     sections: tuple[Section, ...]

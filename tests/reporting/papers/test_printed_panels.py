@@ -15,7 +15,7 @@ from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Tab
 from ranktilt.reporting.papers.cells import CellFile, PaperCell
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import paper_tables
-from ranktilt.reporting.render.latex import latex_document
+from ranktilt.reporting.render.latex import render as latex_document
 from ranktilt.reporting.render.markdown import clean, guarded
 from tests.reporting.papers import tex_reader
 
@@ -189,7 +189,7 @@ class TestStructure:
         columns = tuple(Column(title, number=False) for title in ("Human-Written", "LLM-Generated"))
         row = Row((Cell(r"\write18{rm} & 5 % of {all}"), Cell("[x] \\\\ $y$")))
         panels = Panels("dai-10", "c", "Layout: p.", (Table("Query: \\[a_b\\]", columns, (row,)),))
-        lines = latex_document(Document("", "", "", printed([panels]))).splitlines()
+        lines = latex_document(Document("", "", printed([panels]))).splitlines()
         assert lines[1] == r"\begin{table*}[t]"
         assert lines[5:13] == [
             r"\small",

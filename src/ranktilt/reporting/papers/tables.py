@@ -74,7 +74,7 @@ def paper_document(
             blocks.append(block)
             cells += found
     data = _cell_data(cells) if cells else _text_data(blocks)
-    return Document("RankTilt", "tables of a paper", "", printed(blocks), data=data)
+    return Document("tables of a paper", "", printed(blocks), data=data)
 
 
 def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:

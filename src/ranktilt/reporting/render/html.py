@@ -24,10 +24,11 @@ _EXPLORER = tuple(
 )
 
 
-def html_document(document: Document) -> str:
+def render(document: Document, *, notes: bool = True) -> str:
     """Write one HTML file that loads nothing, runs nothing of a document's, and reads without scripts.
 
-    Some 400 kB with figures (the drawing library, compressed), some kB without. Every text is taken as plain text.
+    Some 400 kB with figures (the drawing library, compressed), some kB without. Every text is taken as plain text; a
+    page has its notes whatever `notes` says.
     """
     from markupsafe import Markup
 

@@ -26,7 +26,7 @@ _DARKEST = 0.6
 _SHADED = "Shaded: Relative Δ, blue above 0 and orange below, the darker the further from it (darkest from 100 on)."
 
 
-def latex_document(document: Document, *, notes: bool = True) -> str:
+def render(document: Document, *, notes: bool = True) -> str:
     r"""Write tables as ``tabular``, panels as ``table`` with caption and label; they need ``\usepackage{booktabs}``."""
     lines: list[str] = []
     for block in document.blocks("text"):

@@ -15,7 +15,7 @@ _OUTCOMES: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
-def markdown_document(document: Document, *, notes: bool = True) -> str:
+def render(document: Document, *, notes: bool = True) -> str:
     """Write the outcome of a test, tables, sentences, legend and notes (or not), and how to make it again."""
     parts = [[f"## {_OUTCOMES[document.outcome]} RankTilt: {escaped(document.headline)}"]] if document.outcome else []
     signs = TEXT_SIGNS if document.outcome else {}

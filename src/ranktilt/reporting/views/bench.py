@@ -11,23 +11,13 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.reporting.document import (
-    Cell,
-    Column,
-    Document,
-    Figure,
-    Row,
-    Section,
-    Sentence,
-    Table,
-    named,
-)
+from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Section, Sentence, Table, named
 from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, scatter
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, sides_named, starred
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 
 _LABEL = 24
 _NO_TWINS = "Groups are not twins: level is the median of what random labels give, not 0."
@@ -36,8 +26,6 @@ _DODGE, _MOST_PLANES = 0.06, 4
 
 def view(bench: Bench) -> Document:
     """Return what is said of a bench."""
-    name = folder(bench.spec)
-    title = f"Bench of {join_words(bench.methods)}" + (f" on {name}" if name else "")
     choice = bench.choose()
     planes = (_plane(bench, choice, pair) for pair in bench.pairs[: _MOST_PLANES * bool(bench.over)])
     sections = (
@@ -47,8 +35,7 @@ def view(bench: Bench) -> Document:
         provenance(bench.spec, bench.notes),
     )
     return Document(
-        title=title,
-        kind=title,
+        kind=titled(f"Bench of {join_words(bench.methods)} on", bench.spec),
         headline=f"{choice.headline}.",
         sections=tuple(section for section in sections if section.blocks),
         sentences=(

@@ -40,7 +40,6 @@ def view(found: Explanation) -> Document:
     for one in found.results:
         said += [table.says for table in one.tables] or ([] if effects else [one.summary])
     return Document(
-        title="Explanation",
         kind="Why",
         headline=headline,
         sentences=tuple(

@@ -8,7 +8,7 @@ from ranktilt.llm.estimate import duration
 from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
 from ranktilt.reporting.document import Cell, Column, ColumnOf, Document, Section, Sentence, Table, named, tabulated
 from ranktilt.reporting.numbers import DASH, count, estimate, number, size
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 
 _MEMORY = "of the process at its peak; files that are mapped do not count"
 _EVERY = "every ranker"
@@ -17,13 +17,10 @@ _REPEATS = "times differ from one measurement to the next, and with what else th
 
 def view(found: CostPlan) -> Document:
     """Return what is said of a plan."""
-    name = folder(found.spec)
-    title = f"Plan for {name}" if name else "Plan"
     lead = ("What would it take, and where does the time go?",)
     made = provenance(found.spec, found.notes, repeats=_REPEATS)
     return Document(
-        title=title,
-        kind=title,
+        kind=titled("Plan for", found.spec),
         headline=f"{found.headline}.",
         sections=(Section("steps", "Step by step", lead, (_table(found),)), made),
         sentences=(Sentence(found.headline, emphasis="strong"),),

@@ -27,14 +27,12 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.verdicts import mark
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 from ranktilt.statistics.equivalence import t_interval
 
 
 def view(study: TrainingStudy) -> Document:
     """Return what is said of a training study."""
-    name = folder(study.spec)
-    title = f"Training study on {name}" if name else "Training study"
     sections = (
         _evaluations("effectiveness", "Effectiveness on each collection", study.of_kind("supervised", "zero-shot")),
         _tilts(study),
@@ -47,8 +45,7 @@ def view(study: TrainingStudy) -> Document:
         provenance(study.spec, study.notes),
     )
     return Document(
-        title=title,
-        kind=title,
+        kind=titled("Training study on", study.spec),
         headline=f"{study.headline}.",
         sections=tuple(one for one in sections if one.blocks),
         sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in study.sentences),

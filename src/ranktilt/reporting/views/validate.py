@@ -37,7 +37,7 @@ from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check import check_table, sentences
 from ranktilt.reporting.views.check import legend as check_legend
 from ranktilt.reporting.views.describe import LEGEND, statistics_tables
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 
 _UNRELATED = 0.95
 _NEAR = 0.95
@@ -54,11 +54,8 @@ _WORDS: dict[Outcome, tuple[str, str]] = {
 
 def view(validation: Validation) -> Document:
     """Return what is said of a validation."""
-    name = folder(validation.spec)
-    title = f"Validation of {name}" if name else "Validation"
     return Document(
-        title=title,
-        kind=title if name else "Validation of a collection",
+        kind=titled("Validation of", validation.spec),
         headline=headline(validation),
         sections=(*validation_sections(validation), provenance(validation.spec, validation.notes)),
         sentences=tuple(_sentences(validation)),
