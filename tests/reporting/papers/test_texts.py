@@ -9,7 +9,7 @@ import pytest
 from ranktilt import Audit, Collection, Run, UserError, audit
 from ranktilt.auditing.study_sources import source_pairs
 from ranktilt.reporting.document import Panels
-from ranktilt.reporting.papers.texts import PAIRS, chosen_texts, has_texts, of_collections
+from ranktilt.reporting.papers.texts import PAIRS, chosen_texts, of_collections
 from ranktilt.reporting.reload import LoadedAudit
 from tests.reporting.audits import ordered, twins, uneven
 from tests.toy import collection_of, run_of
@@ -144,11 +144,8 @@ def test_a_version_that_is_missing_is_a_dash_and_its_query_is_named_not_chosen()
 
 def test_texts_come_with_an_audit_by_source_and_its_collection() -> None:
     collection, found, _ = bed()
-    assert has_texts(LoadedAudit(found, collection))
-    assert not has_texts(LoadedAudit(uneven(), twins(40, ("human",))))
-    assert not has_texts(LoadedAudit(found))
-    with pytest.raises(UserError, match="dai-10 needs the texts of the collection"):
-        chosen_texts([LoadedAudit(found)], "dai-10")
+    others = [LoadedAudit(uneven(), twins(40, ("human",))), LoadedAudit(found)]
+    assert of_collections([*others, LoadedAudit(found, collection)]) == [[LoadedAudit(found, collection)]]
 
 
 def test_two_sources_of_llms_are_called_by_their_names() -> None:

@@ -73,8 +73,10 @@ def _summed(audit: Audit, pair: Pair) -> str:
     for run in audit.runs:
         verdict = audit.verdict(run, *pair)
         members[verdict.kind, verdict.side].append(run)
-    words = {("favours", side): (f"favours {side} {noun}", f"favour {side} {noun}") for side in pair}
-    words |= {(kind, None): said for kind, said in VERDICT_WORDS.items()}
+    words: dict[tuple[str, str | None], tuple[str, str]] = {
+        **{("favours", side): (f"favours {side} {noun}", f"favour {side} {noun}") for side in pair},
+        **{(kind, None): said for kind, said in VERDICT_WORDS.items()},
+    }
     parts = ((members[key], said) for key, said in words.items() if key in members)
     return "; ".join(f"{_who(some, audit.runs)} {said[len(some) > 1]}" for some, said in parts)
 

@@ -46,11 +46,8 @@ def _table(found: CostPlan) -> Table:
 
 
 def _factor(one: PlannedStep, found: CostPlan) -> Cell:
-    return Cell("" if one is found.total else _times(one.factor) if one.seconds.known else DASH, one.factor)
-
-
-def _times(factor: float) -> str:
-    return count(round(factor)) if factor >= 100 else f"{factor:.3g}"
+    times = count(round(one.factor)) if one.factor >= 100 else f"{one.factor:.3g}"
+    return Cell("" if one is found.total else times if one.seconds.known else DASH, one.factor)
 
 
 def _cell(amount: Amount, printed: Callable[[float], str], *, interval: bool = True) -> Cell:

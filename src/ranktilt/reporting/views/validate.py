@@ -173,13 +173,10 @@ def _collection(found: CollectionStatistics) -> Section:
 _SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", spare=1))
 
 
-def _quartiles(values: Sequence[float], digits: int = 0) -> Cell:
-    return Cell("  ".join(f"{value:.{digits}f}" for value in values))
-
-
 def _spread(found: Distribution) -> tuple[Cell, ...]:
     """The cells below `_SPREAD`."""
-    return number(found.count, count), number(found.mean, fixed), _quartiles(found.quartiles, 2)
+    quartiles = "  ".join(f"{value:.2f}" for value in found.quartiles)
+    return number(found.count, count), number(found.mean, fixed), Cell(quartiles)
 
 
 def _terms(validation: Validation) -> Section:
