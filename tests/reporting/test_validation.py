@@ -125,13 +125,9 @@ def test_figure_5_sets_twins_against_unrelated_pairs(text: str, shown: Markup) -
     assert {name: round(sum(shares), 3) for name, shares in sides.items()} == {"twins": 100, "unrelated pairs": 100}
     one = VALIDATION.similarities[0]
     assert shown.grid("Cosine similarity").numbers("mean") == [one.cosine.mean, one.baseline.mean]
-
-
-def test_histogram_of_cosines_spans_what_there_is() -> None:
     one = replace(NEAR, cosine=spread(0.91, low=-1.0), baseline=spread(0.01, low=-1.0))
-    figure = figures(section("meaning", similarities=(one,)))[0]
-    low, high = domain(figure.drawing, "x")
-    assert (low, high) == pytest.approx((0.0, 0.925))
+    low, high = domain(figures(section("meaning", similarities=(one,)))[0].drawing, "x")
+    assert (low, high) == pytest.approx((0.0, 0.925))  # what there is
 
 
 def test_figure_4_shows_every_text_of_the_map_with_its_id(text: str) -> None:
@@ -166,8 +162,5 @@ def test_forest_plot_draws_both_intervals_and_the_margin(text: str) -> None:
     assert (first["x"], first["high"]) == (row.value, pytest.approx(row.high))
     assert first["to"] == pytest.approx(row.value + row.smallest - abs(row.value))
     assert rows_of(drawing, "rect") == [{"x": -0.02, "end": 0.02}]
-
-
-def test_the_level_is_the_one_that_was_asked_for() -> None:
     found = section("effectiveness", spec={**VALIDATION.spec, "alpha": 0.01})
     assert "thick: 98 % interval, which must lie in the shade" in figures(found)[0].says
