@@ -1,7 +1,5 @@
 """Audits opened together with their collections and runs, for the tests of an audit's page."""
 
-import json
-import re
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -106,8 +104,3 @@ def alone(found: LoadedAudit, *notes: str) -> LoadedAudit:
     return LoadedAudit(found.audit, notes=notes)
 
 
-def drawings(text: str) -> dict[str, Any]:
-    """Figures of a page by their caption."""
-    names = re.findall(r'<figcaption id="([\w-]+)-caption">(.*?)</figcaption>', text)
-    blocks = dict(re.findall(r'<script type="application/json" id="([\w-]+)-data">(.*?)</script>', text, re.DOTALL))
-    return {re.sub(r"<.*?>", "", caption): json.loads(blocks[name]) for name, caption in names}

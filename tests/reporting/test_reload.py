@@ -69,7 +69,6 @@ def is_whole(opened: LoadedAudit, collection: Collection, runs: Sequence[Run]) -
         (["bm25"], {"qrels": "other.tsv"}, {}),
         (["bm25"], {"qrels": "strange.tsv", "ignore_unknown": True}, {}),
         (["bm25"], {"docs": "judged", "split": "dev"}, {}),
-        (["bm25"], {}, {"by": None}),
         (["bm25@1"], {}, {"ties": "trec_eval", "missing": "exclude"}),
     ],
 )
@@ -113,11 +112,6 @@ def test_without_its_file_only_the_working_folder_is_looked_in(here: Path, monke
     ("change", "said"),
     [
         (lambda toy: write(toy / "corpus" / "llm.jsonl", "{}\n"), "corpus/llm.jsonl has changed since the audit"),
-        (
-            lambda toy: write(toy / "qrels" / "test.tsv", tsv(raw_qrels()[:1])),
-            "qrels/test.tsv has changed since the audit",
-        ),
-        (lambda toy: (toy / "corpus" / "human.jsonl").unlink(), "corpus/human.jsonl is not there any more"),
         (lambda toy: shutil.rmtree(toy), "corpus/human.jsonl is not there any more"),
         (
             lambda toy: write_cocktail(toy, corpora={"gpt": raw_docs()}),
@@ -231,16 +225,13 @@ def test_an_audit_that_says_little_is_opened_by_its_values(here: Path) -> None:
     assert reload(replace(audit, spec={})).notes[0].startswith("The collection could not be opened again: ")
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
+def test_a_collection_that_does_not_fit_is_left_out(here: Path) -> None:
+    audit, _, _ = audited()
+    for changed, said in (
         ({"groups": ("all", "human", "gpt")}, "the collection has other groups than the audit (human, llm)"),
         ({"queries": ("q1", "q2", "q4")}, "the collection has other queries than the audit"),
-    ],
-)
-def test_a_collection_that_does_not_fit_is_left_out(here: Path, changed: dict[str, Any], said: str) -> None:
-    audit, _, _ = audited()
-    assert reload(replace(audit, **changed)).notes == (GONE.format(said),)
+    ):
+        assert reload(replace(audit, **changed)).notes == (GONE.format(said),)  # type: ignore[arg-type]
 
 
 def test_given_parts_are_used_as_they_are_and_what_is_missing_is_said() -> None:
@@ -323,32 +314,20 @@ def test_lists_cut_for_their_size_are_said_to_be(here: Path, monkeypatch: pytest
     assert [len(run.docs) < len(whole.docs) for run, whole in zip(opened.runs, runs, strict=True)] == [True]
 
 
-@pytest.mark.parametrize("key", ["labels", "qrels"])
-def test_labels_that_the_audit_has_no_hash_of_are_not_read(here: Path, secret: Path, key: str) -> None:
+def test_files_and_folders_that_the_audit_has_no_hash_of_are_not_read(here: Path, secret: Path) -> None:
     audit, _, _ = audited()
-    named = {"labels": {"path": "toy", "labels": str(secret)}, "qrels": {"labels": "x", "qrels": str(secret)}}[key]
-    opened = reload(replace(audit, spec={**audit.spec, "collection": named}))
-    said = "the audit does not say what was in notes.env (it has no hash of it)"
-    assert opened.notes == (GONE.format(said),)
+    for named in ({"path": "toy", "labels": str(secret)}, {"labels": "x", "qrels": str(secret)}):
+        said = "the audit does not say what was in notes.env (it has no hash of it)"
+        assert reload(replace(audit, spec={**audit.spec, "collection": named})).notes == (GONE.format(said),)
+    for told in ({}, {"layout": "irds"}, {"revision": "main"}):
+        spec = {**audit.spec, "inputs": [], "collection": {**audit.spec["collection"], **told}}
+        said = "the audit does not say what was in its files (it has no hashes of them)"
+        assert reload(replace(audit, spec=spec)).notes == (GONE.format(said),)
 
 
-@pytest.mark.parametrize("told", [{}, {"layout": "irds"}, {"revision": "main"}])
-def test_a_folder_that_the_audit_has_no_hash_of_is_not_read(here: Path, told: dict[str, str]) -> None:
+def test_names_that_are_no_file_s_are_said(here: Path) -> None:
     audit, _, _ = audited()
-    spec = {**audit.spec, "inputs": [], "collection": {**audit.spec["collection"], **told}}
-    said = "the audit does not say what was in its files (it has no hashes of them)"
-    assert reload(replace(audit, spec=spec)).notes == (GONE.format(said),)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("/dev/zero", "zero is not there any more"),
-        ("a\0b", "a\0b is not there any more"),
-        ("a" * 5000, f"{'a' * 119}… is not there any more"),
-    ],
-)
-def test_names_that_are_no_file_s_are_said(here: Path, name: str, said: str) -> None:
-    audit, _, _ = audited()
-    inputs = [*audit.spec["inputs"], {"path": name, "sha256": "0" * 64}]
-    assert reload(replace(audit, spec={**audit.spec, "inputs": inputs})).notes == (GONE.format(said),)
+    for name, said in (("/dev/zero", "zero"), ("a\0b", "a\0b"), ("a" * 5000, f"{'a' * 119}…")):
+        inputs = [*audit.spec["inputs"], {"path": name, "sha256": "0" * 64}]
+        notes = reload(replace(audit, spec={**audit.spec, "inputs": inputs})).notes
+        assert notes == (GONE.format(f"{said} is not there any more"),)
