@@ -102,5 +102,3 @@ def hostile() -> LoadedAudit:
 def alone(found: LoadedAudit, *notes: str) -> LoadedAudit:
     """Return the audit without what it was made from."""
     return LoadedAudit(found.audit, notes=notes)
-
-

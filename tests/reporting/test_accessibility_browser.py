@@ -118,13 +118,6 @@ def test_no_page_is_wider_than_its_window(browser: Browser, pages: dict[str, Pat
     assert browser.overflow == 0
 
 
-@pytest.mark.parametrize(("view", "width"), [("query", 320), ("query", 1280), ("pair", 360), ("pair", 1920)])
-def test_no_view_is_wider_than_its_window(browser: Browser, pages: dict[str, Path], view: str, width: int) -> None:
-    browser.open(pages["audit"], width=width)
-    bring(browser, view)
-    assert browser.overflow == 0
-
-
 @pytest.mark.parametrize("view", ["", *VIEWS])
 def test_the_keyboard_reaches_everything_in_order(browser: Browser, pages: dict[str, Path], view: str) -> None:
     browser.open(pages["audit" if view else "combined"])

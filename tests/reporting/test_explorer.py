@@ -262,7 +262,7 @@ def rows_of(*args: Any, **options: Any) -> Table:
 
 def rows(found: Table) -> dict[str, list[str]]:
     """Texts, with signs, of each query's row after its first cell."""
-    return {r[0].note or r[0].text: [cell.text + cell.sign for cell in r[1:]] for r in found.rows}
+    return {r.cells[0].note or r.cells[0].text: [cell.text + cell.sign for cell in r.cells[1:]] for r in found.rows}
 
 
 def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
@@ -272,7 +272,7 @@ def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
     assert rows(found) == {
         "q1": ["+66.67▲", "0.00"], "q2": ["−66.67▼", "0.00"], "q3": ["+66.67▲", "−100.00▼"],
     }  # fmt: skip
-    assert [r[0].text for r in found.rows] == ["old clock bell", "red apples", "river water"]
+    assert [r.cells[0].text for r in found.rows] == ["old clock bell", "red apples", "river water"]
     assert [c.title for c in found.columns] == ["query", "part of Relative Δ", "part of Relative Δ"]
     assert found.spans == (("", 1), ("first", 1), ("second", 1))
     assert found.columns[1].hint == "points of Relative Δ that the query brings; positive for human"
@@ -294,7 +294,7 @@ def test_at_most_fifty_queries_are_shown() -> None:
     lists[f"q{MOST + 6}"] = {f"{MOST + 6}-llm": 1.0}
     found = rows_of(collection, [lists])
     assert len(found.rows) == MOST
-    assert found.rows[0][0].note == f"q{MOST + 6}"
+    assert found.rows[0].cells[0].note == f"q{MOST + 6}"
     assert found.caption.startswith("50 of 57 queries, ")
 
 
@@ -317,4 +317,8 @@ def test_long_queries_are_cut_and_blank_ones_go_by_their_id() -> None:
     collection = toy()
     queries = collection.queries.with_columns(text=pl.Series(["x" * 121, "y" * 120, " "]))
     found = rows_of(Collection(collection.docs, queries, collection.qrels))
-    assert {(r[0].text, r[0].note) for r in found.rows} == {("x" * 119 + "…", "q1"), ("y" * 120, "q2"), ("q3", "")}
+    assert {(r.cells[0].text, r.cells[0].note) for r in found.rows} == {
+        ("x" * 119 + "…", "q1"),
+        ("y" * 120, "q2"),
+        ("q3", ""),
+    }

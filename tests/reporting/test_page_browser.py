@@ -56,15 +56,6 @@ def hostile() -> Validation:
 
 
 @pytest.mark.parametrize("name", ["validation", "study"])
-@pytest.mark.parametrize("width", [360, 1280, 1920])
-def test_page_opens_in_every_width(browser: Browser, pages: dict[str, Path], name: str, width: int) -> None:
-    browser.open(pages[name], width=width)
-    assert browser.complaints == []
-    assert browser.requests == [pages[name].as_uri()]
-    assert browser.run("document.documentElement.scrollWidth") == width
-
-
-@pytest.mark.parametrize("name", ["validation", "study"])
 def test_every_figure_is_drawn_within_its_place(browser: Browser, pages: dict[str, Path], name: str) -> None:
     browser.open(pages[name], width=360)
     sizes = browser.run("[...document.querySelectorAll('.plot')].map(p => [p.clientWidth, "

@@ -91,12 +91,6 @@ class Row:
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
 
-    def __len__(self) -> int:
-        return len(self.cells)
-
-    def __getitem__(self, place: int) -> Cell:
-        return self.cells[place]
-
 
 @dataclass(frozen=True)
 class Table:

@@ -31,6 +31,7 @@ from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
+from ranktilt.reporting.papers.results import READERS
 from ranktilt.reporting.reload import LoadedAudit, reload
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.views import view
@@ -58,16 +59,7 @@ RESULTS: tuple[type[Result], ...] = (
     ReplayedLog,
 )
 """Every kind of result that a page shows."""
-PAPER_RESULTS: tuple[type[Result], ...] = (
-    Audit,
-    Validation,
-    Study,
-    Explanation,
-    PairwiseAudit,
-    Comparison,
-    Bench,
-    TrainingStudy,
-)
+PAPER_RESULTS: tuple[type[Result], ...] = tuple(READERS)
 """Those whose tables and figures papers print."""
 _LONGEST = 330
 """Characters of a headline that says what each result says; a longer one only names them."""

@@ -59,6 +59,7 @@ def html_fragment(document: Document) -> str:
 
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
         keep_trailing_newline=True,
@@ -69,7 +70,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"rows": _rows, "json": _json, "ended": _ended}
+    environment.filters |= {
+        "rows": _rows,
+        "json": lambda value: Markup(safe_json(value)),
+        "ended": lambda sentence: sentence if sentence.endswith(".") else f"{sentence}.",
+    }
     return environment
 
 
@@ -88,16 +93,6 @@ def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
 
 def _cell(cell: Cell) -> Cell:
     return replace(cell, text=cell.text or cell.interval, note=cell.note or (cell.interval if cell.text else ""))
-
-
-def _ended(sentence: str) -> str:
-    return sentence if sentence.endswith(".") else f"{sentence}."
-
-
-def _json(value: Any) -> Any:
-    from markupsafe import Markup
-
-    return Markup(safe_json(value))
 
 
 def policy(script: str, *digests: str) -> str:

@@ -136,21 +136,17 @@ def legend(validation: Validation) -> list[str]:
             f"Twins: a text of {first} and its rewrite; other pairs: a text of {first} and the rewrite of another one, "
             "at random."
         )
-    if validation.effectiveness:
-        lines += _tests(validation.effectiveness, validation)
+    if rows := validation.effectiveness:
+        tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
+        lines += [
+            f"Difference: {first} − rewrite, over queries with a relevant document on both sides; 95 % interval of "
+            f"Student's t. p different: paired t test (Holm over {tests}).",
+            f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: below "
+            f"{alpha_of(validation):g} the difference is smaller than that. Shown from: the smallest margin that would "
+            "have been shown.",
+            "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none.",
+        ]
     return lines
-
-
-def _tests(rows: Sequence[Equivalence], validation: Validation) -> list[str]:
-    alpha = alpha_of(validation)
-    tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
-    return [
-        f"Difference: {validation.reference} − rewrite, over queries with a relevant document on both sides; 95 % "
-        f"interval of Student's t. p different: paired t test (Holm over {tests}).",
-        f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: below {alpha:g} the "
-        "difference is smaller than that. Shown from: the smallest margin that would have been shown.",
-        "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none.",
-    ]
 
 
 def validation_sections(validation: Validation) -> list[Section]:
