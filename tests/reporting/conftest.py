@@ -4,16 +4,26 @@ Pages are opened in a real browser: one program for all tests of a process, and 
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.reporting.browser import Browser, Chromium
+from tests.toy import write_cocktail
 
 
 @pytest.fixture(autouse=True)
 def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FORCE_COLOR", "NO_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The toy as the folder ``toy`` of the working folder."""
+    monkeypatch.chdir(tmp_path)
+    write_cocktail(tmp_path / "toy")
+    return tmp_path
 
 
 @pytest.fixture(scope="session")

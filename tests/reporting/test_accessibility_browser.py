@@ -116,6 +116,8 @@ def test_no_page_is_wider_than_its_window(browser: Browser, pages: dict[str, Pat
     assert browser.overflow == 0
     browser.run(UNFOLD)
     assert browser.overflow == 0
+    assert browser.complaints == []
+    assert browser.requests == [pages[name].as_uri()]
 
 
 @pytest.mark.parametrize("view", ["", *VIEWS])

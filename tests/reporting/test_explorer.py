@@ -317,8 +317,5 @@ def test_long_queries_are_cut_and_blank_ones_go_by_their_id() -> None:
     collection = toy()
     queries = collection.queries.with_columns(text=pl.Series(["x" * 121, "y" * 120, " "]))
     found = rows_of(Collection(collection.docs, queries, collection.qrels))
-    assert {(r.cells[0].text, r.cells[0].note) for r in found.rows} == {
-        ("x" * 119 + "…", "q1"),
-        ("y" * 120, "q2"),
-        ("q3", ""),
-    }
+    heads = {(r.cells[0].text, r.cells[0].note) for r in found.rows}
+    assert heads == {("x" * 119 + "…", "q1"), ("y" * 120, "q2"), ("q3", "")}

@@ -13,7 +13,7 @@ from ranktilt.auditing.answer.gate import gate
 from ranktilt.datasets.check import check
 from ranktilt.io.artifact import Result
 from ranktilt.reporting.document import Document, Figure, Table
-from ranktilt.reporting.output import FORMATS, notebook
+from ranktilt.reporting.output import notebook
 from ranktilt.reporting.views import view
 from tests.auditing.arrays import audit_of
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
@@ -117,20 +117,13 @@ def test_without_notes_tables_and_sentences_stay(name: str) -> None:
 
 
 @every
-@pytest.mark.parametrize("format", FORMATS)
-def test_every_format_of_every_result_is_whole(name: str, format: str) -> None:
-    text = table(result(name), format)
-    assert text.endswith("\n")
-    assert format == "table" or not text.endswith("\n\n")
-    if format == "markdown":
-        lines = [re.sub(r"\\\|", "", line).count("|") for line in text.splitlines() if line.startswith("| ")]
-        rules = [line.count("|") for line in text.splitlines() if line.startswith("| ---")]
-        assert set(lines) <= set(rules)
-    if format == "html":
-        page = Markup(text)
-        for block in view(result(name)).blocks("page"):
-            if block.kind == "table":
-                assert all(str(r.cells[0].text) in page.text for r in block.rows)
+def test_a_page_holds_every_row(name: str) -> None:
+    text = table(result(name), "html")
+    assert text.endswith("</html>\n")
+    page = Markup(text)
+    for block in view(result(name)).blocks("page"):
+        if isinstance(block, Table):
+            assert all(str(row.cells[0].text) in page.text for row in block.rows)
 
 
 def test_an_unknown_format_is_refused() -> None:

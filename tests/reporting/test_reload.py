@@ -28,14 +28,6 @@ FOUND = {
 GONE = "The collection could not be opened again: {}."
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The toy as the folder ``toy`` of the working folder."""
-    monkeypatch.chdir(tmp_path)
-    write_cocktail(tmp_path / "toy")
-    return tmp_path
-
-
 def audited(
     path: str | Path = "toy", rankers: Sequence[str] = ("bm25",), *, load: Any = None, **options: Any
 ) -> tuple[Audit, Collection, list[Run]]:

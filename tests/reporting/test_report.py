@@ -29,7 +29,7 @@ from tests.reporting.markup import Markup
 from tests.reporting.results import result
 from tests.reporting.screen import html
 from tests.reporting.studies import toy_study
-from tests.toy import run_of, toy, write, write_cocktail
+from tests.toy import run_of, toy, write
 
 QUICK: dict[str, Any] = {"resamples": 100}
 FOUND = {
@@ -38,13 +38,6 @@ FOUND = {
     "q3": {"d3-human": 2.0, "d3-llm": 1.0},
 }
 VALIDATION, STUDY = toy_validation(), toy_study()
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_cocktail(tmp_path / "toy")
-    return tmp_path
 
 
 def audited(path: str = "toy", rankers: tuple[str, ...] = ("bm25",)) -> tuple[Audit, Collection, list[Run]]:
