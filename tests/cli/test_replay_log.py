@@ -60,7 +60,7 @@ def test_a_log_is_replayed_from_candidates_with_texts(here: Path, cli: Cli) -> N
             doc for _, docs in sorted(json.loads(Path("prose.run").read_text()).items()) for doc in docs
         ]
     assert Run.load("made/strict.trec") != published
-    assert "<title>Replayed log</title>" in Path("page.html").read_text()
+    assert "<title>Stored answers of an LLM ranker, read again</title>" in Path("page.html").read_text()
     assert cli("report", "found.json", "-o", "report.html").code == 0
 
 

@@ -9,18 +9,18 @@ from ranktilt import Audit, Collection, audit
 from tests.toy import collection_of, run_of, toy
 
 MEASURES = ["nDCG@1", "nDCG@3", "AP@3"]
+FIRST = {
+    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-human": 1.0},
+    "q2": {"d2-llm": 2.0, "d2-human": 1.0},
+    "q3": {"d3-human": 2.0, "d3-llm": 1.0},
+}
+SECOND = {"q2": {"d2-llm": 1.0, "d2-human": 1.0}, "q3": {"d3-llm": 1.0}}
 
 
 def small(**options: Any) -> Audit:
     """Audit the toy: human text is first for q1 and q3, LLM text for q2; the second run finds nothing for q1."""
     collection = toy()
-    first = {
-        "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-human": 1.0},
-        "q2": {"d2-llm": 2.0, "d2-human": 1.0},
-        "q3": {"d3-human": 2.0, "d3-llm": 1.0},
-    }
-    second = {"q2": {"d2-llm": 1.0, "d2-human": 1.0}, "q3": {"d3-llm": 1.0}}
-    runs = [run_of(collection, first, ranker="first"), run_of(collection, second, ranker="second@5")]
+    runs = [run_of(collection, FIRST, ranker="first"), run_of(collection, SECOND, ranker="second@5")]
     return audit(collection, runs, MEASURES, **{"resamples": 200, **options})
 
 

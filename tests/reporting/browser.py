@@ -6,7 +6,6 @@ process could start another. One program serves all tests of a process; each `Br
 
 from __future__ import annotations
 
-import base64
 import shutil
 import time
 from collections.abc import Callable
@@ -25,8 +24,6 @@ OPTIONS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--no-first-run", "--disable-extensions", "--hide-scrollbars",
 )  # fmt: skip
-FLAGS = ("--headless", *OPTIONS)
-"""For a browser that is started by itself."""
 PATIENCE = 30
 GRAVE = ("serious", "critical")
 """What axe calls a fault that keeps someone from reading the page."""
@@ -42,7 +39,6 @@ _AXE = (
     "impact: one.impact, help: one.help, "
     "where: one.nodes.map(node => node.target.join(' ') + ' ' + node.html.slice(0, 200))})))"
 )
-_PAINTS = "Object.fromEntries(performance.getEntriesByType('paint').map(one => [one.name, one.startTime]))"
 
 
 def program() -> str:
@@ -91,19 +87,10 @@ class Chromium:
 
 
 class Browser:
-    """One page at a time, in a fresh profile.
+    """One page at a time, in a fresh profile of a program that is running already."""
 
-    Parameters
-    ----------
-    place : Path, optional
-        Where downloads would go; nothing is written there by a page that keeps its promise.
-    chromium : Chromium, optional
-        A program that is running already; one of its own if none is given.
-    """
-
-    def __init__(self, place: Path | None = None, *, chromium: Chromium | None = None) -> None:
-        self._open = ExitStack()
-        self._chromium = self._open.enter_context(Chromium()) if chromium is None else chromium
+    def __init__(self, *, chromium: Chromium) -> None:
+        self._chromium = chromium
         self._profile: Any = None
         self._fresh(scripts=True, policy=True)
 
@@ -111,8 +98,7 @@ class Browser:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with self._open:
-            self._chromium.do(self._profile.close)
+        self._chromium.do(self._profile.close)
 
     def _forget(self) -> None:
         self._said: list[str] = []
@@ -201,8 +187,8 @@ class Browser:
         """Choose an entry of a list by its value or its label."""
         self.do(lambda page: page.locator(selector).first.select_option(value))
 
-    def press(self, key: str, code: int = 0) -> None:
-        """Press a key, such as ``Enter``, ``Shift+Tab`` or ``a``; its code is known to Playwright."""
+    def press(self, key: str) -> None:
+        """Press a key, such as ``Enter``, ``Shift+Tab`` or ``a``."""
         self.do(lambda page: page.keyboard.press(key))
 
     def type(self, text: str) -> None:
@@ -213,13 +199,6 @@ class Browser:
         """Move the mouse."""
         self.do(lambda page: page.mouse.move(x, y))
 
-    def picture(self, path: Path, *, height: int | None = None) -> None:
-        """Save the whole page, or its upper part, as PNG."""
-        box = self.run("[innerWidth, document.documentElement.scrollHeight]")
-        clip = {"x": 0, "y": 0, "width": box[0], "height": height or box[1], "scale": 1}
-        found = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
-        path.write_bytes(base64.b64decode(found["data"]))
-
     def axe(self, *impacts: str) -> list[str]:
         """What axe-core finds at fault, a line each: of these impacts, by default the serious and critical ones."""
         assert not self._kept["policy"], "open the page with policy=False first: its own policy lets no other script in"
@@ -229,11 +208,6 @@ class Browser:
         wanted = impacts or GRAVE
         found = [one for one in self.run(_AXE) if one["impact"] in wanted]
         return [f"{one['impact']} {one['id']} ({one['help']}): {where}" for one in found for where in one["where"]]
-
-    @property
-    def paints(self) -> dict[str, float]:
-        """``first-paint`` and ``first-contentful-paint``, in ms since the page was asked for."""
-        return dict(self.run(_PAINTS))
 
     @property
     def overflow(self) -> int:

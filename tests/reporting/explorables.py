@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from ranktilt.reporting.document import Cell, Column, Document, Explorer, Row, Section, Table
-from ranktilt.reporting.render.html import html_document
+from ranktilt.reporting.render.html import render as html_document
 
 QUERIES = 30
 UNDEFINED = (3, 17)
@@ -80,4 +80,4 @@ def page(*blocks: Explorer) -> str:
     """Write a page of a section before, the explorers, and one after."""
     inner = [Section(f"queries{n or ''}", "Queries", ("Look through them.",), (one,)) for n, one in enumerate(blocks)]
     sections = (Section("before", "Before", ("Text. " * 2000,)), *inner, Section("after", "After", ("Text. " * 400,)))
-    return html_document(Document("Explorer", "Test", "All is well.", sections))
+    return html_document(Document("Test", "All is well.", sections))

@@ -11,14 +11,8 @@ from ranktilt import Collection, Run, audit
 from ranktilt.reporting.document import Explorer
 from ranktilt.reporting.explorer.section import explorer
 from ranktilt.reporting.reload import LoadedAudit
+from tests.reporting.audits import FIRST, SECOND
 from tests.toy import run_of, toy
-
-FIRST = {
-    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-human": 1.0},
-    "q2": {"d2-llm": 2.0, "d2-human": 1.0},
-    "q3": {"d3-human": 2.0, "d3-llm": 1.0},
-}
-SECOND = {"q2": {"d2-llm": 1.0, "d2-human": 1.0}, "q3": {"d3-llm": 1.0}}
 
 
 def opened(

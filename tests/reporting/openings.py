@@ -1,14 +1,11 @@
 """Audits opened together with their collections and runs, for the tests of an audit's page."""
 
-import json
-import re
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import polars as pl
 
-from ranktilt import Audit, Collection, Run, audit
+from ranktilt import Collection, Run, audit
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.reporting.audits import ordered, twins
@@ -17,8 +14,6 @@ from tests.toy import run_of
 HUMAN, LLM = ("human", "llm"), ("llm", "human")
 ORDERS = {"people": [HUMAN] * 40, "machines": [LLM] * 40, "nobody": [HUMAN, LLM] * 20}
 """Which twin stands first in each of 40 queries, by the ranker's name."""
-ATTACK = "</script><script>window.run=1</script><img src=x onerror='window.run=2'>"
-ATTACKS = (ATTACK, "\u202egpj.exe\u2066", "{{7*7}}%{x}<extra>${7*7}", "a" * 300)
 
 
 def audit_page(given: LoadedAudit, *, texts: bool = True) -> str:
@@ -84,35 +79,6 @@ def colours(count: int = 7) -> LoadedAudit:
     return of(collection, [run_of(collection, scores, ranker="run")], ["nDCG@5"], by="colour")
 
 
-@cache
-def hostile() -> LoadedAudit:
-    """Every name is an attack."""
-    one = opened()
-    assert one.collection is not None
-    plain = one.collection
-    source = pl.when(pl.col("source") == "llm").then(pl.lit(ATTACK)).otherwise(pl.lit(ATTACKS[1]))
-    collection = Collection(plain.docs.with_columns(source=source), plain.queries, plain.qrels)
-    runs = [
-        replace(run, spec={**run.spec, "ranker": name})
-        for run, name in zip(one.runs, (ATTACK, *ATTACKS[2:]), strict=True)
-    ]
-    found = of(collection, runs, card=True)
-    spec = {**found.audit.spec, "command": f"ranktilt audit {ATTACK}", "collection": {"path": ATTACK}, ATTACK: ATTACK}
-    return replace(found, audit=replace(found.audit, spec=spec, notes=ATTACKS), notes=ATTACKS)
-
-
 def alone(found: LoadedAudit, *notes: str) -> LoadedAudit:
     """Return the audit without what it was made from."""
     return LoadedAudit(found.audit, notes=notes)
-
-
-def with_spec(found: Audit, **spec: Any) -> Audit:
-    """Return an audit that says of itself that it was made so."""
-    return replace(found, spec={**found.spec, **spec})
-
-
-def drawings(text: str) -> dict[str, Any]:
-    """Figures of a page by their caption."""
-    names = re.findall(r'<figcaption id="([\w-]+)-caption">(.*?)</figcaption>', text)
-    blocks = dict(re.findall(r'<script type="application/json" id="([\w-]+)-data">(.*?)</script>', text, re.DOTALL))
-    return {re.sub(r"<.*?>", "", caption): json.loads(blocks[name]) for name, caption in names}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from ranktilt.reporting.reload import LoadedAudit
 from tests.reporting.audits import small, uneven
 from tests.reporting.browser import Browser
-from tests.reporting.openings import alone, audit_page, colours, hostile, many, opened, sources, ungrouped, unjudged
+from tests.reporting.openings import alone, audit_page, colours, many, opened, sources, ungrouped, unjudged
 from tests.reporting.results import controlled as made
 
 pytestmark = pytest.mark.long
@@ -20,7 +19,7 @@ WHOLE = {
     "opened": opened, "unjudged": unjudged, "ungrouped": ungrouped, "many": lambda: many(12), "colours": colours,
     "sources": lambda: sources("human", "llama", "gpt"), "small": lambda: LoadedAudit(small()),
     "uneven": lambda: LoadedAudit(uneven()), "controlled": lambda: LoadedAudit(made()),
-    "alone": lambda: alone(opened()), "hostile": hostile,
+    "alone": lambda: alone(opened()),
 }  # fmt: skip
 
 
@@ -76,17 +75,6 @@ def test_drawn_marks_are_the_tilts(browser: Browser, pages: dict[str, Path]) -> 
     assert [x for _, x in sorted(drawn)] == [t.value for t in opened().audit.tilts]
 
 
-def test_table_in_the_page_is_the_audit(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["opened"])
-    cells = browser.run(
-        "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [...row.cells].slice(1, 3)"
-        ".map(cell => Number(cell.dataset.value)))"
-    )
-    audit = opened().audit
-    deltas = [[t.value for t in audit.tilts if t.run == run] for run in audit.runs]
-    assert cells[4::5] == deltas  # below each ranker: all, two groups, Relative Δ
-
-
 def test_side_has_its_colour_in_figure_and_table(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["opened"])
     colour = browser.run("getComputedStyle(document.documentElement).getPropertyValue('--first').trim()")
@@ -99,7 +87,7 @@ def test_side_has_its_colour_in_figure_and_table(browser: Browser, pages: dict[s
 
 
 def test_pointing_at_a_mark_tells_its_numbers(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["hostile"])
+    browser.open(pages["opened"])
     browser.run("document.querySelector('#tilt .plot').scrollIntoView({behavior: 'instant', block: 'center'})")
     x, y = browser.run(
         "(() => { const box = document.querySelector('#tilt .mark-symbol.role-mark path').getBoundingClientRect();"
@@ -109,21 +97,3 @@ def test_pointing_at_a_mark_tells_its_numbers(browser: Browser, pages: dict[str,
     browser.point(x, y)
     browser.until("!document.querySelector('.tip').hidden")
     assert "Relative Δ" in browser.run("document.querySelector('.tip').textContent")
-    assert browser.run("window.run ?? null") is None
-
-
-@pytest.mark.data
-def test_page_of_nfcorpus_shows_the_audit(browser: Browser, shared_data: Path, tmp_path: Path) -> None:
-    from ranktilt import audit, load, ranker
-
-    collection = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
-    runs = [ranker(name).rank(collection) for name in ("tfidf", "bm25")]
-    found = audit(collection, runs, ["nDCG@1", "AP@5"], card=True, resamples=500)
-    path = tmp_path / "nfcorpus.html"
-    path.write_text(audit_page(LoadedAudit(found, collection, tuple(runs))), encoding="utf-8")
-    assert path.stat().st_size < 6_000_000
-    browser.open(path)
-    assert browser.complaints == []
-    assert json.loads(json.dumps(browser.requests)) == [path.as_uri()]
-    values = browser.run("[...document.querySelectorAll('#table-1 td.first')].map(cell => Number(cell.dataset.value))")
-    assert values == [t.value for t in found.tilts if t.verdict() == "a"]

@@ -1,5 +1,6 @@
 """The tables of an audit: every number stands in one, unrounded, in its tone; and what is said of card and controls."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -18,13 +19,14 @@ from ranktilt.reporting.views.audit_tables import (
     control_table,
     group_table,
 )
-from tests.reporting.audits import small, three, uneven
+from tests.reporting.audits import clear, small, three, uneven
 from tests.reporting.openings import opened, sources, ungrouped, unjudged
+from tests.reporting.papers.tex_reader import shown
 from tests.reporting.results import controlled, torn
 from tests.toy import run_of, toy
 
 PAIR = ("human", "llm")
-AUDITS = [small(), opened().audit, uneven(), sources("human", "llama", "gpt").audit, ungrouped().audit]
+NASTY = (r"a|b*c_d`e`<f>\g", "50%_of {x} & $1 #2 ~^", "Δ−–±|")
 SCORES = {
     "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-llm": 2.0, "d2-human": 1.0, "d3-human": 1.0},
     "q2": {"d1-llm": 5.0, "d2-llm": 4.0, "d2-human": 3.0},
@@ -70,7 +72,8 @@ class TestMain:
 
 
 def test_every_row_is_as_long_as_the_header() -> None:
-    tables = [group_table(one) for one in AUDITS]
+    audits = (small(), opened().audit, uneven(), sources("human", "llama", "gpt").audit, ungrouped().audit)
+    tables = [group_table(one) for one in audits]
     tables += [card_table(opened().audit), control_table(controlled()), card_table(unjudged().audit)]
     for one in tables:
         assert {len(row.cells) for row in one.rows} == {len(one.columns)}
@@ -80,12 +83,9 @@ def test_every_row_is_as_long_as_the_header() -> None:
     ("name", "value", "printed"),
     [
         ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−5.0 points"),
-        ("NDSR@20", 1.0, "+100.0 points"),
-        ("NDSR@20", 0.00001, "0.0 points"),
-        ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"), ("HeadToHead", 0.0, "0.0 %"),
-        ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 0.5, "+.500 sd"), ("ScoreGap", 10.5, "+10.500 sd"),
-        ("ExposureRatio@20", 1.0, "1.000"), ("ExposureRatio", 0.98, ".980"),
-        ("NDSR@20", np.nan, "–"), ("ScoreGap", np.nan, "–"), ("HeadToHead", np.nan, "–"),
+        ("NDSR@20", 0.00001, "0.0 points"), ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"),
+        ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 10.5, "+10.500 sd"), ("ExposureRatio", 0.98, ".980"),
+        ("ScoreGap", np.nan, "–"),
     ],
 )  # fmt: skip
 def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) -> None:
@@ -95,8 +95,8 @@ def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) 
 
 class TestCard:
     def test_by_hand(self) -> None:
-        shown = [[cell.text for cell in row.cells] for row in card_table(carded()).rows]
-        assert [tuple(cells) for cells in shown] == [
+        found = [tuple(cell.text for cell in row.cells) for row in card_table(carded()).rows]
+        assert found == [
             ("Relative Δ nDCG@1", "+100.0 %", "[0.0, +200.0]", "1.000", "–", "3 queries"),
             ("ΔNDSR@3", "−11.9 points", "[−53.1, +23.5]", "1.000", "–", "3 queries"),
             ("head-to-head, relevant twins", "−25.0 %", "[−100.0, 0.0]", "1.000", "–",
@@ -166,7 +166,58 @@ def test_confounds_of_sides_and_of_twins_stand_in_columns_of_their_own() -> None
     found = opened().audit
     rows = confound_table(found).rows
     assert front(rows[0]) == "words a document"
-    shown = [(row.cells[1].value, row.cells[3].value) for row in rows]
+    values = [(row.cells[1].value, row.cells[3].value) for row in rows]
     sided = ("words", "query words", "cut-off endings", "boilerplate openings")
-    assert shown == [(one.value_a, None) if one.name in sided else (None, one.value_a) for one in found.confounds]
+    assert values == [(one.value_a, None) if one.name in sided else (None, one.value_a) for one in found.confounds]
     assert [cell.text for cell in rows[-3].cells] == ["the same text", "", "", "100.0 %", "40"]
+
+
+def main_table(audit: Audit, format: str) -> str:
+    """The print down to what else differs."""
+    return table(audit, format).partition("Beside who wrote it")[0]
+
+
+def markdown(audit: Audit) -> list[list[str]]:
+    """Cells of the table as a reader of Markdown sees them, line by line."""
+    lines = [line for line in main_table(audit, "markdown").splitlines() if line.startswith("|")]
+    assert all(line.startswith("| ") and line.endswith(" |") for line in lines)
+    cells = [re.split(r"(?<!\\) \| |^\| | \|$", line)[1:-1] for line in lines]
+    return [[re.sub(r"\\(.)", r"\1", cell).strip() for cell in line] for line in cells]
+
+
+def test_the_toy_with_a_pencil() -> None:
+    head, rule, *body = markdown(small())
+    assert head == ["ranker", "group", "nDCG@1", "nDCG@3", "AP@3", "queries", "tied twins"]
+    assert rule == ["---", "---", *["---:"] * 5]
+    assert [[label, *(cell.split(" [")[0] for cell in cells)] for _, label, *cells in body] == [
+        ["all", "100.0", "100.0", "91.7", "3", ""],
+        ["human", "66.7", "86.0", "77.8", "3", ""],
+        ["llm", "33.3", "70.4", "58.3", "3", ""],
+        ["Relative Δ", "+66.7", "+20.1", "+28.6", "3", "0.0 %"],
+        ["all", "66.7", "53.8", "50.0", "3", ""],
+        ["human", "16.7", "27.2", "25.0", "3", ""],
+        ["llm", "50.0", "60.5", "58.3", "3", ""],
+        ["Relative Δ", "−100.0", "−76.0", "−80.0", "3", "50.0 %"],
+    ]
+
+
+def test_markdown_shows_names_as_they_are() -> None:
+    audit = clear(NASTY)
+    grid = markdown(audit)
+    assert {len(row) for row in grid} == {6}
+    assert [row[0] for row in grid if row[0]] == ["ranker", "---", *NASTY]
+    listed = [line for line in table(audit, "markdown").splitlines() if line.startswith("- ")]
+    assert not re.search(r"(?<!\\)[|*_`<>]", "".join(listed))
+
+
+def test_latex_shows_names_as_they_are_and_is_balanced() -> None:
+    live = "\n".join(line for line in main_table(clear(NASTY), "latex").splitlines() if not line.startswith("%"))
+    lines = [line.removesuffix(r" \\").split(" & ") for line in live.splitlines() if line.endswith(r"\\")]
+    assert [shown(cells[0]) for cells in lines if cells[0]] == ["Ranker", *(name.replace("−", "-") for name in NASTY)]
+    plain = live.replace(r"\\", "").replace(r"\{", "").replace(r"\}", "")
+    assert plain.count("{") == plain.count("}")
+    assert re.sub(r"\\[$]", "", plain).count("$") % 2 == 0
+    assert not re.search(r"(?<!\\)[%#_~^]", live)
+    assert re.findall(r"\\(begin|end)\{tabular\}(\{.*\})?", live) == [("begin", "{llrrrr}"), ("end", "")]
+    assert [live.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 3, 1]
+    assert all(line.count(" & ") == 5 for line in live.splitlines() if line.endswith(r"\\") and r"\&" not in line)

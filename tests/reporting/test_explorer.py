@@ -1,44 +1,38 @@
-"""The explorer as a page carries it: its content for the toy, what it says of itself, and hostile material."""
+"""The explorer as a page carries it: its content for the toy, what it says of itself, hostile material, its rows."""
 
 import json
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, Run
+from ranktilt import Collection, Run, load, ranker
 from ranktilt.auditing.breakdown import contributions
-from ranktilt.reporting.explorer.section import explorer
+from ranktilt.datasets.labels import labelled
+from ranktilt.reporting.document import Table
+from ranktilt.reporting.explorer.section import MOST, explorer
 from ranktilt.reporting.reload import LoadedAudit
 from tests.reporting.audits import twins
-from tests.reporting.explored import FIRST, SECOND, explored, opened
+from tests.reporting.explored import explored, opened
 from tests.toy import QUERIES, TEXTS, toy
 
 
-def test_names_and_sizes_are_told() -> None:
-    told = explored().lists
-    assert told["version"] == 1
-    assert told["by"] == "source"
-    assert told["groups"] == ["human", "llm"]
-    assert told["pairs"] == [["human", "llm"]]
-    assert told["measures"] == ["nDCG@1", "AP@3"]
-    assert told["runs"] == ["first", "second"]
-    assert (told["shown"], told["of"], told["depth"]) == (3, 3, 10)
-
-
-def test_queries_carry_their_text_and_how_many_documents_are_relevant() -> None:
-    told = {query["id"]: query for query in explored().lists["queries"]}
-    assert {name: query["text"] for name, query in told.items()} == QUERIES
-    assert {name: query["relevant"] for name, query in told.items()} == {"q1": 4, "q2": 2, "q3": 2}
-
-
-def test_values_are_the_audits_for_all_documents_and_for_each_group() -> None:
+def test_names_sizes_queries_and_values_are_the_audits() -> None:
     given = opened()
     told = explored(given).lists
+    assert (told["version"], told["by"], told["groups"], told["pairs"]) == (
+        1, "source", ["human", "llm"], [["human", "llm"]],
+    )  # fmt: skip
+    assert (told["measures"], told["runs"]) == (["nDCG@1", "AP@3"], ["first", "second"])
+    assert (told["shown"], told["of"], told["depth"]) == (3, 3, 10)
+    queries = {query["id"]: query for query in told["queries"]}
+    assert {name: query["text"] for name, query in queries.items()} == QUERIES
+    assert {name: query["relevant"] for name, query in queries.items()} == {"q1": 4, "q2": 2, "q3": 2}
     order = [given.audit.queries.index(query["id"]) for query in told["queries"]]
-    carried = np.array(told["values"], dtype=float)
-    np.testing.assert_allclose(carried, given.audit.values[..., order], rtol=1e-4)
+    np.testing.assert_allclose(np.array(told["values"], dtype=float), given.audit.values[..., order], rtol=1e-4)
 
 
 def test_parts_of_the_tilt_are_the_contributions_and_add_up_to_it() -> None:
@@ -71,26 +65,20 @@ def test_heads_count_relevant_twins_and_are_null_where_none_met() -> None:
     assert heads[1] == {"q1": None, "q2": [0, 0, 1], "q3": [0, 1, 0]}
 
 
-def test_documents_name_their_twins_both_ways() -> None:
-    docs = explored().lists["docs"]
+def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
+    found = explored()
+    docs = found.lists["docs"]
     pairs = {docs["id"][i]: [docs["id"][j] for j in of] for i, of in enumerate(docs["twins"])}
     assert pairs == {
         f"{d}-{s}": [f"{d}-{t}"] for d in ("d1", "d2", "d3") for s, t in (("human", "llm"), ("llm", "human"))
     }
     assert docs["group"] == [0 if name.endswith("human") else 1 for name in docs["id"]]
     assert "source" not in docs
-
-
-def test_texts_stand_beside_their_documents() -> None:
-    found = explored()
     assert [found.text(f"{doc}-{side}") for side in TEXTS for doc in TEXTS[side]] == [
         text for texts in TEXTS.values() for text in texts.values()
     ]
-    assert found.lists["docs"]["title"][found.lists["docs"]["id"].index("d2-llm")] == "Rivers"
-
-
-def test_all_queries_of_a_small_audit_are_carried_and_it_says_so() -> None:
-    assert explored().block.says == (
+    assert docs["title"][docs["id"].index("d2-llm")] == "Rivers"
+    assert found.block.says == (
         "All 3 queries of the audit. Each list shows the first 10 results of 2 rankers, and where relevant documents "
         "and the twins of what is listed stand further down."
     )
@@ -101,20 +89,15 @@ def test_it_says_how_many_rankers_could_not_be_had() -> None:
     part = explored(LoadedAudit(whole.audit, whole.collection, whole.runs[1:]))
     assert "of 1 of 2 rankers," in part.block.says
     assert part.lists["runs"] == ["second"]
-    assert (
-        len(part.lists["values"])
-        == len(part.lists["tilt"])
-        == len(part.lists["heads"])
-        == len(part.lists["lists"])
-        == 1
-    )
+    sizes = {len(part.lists[name]) for name in ("values", "tilt", "heads", "lists")}
+    assert sizes == {1}
     assert part.lists["heads"][0][0].count(None) == 1
 
 
-@pytest.mark.parametrize("gone", ["collection", "runs"])
-def test_there_is_none_without_collection_or_runs(gone: str) -> None:
+def test_there_is_none_without_collection_or_runs() -> None:
     whole = opened()
-    assert explorer(LoadedAudit(whole.audit, None if gone == "collection" else whole.collection, ())) is None
+    assert explorer(LoadedAudit(whole.audit, None, ())) is None
+    assert explorer(LoadedAudit(whole.audit, whole.collection, ())) is None
 
 
 def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
@@ -144,17 +127,12 @@ def test_one_query_is_carried_whatever_it_takes() -> None:
     assert told["shown"] == len(told["queries"]) == 1
 
 
-def test_documents_without_text_are_no_texts() -> None:
+def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -> None:
     collection = toy()
     bare = Collection(collection.docs.with_columns(text=pl.lit("")), collection.queries, collection.qrels)
     found = explored(opened(bare))
     assert found.block.texts == ""
     assert found.block.says.endswith(" There are no texts to show: the documents have none.")
-
-
-def test_labels_alone_have_no_texts(tmp_path) -> None:
-    from ranktilt.datasets.labels import labelled
-
     labels = tmp_path / "labels.csv"
     labels.write_text("doc_id,gender,origin\nd1,m,d1\nd2,f,d1\nd3,f,d3\n")
     run = Run.from_frame(
@@ -267,15 +245,8 @@ def test_long_texts_are_cut_and_it_says_so() -> None:
     assert set(found.lists["docs"]["title"]) == {"t" * 500 + "…"}
 
 
-def test_the_same_audit_gives_the_same_bytes() -> None:
-    one, two = (explorer(opened(scores=[FIRST, SECOND])) for _ in range(2))
-    assert one == two
-
-
 @pytest.mark.data
-def test_all_queries_of_nfcorpus_with_two_rankers_fit(shared_data) -> None:
-    from ranktilt import load, ranker
-
+def test_all_queries_of_nfcorpus_with_two_rankers_fit(shared_data: Path) -> None:
     collection = load(shared_data / "cocktail-nfcorpus")
     runs = [ranker(name).rank(collection) for name in ("tfidf", "bm25")]
     given = opened(collection, runs=runs, measures=["nDCG@1"])
@@ -285,3 +256,68 @@ def test_all_queries_of_nfcorpus_with_two_rankers_fit(shared_data) -> None:
     sums = np.nansum(np.array(found.lists["tilt"], dtype=float), axis=-1)[:, 0, 0]
     np.testing.assert_allclose(sums, [tilt.value for tilt in given.audit.tilts], rtol=1e-3)
     assert json.dumps(found.lists["docs"]["twins"]).count("[]") == 0
+
+
+def rows_of(*args: Any, **options: Any) -> Table:
+    return explored(opened(*args, **options)).block.rows
+
+
+def rows(found: Table) -> dict[str, list[str]]:
+    """Texts, with signs, of each query's row after its first cell."""
+    return {r.cells[0].note or r.cells[0].text: [cell.text + cell.sign for cell in r.cells[1:]] for r in found.rows}
+
+
+def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
+    # nDCG@1 of the first run: human 1, 0, 1 and LLM 0, 1, 0, so that each query brings 200 / 3 points.
+    # The second has q1 at 0, q2 tied at 0.5 each, and LLM text first for q3: 200 · (−1) / 2 points.
+    found = rows_of()
+    assert rows(found) == {
+        "q1": ["+66.67▲", "0.00"], "q2": ["−66.67▼", "0.00"], "q3": ["+66.67▲", "−100.00▼"],
+    }  # fmt: skip
+    assert [r.cells[0].text for r in found.rows] == ["old clock bell", "red apples", "river water"]
+    assert [c.title for c in found.columns] == ["query", "part of Relative Δ", "part of Relative Δ"]
+    assert found.spans == (("", 1), ("first", 1), ("second", 1))
+    assert found.columns[1].hint == "points of Relative Δ that the query brings; positive for human"
+    why = "first those that contribute most to some ranker's Relative Δ (nDCG@1, human against llm)"
+    assert found.caption == f"All 3 queries, {why}"
+    audit = opened().audit
+    cells = {r.cells[0].note: r.cells[1] for r in found.rows}
+    parts = contributions(audit, "first", "nDCG@1", "human", "llm").tolist()
+    assert [cells[query].value for query in audit.queries] == parts
+    assert [cells[query].tone for query in audit.queries] == ["first", "second", "first"]
+    collection = toy()
+    one_sided = collection.qrels.filter((pl.col("query_id") != "q1") | pl.col("doc_id").str.ends_with("-human"))
+    assert rows(rows_of(Collection(collection.docs, collection.queries, one_sided)))["q1"][0] == "–"
+
+
+def test_at_most_fifty_queries_are_shown() -> None:
+    collection = twins(MOST + 7)
+    lists = {f"q{n}": {f"{n}-human": 1.0, f"{n}-llm": 1.0} for n in range(MOST + 6)}
+    lists[f"q{MOST + 6}"] = {f"{MOST + 6}-llm": 1.0}
+    found = rows_of(collection, [lists])
+    assert len(found.rows) == MOST
+    assert found.rows[0].cells[0].note == f"q{MOST + 6}"
+    assert found.caption.startswith("50 of 57 queries, ")
+
+
+def test_without_judgments_twins_stand_against_each_other() -> None:
+    collection = toy()
+    found = rows_of(Collection(collection.docs, collection.queries, collection.qrels.clear()), measures=None, card=True)
+    assert [c.title for c in found.columns] == ["query", "human : llm", "human : llm"]
+    assert rows(found) == {"q1": ["2 : 0", "–"], "q2": ["0 : 1", "0 : 0"], "q3": ["1 : 0", "0 : 1"]}
+    assert found.caption.endswith("first those in which the twins of human and llm differ most")
+
+
+def test_without_groups_all_documents_count() -> None:
+    found = rows_of(by=None)
+    assert [c.title for c in found.columns] == ["query", "nDCG@1", "nDCG@1"]
+    assert found.caption == "All 3 queries"
+    assert rows(found)["q1"] == ["100.0", "0.0"]
+
+
+def test_long_queries_are_cut_and_blank_ones_go_by_their_id() -> None:
+    collection = toy()
+    queries = collection.queries.with_columns(text=pl.Series(["x" * 121, "y" * 120, " "]))
+    found = rows_of(Collection(collection.docs, queries, collection.qrels))
+    heads = {(r.cells[0].text, r.cells[0].note) for r in found.rows}
+    assert heads == {("x" * 119 + "…", "q1"), ("y" * 120, "q2"), ("q3", "")}

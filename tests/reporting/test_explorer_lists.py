@@ -1,4 +1,4 @@
-"""Ranked lists of the explorer: order, ties, what stands further down, and twins."""
+"""Ranked lists of the explorer: order, ties, what stands further down, twins; its numbers, and which queries lead."""
 
 from typing import Any
 
@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from ranktilt import Collection
 from ranktilt.auditing.groups import grouping
 from ranktilt.reporting.explorer.lists import FURTHER, twins_of
-from tests.reporting.audits import twins
+from ranktilt.reporting.explorer.numbers import MOST_PAIRS, Numbers
+from tests.auditing.arrays import audit_of
+from tests.reporting.audits import small, three, twins
 from tests.reporting.explored import explored, opened
 from tests.toy import QRELS, collection_of, run_of, toy
 
@@ -88,7 +90,7 @@ def test_only_the_best_ranked_of_very_many_relevant_documents_are_listed() -> No
 QUERY = st.dictionaries(st.sampled_from(tuple(toy().ids)), st.integers(0, 3), max_size=6)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(QUERY, min_size=3, max_size=3), st.integers(1, 4))
 def test_lists_hold_what_their_definition_says(found: list[dict[str, int]], depth: int) -> None:
     collection = toy()
@@ -143,3 +145,54 @@ def test_very_many_versions_of_one_group_are_not_all_twins() -> None:
     found = twins_of(collection, grouping(collection, "source"), np.arange(number + 1))
     assert found.filter(pl.col("doc") == 0)["twin"].to_list() == [1, 2, 3]
     assert found.filter(pl.col("doc") > 0)["twin"].to_list() == [0] * number
+
+
+NAN = float("nan")
+
+
+def order(a: list[list[float]], b: list[list[float]]) -> list[int]:
+    """Order of the queries where run r has the values a[r] and b[r]."""
+    runs = [f"run{i}" for i in range(len(a))]
+    audit = audit_of([[[[0.0] * len(x), x, y]] for x, y in zip(a, b, strict=True)], runs=runs)
+    return Numbers.of(audit, runs).order().tolist()
+
+
+def test_queries_that_pull_most_come_first() -> None:
+    assert order([[0.5, 0.9, 0.0]], [[0.4, 0.9, 0.8]]) == [2, 0, 1]  # whichever way they pull
+    assert order([[0.5, 1.0, 0.5, 0.0]], [[0.0, 0.5, 0.0, 0.5]]) == [0, 1, 2, 3]  # equal ones in the audit's order
+    # The second ranker's queries pull half as far, but all that pulls on it is one query: that one comes first.
+    assert order([[0.8, 0.6, 0.0], [0.1, 0.1, 0.5]], [[0.0, 0.0, 0.0], [0.1, 0.1, 0.1]]) == [2, 0, 1]
+    assert order([[NAN, 0.2, 1.0]], [[1.0, 0.1, NAN]]) == [1, 0, 2]  # what does not count pulls nothing
+
+
+def test_without_measures_the_margin_of_wins_decides() -> None:
+    collection = toy()
+    bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
+    scores = {
+        "q1": {"d1-human": 2.0, "d1-llm": 1.0, "d2-llm": 1.0},
+        "q2": {"d1-human": 2.0, "d2-human": 2.0, "d3-human": 2.0},
+        "q3": {"d1-llm": 2.0, "d2-llm": 2.0},
+    }
+    audit = opened(bare, [scores], measures=None, card=True).audit
+    numbers = Numbers.of(audit, ["first"])
+    assert numbers.heads[0, 0].tolist() == [[1, 1, 0], [3, 0, 0], [0, 2, 0]]
+    assert numbers.order().tolist() == [1, 2, 0]
+
+
+def test_heads_are_of_relevant_twins_where_there_are_judgments() -> None:
+    audit = small()
+    heads = Numbers.of(audit, audit.runs).heads
+    relevant = audit.pair_counts.filter("relevant", pl.col("run") == "first")
+    assert heads[0, 0].tolist() == [list(row) for row in relevant.select("wins", "losses", "ties").rows()]
+
+
+def test_tilts_of_every_pair_and_measure_add_up_to_the_audits() -> None:
+    audit = three()
+    numbers = Numbers.of(audit, audit.runs)
+    sums = np.nansum(numbers.tilt, axis=-1)
+    for tilt in audit.tilts:
+        at = numbers.pairs.index((tilt.a, tilt.b)), [repr(m) for m in audit.measures].index(tilt.measure)
+        np.testing.assert_allclose(sums[0][at], tilt.value, atol=1e-9)
+    names = tuple("abcde")
+    audit = audit_of(np.full((1, 1, 6, 3), 0.5), groups=names)
+    assert len(Numbers.of(audit, ["run"]).pairs) == MOST_PAIRS < len(audit.pairs)

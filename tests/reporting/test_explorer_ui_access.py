@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ranktilt.reporting.document import Document, Section
 from ranktilt.reporting.explorer.section import explorer
-from ranktilt.reporting.render.html import html_document
-from tests.reporting.browser import Browser, Chromium
+from ranktilt.reporting.render.html import render as html_document
+from tests.reporting.browser import Browser
 from tests.reporting.explorables import block, lists, page
 from tests.reporting.explored import opened
 from tests.reporting.test_explorer_browser import open_pair, open_query, rows, show
-from tests.reporting.test_page_browser import contrast
 
 pytestmark = pytest.mark.long
 
 VIEWS: dict[str, Callable[[Browser], None]] = {"queries": lambda browser: None, "list": open_query, "pair": open_pair}
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: Chromium) -> Iterator[Browser]:
-    with Browser(chromium=chromium) as one:
-        yield one
 
 
 @pytest.fixture(scope="module")
@@ -64,50 +57,6 @@ def test_everything_that_acts_is_large_enough_to_hit(browser: Browser, plain: Pa
     assert [html for html, width, height in sizes if min(width, height) < 24] == []
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_colours_of_the_sides_stand_out(browser: Browser, plain: Path, dark: bool) -> None:
-    browser.open(plain, dark=dark)
-    names = [
-        "first",
-        "second",
-        "ink",
-        "paper",
-        "ground",
-        "shade",
-        "line",
-        "edge",
-        "first-wash",
-        "second-wash",
-        "query-wash",
-    ]
-    style = browser.run(
-        f"Object.fromEntries({names!r}.map(name => [name, "
-        "getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim()]))"
-    )
-    for side in ("first", "second"):
-        assert all(contrast(style[side], style[ground]) >= 4.5 for ground in ("paper", "ground", "shade"))
-        assert contrast(style[side], style["line"]) >= 3
-        assert contrast(style[side], style[f"{side}-wash"]) >= 3
-    assert all(contrast(style["ink"], style[f"{name}-wash"]) >= 7 for name in ("first", "second", "query"))
-    assert contrast(style["edge"], style["paper"]) >= 3
-
-
-@pytest.mark.parametrize("way", ["mouse", "keyboard"])
-def test_theme_is_switched_and_the_view_stays(browser: Browser, plain: Path, way: str) -> None:
-    browser.open(plain)
-    show(browser)
-    open_pair(browser)
-    before = browser.run("getComputedStyle(document.querySelector('.text ins')).backgroundColor")
-    if way == "mouse":
-        browser.click("#theme")
-    else:
-        browser.run("document.getElementById('theme').focus()")
-        browser.press("Enter")
-    assert browser.run("document.documentElement.dataset.theme") == "dark"
-    assert browser.run("getComputedStyle(document.querySelector('.text ins')).backgroundColor") != before
-    assert browser.run("document.querySelectorAll('.explorer article').length") == 2
-
-
 def test_navigation_says_where_the_reader_is(browser: Browser, plain: Path) -> None:
     browser.open(plain)
     browser.click("nav a[href='#after']")
@@ -122,7 +71,7 @@ def test_navigation_shows_the_sections_of_the_part_that_is_read(browser: Browser
     path = tmp_path / "parts.html"
     parts = (("Audit", ("one", "two")), ("Study", ("three", "four")))
     sections = tuple(Section(name, name, ("Text. " * 2000,), part=part) for part, names in parts for name in names)
-    path.write_text(html_document(Document("Parts", "Test", "All is well.", sections)), encoding="utf-8")
+    path.write_text(html_document(Document("Test", "All is well.", sections)), encoding="utf-8")
     browser.open(path)
     shown = "[...document.querySelectorAll('nav a')].filter(a => a.checkVisibility()).map(a => a.textContent).join(' ')"
     assert browser.run(shown) == "Audit Study Method notes one two"

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.reporting.browser import Browser, Chromium
+from tests.reporting.browser import Browser
 from tests.reporting.explorables import TEXTS, block, lists, page
 from tests.reporting.test_explorer_browser import open_pair, open_query, rows, show
 
 pytestmark = pytest.mark.long
 
-ATTACK = "</script><script>window.run=1</script><img src=x onerror='window.run=2'><a href=https://example.org>x</a>"
-HOSTILE = f"{ATTACK} {{{{7*7}}}} ${{7*7}} \u202egpj.exe\u2066 \0 &lt;b&gt; <b onmouseover='window.run=3'>y</b>"
 Marks = list[tuple[str, str]]
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: Chromium) -> Iterator[Browser]:
-    with Browser(chromium=chromium) as one:
-        yield one
 
 
 @pytest.fixture
@@ -255,49 +247,6 @@ def test_nothing_to_read_is_said_and_not_left_blank(opened: Callable[..., Browse
     open_pair(browser, 4)
     assert said in browser.run("document.querySelector('article').innerText")
     assert browser.run("document.querySelector('article .text')") is None
-
-
-def test_two_megabytes_of_text_open_a_part_at_a_time(opened: Callable[..., Browser]) -> None:
-    draw = random.Random(2)
-    first, second = (" ".join(f"w{draw.randint(0, 5000)}" for _ in range(350_000)) for _ in "ab")
-    assert len(first) > 2_000_000
-    browser = opened(*pair(first, second))
-    open_pair(browser)
-    assert browser.run("document.querySelector('.text').textContent.length") == 40_000
-    assert "The first 40,000 characters are compared; the rest is not marked." in browser.run(
-        "document.querySelector('article').innerText"
-    )
-    browser.click("article button")
-    assert browser.run("document.querySelector('.text').textContent") == first[:140_000]
-    assert browser.run("document.querySelector('.text').textContent.length") == 140_000
-    assert browser.overflow == 0
-    assert browser.complaints == []
-
-
-def test_hostile_texts_are_shown_and_run_nothing(opened: Callable[..., Browser]) -> None:
-    content = lists(
-        groups=["human", HOSTILE], pairs=[["human", HOSTILE]], runs=[HOSTILE, "dense"], measures=[HOSTILE, "RR"]
-    )
-    content["queries"] = [{**one, "text": HOSTILE, "id": f"{HOSTILE}{n}"} for n, one in enumerate(content["queries"])]
-    content["docs"].update(id=[f"{HOSTILE}{n}" for n in range(5)], title=[HOSTILE] * 5)
-    browser = opened(content, [HOSTILE, f"{HOSTILE} more", *[HOSTILE] * 3])
-    known = "document.querySelectorAll('img, a[href^=http], [onerror], [onmouseover], .explorer script').length"
-    for selector, there in (("[data-query='0']", ".start"), ("[data-doc='0']", "article .text")):
-        assert browser.run(known) == 0
-        browser.click(selector)
-        browser.until(f"document.querySelector('.explorer {there}')")
-    assert browser.run(known) == 0
-    assert browser.run("window.run ?? null") is None
-    text = browser.run("document.querySelector('.explorer .text').textContent")
-    assert text == HOSTILE.replace("\u202e", "\\u202e").replace("\u2066", "\\u2066").replace("\0", "\\u0000")
-    assert len(browser.requests) == 1
-    assert browser.complaints == []
-    assert browser.stopped == []
-    address = browser.run("location.href")
-    browser.open("about:blank")
-    browser.open(address)
-    browser.until("document.querySelector('.explorer article')")
-    assert browser.run("window.run ?? null") is None
 
 
 def test_an_audit_without_groups_shows_what_it_has(opened: Callable[..., Browser]) -> None:

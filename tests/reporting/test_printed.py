@@ -12,47 +12,79 @@ from ranktilt import UserError, table
 from ranktilt.auditing.answer.gate import gate
 from ranktilt.datasets.check import check
 from ranktilt.io.artifact import Result
-from ranktilt.reporting.output import FORMATS, notebook
+from ranktilt.reporting.document import Document, Figure, Table
+from ranktilt.reporting.output import notebook
 from ranktilt.reporting.views import view
 from tests.auditing.arrays import audit_of
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
 from tests.reporting.audits import clear
 from tests.reporting.markup import Markup
-from tests.reporting.results import (
-    RESULTS,
-    failed,
-    gone,
-    pairs,
-    refused,
-    result,
-)
+from tests.reporting.openings import alone, colours, opened, sources, ungrouped, unjudged
+from tests.reporting.results import RESULTS, failed, gone, pairs, refused, result
 from tests.reporting.screen import BLUE, BOLD, CODE, ORANGE, plain, screen, style
 
 PRINTED = Path(__file__).parent / "printed"
 ENDINGS = {"table": "txt", "markdown": "md", "latex": "tex"}
-KEPT = [*((name, format) for name in RESULTS for format in ("table", "markdown")), ("audit, card", "latex")]
+KEPT = [
+    *((name, format) for name in RESULTS for format in ("table", "markdown")),
+    *((name, "latex") for name in ("audit", "audit, card", "audit, no twins")),
+]
+OPENED = {
+    "opened": opened, "opened, unjudged": unjudged, "opened, ungrouped": ungrouped, "opened, colours": colours,
+    "opened, sources": lambda: sources("human", "llama", "gpt"),
+    "opened, alone": lambda: alone(opened(), "It is gone."),
+}  # fmt: skip
+"""Audits with what they were made from."""
 every = pytest.mark.parametrize("name", RESULTS)
 
 
 @pytest.mark.parametrize(("name", "format"), KEPT)
 def test_a_result_is_printed_as_it_was(name: str, format: str) -> None:
     """Run with ``RANKTILT_PRINTED=write`` after a change that is wanted, and look at the difference."""
-    file = PRINTED / f"{re.sub('[^a-z]+', '-', name)}.{ENDINGS[format]}"
-    text = table(result(name), format)
+    kept(f"{slug(name)}.{ENDINGS[format]}", table(result(name), format))
+
+
+def slug(name: str) -> str:
+    return re.sub("[^a-z]+", "-", name)
+
+
+def kept(name: str, text: str) -> None:
+    """Compare a text with the file that is kept of it, or write the file."""
+    file = PRINTED / name
     if os.environ.get("RANKTILT_PRINTED") == "write":
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
 
 
+def outline(document: Document) -> str:
+    """What stands on a page, in its order: sentences, sections, figures in words, tables by their titles."""
+    lines = [document.headline, *(f"{line.tone or '-'}: {line.text}" for line in document.page_lines)]
+    for section in document.sections:
+        lines += ["", f"{section.name}: {section.title}", *section.lead]
+        for block in section.shown("page"):
+            if isinstance(block, Figure):
+                lines.append(f"figure {block.layout or '-'}: {block.title}. {block.says}")
+            elif isinstance(block, Table):
+                titles = ", ".join(column.title for column in block.columns)
+                lines.append(f"table of {len(block.rows)}: {block.caption} ({titles}). {block.note}".strip())
+            elif section.name != "made":
+                lines.append(block.kind)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", [*OPENED, *(name for name in RESULTS if not name.startswith(("models", "install")))])
+def test_a_page_is_laid_out_as_it_was(name: str) -> None:
+    """Kept and written like the printed results."""
+    kept(f"{slug(name)}.page.txt", outline(view(OPENED[name]() if name in OPENED else result(name))))
+
+
 @every
-@pytest.mark.parametrize("columns", [80, 120])
-def test_no_terminal_is_too_narrow(name: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = plain(screen(result(name), monkeypatch, columns=columns))
-    assert max(map(len, text.splitlines())) <= columns or name == "models, in full"  # commands to copy are not broken
-    whole = re.sub(
-        "raw [+−.0-9]+", "", plain(screen(result(name), monkeypatch, columns=2000))
-    )  # of a column that narrow terminals go without
+def test_no_terminal_is_too_narrow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = plain(screen(result(name), monkeypatch, columns=80))
+    assert max(map(len, text.splitlines())) <= 80 or name == "models, in full"  # commands to copy are not broken
+    whole = plain(screen(result(name), monkeypatch, columns=2000))
+    whole = re.sub("raw [+−.0-9]+", "", whole)  # of a column that narrow terminals go without
     if name.startswith(("audit", "comparison", "study")):  # others leave columns out
         numbers = re.compile(r"[+−]\d*\.\d+\*?")
         assert set(numbers.findall(text)) >= set(numbers.findall(whole))
@@ -85,20 +117,13 @@ def test_without_notes_tables_and_sentences_stay(name: str) -> None:
 
 
 @every
-@pytest.mark.parametrize("format", FORMATS)
-def test_every_format_of_every_result_is_whole(name: str, format: str) -> None:
-    text = table(result(name), format)
-    assert text.endswith("\n")
-    assert format == "table" or not text.endswith("\n\n")
-    if format == "markdown":
-        lines = [re.sub(r"\\\|", "", line).count("|") for line in text.splitlines() if line.startswith("| ")]
-        rules = [line.count("|") for line in text.splitlines() if line.startswith("| ---")]
-        assert set(lines) <= set(rules)
-    if format == "html":
-        page = Markup(text)
-        for block in view(result(name)).blocks("page"):
-            if block.kind == "table":
-                assert all(str(r.cells[0].text) in page.text for r in block.rows)
+def test_a_page_holds_every_row(name: str) -> None:
+    text = table(result(name), "html")
+    assert text.endswith("</html>\n")
+    page = Markup(text)
+    for block in view(result(name)).blocks("page"):
+        if isinstance(block, Table):
+            assert all(str(row.cells[0].text) in page.text for row in block.rows)
 
 
 def test_an_unknown_format_is_refused() -> None:

@@ -1,24 +1,34 @@
-"""The one call that makes a report: from results, from their files, and from what is at hand."""
+"""The one call that makes a report: of results, files and what is at hand; several are the parts of one page."""
 
 import base64
 import gzip
 import json
 import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ranktilt as rt
-from ranktilt import Audit, Collection, Run
-from ranktilt.errors import DataError, UserError
+from ranktilt import Audit, Collection, Run, audit
+from ranktilt.errors import DataError
 from ranktilt.reporting.reload import LoadedAudit, reload
+from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import PAPER_RESULTS, opened, read_result, report, report_page
-from tests.reporting.audits import clear
+from ranktilt.reporting.views.audit import audit_headline
+from ranktilt.reporting.views.audit import view as audit_view
+from tests.probes.validations import toy_validation
+from tests.refusals import refused
+from tests.reporting.audits import clear, ordered, twins
+from tests.reporting.browser import Browser
 from tests.reporting.markup import Markup
 from tests.reporting.results import result
+from tests.reporting.screen import html
 from tests.reporting.studies import toy_study
-from tests.toy import run_of, toy, write, write_cocktail
+from tests.toy import run_of, toy, write
 
 QUICK: dict[str, Any] = {"resamples": 100}
 FOUND = {
@@ -26,13 +36,7 @@ FOUND = {
     "q2": {"d2-llm": 2.0, "d2-human": 1.0},
     "q3": {"d3-human": 2.0, "d3-llm": 1.0},
 }
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_cocktail(tmp_path / "toy")
-    return tmp_path
+VALIDATION, STUDY = toy_validation(), toy_study()
 
 
 def audited(path: str = "toy", rankers: tuple[str, ...] = ("bm25",)) -> tuple[Audit, Collection, list[Run]]:
@@ -41,144 +45,214 @@ def audited(path: str = "toy", rankers: tuple[str, ...] = ("bm25",)) -> tuple[Au
     return rt.audit(collection, runs, **QUICK), collection, runs
 
 
-def explorers(file: Path) -> list[Any]:
-    blocks = re.findall(r'<script type="[^"]*" id="[^"]*-lists"[^>]*>([^<]*)</script>', file.read_text("utf-8"))
+def loaded(name: str = "ground", *, secret: str = "", queries: int = 40) -> LoadedAudit:
+    """An audit whose collection and one run are at hand."""
+    collection = twins(queries)
+    if secret:
+        docs = collection.docs.with_columns(text=collection.docs["text"] + f" {secret}")
+        collection = replace(collection, docs=docs)
+    run = ordered(collection, [("human", "llm")] * queries, "people")
+    found = audit(collection, run, ["nDCG@1"], **QUICK)
+    spec = {**found.spec, "collection": {"path": f"data/{name}"}}
+    return LoadedAudit(replace(found, spec=spec), collection, (run,))
+
+
+def explorers(page: str) -> list[Any]:
+    """What the explorers of a page carry: queries and lists."""
+    blocks = re.findall(r'<script type="[^"]*" id="[^"]*-lists"[^>]*>([^<]*)</script>', page)
     return [json.loads(gzip.decompress(base64.b64decode(block))) for block in blocks]
 
 
-def parts(file: Path) -> list[str]:
-    return re.findall(r"<h2[^>]*>([^<]*)</h2>", file.read_text("utf-8"))[:-1]
+def headings(page: str, level: str) -> list[str]:
+    return [re.sub("<.*?>", "", one) for one in re.findall(rf"<{level}[^>]*>(.*?)</{level}>", page, re.DOTALL)]
 
 
-def test_a_result_becomes_a_page_with_its_queries(here: Path) -> None:
-    audit, _, _ = audited()
-    made = rt.report(audit, "report.html")
-    assert made == Path("report.html")
-    assert explorers(made)[0]["runs"] == ["bm25"]
-    assert {query["id"] for query in explorers(made)[0]["queries"]} == {"q1", "q2", "q3"}
+def read(file: Path) -> str:
+    return file.read_text("utf-8")
 
 
-def test_a_file_becomes_the_same_page(here: Path) -> None:
-    audit, _, _ = audited()
-    audit.save("audit.json")
-    one = rt.report(audit, "one.html").read_bytes()
-    assert rt.report("audit.json", "two.html").read_bytes() == one
+class TestGiven:
+    def test_a_result_or_its_file_becomes_a_page_with_its_queries(self, here: Path) -> None:
+        found, _, _ = audited()
+        found.save("audit.json")
+        made = rt.report(found, "report.html")
+        assert made == Path("report.html")
+        (carried,) = explorers(read(made))
+        assert carried["runs"] == ["bm25"]
+        assert {query["id"] for query in carried["queries"]} == {"q1", "q2", "q3"}
+        assert read(rt.report("audit.json", "two.html")) == read(made)
 
+    def test_results_and_files_keep_their_order_and_a_file_named_twice_counts_once(self, here: Path) -> None:
+        found, _, _ = audited()
+        found.save("audit.json")
+        made = rt.report([STUDY, "audit.json", clear()], "report.html", texts=False)
+        assert headings(read(made), "h2")[:-1] == ["Temperature study of toy", "Audit of toy", "Audit of rankers"]
+        twice = opened(["audit.json", here / "audit.json", found, found])
+        assert [type(one) for one in twice] == [LoadedAudit, LoadedAudit]
 
-def test_results_and_files_can_be_mixed_and_keep_their_order(here: Path) -> None:
-    audit, _, _ = audited()
-    audit.save("audit.json")
-    made = rt.report([toy_study(), "audit.json", clear()], "report.html")
-    assert parts(made) == ["Temperature study of toy", "Audit of toy", "Audit of rankers"]
+    def test_a_collection_that_changed_is_left_out_and_said(self, here: Path) -> None:
+        found, _, _ = audited()
+        (here / "toy" / "queries.jsonl").write_text("")
+        page = read(rt.report(found, "report.html"))
+        assert explorers(page) == []
+        said = "The collection could not be opened again: queries.jsonl has changed since the audit."
+        assert said in Markup(page).text
 
+    def test_a_collection_and_runs_at_hand_are_used(self, tmp_path: Path) -> None:
+        collection = toy()
+        run = run_of(collection, FOUND, ranker="mine")
+        found = rt.audit(collection, run, **QUICK)
+        assert explorers(read(rt.report(found, tmp_path / "without.html"))) == []
+        for runs in (run, (one for one in [run])):
+            page = read(rt.report(found, tmp_path / "with.html", collection=collection, runs=runs))
+            assert explorers(page)[0]["runs"] == ["mine"]
 
-def test_a_file_named_twice_counts_once(here: Path) -> None:
-    audit, _, _ = audited()
-    audit.save("audit.json")
-    found = opened(["audit.json", here / "audit.json", audit, audit])
-    assert [type(one) for one in found] == [LoadedAudit, LoadedAudit]
-
-
-def test_a_collection_that_changed_is_left_out_and_said(here: Path) -> None:
-    audit, _, _ = audited()
-    (here / "toy" / "queries.jsonl").write_text("")
-    made = rt.report(audit, "report.html")
-    assert explorers(made) == []
-    said = "The collection could not be opened again: queries.jsonl has changed since the audit."
-    assert said in Markup(made.read_text("utf-8")).text
-
-
-def test_a_collection_and_runs_at_hand_are_used(here: Path) -> None:
-    collection = toy()
-    run = run_of(collection, FOUND, ranker="mine")
-    audit = rt.audit(collection, run, **QUICK)
-    assert explorers(rt.report(audit, "without.html")) == []
-    for runs in (run, [run], (one for one in [run])):
-        made = rt.report(audit, "with.html", collection=collection, runs=runs)
-        assert explorers(made)[0]["runs"] == ["mine"]
-
-
-@pytest.mark.parametrize("count", [0, 2])
-def test_a_collection_goes_with_one_audit(here: Path, count: int) -> None:
-    audit, collection, _ = audited()
-    other, _, _ = audited(rankers=("tfidf",))
-    with pytest.raises(UserError) as error:
-        rt.report([toy_study(), *[audit, other][:count]], "report.html", collection=collection)
-    assert str(error.value) == f"a collection or runs go with one audit, got {count} of them"
-
-
-def test_an_audit_is_not_overwritten_by_its_page(here: Path) -> None:
-    audit, _, _ = audited()
-    audit.save("audit.json")
-    with pytest.raises(UserError) as error:
-        report("audit.json", here / "audit.json")
-    assert str(error.value) == f"{here / 'audit.json'}: this file is read too; choose another place for the page"
-    assert Audit.load("audit.json") == audit
-
-
-@pytest.mark.parametrize("strange", [3, {"a": 1}])
-def test_what_is_no_result_is_refused(tmp_path: Path, strange: Any) -> None:
-    with pytest.raises(UserError) as error:
-        rt.report([strange], tmp_path / "report.html")
-    assert str(error.value) == f"expected a result of RankTilt, or its file, got {strange!r}"
-
-
-@pytest.mark.parametrize(
-    "name", ["audit", "calibration", "check", "comparison", "gate", "replayed log", "spiral", "study", "validation"]
-)
-def test_each_kind_of_result_is_reported_from_its_file(tmp_path: Path, name: str) -> None:
-    made = result(name)
-    file = made.save(tmp_path / "found.json")
-    (tmp_path / "found.json.gz").write_bytes(gzip.compress(file.read_bytes()))
-    assert read_result(file) == read_result(tmp_path / "found.json.gz") == made
-    shown = reload(made) if name == "audit" else made
-    assert rt.report(file, tmp_path / "page.html").read_text("utf-8") == report_page([shown])
-
-
-_VERBS = (
-    "audit, check --full, data describe, study, explain, pairwise, level, study --vary training, tools spiral, "
-    "audit --stop-at-tilt, compare, gate, tools calibrate, check, tools plan and tools replay-log"
-)
-MADE = f"ranktilt {_VERBS} write one with --json FILE"
-WANTED = "a result of RankTilt"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("empty.json", "", "the file is empty"),
-        ("page.html", "<!DOCTYPE html>", f"expected {WANTED} as JSON: "),
-        ("plain.json", '{"a": 1}', f"expected {WANTED}, got JSON without a format; {MADE}"),
-        ("other.json", '{"format": "geojson"}', f"expected {WANTED}, got format 'geojson'; {MADE}"),
-        (
-            "old.json",
-            '{"format": "ranktilt-audit", "version": 99}',
-            "is an audit of version 99, this RankTilt reads version 1",
-        ),
-        ("half.json", '{"format": "ranktilt-audit", "version": 1}', "was changed after ranktilt wrote it"),
-    ],
-)
-def test_files_that_hold_no_result(tmp_path: Path, name: str, content: str, said: str) -> None:
-    path = write(tmp_path / name, content)
-    with pytest.raises(DataError) as error:
-        read_result(path)
-    assert str(error.value).startswith(f"{path}: {said.format(path=path)}")
-
-
-@pytest.mark.parametrize(("name", "said"), [("gone.json", "No such file or directory"), ("", "Is a directory")])
-def test_a_missing_file_and_a_folder_are_named(tmp_path: Path, name: str, said: str) -> None:
-    with pytest.raises(DataError) as error:
-        read_result(tmp_path / name)
-    assert str(error.value) == f"{tmp_path / name}: cannot be read: {said}"
-
-
-def test_papers_take_some_kinds_of_results_only(tmp_path: Path) -> None:
-    path = result("gate").save(tmp_path / "found.json")
-    with pytest.raises(DataError) as error:
-        read_result(path, PAPER_RESULTS)
-    kinds = (
-        "an audit, a validation, a study, an explanation, a pairwise audit, a comparison, a bench or a training study"
+    @pytest.mark.parametrize(
+        "name", ["audit", "calibration", "check", "comparison", "gate", "replayed log", "spiral", "validation"]
     )
-    said = f"expected {kinds}, got a gate's report"
-    verbs = "ranktilt audit, check --full, study, explain, pairwise, compare, level and study --vary training"
-    assert str(error.value) == f"{path}: {said}; {verbs} write one with --json FILE"
+    def test_each_kind_of_result_is_reported_from_its_file(self, tmp_path: Path, name: str) -> None:
+        made = result(name)
+        file = made.save(tmp_path / "found.json")
+        (tmp_path / "found.json.gz").write_bytes(gzip.compress(file.read_bytes()))
+        assert read_result(file) == read_result(tmp_path / "found.json.gz") == made
+        again = reload(made) if name == "audit" else made
+        assert read(rt.report(file, tmp_path / "page.html")) == report_page([again])
+
+
+class TestRefused:
+    @pytest.mark.parametrize("count", [0, 2])
+    def test_a_collection_goes_with_one_audit(self, here: Path, count: int) -> None:
+        audits = [audited()[0], audited(rankers=("tfidf",))[0]]
+        with refused(f"a collection or runs go with one audit, got {count} of them"):
+            rt.report([STUDY, *audits[:count]], "report.html", collection=rt.load("toy"))
+
+    def test_an_audit_is_not_overwritten_by_its_page(self, here: Path) -> None:
+        found, _, _ = audited()
+        found.save("audit.json")
+        with refused(f"{here / 'audit.json'}: this file is read too; choose another place for the page"):
+            report("audit.json", here / "audit.json")
+        assert Audit.load("audit.json") == found
+
+    def test_what_is_no_result_is_refused(self, tmp_path: Path) -> None:
+        with refused("expected a result of RankTilt, or its file, got {'a': 1}"):
+            rt.report([{"a": 1}], tmp_path / "report.html")  # type: ignore[list-item]
+        with refused("a report needs a result, such as an audit"):
+            report_page([])
+
+    @pytest.mark.parametrize(
+        ("name", "content", "said"),
+        [
+            ("gone.json", None, "cannot be read: No such file or directory"),
+            ("", None, "cannot be read: Is a directory"),
+            ("empty.json", "", "the file is empty"),
+            ("page.html", "<!DOCTYPE html>", "expected a result of RankTilt as JSON: "),
+            ("plain.json", '{"a": 1}', "expected a result of RankTilt, got JSON without a format; ranktilt audit, "
+             "check --full, data describe, study, explain, pairwise, level, study --vary training, tools spiral, "
+             "audit --stop-at-tilt, compare, gate, tools calibrate, check, tools plan and tools replay-log write one "
+             "with --json FILE"),
+            ("other.json", '{"format": "geojson"}', "expected a result of RankTilt, got format 'geojson'; "),
+            ("old.json", '{"format": "ranktilt-audit", "version": 99}',
+             "is an audit of version 99, this RankTilt reads version 1"),
+            ("half.json", '{"format": "ranktilt-audit", "version": 1}', "was changed after ranktilt wrote it"),
+        ],
+    )  # fmt: skip
+    def test_files_that_hold_no_result(self, tmp_path: Path, name: str, content: str | None, said: str) -> None:
+        path = tmp_path / name if content is None else write(tmp_path / name, content)
+        with pytest.raises(DataError) as error:
+            read_result(path)
+        assert str(error.value).startswith(f"{path}: {said}")
+
+    def test_papers_take_some_kinds_of_results_only(self, tmp_path: Path) -> None:
+        path = result("gate").save(tmp_path / "found.json")
+        kinds = (
+            "an audit, a validation, a study, an explanation, a pairwise audit, a comparison, a bench or a training "
+            "study"
+        )
+        verbs = "ranktilt audit, check --full, study, explain, pairwise, compare, level and study --vary training"
+        with refused(f"{path}: expected {kinds}, got a gate's report; {verbs} write one with --json FILE", DataError):
+            read_result(path, PAPER_RESULTS)
+
+
+RESULTS: Sequence[Any] = (loaded(), VALIDATION, STUDY, LoadedAudit(clear(), notes=("It has changed.",)))
+NAMES = ("Audit of ground", "Validation of toy", "Temperature study of toy", "Audit of rankers")
+
+
+@pytest.fixture(scope="module")
+def joined() -> str:
+    return report_page(RESULTS)
+
+
+class TestJoined:
+    def test_one_result_is_its_own_page(self) -> None:
+        assert report_page([VALIDATION]) == html(VALIDATION)
+        assert report_page(RESULTS[:1]) == html_document(audit_view(RESULTS[0]))
+
+    def test_every_result_is_a_part_with_its_sections_and_numbers(self, joined: str) -> None:
+        assert re.findall(r"<title>(.*)</title>", joined) == ["Report on 4 results"]
+        assert headings(joined, "h1") == [f"{', '.join(NAMES[:3])} and {NAMES[3]}."]
+        assert headings(joined, "h2")[:-1] == [*NAMES]
+        single = [report_page([one]) for one in RESULTS]
+        expected = [title for page in single for title in headings(page, "h2")[:-1]]
+        assert [title for title in headings(joined, "h3") if title in set(expected)] == expected
+        whole = [vars(grid) for grid in Markup(joined).grids]
+        assert [vars(grid) for page in single[1:] for grid in Markup(page).grids if vars(grid) not in whole] == []
+
+    def test_anchors_are_unique_and_every_link_and_figure_finds_its_own(self, joined: str) -> None:
+        page = Markup(joined)
+        ids = Counter(attributes["id"] or "" for _, attributes in page.elements if "id" in attributes)
+        assert [name for name, count in ids.items() if count > 1] == []
+        links = [str(one["href"])[1:] for one in page.of("a") if str(one.get("href", "")).startswith("#")]
+        figures = re.findall(r'data-figure="([\w-]+)"', joined)
+        assert len(figures) > 5
+        assert {*links, *figures, "part1-tilt", "part2-made", "part3-made", "part4-tilt"} <= set(ids)
+
+    def test_verdicts_of_all_stand_at_the_top_with_their_part(self, joined: str) -> None:
+        blocks = "".join(re.findall(r'<ul class="verdicts">(.*?)</ul>', joined, re.DOTALL))
+        said = [Markup(one).text for one in re.findall(r"<li.*?</li>", blocks, re.DOTALL)]
+        fronts = [next(name for name in NAMES if f"{name}:" in one) for one in said]
+        assert tuple(dict.fromkeys(fronts)) == NAMES
+        assert fronts.count("Audit of rankers") == 3
+
+    def test_short_headlines_are_joined_names_numbered_and_plain_text_and_notes_come_once(self) -> None:
+        one, two = loaded("<b>{{ 7 * 7 }}"), loaded("<b>{{ 7 * 7 }}")
+        page = report_page([one, two], texts=False)
+        names = [f"Audit of &lt;b&gt;{{{{ 7 * 7 }}}} ({n})" for n in (1, 2)]
+        assert headings(page, "h2")[:-1] == names
+        assert headings(page, "h1") == [" ".join(f"{name}: {audit_headline(one.audit)}" for name in names)]
+        assert Markup(report_page([STUDY, STUDY])).text.count("few temperatures show an order, not a law.") == 1
+
+
+class TestTexts:
+    def test_texts_can_be_kept_out(self) -> None:
+        one = loaded(secret="kumquat")
+        shown, hidden = report_page([one]), report_page([one], texts=False)
+        assert (len(explorers(shown)), len(explorers(hidden))) == (1, 0)
+        assert "kumquat" not in hidden
+        assert "Queries, ranked lists and texts are left out, as was asked for." in Markup(hidden).text
+        assert headings(hidden, "h2") == headings(shown, "h2")
+
+    def test_several_explorers_share_the_room(self) -> None:
+        room = 20_000
+        page = report_page([loaded("a", queries=400), loaded("b", queries=400)], budget=room)
+        blocks = re.findall(r'<script type="[^"]*" id="[^"]*-(?:lists|texts)"[^>]*>([^<]*)</script>', page)
+        assert 0.8 * room < sum(map(len, blocks)) <= room
+        counts = [len(one["queries"]) for one in explorers(page)]
+        assert [20 < count < 400 for count in counts] == [True, True]
+        assert f"{counts[1]} of 400 queries" in Markup(page).text
+
+    def test_each_explorer_of_a_joined_page_opens_its_own_queries(self, browser: Browser, tmp_path: Path) -> None:
+        page = tmp_path / "report.html"
+        page.write_text(report_page([loaded("a"), VALIDATION, loaded("b", queries=41)]), "utf-8")
+        browser.open(page, width=360)
+        assert browser.overflow == 0
+        for part, count in (("part1", 40), ("part3", 41)):
+            inside = f"#{part}-queries .explorer"
+            browser.run(f"document.querySelector('{inside}').scrollIntoView({{behavior: 'instant'}})")
+            browser.until(f"document.querySelector('{inside} .controls')")
+            said = str(browser.run(f"document.querySelector('{inside} [role=status]').textContent"))
+            assert f"{count} queries" in said
+            browser.click(f"{inside} .open")
+            browser.until(f"document.querySelector('{inside} h3')")
+        assert browser.complaints == []
+        assert browser.stopped == []
+        assert browser.requests == [page.as_uri()]

@@ -140,26 +140,6 @@ def test_numbers_in_the_table_are_those_of_the_audit(browser: Browser, made: Mad
         np.testing.assert_allclose([float(cell) for cell in block[-1][1 : 1 + len(measures)]], wanted, rtol=1e-9)
 
 
-def test_points_of_the_forest_plot_are_those_of_the_audit(browser: Browser, made: Made) -> None:
-    browser.open(made.page)
-    drawn = browser.run(
-        "(() => { const plot = document.querySelector('.plot'), scale = plot.view.scale('x');"
-        " return [...plot.querySelectorAll('.mark-symbol.role-mark path')].map(path => scale.invert("
-        "Number(path.getAttribute('transform').match(/-?[\\d.]+/)[0]))); })()"
-    )
-    for run in RANKERS:
-        for measure in made.audit["measures"]:
-            wanted = sum(parts(made, run, measure).values())
-            assert np.min(np.abs(np.array(drawn, dtype=float) - wanted)) < 0.01, (run, measure)
-
-
-def test_the_queries_that_contribute_most_stand_first(shown: Browser, made: Made) -> None:
-    share = {query: abs(value) for query, value in parts(made, RANKERS[0]).items()}
-    listed = [share[query] for query in ids(shown)]
-    assert listed == sorted(listed, reverse=True)
-    assert listed[0] == max(share.values())
-
-
 @pytest.mark.parametrize("run", RANKERS[1:])
 def test_a_ranked_list_is_that_of_the_run(shown: Browser, made: Made, run: str) -> None:
     shown.choose(".explorer .controls select", str(RANKERS.index(run)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from ranktilt import audit
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
-from tests.reporting.browser import Browser, Chromium
+from tests.reporting.browser import Browser
 from tests.toy import collection_of, run_of
 
 pytestmark = pytest.mark.long
@@ -98,13 +98,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
     found.hostile.write_text(report_page([opened(ATTACKS, LARGE)]), encoding="utf-8")
     found.plain.write_text(report_page([opened(PLAIN, "a long text " * 50)]), encoding="utf-8")
     return found
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: Chromium) -> Iterator[Browser]:
-    """One profile for the whole file: what one page leaves behind must not help the next one either."""
-    with Browser(chromium=chromium) as one:
-        yield one
 
 
 def shape(browser: Browser) -> Any:
@@ -263,15 +256,6 @@ def test_an_address_cannot_bring_anything_in(browser: Browser, pages: Pages) -> 
         browser.run(f"location.hash = {json.dumps(f'#{name}?{parts}')}")
         browser.run("new Promise(done => setTimeout(done, 50))")
     assert harm(browser, pages.hostile) == {}
-
-
-def test_a_name_that_is_no_text_at_all_is_written_out(browser: Browser, tmp_path: Path) -> None:
-    result = opened(PLAIN, "text")
-    spec = {**result.audit.spec, "command": "lone \ud800 and \udfff"}
-    path = tmp_path / "page.html"
-    path.write_text(report_page([replace(result, audit=replace(result.audit, spec=spec))]), encoding="utf-8")
-    browser.open(path)
-    assert "lone \\ud800 and \\udfff" in browser.run("document.body.textContent")
 
 
 def test_what_a_script_would_smuggle_in_is_stopped(browser: Browser, pages: Pages) -> None:

@@ -91,12 +91,6 @@ class Row:
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
 
-    def __len__(self) -> int:
-        return len(self.cells)
-
-    def __getitem__(self, place: int) -> Cell:
-        return self.cells[place]
-
 
 @dataclass(frozen=True)
 class Table:
@@ -260,10 +254,8 @@ class Section:
 class Document:
     """What is said of a result, before any format."""
 
-    title: str
-    """In the browser's tab."""
     kind: str
-    """What it is, and of what."""
+    """What it is, and of what; in the browser's tab too."""
     headline: str
     """The answer in one sentence."""
     sections: tuple[Section, ...]

@@ -29,10 +29,6 @@ class Term:
         plain = self.title.lower().replace("δ", "delta")
         return "term-" + re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
 
-    @property
-    def regex(self) -> str:
-        return self.pattern or re.escape(self.title)
-
 
 _FILE = tomllib.loads(resources.files("ranktilt.reporting").joinpath("terms.toml").read_text(encoding="utf-8"))
 TERMS = (
@@ -47,7 +43,9 @@ class Glossary:
 
     def __init__(self, terms: tuple[Term, ...] = TERMS) -> None:
         self._terms = terms
-        parts = [f"(?P<t{number}>{term.regex})" for number, term in enumerate(terms)] or ["(?!)"]
+        parts = [f"(?P<t{number}>{term.pattern or re.escape(term.title)})" for number, term in enumerate(terms)] or [
+            "(?!)"
+        ]
         self._regex = re.compile(r"(?<![\w:@./-])(?:" + "|".join(parts) + r")(?![\w=-]|\.\w)")
         self._section: set[int] = set()
         self._met: set[int] = set()

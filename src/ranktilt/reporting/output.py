@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
+from importlib import import_module
 from typing import IO, Any
 
 import polars as pl
 
 from ranktilt.errors import UserError, unknown
-from ranktilt.reporting.document import Document
 from ranktilt.reporting.views import view
 
 FORMATS = ("table", "markdown", "csv", "latex", "html")
@@ -40,7 +38,12 @@ def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
     """
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
-    return _csv(result) if format == "csv" else _renderer(format)(view(result), notes)
+    if format == "csv":
+        return _csv(result)
+    # Imported when it is used: a page needs other libraries than a terminal.
+    renderer = import_module(f"ranktilt.reporting.render.{'terminal' if format == 'table' else format}")
+    text: str = renderer.render(view(result), notes=notes)
+    return text
 
 
 def show(result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None) -> None:
@@ -48,23 +51,6 @@ def show(result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] 
     from ranktilt.reporting.render.terminal import print_document
 
     print_document(view(result), stream, notes=notes, terminal=terminal)
-
-
-def _renderer(format: str) -> Callable[[Document, bool], str]:
-    """The renderers are imported when they are used: a page needs other libraries than a terminal."""
-    if format == "html":
-        from ranktilt.reporting.render.html import html_document
-
-        return lambda document, notes: html_document(document)
-    if format == "latex":
-        from ranktilt.reporting.render.latex import latex_document
-
-        return lambda document, notes: latex_document(document, notes=notes)
-    if format == "markdown":
-        from ranktilt.reporting.render.markdown import markdown_document
-
-        return lambda document, notes: markdown_document(document, notes=notes)
-    return _plain
 
 
 def _csv(result: Any) -> str:
@@ -80,14 +66,6 @@ def _csv(result: Any) -> str:
         raise UserError("there is no table to write as CSV")
     text: str = frame.write_csv()
     return text
-
-
-def _plain(document: Document, notes: bool) -> str:
-    from ranktilt.reporting.render.terminal import print_document
-
-    stream = io.StringIO()
-    print_document(document, stream, notes=notes)
-    return stream.getvalue()
 
 
 def notebook(result: Any) -> str:

@@ -31,8 +31,9 @@ from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import SIDES, Document, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET
+from ranktilt.reporting.papers.results import READERS
 from ranktilt.reporting.reload import LoadedAudit, reload
-from ranktilt.reporting.render.html import html_document
+from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view
 from ranktilt.run import Run
@@ -58,16 +59,7 @@ RESULTS: tuple[type[Result], ...] = (
     ReplayedLog,
 )
 """Every kind of result that a page shows."""
-PAPER_RESULTS: tuple[type[Result], ...] = (
-    Audit,
-    Validation,
-    Study,
-    Explanation,
-    PairwiseAudit,
-    Comparison,
-    Bench,
-    TrainingStudy,
-)
+PAPER_RESULTS: tuple[type[Result], ...] = tuple(READERS)
 """Those whose tables and figures papers print."""
 _LONGEST = 330
 """Characters of a headline that says what each result says; a longer one only names them."""
@@ -183,7 +175,6 @@ def _joined(pages: Sequence[Document]) -> Document:
     headline = " ".join(f"{title}: {page.headline}" for title, page in zip(titles, pages, strict=True))
     notes = (note for page in pages for note in (*page.legend, *page.notes))
     return Document(
-        title=f"Report on {len(pages)} results",
         kind=f"Report on {len(pages)} results",
         headline=headline if len(headline) <= _LONGEST else f"{join_words(titles)}.",
         sentences=tuple(verdicts),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ranktilt.auditing.answer.verdict import Verdict
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import Pair
-from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 
 VERDICT_WORDS = {
@@ -24,10 +24,9 @@ def mark(tilt: Effect) -> str:
     return "*" if tilt.p_corrected < ALPHA else ""
 
 
-def tone_of(tilt: Effect, level: float) -> Tone:
-    """Return the colour of the side that a comparison favours; none where no side is."""
-    kind = tilt.verdict(level)
-    return VERDICT_TONES[kind] if kind in ("a", "b") else ""
+def verdict_tone(verdict: Verdict, first: str) -> Tone:
+    """Return the tone of the favoured side, the first of a pair or the second, or else of the verdict."""
+    return VERDICT_TONES[verdict.kind if verdict.side is None else "a" if verdict.side == first else "b"]
 
 
 def sides_legend(pairs: Sequence[Pair]) -> str:
@@ -42,19 +41,6 @@ def starred(spec: Mapping[str, Any]) -> str:
     return f"* corrected p < .05 ({str(spec['correction']).capitalize()}; {kind})."
 
 
-def could_detect(tilt: Effect) -> list[str]:
-    """Say which tilts could have been seen, as verdicts do; nothing where the queries do not spread at all."""
-    if not known_size(tilt.detectable):
-        return []
-    some = f"could detect {tilt.detectable:.0f} % or more"
-    return ["could not detect any tilt" if tilt.detectable > 200 else some]
-
-
 def sides_named(pair: Pair) -> dict[Tone, str]:
     """Say in words what each tone means for two groups."""
-    return {
-        "first": f"favours {pair[0]}",
-        "second": f"favours {pair[1]}",
-        "good": "level",
-        "unsure": "inconclusive",
-    }
+    return {"first": f"favours {pair[0]}", "second": f"favours {pair[1]}", "good": "level", "unsure": "inconclusive"}

@@ -1,5 +1,7 @@
-"""Figures of papers: which results have which, how their files are called, and what a reader finds in them."""
+"""Figures of papers and notebooks: which results have which, their files and tables, and what is read in them."""
 
+import csv
+import io
 import re
 import sys
 from pathlib import Path
@@ -7,23 +9,45 @@ from pathlib import Path
 import pytest
 
 from ranktilt import MissingExtra, UserError
+from ranktilt.experiments.tradeoff import bench
+from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.papers.figures import for_paper, paper_figures
+from ranktilt.reporting.papers.results import cells_of, tables_of
+from ranktilt.reporting.papers.tables import paper_tables
 from ranktilt.reporting.reload import LoadedAudit
+from tests.experiments.planted import collection, swept, trial
 from tests.probes.validations import toy_validation
 from tests.refusals import refused
 from tests.reporting.openings import opened
+from tests.reporting.papers.explanations import ENDS, explained
 from tests.reporting.results import result
 from tests.reporting.studies import toy_study
 
 pytest.importorskip("vl_convert")
-MANY = toy_validation(("human", "llm-0.2", "llm-0.6"))
+PAIR = ("human", "llm")
+FORMATS = (("svg", b"<svg"), ("pdf", b"%PDF"), ("png", b"\x89PNG"))
+
+
+@pytest.fixture(scope="module")
+def four() -> Explanation:
+    return explained(*ENDS)
+
+
+@pytest.fixture(scope="module")
+def two() -> Explanation:
+    return explained("human", "llama-t0.2")
 
 
 def texts(svg: bytes) -> list[str]:
     return re.findall(r"<text[^>]*>(.*?)</text>", svg.decode())
 
 
-def test_an_audit_has_those_of_its_page() -> None:
+def rows(found: Explanation, layout: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(paper_tables([found], layout, "csv"))))
+
+
+def test_an_audit_has_those_of_its_page_and_two_of_a_kind_are_told_apart() -> None:
     drawn = paper_figures([opened()])
     assert list(drawn) == [
         "relative-delta-human-against-llm.svg",
@@ -33,6 +57,8 @@ def test_an_audit_has_those_of_its_page() -> None:
     first = drawn["relative-delta-human-against-llm.svg"]
     assert {"people", "favours human"} <= set(texts(first))
     assert b"var(--" not in first
+    names = paper_figures([opened(), LoadedAudit(result("audit"))])
+    assert {name.split("-")[0] for name in names} == {"1", "2"}
 
 
 def test_letters_have_the_size_of_print_and_colours_are_those_of_the_page() -> None:
@@ -42,54 +68,44 @@ def test_letters_have_the_size_of_print_and_colours_are_those_of_the_page() -> N
     assert '"width": 240' in for_paper({"width": "container", "height": 300, "layer": []})
 
 
-@pytest.mark.parametrize(("format", "front"), [("svg", b"<svg"), ("pdf", b"%PDF"), ("png", b"\x89PNG")])
-def test_each_format(format: str, front: bytes) -> None:
-    assert all(one.startswith(front) for one in paper_figures([result("spiral")], format=format).values())
+@pytest.mark.parametrize(("format", "front"), FORMATS)
+def test_each_format(format: str, front: bytes, tmp_path: Path) -> None:
+    assert all(one.startswith(front) for one in paper_figures([toy_study()], format=format).values())
+    file = result("pairwise").figure().save(tmp_path / f"looks.{format.upper()}")
+    assert file.read_bytes().startswith(front)
 
 
 def test_a_validation_of_several_sources_has_figure_14() -> None:
-    names = list(paper_figures([MANY]))
+    many = toy_validation(("human", "llm-0.2", "llm-0.6"))
+    names = list(paper_figures([many]))
     assert names[-1] == "dai-figure-14.svg"
     assert sum(name.startswith("figure-4-") for name in names) == 2
     assert "dai-figure-14.svg" not in paper_figures([toy_validation()])
-    drawn = paper_figures([MANY], layout="dai-fig14")
+    drawn = paper_figures([many], layout="dai-fig14")
     assert list(drawn) == ["dai-figure-14.svg"]
     assert {"llm-0.2", "llm-0.6"} <= set(texts(drawn["dai-figure-14.svg"]))
 
 
-def test_two_of_a_kind_are_told_apart() -> None:
-    names = list(paper_figures([opened(), LoadedAudit(result("audit"))]))
-    assert {name.split("-")[0] for name in names} == {"1", "2"}
-
-
-def test_what_cannot_be_drawn_is_refused() -> None:
+def test_what_cannot_be_drawn_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with refused("nothing to draw: no result was given"):
         paper_figures([])
     with refused("unknown format of a figure 'gif' (valid: svg, pdf, png)"):
         paper_figures([toy_study()], format="gif")
     with pytest.raises(UserError, match=r"dai-fig10 shows interventions of rising strength .* makes one"):
         paper_figures([toy_study()], layout="dai-fig10")
-
-
-def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(MissingExtra, match=r"ranktilt\[plots\]"):
         paper_figures([toy_study()])
 
 
-class TestFiguresOfANotebook:
-    def test_one_shows_itself_in_vega_and_in_words(self) -> None:
+class TestNotebook:
+    def test_a_figure_shows_itself_in_vega_and_in_words(self) -> None:
         found = result("audit, controls").figure("tilt")
         shown = found._repr_mimebundle_()
         assert shown["application/vnd.vegalite.v5+json"]["width"] == 520
         assert "var(--" not in str(shown)
         assert shown["text/plain"] == repr(found)
         assert "Right of 0: human; left: llm." in repr(found)
-
-    @pytest.mark.parametrize(("ending", "front"), [("svg", b"<svg"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")])
-    def test_one_is_written(self, ending: str, front: bytes, tmp_path: Path) -> None:
-        file = result("pairwise").figure().save(tmp_path / f"looks.{ending}")
-        assert file.read_bytes().startswith(front)
 
     def test_names_are_listed_and_guessed(self) -> None:
         for name, asked, message in (
@@ -102,3 +118,83 @@ class TestFiguresOfANotebook:
         with pytest.raises(UserError, match="unknown format of a figure 'gif'"):
             result("pairwise").figure().save("looks.gif")
         assert result("validation, three sources").figure("dai-fig14").figure.title.startswith("Cosine similarity")
+
+
+class TestBench:
+    """Figures 10 and 11 of Dai et al."""
+
+    def test_cells_are_those_of_the_bench_a_row_a_strength(self) -> None:
+        found: Bench = result("bench")
+        assert tables_of(found) == ["dai-fig10", "dai-fig11"]
+        ten = {(cell.condition, cell.measure): cell for cell in cells_of(found, "dai-fig10")}
+        assert {cell.generator for cell in ten.values()} == {"llm"}
+        eleven = {(cell.condition, cell.measure): cell.value for cell in cells_of(found, "dai-fig11")}
+        assert len(ten) == len(eleven) == 4 * 3
+        for one in found.interventions:
+            for measure in found.measures:
+                place = (f"{one.strength:g}", measure)
+                assert ten[place].value == found.tilt(one.name, PAIR, measure).value
+                assert eleven[place] == 100 * found.mean(one.name, "human", measure).value
+        text = paper_tables([found], "paper", "markdown")
+        assert "| 0.001 | −100.0 | −33.3 | −22.6 |" in text
+        assert "| 0.1 | 60.0 | 80.0 | 85.2 |" in text
+        assert "$\\alpha$ & NDCG@1" in paper_tables([found], "dai-fig10", "latex")
+
+    def test_each_method_and_measure_has_a_figure_and_each_source_a_line(self) -> None:
+        sources = ("one", "two")
+        trials = [
+            trial(0, (60, 0, 0), sources=sources), trial(1, (0, 0, 0), sources=sources),
+            trial(1, (0, 60, 0), sources=sources, method="swap", name="swap"),
+        ]  # fmt: skip
+        found = bench(collection(sources), trials, ["nDCG@1"], resamples=200)
+        text = paper_tables([found], "dai-fig10", "markdown")
+        assert len(re.findall(r"^\| 0 \| −200\.0 ", text, re.MULTILINE)) == 4
+        drawn = paper_figures([found], layout="dai-fig10")
+        assert list(drawn) == [f"dai-figure-10{number}.svg" for number in ("", "-2", "-3", "-4")]
+        assert {"one", "two", "Relative Δ nDCG@10, %", "0", "1"} <= set(texts(drawn["dai-figure-10-4.svg"]))
+
+    def test_without_runs_of_human_documents_alone_there_is_no_figure_11(self) -> None:
+        said = "dai-fig11 shows interventions of rising strength, ranked on human documents alone too (a bench)"
+        command = "ranktilt train retriever DIR --debias 0 --debias paper --json FILE"
+        with refused(f"{said}; the results given hold none: {command} makes one"):
+            paper_figures([swept(alone=False)], layout="dai-fig11")
+        assert next(iter(paper_figures([result("bench")], layout="dai-fig11"))) == "dai-figure-11.svg"
+
+
+class TestExplanation:
+    """Figures 7 to 9 of Dai et al."""
+
+    def test_each_temperature_is_a_row_a_curve_and_a_box_in_order(self, four: Explanation) -> None:
+        order = ["llama-t0.2", "llama-t0.7", "llama-t1.0"]
+        assert list(four.sources) == order
+        for part in four.results[:2]:
+            assert [row["source"] for row in part.rows] == ["human", *order]
+            assert list(part.figures[0].series) == ["human", *order]
+        curves = four.results[2].figures[0].series
+        assert list(curves) == order
+        found = rows(four, "dai-fig8")
+        places = [(source, str(n)) for source in order for n in range(1, 12)]
+        assert [(row["target"], row["condition"]) for row in found] == places
+        assert [row["value"] for row in found[:11]] == [f"{value:.3f}" for value in curves["llama-t0.2"]]
+        assert list(dict.fromkeys(row["target"] for row in rows(four, "dai-fig9"))) == ["human", *order]
+
+    def test_print_shows_some_places_of_a_curve_and_csv_all(self, two: Explanation) -> None:
+        lines = paper_tables([two], "dai-fig7", "markdown").splitlines()
+        assert [line.split(" | ")[0] for line in lines[6:12]] == ["| 1", "| 2", "| 5", "| 10", "| 11", ""]
+        assert [row["condition"] for row in rows(two, "dai-fig7")] == [str(n) for n in range(1, 12)]
+        human = two.results[1].rows[0]
+        names = ("mean", "25 %", "median", "75 %")
+        expected = [("documents", f"{human['values']}"), *((name, f"{human[name]:.2f}") for name in names)]
+        assert [(row["measure"], row["value"]) for row in rows(two, "dai-fig9")[:5]] == expected
+        assert [row["table"] for row in rows(two, "paper")] == ["dai-fig7"] * 11 + ["dai-fig9"] * 10
+
+    def test_a_layout_draws_its_figure_alone(self, two: Explanation, four: Explanation) -> None:
+        for found, name in ((two, "dai-figure-7.svg"), (four, "dai-figure-8.svg")):
+            assert list(paper_figures([found]))[-2:] == ["dai-figure-9.svg", name]
+        assert list(paper_figures([toy_study(), four], layout="dai-fig7")) == ["dai-figure-7.svg"]
+        for name in ("dai-fig8", "dai-fig9"):
+            ((file, drawn),) = paper_figures([four], layout=name).items()
+            assert file == f"{name.replace('fig', 'figure-')}.svg"
+            places = [texts(drawn).index(source) for source in four.sources]
+            assert places == sorted(places)
+            assert ("human" in texts(drawn)) == (name == "dai-fig9")

@@ -16,7 +16,6 @@ from ranktilt.reporting.papers.layouts import (
     is_reranked,
     measure_name,
     of_gpt,
-    rounded,
     system_names,
     temperature,
 )
@@ -42,27 +41,18 @@ def test_every_table_of_the_three_papers_is_there_in_order_and_says_what_it_need
 @pytest.mark.parametrize(
     ("name", "measure", "value", "text"),
     [
-        ("dai-3", "nDCG@1", 25.641, "25.6"),
+        ("dai-3", "nDCG@1", 25.25, "25.2"),  # halves go to the even digit
+        ("dai-3", "nDCG@1", 25.75, "25.8"),
+        ("dai-3", "nDCG@1", -0.01, "0.0"),
         ("dai-3", "nDCG@1", math.nan, "–"),
         ("wang-1", "ExposureRatio", 1.94021, "1.9402"),
         ("askari-2", "AP@1000", 0.377, ".377"),
-        ("askari-2", "RR@10", 10.5, "10.500"),
         ("askari-1", "queries train", 16788.0, "16788"),
-        ("dai-1", "documents", 5183.0, "5183"),
         ("dai-1", "document words", 201.814, "201.81"),
     ],
 )
 def test_numbers_are_printed_as_in_the_paper(name: str, measure: str, value: float, text: str) -> None:
     assert LAYOUTS[name].printed(value, measure) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "digits", "found"),
-    [(0.25, 1, 0.2), (0.35, 1, 0.4), (2.5, 0, 2.0), (-0.01, 1, 0.0), (16788.0, 0, 16788.0)],
-)
-def test_halves_go_to_the_even_digit(value: float, digits: int, found: float) -> None:
-    assert rounded(value, digits) == found
-    assert math.copysign(1, rounded(value, digits)) == 1
 
 
 @given(st.floats(0, 10), st.sampled_from(["dai-3", "wang-1", "askari-2"]))
@@ -75,8 +65,6 @@ def test_a_printed_number_lies_within_half_of_its_last_digit(value: float, name:
     ("name", "key", "value", "label"),
     [
         ("dai-3", "target", "llm", "LLM-Generated"),
-        ("dai-3", "target", "female", "female"),
-        ("dai-3", "measure", "AP@3", "MAP@3"),
         ("dai-3", "dataset", "scifact", "SciFact"),
         ("dai-3", "dataset", "my-folder", "my-folder"),
         ("dai-5", "system", "BM25+MiniLM", "+MiniLM"),
@@ -92,16 +80,13 @@ def test_labels_are_the_papers(name: str, key: str, value: str, label: str) -> N
 @pytest.mark.parametrize(
     ("run", "name"),
     [
-        ("tfidf", "TF-IDF"),
         ("bm25@100", "BM25"),
         ("bm25:dai@100>>monot5:base", "BM25+monoT5"),
         ("dense:facebook/contriever-msmarco", "Contriever"),
         ("bm25@100>>cross-encoder:cross-encoder/ms-marco-MiniLM-L-6-v2", "BM25+MiniLM"),
-        ("bm25@100>>monot5", "BM25+monoT5"),
         ("replay:runs/gpt35.trec.gz", "gpt35"),
         ("bm25(k1=0.9,b=0.4)", "bm25(k1=0.9,b=0.4)"),  # another BM25 than the papers'
         ("dense:berm", "dense:berm"),  # no checkpoint of it is published
-        ("bm25@100>>cross-encoder:/models/mine", "bm25@100>>cross-encoder:/models/mine"),
         ("a[b]&c", "a[b]&c"),
     ],
 )
@@ -109,30 +94,20 @@ def test_known_rankers_have_the_papers_names_and_others_keep_their_text(run: str
     assert system_names([run]) == {run: name}
 
 
-def test_two_rankers_never_share_a_name() -> None:
+def test_two_rankers_never_share_a_name_and_a_pipeline_starts_with_its_first_stage() -> None:
     found = system_names(["bm25", "bm25@5", "tfidf"])
     assert found == {"bm25": "bm25", "bm25@5": "bm25@5", "tfidf": "TF-IDF"}
-
-
-def test_a_pipeline_starts_with_its_first_stage() -> None:
     assert is_reranked("bm25@100>>monot5")
     assert not is_reranked("bm25@100")
     assert first_stage("bm25@100>>monot5") == first_stage("bm25") == "BM25"
 
 
-@pytest.mark.parametrize(
-    ("measure", "name"),
-    [
-        ("nDCG@10", "NDCG@10"),
-        ("AP(rel=2)@5", "MAP(rel=2)@5"),
-        ("RR", "MRR"),
-        ("R@100", "Recall@100"),
-        ("P@20", "P@20"),
-        ("ExposureRatio", "ExposureRatio"),
-    ],
-)
-def test_measures_have_the_papers_names(measure: str, name: str) -> None:
-    assert measure_name(measure) == name
+def test_measures_have_the_papers_names() -> None:
+    names = {
+        "nDCG@10": "NDCG@10", "AP(rel=2)@5": "MAP(rel=2)@5", "RR": "MRR", "R@100": "Recall@100", "P@20": "P@20",
+        "ExposureRatio": "ExposureRatio",
+    }  # fmt: skip
+    assert {measure: measure_name(measure) for measure in names} == names
 
 
 @pytest.mark.parametrize(
@@ -150,10 +125,6 @@ def test_a_source_is_split_into_model_and_temperature(source: str, found: tuple[
     assert generator(source) == found
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.2, "0.2"), (1.0, "1.0"), (0.75, "0.75"), (float("nan"), "")])
-def test_temperatures_are_written_as_the_papers_do(value: float, text: str) -> None:
-    assert temperature(value) == text
-
-
-def test_models_of_the_gpt_family_are_told_apart() -> None:
+def test_temperatures_and_models_of_the_gpt_family_are_told_as_in_the_papers() -> None:
+    assert [temperature(value) for value in (0.2, 1.0, 0.75, math.nan)] == ["0.2", "1.0", "0.75", ""]
     assert [of_gpt(model) for model in ("gpt-3.5-turbo-0613", "ChatGPT", "llama-2")] == [True, True, False]

@@ -53,7 +53,9 @@ def tex(published: dict[str, CellFile], name: str) -> Table:
 
 def test_every_published_table_is_there(published: dict[str, CellFile]) -> None:
     blocks = panels(list(published.values()), "paper")
-    found = {b.name: sum(len(row) - len(LAYOUTS[b.name].rows) for t in b.tables for row in t.rows) for b in blocks}
+    found = {
+        b.name: sum(len(row.cells) - len(LAYOUTS[b.name].rows) for t in b.tables for row in t.rows) for b in blocks
+    }
     assert found == COUNTS
 
 

@@ -9,7 +9,7 @@ import pytest
 from ranktilt import Audit, Collection, Run, UserError, audit
 from ranktilt.auditing.study_sources import source_pairs
 from ranktilt.reporting.document import Panels
-from ranktilt.reporting.papers.texts import PAIRS, chosen_texts, has_texts, of_collections
+from ranktilt.reporting.papers.texts import PAIRS, chosen_texts, of_collections
 from ranktilt.reporting.reload import LoadedAudit
 from tests.reporting.audits import ordered, twins, uneven
 from tests.toy import collection_of, run_of
@@ -99,14 +99,6 @@ def test_the_table_is_two_texts_below_their_query() -> None:
     assert block.made == ("Made by: ranktilt audit X",)
 
 
-def test_a_long_text_is_whole() -> None:
-    collection, found, _ = graded(1, 1)
-    long = " ".join(f"w{n}" for n in range(500))
-    docs = collection.docs.with_columns(text=pl.lit(long))
-    block = chosen(Collection(docs, collection.queries, collection.qrels), found)
-    assert [cell.text for cell in block.tables[0].rows[0]] == [long, long]
-
-
 MODELS = ("gpt_1.0", "llama")
 
 
@@ -133,6 +125,7 @@ def test_every_source_has_a_column_from_one_audit_or_from_one_each(apart: bool) 
     whole = Collection(*(getattr(versions(), name) for name in ("docs", "queries", "qrels")), {"path": "bed"})
     opened = [audited(one) for one in (source_pairs(whole) if apart else [whole])]
     (together,) = of_collections(opened)
+    assert len(of_collections([audited(versions()), *opened])) == 2
     block = chosen_texts(together, "dai-10", queries=["q1"])
     (panel,) = block.tables
     titles = ["Human-Written", "LLM-Generated, gpt_1.0", "LLM-Generated, llama"]
@@ -149,17 +142,10 @@ def test_a_version_that_is_missing_is_a_dash_and_its_query_is_named_not_chosen()
     assert [cell.text for cell in panel.rows[0]] == ["human text b", "gpt_1.0 text b", "–"]
 
 
-def test_two_collections_stay_apart() -> None:
-    assert [len(one) for one in of_collections([audited(versions()), audited(versions())])] == [1, 1]
-
-
 def test_texts_come_with_an_audit_by_source_and_its_collection() -> None:
     collection, found, _ = bed()
-    assert has_texts(LoadedAudit(found, collection))
-    assert not has_texts(LoadedAudit(uneven(), twins(40, ("human",))))
-    assert not has_texts(LoadedAudit(found))
-    with pytest.raises(UserError, match="dai-10 needs the texts of the collection"):
-        chosen_texts([LoadedAudit(found)], "dai-10")
+    others = [LoadedAudit(uneven(), twins(40, ("human",))), LoadedAudit(found)]
+    assert of_collections([*others, LoadedAudit(found, collection)]) == [[LoadedAudit(found, collection)]]
 
 
 def test_two_sources_of_llms_are_called_by_their_names() -> None:

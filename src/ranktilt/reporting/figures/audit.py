@@ -15,10 +15,11 @@ from ranktilt.auditing.result import Audit
 from ranktilt.errors import counted
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
+from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.numbers import DASH, decimal, signed
 from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import could_detect, sides_named
+from ranktilt.reporting.verdicts import sides_named
 
 MOST_ROWS = 42
 """Intervals that one figure can hold and still be read."""
@@ -92,7 +93,9 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
     lines = [f"{tilt.run}, {label + ', ' if label else ''}{tilt.measure}", f"Relative Δ {said}"]
     if known:
         lines.append(f"corrected p {probability(tilt.p_corrected)}, {counted(tilt.queries, 'query', 'queries')}")
-        lines += could_detect(tilt)
+        if known_size(tilt.detectable):  # nothing where the queries do not spread at all
+            some = f"could detect {tilt.detectable:.0f} % or more"
+            lines.append("could not detect any tilt" if tilt.detectable > 200 else some)
     band = (tilt.band_low, tilt.band_high) if not tilt.twins else (0.0, 0.0)
     if not tilt.twins:
         lines.append(f"random labels {interval_text(*band)}")
@@ -115,40 +118,30 @@ def _answer_mark(e: Effect) -> Mark:
 
 def effectiveness_figure(audit: Audit, pair: Pair) -> Figure:
     """Draw Relative Δ beside effectiveness, both on the primary measure."""
-    name = repr(audit.primary_measure)
+    name, (a, b) = repr(audit.primary_measure), pair
     means = audit.by_group().filter(group=ALL, measure=name)
+    tilts = {run: _tilts(audit, run, pair)[audit.place] for run in audit.runs}
     points = []
     for run, mean in means.select("run", 100 * pl.col("mean")).iter_rows():
-        shown = tilt_mark(_tilts(audit, run, pair)[audit.place], audit.level, run)
-        hover = (run, f"{name} {decimal(mean)} %", *shown.hover[1:])
-        points.append(ScatterPoint(Mark(run, shown.value, shown.low, shown.high, shown.tone, hover=hover), mean))
-    twins = all(_tilts(audit, run, pair)[audit.place].twins for run in audit.runs)
+        mark = tilt_mark(tilts[run], audit.level, run)
+        hover = (run, f"{name} {decimal(mean)} %", *mark.hover[1:])
+        points.append(ScatterPoint(Mark(run, mark.value, mark.low, mark.high, mark.tone, hover=hover), mean))
+    twins = all(tilt.twins for tilt in tilts.values())
+    heights = (
+        f"above 0 relevant {a} stands higher, below 0 {b}." if twins
+        else f"the higher, the more for {a}. Level is what random labels give (see the table), not 0."
+    )  # fmt: skip
+    left = [point.mark.label for point in points if point.x != point.x or point.mark.value != point.mark.value]
+    undrawn = f" Not drawn, because a value is undefined: {', '.join(left)}." if left else ""
     return Figure(
-        f"{name} over all documents, and how far it tilts between {pair[0]} and {pair[1]}",
-        f"The farther right, the higher the mean; {_heights(pair, twins=twins)} Lines: 95 % "
-        f"intervals.{_undrawn(points)}",
+        f"{name} over all documents, and how far it tilts between {a} and {b}",
+        f"The farther right, the higher the mean; {heights} Lines: 95 % intervals.{undrawn}",
         scatter(
-            points,
-            x=f"{name} over all documents, %",
-            y=f"Relative Δ of {name}, %",
-            margin=audit.level if twins else 0.0,
-            names=sides_named(pair),
+            points, x=f"{name} over all documents, %", y=f"Relative Δ of {name}, %",
+            margin=audit.level if twins else 0.0, names=sides_named(pair),
         ),
-    )
+    )  # fmt: skip
 
 
 def _tilts(audit: Audit, run: str, pair: Pair) -> list[Effect]:
     return [t for t in audit.tilts if t.run == run and (t.a, t.b) == pair]
-
-
-def _undrawn(points: Sequence[ScatterPoint]) -> str:
-    """Name the rankers that have no place in the plane."""
-    left = [point.mark.label for point in points if point.x != point.x or point.mark.value != point.mark.value]
-    return f" Not drawn, because a value is undefined: {', '.join(left)}." if left else ""
-
-
-def _heights(pair: Pair, *, twins: bool) -> str:
-    """Say how to read the height of a mark beside effectiveness."""
-    if twins:
-        return f"above 0 relevant {pair[0]} stands higher, below 0 {pair[1]}."
-    return f"the higher, the more for {pair[0]}. Level is what random labels give (see the table), not 0."

@@ -147,10 +147,7 @@ def lines(
     names: Mapping[float, str] | None = None,
     domain: Sequence[float] | None = None,
 ) -> Drawing:
-    """Draw a line a series through points with intervals, the zero line, and a shaded band around it.
-
-    `names` stand at the places along x where these are no numbers to be read; with a `domain` of y there is no zero.
-    """
+    """Draw a line a series through points with intervals; `names` stand at places of x; a `domain` leaves zero out."""
     middle = (len(points) - 1) / 2
     rows = [
         {"name": plain(name), X: number(point.x + dodge * (place - middle)), Y: number(point.value),
@@ -215,11 +212,7 @@ def forest(
     names: Mapping[Tone, str] | None = None,
     reached: Sequence[float] = (),
 ) -> Drawing:
-    """Draw intervals below each other, several of a group under its heading, with the zero line and a band around it.
-
-    `sides` stand at the ends of the axis, `names` of tones in a legend. The axis goes as far as the values `reached`
-    too, so that several figures can have one scale.
-    """
+    """Draw intervals below each other, those of a group under its heading; the axis goes as far as `reached` too."""
     placed: list[tuple[str, Mark | None]] = []
     for name, some in groups.items():
         headed = bool(name) and len(some) > 1
@@ -268,10 +261,7 @@ def scatter(
     names: Mapping[Tone, str],
     front: Sequence[int] = (),
 ) -> Drawing:
-    """Draw marks in the plane with intervals along both axes; names stand beside them where there are few.
-
-    `front` are the places of points that a dotted line joins, in its order.
-    """
+    """Draw marks in the plane with intervals along both axes; a dotted line joins the places of the `front`."""
     drawn = [point for point in points if np.isfinite([point.x, point.mark.value]).all()]
     span = _roomy([v for point in drawn for v in (point.x, point.low, point.high) if np.isfinite(v)])
     across = axis(x, span, field=X)

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ranktilt.auditing.study_sources import split_temperature
 from ranktilt.errors import UserError
@@ -170,18 +171,12 @@ class Layout:
         if value != value:
             return "–"
         digits = self.digits_of.get(measure, self.digits)
-        text = f"{rounded(value, digits):.{digits}f}"
+        text = f"{np.round(value, digits) + 0.0:.{digits}f}"  # halves to even; −0 becomes 0
         return text if self.leading_zero else text.replace("0.", ".", 1) if text.lstrip("-")[0] == "0" else text
 
     def unit(self, measure: str) -> float:
         """Return half of the last printed digit's worth: how far a print may lie from its number."""
         return float(0.5 * 10.0 ** -self.digits_of.get(measure, self.digits))
-
-
-def rounded(value: float, digits: int) -> float:
-    """Round a number as numpy does, halves to even; −0 becomes 0."""
-    power = 10.0**digits
-    return round(value * power) / power + 0.0
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -58,7 +58,7 @@ Result = Audit | Validation | Study | Explanation | PairwiseAudit | Comparison |
 def cells_of(result: Result, table: str) -> list[PaperCell]:
     """Find the cells of one table in a result."""
     scale = LAYOUTS[table].scale
-    return [replace(cell, value=scale * cell.value) for cell in _READERS[type(result)](result, table)]
+    return [replace(cell, value=scale * cell.value) for cell in READERS[type(result)](result, table)]
 
 
 def tables_of(result: Result) -> list[str]:
@@ -211,8 +211,7 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
 
 def left_out(result: Result, table: str) -> list[str]:
     """Name the rankers of an audit or study that a table is not about: re-rankers, or those that nothing re-ranks."""
-    kinds = Validation | Explanation | PairwiseAudit | Comparison | Bench | TrainingStudy
-    if isinstance(result, kinds) or table not in KINDS["mixed"]:
+    if not isinstance(result, Audit | Study) or table not in KINDS["mixed"]:
         return []
     names = system_names(dict.fromkeys(t.run for t in result.tilts))
     return [name for run, name in names.items() if run not in _systems(names, table)]
@@ -376,7 +375,7 @@ def _trained_on(study: TrainingStudy) -> Iterator[PaperCell]:
             yield PaperCell(table="askari-1", dataset=group, system="-", measure=measure, value=value)
 
 
-_READERS: Mapping[type, Callable[[Any, str], Iterable[PaperCell]]] = {
+READERS: Mapping[type[Any], Callable[[Any, str], Iterable[PaperCell]]] = {
     Audit: _of_audit,
     Validation: _of_validation,
     Study: _of_study,
@@ -386,3 +385,4 @@ _READERS: Mapping[type, Callable[[Any, str], Iterable[PaperCell]]] = {
     Bench: _of_bench,
     TrainingStudy: _of_training,
 }
+"""What finds the cells of a table in each kind of result that papers print."""

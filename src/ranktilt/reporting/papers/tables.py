@@ -23,7 +23,8 @@ from ranktilt.reporting.papers.texts import chosen_texts, has_pairs, of_collecti
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import Tone
 
-Source = LoadedAudit | Result | CellFile
+Bare = Result | CellFile
+Source = LoadedAudit | Bare
 FORMATS = ("latex", "markdown", "csv")
 PROSE = KINDS["texts"]
 """Tables of texts: of the first collection that came with its texts, and of the second."""
@@ -62,7 +63,8 @@ def paper_document(
         raise unknown("rounding", rounding, ROUNDINGS)
     if layout != PAPER and layout not in LAYOUTS:
         raise unknown("layout", layout, (PAPER, *LAYOUTS))
-    names = _held(results) if layout == PAPER else [layout]
+    bare = [one.audit if isinstance(one, LoadedAudit) else one for one in results]
+    names = _held(results, bare) if layout == PAPER else [layout]
     if not names:
         raise UserError("the results given hold none of the papers' tables; name one (--layout) to read what makes it")
     blocks, cells = list[Panels](), list[PaperCell]()
@@ -70,11 +72,11 @@ def paper_document(
         if name in PROSE:
             blocks.append(_texts(results, LAYOUTS[name], queries))
         else:
-            block, found = _numbers(results, LAYOUTS[name], rounding, own=layout == PAPER)
+            block, found = _numbers(bare, LAYOUTS[name], rounding, own=layout == PAPER)
             blocks.append(block)
             cells += found
     data = _cell_data(cells) if cells else _text_data(blocks)
-    return Document("RankTilt", "tables of a paper", "", printed(blocks), data=data)
+    return Document("tables of a paper", "", printed(blocks), data=data)
 
 
 def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
@@ -104,30 +106,24 @@ def _frame(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pl.DataFram
     )
 
 
-def _held(results: Sequence[Source]) -> list[str]:
+def _held(results: Sequence[Source], bare: Sequence[Bare]) -> list[str]:
     """Names of the tables that the results hold, in the papers' order."""
-    found = {name for result in results for name in _tables(result)}
-    found.update(PROSE[: sum(map(has_pairs, of_collections(results)))])
+    found = set(PROSE[: sum(map(has_pairs, of_collections(results)))])
+    for one in bare:
+        found.update([cell.table for cell in one.cells] if isinstance(one, CellFile) else tables_of(one))
     return [name for name in LAYOUTS if name in found]
 
 
-def _tables(result: Source) -> list[str]:
-    if isinstance(result, CellFile):
-        return [cell.table for cell in result.cells]
-    return tables_of(_bare(result))
-
-
-def _bare(result: LoadedAudit | Result) -> Result:
-    return result.audit if isinstance(result, LoadedAudit) else result
-
-
-def _numbers(results: Sequence[Source], layout: Layout, rounding: str, *, own: bool) -> tuple[Panels, list[PaperCell]]:
+def _numbers(results: Sequence[Bare], layout: Layout, rounding: str, *, own: bool) -> tuple[Panels, list[PaperCell]]:
     """One table, and its cells in the order of the print."""
     cells, made = list[PaperCell](), list[str]()
     for result in results:
         found = _cells(result, layout.name, own=own)
         cells += [cell for cell in found if cell.system not in _ANY or cell not in cells]
-        made += _made_by(result) if found else ()
+        if isinstance(result, CellFile):
+            made += [f"Cells of {result.path}"] if found and result.path else []
+        else:
+            made += made_by(result.spec) if found else ()
     if not cells:
         raise UserError(_lacking(results, layout))
     cells = numbers.printed(cells, layout, rounding=rounding)
@@ -154,14 +150,13 @@ def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
     return [cell for cell in cells if cell.condition == last or re.fullmatch("[125]0*", cell.condition)]
 
 
-def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[str]:
+def _caveats(results: Sequence[Bare], layout: Layout, rounding: str) -> list[str]:
     """What the numbers of a result must not be read without."""
-    bare = [_bare(result) for result in results if not isinstance(result, CellFile)]
-    studies = [one for one in bare if isinstance(one, TrainingStudy)]
+    studies = [one for one in results if isinstance(one, TrainingStudy)]
     if studies and "system" in (*layout.rows, *layout.columns):
         tuned = (f"Body already tuned for {what}: {body}." for one in studies for body, what in one.tuned.items())
         return [*([layout.mark_note] if layout.mark else []), *tuned]
-    found = [one for one in bare if isinstance(one, Audit | Study) and one.tilts]
+    found = [one for one in results if isinstance(one, Audit | Study) and one.tilts]
     if layout.derived != DELTA or not found:
         return []
     others = dict.fromkeys(name for one in found for name in left_out(one, layout.name))
@@ -175,21 +170,14 @@ def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[s
     return notes
 
 
-def _cells(result: Source, name: str, *, own: bool) -> list[PaperCell]:
+def _cells(result: Bare, name: str, *, own: bool) -> list[PaperCell]:
     """Cells of one table; where nobody named it, only those that are at home in it."""
     if isinstance(result, CellFile):
         return [cell for cell in result.cells if cell.table == name]
-    bare = _bare(result)
-    if own and name not in tables_of(bare):
+    if own and name not in tables_of(result):
         return []
-    found = cells_of(bare, name)
-    return found if not own or isinstance(bare, Study) else [cell for cell in found if belongs(cell, name)]
-
-
-def _made_by(result: Source) -> tuple[str, ...]:
-    if isinstance(result, CellFile):
-        return (f"Cells of {result.path}",) if result.path else ()
-    return made_by(_bare(result).spec)
+    found = cells_of(result, name)
+    return found if not own or isinstance(result, Study) else [cell for cell in found if belongs(cell, name)]
 
 
 def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:

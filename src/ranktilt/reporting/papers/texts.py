@@ -72,13 +72,12 @@ class _AllRewrites:
 
     @classmethod
     def of(cls, opened: Sequence[LoadedAudit]) -> _AllRewrites:
-        first = next((one.audit.tilted_pairs[0][0] for one in opened if has_texts(one)), "")
+        first = opened[0].audit.tilted_pairs[0][0]
         found = (
             _Rewrites(one.audit, one.collection, a, b)
             for one in opened
-            if one.collection is not None and has_texts(one)
             for a, b in one.audit.tilted_pairs
-            if a == first
+            if a == first and one.collection is not None
         )
         return cls(tuple({side.b: side for side in found}.values()))
 
@@ -115,22 +114,16 @@ class _AllRewrites:
             yield side.text(side.twins[key]) if key in side.twins else DASH
 
 
-def has_texts(opened: LoadedAudit) -> bool:
-    """Whether texts can be chosen: the audit is by source, has measures, and came with its collection."""
-    audit = opened.audit
-    return opened.collection is not None and audit.spec.get("by") == "source" and bool(audit.tilts)
-
-
 def has_pairs(opened: Sequence[LoadedAudit]) -> bool:
     """Whether there are texts to choose where no query is named: some that are all relevant to a query."""
     return bool(_AllRewrites.of(opened).strongest)
 
 
 def of_collections(results: Sequence[object]) -> list[list[LoadedAudit]]:
-    """Put the audits of one collection together that texts can be chosen from: several models have an audit each."""
+    """Put together the audits of one collection that texts can be chosen from: by source, judged, with collection."""
     found = defaultdict[str, list[LoadedAudit]](list)
     for number, one in enumerate(results):
-        if isinstance(one, LoadedAudit) and has_texts(one):
+        if isinstance(one, LoadedAudit) and one.collection and one.audit.spec.get("by") == "source" and one.audit.tilts:
             spec = one.audit.spec.get("collection", {})
             place = spec.get("path") if spec.get("without_sources") else None
             found[str(number) if place is None else f"at {place}"].append(one)
@@ -140,8 +133,6 @@ def of_collections(results: Sequence[object]) -> list[list[LoadedAudit]]:
 def chosen_texts(opened: Sequence[LoadedAudit], name: str, *, queries: Sequence[str] = ()) -> Panels:
     """Choose a document and its versions in every source, and lay them out side by side, a panel a query."""
     sides = _AllRewrites.of(opened)
-    if not sides.sides:
-        raise UserError(f"{name} needs the texts of the collection, which could not be opened")
     first, sources = sides.sides[0], [side.b for side in sides.sides]
     wanted = _named(queries, sides.keys, first.collection) if queries else sides.strongest
     if not wanted:

@@ -24,10 +24,11 @@ _EXPLORER = tuple(
 )
 
 
-def html_document(document: Document) -> str:
+def render(document: Document, *, notes: bool = True) -> str:
     """Write one HTML file that loads nothing, runs nothing of a document's, and reads without scripts.
 
-    Some 400 kB with figures (the drawing library, compressed), some kB without. Every text is taken as plain text.
+    Some 400 kB with figures (the drawing library, compressed), some kB without. Every text is taken as plain text; a
+    page has its notes whatever `notes` says.
     """
     from markupsafe import Markup
 
@@ -58,6 +59,7 @@ def html_fragment(document: Document) -> str:
 
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
         keep_trailing_newline=True,
@@ -68,7 +70,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"rows": _rows, "json": _json, "ended": _ended}
+    environment.filters |= {
+        "rows": _rows,
+        "json": lambda value: Markup(safe_json(value)),
+        "ended": lambda sentence: sentence if sentence.endswith(".") else f"{sentence}.",
+    }
     return environment
 
 
@@ -87,16 +93,6 @@ def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
 
 def _cell(cell: Cell) -> Cell:
     return replace(cell, text=cell.text or cell.interval, note=cell.note or (cell.interval if cell.text else ""))
-
-
-def _ended(sentence: str) -> str:
-    return sentence if sentence.endswith(".") else f"{sentence}."
-
-
-def _json(value: Any) -> Any:
-    from markupsafe import Markup
-
-    return Markup(safe_json(value))
 
 
 def policy(script: str, *digests: str) -> str:

@@ -13,11 +13,7 @@ _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def junit(gate: Gate) -> bytes:
-    """Write a test case a row, without characters that XML cannot hold.
-
-    Tilted is a ``failure``. Inconclusive is an ``error`` (the test could not be decided), or ``skipped`` where
-    inconclusive passes, so that a build server and the exit code say the same.
-    """
+    """Write a test case a row: tilted is a ``failure``, inconclusive an ``error``, or ``skipped`` where that passes."""
     kinds = {"tilted": "failure", "inconclusive": "skipped" if gate.passes_inconclusive else "error"}
     counts = {
         "tests": len(gate.rows),

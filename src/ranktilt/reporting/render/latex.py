@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ranktilt.reporting.document import Cell, Document, Panels, Table
-from ranktilt.reporting.render.grid import grid
-from ranktilt.reporting.render.markdown import clean, one_line
+from ranktilt.reporting.render.markdown import clean, flat, one_line
 
 _SIGNS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -26,7 +25,7 @@ _DARKEST = 0.6
 _SHADED = "Shaded: Relative Δ, blue above 0 and orange below, the darker the further from it (darkest from 100 on)."
 
 
-def latex_document(document: Document, *, notes: bool = True) -> str:
+def render(document: Document, *, notes: bool = True) -> str:
     r"""Write tables as ``tabular``, panels as ``table`` with caption and label; they need ``\usepackage{booktabs}``."""
     lines: list[str] = []
     for block in document.blocks("text"):
@@ -40,14 +39,16 @@ def latex_document(document: Document, *, notes: bool = True) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    found = grid(table)
-    titles = (found.titles[0].capitalize(), *found.titles[1:]) if table.groups else found.titles
+    columns, rows = flat(table)
+    titles = [column.title for column in columns]
+    if table.groups:
+        titles[0] = titles[0].capitalize()
     yield f"% {one_line(table.caption)}"
-    yield rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in found.numbers)}}}"
+    yield rf"\begin{{tabular}}{{{''.join('r' if column.number else 'l' for column in columns)}}}"
     yield r"\toprule"
     yield _line(map(_escaped, titles))
     yield r"\midrule"
-    for number, (cells, begins) in enumerate(zip(found.rows, found.begins, strict=True)):
+    for number, (begins, cells) in enumerate(rows):
         if number and begins:
             yield r"\midrule"
         yield _line(map(_escaped, cells))

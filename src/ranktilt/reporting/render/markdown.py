@@ -7,15 +7,14 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
 from ranktilt.errors import visible
-from ranktilt.reporting.document import Block, Document, Lines, Pairs, Panels, Table, shown_lines
-from ranktilt.reporting.render.grid import grid
+from ranktilt.reporting.document import Block, Cell, Column, Document, Lines, Pairs, Panels, Table, shown_lines, worded
 from ranktilt.reporting.tones import TEXT_SIGNS, Tone
 
 _OUTCOMES: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
-def markdown_document(document: Document, *, notes: bool = True) -> str:
+def render(document: Document, *, notes: bool = True) -> str:
     """Write the outcome of a test, tables, sentences, legend and notes (or not), and how to make it again."""
     parts = [[f"## {_OUTCOMES[document.outcome]} RankTilt: {escaped(document.headline)}"]] if document.outcome else []
     signs = TEXT_SIGNS if document.outcome else {}
@@ -49,13 +48,31 @@ def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
 
 def _ruled(table: Table, escape: Callable[[str], str]) -> list[str]:
     """The lines of a table; a title says what stands above it too."""
-    found = grid(table)
+    columns, rows = flat(table)
+    titles = [column.title for column in columns]
     above = [title for title, span in table.spans for _ in range(span)] if escape is guarded else []
-    titles = (
-        [", ".join(filter(None, both)) for both in zip(above, found.titles, strict=True)] if above else found.titles
-    )
-    ends = ["---:" if number else "---" for number in found.numbers]
-    return [table_line(titles, escape), f"| {' | '.join(ends)} |", *(table_line(row, escape) for row in found.rows)]
+    if above:
+        titles = [", ".join(filter(None, both)) for both in zip(above, titles, strict=True)]
+    ends = ["---:" if column.number else "---" for column in columns]
+    lines = (table_line(cells, escape) for _, cells in rows)
+    return [table_line(titles, escape), f"| {' | '.join(ends)} |", *lines]
+
+
+def flat(table: Table) -> tuple[list[Column], list[tuple[bool, list[str]]]]:
+    """Lay a table out flat: groups are columns, an interval stands in its cell, and a row says if it begins a group."""
+    columns = [*map(worded, table.groups), *table.columns]
+    rows, before = list[tuple[bool, list[str]]](), tuple[str, ...]()
+    for row in table.rows:
+        new = row.group != before
+        before = row.group
+        front = row.group if new else [""] * len(table.groups)
+        rows.append(((new and bool(table.groups)) or row.rule, [*front, *map(_text, row)]))
+    return columns, rows
+
+
+def _text(cell: Cell) -> str:
+    note = f"({cell.note})" if cell.note else ""
+    return " ".join(filter(None, (cell.text, cell.interval, note)))
 
 
 def _panels(block: Panels) -> Iterator[list[str]]:

@@ -69,6 +69,13 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
             console.print(Text(f"{TEXT_SIGNS[document.outcome]} {document.headline}", style=style), soft_wrap=plain)
 
 
+def render(document: Document, *, notes: bool = True) -> str:
+    """Write what is printed where there is no terminal."""
+    stream = io.StringIO()
+    print_document(document, stream, notes=notes)
+    return stream.getvalue()
+
+
 def _print_sentences(document: Document, console: Console, *, notes: bool, plain: bool) -> None:
     for line in document.lines(notes=notes):
         sign = f"{TEXT_SIGNS[line.tone]} " if document.outcome and line.tone in TEXT_SIGNS else ""

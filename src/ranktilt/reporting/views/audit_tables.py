@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -16,7 +17,7 @@ from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import Cell, Column, ColumnOf, Emphasis, Row, Table, named, tabulated, worded
 from ranktilt.reporting.numbers import DASH, count, decimal, ends, estimate, interval, number, p_value, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.verdicts import mark, sides_legend, starred, tone_of
+from ranktilt.reporting.verdicts import mark, sides_legend, starred
 
 _TIED = "Relevant twins with one score, of those with a side retrieved."
 _MOST_OPEN = 14
@@ -74,7 +75,8 @@ def _tilt_rows(audit: Audit, run: str, pair: Pair, *, tied: bool) -> Iterator[Ro
 
 
 def _delta(tilt: Effect, level: float) -> Cell:
-    return estimate(tilt, signed, mark(tilt), tone=tone_of(tilt, level))
+    kind = tilt.verdict(level)
+    return estimate(tilt, signed, mark(tilt), tone=VERDICT_TONES[kind] if kind in ("a", "b") else "")
 
 
 def _answer(e: Effect) -> Cell:
@@ -115,7 +117,7 @@ def control_table(audit: Audit) -> Table:
     """Lay raw and controlled values out below each other: per ranker and pair a row raw and one a control."""
     measures = [repr(measure) for measure in audit.measures]
     columns: list[ColumnOf] = [(named("control"), lambda of: of[0].control)]
-    columns += [(name, _controlled(place, audit.level)) for place, name in enumerate(measures)]
+    columns += [(name, partial(_controlled, place=place, level=audit.level)) for place, name in enumerate(measures)]
     columns += [
         (f"moved on {measures[audit.place]}", lambda of: _moved(of[0], audit.place)),
         (worded("changed"), lambda of: of[0].changed),
@@ -134,8 +136,8 @@ def control_table(audit: Audit) -> Table:
     )  # fmt: skip
 
 
-def _controlled(place: int, level: float) -> Callable[[tuple[Controlled, Pair]], Cell]:
-    return lambda of: _delta(of[0].tilts[place], level) if of[0].tilts else Cell("")
+def _controlled(of: tuple[Controlled, Pair], place: int, level: float) -> Cell:
+    return _delta(of[0].tilts[place], level) if of[0].tilts else Cell("")
 
 
 def _moved(one: Controlled, place: int) -> Cell:
@@ -143,16 +145,6 @@ def _moved(one: Controlled, place: int) -> Cell:
         return Cell("")
     move = one.moves[place]
     return Cell(f"{signed(move.value)} {interval(move.low, move.high)}", move.value, emphasis="quiet")
-
-
-def verdict_sentences(audit: Audit) -> list[str]:
-    """One verdict a ranker and pair, in plain words."""
-    many = len(audit.judged_pairs) > 1
-    return [
-        (f"{a} | {b}: " if many else "") + audit.verdict(run, a, b).sentence
-        for run in audit.runs
-        for a, b in audit.judged_pairs
-    ]
 
 
 def conflict_sentences(audit: Audit) -> list[str]:

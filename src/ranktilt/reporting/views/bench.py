@@ -6,28 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from ranktilt.auditing.answer.gate import in_percent, points, tilt_name, tilt_numbers, worst
-from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import join_words
 from ranktilt.experiments.tradeoff_result import Bench, Choice, Intervention
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.reporting.document import (
-    Cell,
-    Column,
-    Document,
-    Figure,
-    Row,
-    Section,
-    Sentence,
-    Table,
-    named,
-)
+from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Section, Sentence, Table, named
 from ranktilt.reporting.figures.charts import Mark, Point, ScatterPoint, lines, scatter
 from ranktilt.reporting.figures.drawing import Drawing
 from ranktilt.reporting.numbers import estimate, interval, moved, percent, signed
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, sides_named, starred
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 
 _LABEL = 24
 _NO_TWINS = "Groups are not twins: level is the median of what random labels give, not 0."
@@ -36,8 +26,6 @@ _DODGE, _MOST_PLANES = 0.06, 4
 
 def view(bench: Bench) -> Document:
     """Return what is said of a bench."""
-    name = folder(bench.spec)
-    title = f"Bench of {join_words(bench.methods)}" + (f" on {name}" if name else "")
     choice = bench.choose()
     planes = (_plane(bench, choice, pair) for pair in bench.pairs[: _MOST_PLANES * bool(bench.over)])
     sections = (
@@ -47,8 +35,7 @@ def view(bench: Bench) -> Document:
         provenance(bench.spec, bench.notes),
     )
     return Document(
-        title=title,
-        kind=title,
+        kind=titled(f"Bench of {join_words(bench.methods)} on", bench.spec),
         headline=f"{choice.headline}.",
         sections=tuple(section for section in sections if section.blocks),
         sentences=(
@@ -95,35 +82,16 @@ def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Ro
         word = next((row.word for row in costs if row.outcome == cost), "")
         ends.append(Cell(word, tone=VERDICT_TONES[cost] if costs else ""))
     name = Cell(one.name, note=chosen, emphasis="strong" if chosen == "chosen" else "")
-    yield Row(
-        (name, *map(_tilt_cell, tilts), *(_mean_cell(bench.mean(one.name, over)) for over in bench.over), *ends), group
-    )
+    values = [estimate(t, t.estimand.amount, mark(t), emphasis="strong" if t.favours else "") for t in tilts]
+    values += [estimate(bench.mean(one.name, over), percent) for over in bench.over]
+    yield Row((name, *values, *ends), group)
     if not baseline:
-        changes = (_moved_cell(bench.change(one.name, pair)) for pair in _pairs(bench))
-        yield Row((_less(bench), *changes, *[Cell("")] * len(ends)), group)
-
-
-def _pairs(bench: Bench) -> list[Pair]:
-    """The pairs whose tilt is judged, then what effectiveness is measured over."""
-    return [*bench.pairs, *((over, over) for over in bench.over)]
-
-
-def _less(bench: Bench) -> Cell:
-    """Head a row of differences; a baseline with a long name is not named again."""
-    named = f"less {bench.baseline.name}"
-    return Cell(named if len(named) <= _LABEL else "less the baseline", emphasis="quiet")
-
-
-def _tilt_cell(tilt: Effect) -> Cell:
-    return estimate(tilt, tilt.estimand.amount, mark(tilt), emphasis="strong" if tilt.favours else "")
-
-
-def _mean_cell(mean: Effect) -> Cell:
-    return estimate(mean, percent)
-
-
-def _moved_cell(change: Change | None) -> Cell:
-    return Cell("") if change is None else moved(change, "quiet")
+        pairs = (*bench.pairs, *((over, over) for over in bench.over))
+        changes = (bench.change(one.name, pair) for pair in pairs)
+        less = f"less {bench.baseline.name}"  # a baseline with a long name is not named again
+        head = Cell(less if len(less) <= _LABEL else "less the baseline", emphasis="quiet")
+        moves = (Cell("") if change is None else moved(change, "quiet") for change in changes)
+        yield Row((head, *moves, *[Cell("")] * len(ends)), group)
 
 
 def _changed(bench: Bench) -> str:
@@ -267,10 +235,7 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
 
 
 def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the places of the points that no other one beats, by falling first number: it is good, the second is bad.
-
-    Points with a number that is undefined are left out; of equal points the first stays.
-    """
+    """Return the places of the points that no other beats (first number good, second bad), by falling first number."""
     known = [n for n, (good, bad) in enumerate(points) if good == good and bad == bad]
     ordered = sorted(known, key=lambda n: (-points[n][0], points[n][1]))
     least = accumulate((points[n][1] for n in ordered), min, initial=float("inf"))

@@ -47,12 +47,7 @@ def view(found: CacheInventory) -> Document:
     blocks.append(
         tabulated("Entries", found.entries, _COLUMNS) if found.entries else Lines((Sentence("nothing is kept"),))
     )
-    return Document(
-        title="Cache",
-        kind="What the cache keeps",
-        headline=headline,
-        sections=printed(blocks),
-    )
+    return Document(kind="What the cache keeps", headline=headline, sections=printed(blocks))
 
 
 _COLUMNS = (

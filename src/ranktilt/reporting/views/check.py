@@ -16,7 +16,6 @@ TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "warning", "void": "bad"}
 def view(check: CheckResult) -> Document:
     """Return what is said of a check."""
     return Document(
-        title="Check",
         kind=f"Check against {check.reference}",
         headline=check.sentence,
         sections=printed([check_table(check)]),

@@ -38,7 +38,6 @@ def view(comparison: Comparison) -> Document:
     said = [verdict.sentence for verdict in comparison.verdicts()]
     figure = _choice_figure(comparison)
     return Document(
-        title="Comparison",
         kind=_kind(comparison),
         headline=said[0] if said else "Nothing was compared.",
         sections=printed(
@@ -63,11 +62,7 @@ def _kind(comparison: Comparison) -> str:
 
 
 def _table(comparison: Comparison) -> Table:
-    columns = (
-        named(""),
-        *map(Column, comparison.measures),
-        Column("queries"),
-    )
+    columns = (named(""), *map(Column, comparison.measures), Column("queries"))
     rows = tuple(row for runs in comparison.runs for row in _run_rows(comparison, runs))
     return Table(" beside ".join(_names(comparison)).capitalize(), columns, rows, groups=("runs",))
 

@@ -7,7 +7,7 @@ from ranktilt.probes.description import Description
 from ranktilt.probes.text_probes import CollectionStatistics
 from ranktilt.reporting.document import Cell, Column, Document, Sentence, Table, named, printed, tabulated
 from ranktilt.reporting.numbers import count, fixed, number
-from ranktilt.reporting.views.provenance import folder
+from ranktilt.reporting.views.provenance import titled
 
 _SOURCES = (
     (named("source"), lambda row: row.source),
@@ -42,13 +42,12 @@ def statistics_tables(statistics: CollectionStatistics) -> tuple[Table, Table]:
 
 def view(described: Description) -> Document:
     """Return what is said of a description."""
-    rows, where = described.statistics.sources, folder(described.spec)
+    rows = described.statistics.sources
     split = f" Judgments: {described.statistics.split}." if described.statistics.split else ""
     documents = counted(sum(row.documents for row in rows), "document", "documents")
     headline = f"{documents} of {counted(len(rows), 'source', 'sources')}.{split}"
     return Document(
-        title=f"Description of {where}" if where else "Description",
-        kind="Description of a collection",
+        kind=titled("Description of", described.spec),
         headline=headline,
         sentences=(Sentence(headline),),
         legend=(LEGEND,),

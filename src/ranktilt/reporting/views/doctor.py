@@ -85,7 +85,6 @@ def view(installed: Installation) -> Document:
         space = Lines((Sentence(""),))
         blocks = [Pairs(tuple(installed.machine.items()), only=""), space, _extras(installed), *blocks]
     return Document(
-        title="Installation",
         kind="What is installed",
         headline=f"{counted(missing, 'extra is', 'extras are')} missing",
         sections=printed(_cards(installed) if installed.full else blocks),

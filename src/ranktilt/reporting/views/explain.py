@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ranktilt.errors import counted, join_words
-from ranktilt.probes.base import EffectSize, ProbeFigure, ProbeResult
+from ranktilt.probes.base import EffectSize, ProbeFigure, ProbeResult, ProbeTable
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import (
     Block,
@@ -40,7 +40,6 @@ def view(found: Explanation) -> Document:
     for one in found.results:
         said += [table.says for table in one.tables] or ([] if effects else [one.summary])
     return Document(
-        title="Explanation",
         kind="Why",
         headline=headline,
         sentences=tuple(
@@ -100,11 +99,10 @@ def _section(one: ProbeResult) -> Section:
     told = bool(one.tables) or any(e.g == e.g for e in one.effects)
     said = [] if told else [Sentence(one.summary)]
     said += [Sentence(note, emphasis="quiet") for note in (*one.notes, one.citation) if note]
-    rows = [] if one.tables else [list(row.values()) for row in one.rows]
-    digits = [_digits(column) for column in zip(*rows, strict=True)]
-    numbers = [[(_number(value, n), value) for value, n in zip(row, digits, strict=True)] for row in rows]
-    blocks: list[Block] = [*_tables(one), Lines(tuple(said))]
-    blocks += [_table("Numbers", list(one.rows[0]), numbers)] if rows else []
+    blocks: list[Block] = [*map(_table, one.tables), Lines(tuple(said))]
+    if one.rows and not one.tables:
+        decimals = {name: _digits([row[name] for row in one.rows]) for name in one.rows[0]}
+        blocks.append(_table(ProbeTable("Numbers", tuple(one.rows), decimals, "")))
     blocks += [_figure(drawn, one.probe) for drawn in one.figures]
     return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
 
@@ -125,30 +123,22 @@ def _figure(one: ProbeFigure, probe: str) -> Figure:
     return Figure(one.title, one.says, drawing, layout=layouts.get(kind, ""))
 
 
-def _tables(one: ProbeResult) -> Iterator[Table]:
-    """What a probe shows in place of its rows; a number with its interval is one cell."""
-    for table in one.tables:
-        titles = list(table.rows[0])
-        cells = [
-            [(_number(row[name], table.decimals.get(name, 2)), row[name]) for name in titles] for row in table.rows
-        ]
-        yield _table(table.title, titles, cells)
-
-
-def _table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[tuple[str, Any]]]) -> Table:
+def _table(table: ProbeTable) -> Table:
+    """Lay rows out; a number with its interval is one cell."""
+    titles = list(table.rows[0])
+    texts = [[_number(row[name], table.decimals.get(name, 2)) for name in titles] for row in table.rows]
     columns = tuple(
         Column(
             title,
-            number=not any(row[place][0].strip("–[")[:1].isalpha() for row in rows),
+            number=not any(row[place].strip("–[")[:1].isalpha() for row in texts),
             header=not place,
             spare=max(len(titles) - place, 1) if place > _KEPT else 0,
         )
         for place, title in enumerate(titles)
     )
-    cells = (
-        tuple(Cell(text, value if isinstance(value, int | float) else None) for text, value in row) for row in rows
-    )
-    return Table(caption, columns, tuple(map(Row, cells)))
+    values = [[value if isinstance(value, int | float) else None for value in row.values()] for row in table.rows]
+    rows = (Row(tuple(map(Cell, *both))) for both in zip(texts, values, strict=True))
+    return Table(table.title, columns, tuple(rows))
 
 
 def _legend(found: Explanation) -> Iterator[str]:

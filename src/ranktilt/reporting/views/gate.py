@@ -26,7 +26,6 @@ def view(gate: Gate) -> Document:
     checks = [(row, check) for row in gate.rows for check in row.checks]
     table = tabulated("Checks", checks, _COLUMNS, group=lambda of: (of[0].run,), groups=("ranker",))
     return Document(
-        title="Gate",
         kind="Gate on an audit",
         headline=gate.headline,
         sections=printed([table]),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import astuple
+from functools import partial
 
 from ranktilt.auditing.pairwise.result import EVEN, PairOutcome, PairwiseAudit
 from ranktilt.errors import counted, join_words
@@ -22,15 +23,13 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, forest
 from ranktilt.reporting.numbers import count, decimal, estimate, number, percent
-from ranktilt.reporting.tones import VERDICT_TONES, Tone
+from ranktilt.reporting.verdicts import verdict_tone
 from ranktilt.reporting.views.provenance import provenance
 
 
 def view(found: PairwiseAudit) -> Document:
     """Return what is said of a pairwise audit."""
-    title = f"{found.model}: {found.protected} or {found.unprotected}?"
     return Document(
-        title=title,
         kind=f"Choices between {found.protected} and {found.unprotected} documents",
         headline=f"{found.model} {found.summary(found.outcomes)}.",
         sections=(
@@ -61,15 +60,15 @@ def _table(found: PairwiseAudit) -> Table:
         ("inconsistent", "inconsistent"), ("unparsed", "unparsed"), ("first named", "first"),
     )  # fmt: skip
     columns: list[ColumnOf] = [(named("pairs"), lambda one: one.kind), ("number", lambda one: number(one.pairs, count))]
-    columns += [(title, _share(name)) for title, name in shares]
+    columns += [(title, partial(_share, name=name)) for title, name in shares]
     return tabulated("Choices, in %", found.outcomes, columns)
 
 
-def _share(name: str) -> Callable[[PairOutcome], Cell]:
-    return lambda one: estimate(getattr(one, name), _number if name == "ratio" else percent)
+def _share(one: PairOutcome, name: str) -> Cell:
+    return estimate(getattr(one, name), _ratio if name == "ratio" else percent)
 
 
-def _number(value: float) -> str:
+def _ratio(value: float) -> str:
     return "∞" if value == float("inf") else decimal(value, 2)
 
 
@@ -81,21 +80,16 @@ def _figure(found: PairwiseAudit) -> Iterator[Figure]:
     rows = []
     for one in decided:
         value, low, high = (100 * (share - EVEN) for share in astuple(one.preference))
-        rows.append(Mark(f"{one.kind} pairs", value, low, high, tone=_tone(found, one)))
+        rows.append(Mark(f"{one.kind} pairs", value, low, high, tone=verdict_tone(found.verdict(one), found.protected)))
     drawing = forest({"": rows}, x=f"share of {found.protected} among what is decided, less 50 %, in points",
                      margin=found.level)  # fmt: skip
     yield Figure(f"How often {found.protected} documents are chosen", "Right of 0: more often than not.", drawing)
 
 
-def _tone(found: PairwiseAudit, one: PairOutcome) -> Tone:
-    """Return that of the chosen side, the protected group being the first as in audits, or of the verdict."""
-    verdict = found.verdict(one)
-    return VERDICT_TONES[verdict.kind if verdict.side is None else "a" if verdict.side == found.protected else "b"]
-
-
 def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
     for one in found.outcomes:
-        yield Sentence(found.verdict(one).sentence, _tone(found, one), "strong")
+        verdict = found.verdict(one)
+        yield Sentence(verdict.sentence, verdict_tone(verdict, found.protected), "strong")
     said = [
         f"{percent(one.first.value)} % of the answers on {one.kind} pairs [{percent(one.first.low)}, "
         f"{percent(one.first.high)}]"

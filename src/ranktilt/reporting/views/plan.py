@@ -8,7 +8,7 @@ from ranktilt.llm.estimate import duration
 from ranktilt.planning.plan import Amount, CostPlan, PlannedStep
 from ranktilt.reporting.document import Cell, Column, ColumnOf, Document, Section, Sentence, Table, named, tabulated
 from ranktilt.reporting.numbers import DASH, count, estimate, number, size
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 
 _MEMORY = "of the process at its peak; files that are mapped do not count"
 _EVERY = "every ranker"
@@ -17,13 +17,10 @@ _REPEATS = "times differ from one measurement to the next, and with what else th
 
 def view(found: CostPlan) -> Document:
     """Return what is said of a plan."""
-    name = folder(found.spec)
-    title = f"Plan for {name}" if name else "Plan"
     lead = ("What would it take, and where does the time go?",)
     made = provenance(found.spec, found.notes, repeats=_REPEATS)
     return Document(
-        title=title,
-        kind=title,
+        kind=titled("Plan for", found.spec),
         headline=f"{found.headline}.",
         sections=(Section("steps", "Step by step", lead, (_table(found),)), made),
         sentences=(Sentence(found.headline, emphasis="strong"),),
@@ -49,11 +46,8 @@ def _table(found: CostPlan) -> Table:
 
 
 def _factor(one: PlannedStep, found: CostPlan) -> Cell:
-    return Cell("" if one is found.total else _times(one.factor) if one.seconds.known else DASH, one.factor)
-
-
-def _times(factor: float) -> str:
-    return count(round(factor)) if factor >= 100 else f"{factor:.3g}"
+    times = count(round(one.factor)) if one.factor >= 100 else f"{one.factor:.3g}"
+    return Cell("" if one is found.total else times if one.seconds.known else DASH, one.factor)
 
 
 def _cell(amount: Amount, printed: Callable[[float], str], *, interval: bool = True) -> Cell:

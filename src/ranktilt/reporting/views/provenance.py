@@ -22,6 +22,12 @@ def folder(spec: Mapping[str, Any]) -> str:
     return PurePath(str(path)).name if path else ""
 
 
+def titled(kind: str, spec: Mapping[str, Any]) -> str:
+    """Say what a result is, and of which folder where it has a name: ``titled("Spiral on", spec)``."""
+    name = folder(spec)
+    return f"{kind} {name}" if name else kind.rpartition(" ")[0]
+
+
 def provenance(spec: Mapping[str, Any], notes: Iterable[str] = (), *, repeats: str = _REPEATS) -> Section:
     """Say how a result was made, and what making it again would give."""
     blocks: list[Block] = []

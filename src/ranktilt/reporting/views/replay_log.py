@@ -47,7 +47,6 @@ def view(replayed: ReplayedLog) -> Document:
     gate = _gate(replayed)
     parts: tuple[Block, ...] = (_split(replayed),) if replayed.changes else ()
     return Document(
-        title="Replayed log",
         kind="Stored answers of an LLM ranker, read again",
         headline=said[0] if gate is None else gate.text,
         sections=printed([_answers(replayed), *parts]),

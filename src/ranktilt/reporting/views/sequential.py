@@ -9,23 +9,20 @@ from ranktilt.reporting.document import Block, Column, Document, Figure, Section
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count, number
 from ranktilt.reporting.tones import VERDICT_TONES
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 
 _SHOWN = 8
 
 
 def view(found: SequentialAudit) -> Document:
     """Return what is said of a sequential audit."""
-    name = folder(found.spec)
-    title = f"Sequential audit of {found.run}" + (f" on {name}" if name else "")
     lead = (f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.stop_at_tilt:g}?",)
     some = _some(found.looks)
     side = "a" if found.looks[-1].value > 0 else "b"
     tone = VERDICT_TONES[side if found.decision == "tilted" else found.decision]
     blocks: tuple[Block, ...] = (_figure(found), _table(found, some))
     return Document(
-        title=title,
-        kind=title,
+        kind=titled(f"Sequential audit of {found.run} on", found.spec),
         headline=f"{found.headline}.",
         sections=(Section("looks", "Look by look", lead, blocks), provenance(found.spec)),
         sentences=(

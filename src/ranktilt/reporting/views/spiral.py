@@ -24,20 +24,17 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count, ends, estimate, interval, number, p_value, percent, signed
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 
 _DODGE = 0.03
 
 
 def view(found: Spiral) -> Document:
     """Return what is said of a spiral."""
-    name = folder(found.spec)
-    title = f"Spiral on {name}" if name else "Spiral"
     blocks: tuple[Block, ...] = (*_figures(found), _table(found), *_differences(found))
     lead = (f"How much of the first {found.page} is left to {found.reference} documents as rewrites enter?",)
     return Document(
-        title=title,
-        kind=title,
+        kind=titled("Spiral on", found.spec),
         headline=f"{found.headline}.",
         sections=(Section("rounds", "Round by round", lead, blocks), provenance(found.spec, found.notes)),
         sentences=(Sentence(found.headline, emphasis="strong"), *map(Sentence, found.sentences)),
@@ -88,7 +85,7 @@ def _differences(found: Spiral) -> Iterator[Table]:
 
 def _change(one: Change) -> Cell:
     strong: Emphasis = "strong" if one.shown else ""
-    return Cell(signed(one.value) + "*" * one.shown, one.value, ends=ends(one.low, one.high), emphasis=strong)
+    return estimate(one, signed, "*" * one.shown, emphasis=strong)
 
 
 def _figures(found: Spiral) -> Iterator[Figure]:

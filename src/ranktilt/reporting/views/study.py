@@ -12,7 +12,7 @@ from ranktilt.reporting.numbers import DASH, count, ends, estimate, interval, nu
 from ranktilt.reporting.tones import VERDICT_TONES
 from ranktilt.reporting.verdicts import mark, starred
 from ranktilt.reporting.views.audit_tables import tie_rule
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 
 _MOST_FIGURES = 6
 _DODGE = 0.012
@@ -20,13 +20,10 @@ _DODGE = 0.012
 
 def view(study: Study) -> Document:
     """Return what is said of a study."""
-    name = folder(study.spec)
-    title = f"Temperature study of {name}" if name else "Temperature study"
     found = [_summary(run, study) for run in study.runs]
     sections = [_figures(study), _table(study), _trends(study), provenance(study.spec, study.notes)]
     return Document(
-        title=title,
-        kind=title,
+        kind=titled("Temperature study of", study.spec),
         headline=f"{'; '.join(found)}.",
         sections=tuple(section for section in sections if section),
         sentences=tuple(Sentence(text, emphasis="strong") for text in (*found, *study.sentences)),

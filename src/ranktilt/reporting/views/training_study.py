@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted
-from ranktilt.experiments.training_result import Evaluation, TrainedRanker, TrainingStudy
+from ranktilt.experiments.training_result import Evaluation, Kind, TrainedRanker, TrainingStudy
 from ranktilt.reporting.document import (
     Cell,
     Column,
@@ -27,28 +28,29 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import Point, lines
 from ranktilt.reporting.numbers import count, decimal, estimate, moved, number, percent, signed
 from ranktilt.reporting.verdicts import mark
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 from ranktilt.statistics.equivalence import t_interval
 
 
 def view(study: TrainingStudy) -> Document:
     """Return what is said of a training study."""
-    name = folder(study.spec)
-    title = f"Training study on {name}" if name else "Training study"
+
+    def evaluated(name: str, title: str, *kinds: Kind) -> Section:
+        return Section(name, title, (), tuple(_tables(study.of_kind(*kinds), title)))
+
     sections = (
-        _evaluations("effectiveness", "Effectiveness on each collection", study.of_kind("supervised", "zero-shot")),
+        evaluated("effectiveness", "Effectiveness on each collection", "supervised", "zero-shot"),
         _tilts(study),
         _domains(study),
-        _evaluations("first-stage", "What BM25 finds, by split and side", study.of_kind("first stage")),
-        _evaluations("seen", "Queries of the training, whose labels it did not learn from", study.of_kind("seen")),
+        evaluated("first-stage", "What BM25 finds, by split and side", "first stage"),
+        evaluated("seen", "Queries of the training, whose labels it did not learn from", "seen"),
         _overlaps(study),
         _curve(study),
         _spread(study),
         provenance(study.spec, study.notes),
     )
     return Document(
-        title=title,
-        kind=title,
+        kind=titled("Training study on", study.spec),
         headline=f"{study.headline}.",
         sections=tuple(one for one in sections if one.blocks),
         sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in study.sentences),
@@ -82,11 +84,6 @@ def _means(one: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
 
 def _columns(measures: Iterable[str]) -> tuple[Column, ...]:
     return named("ranker"), *map(Column, measures)
-
-
-def _evaluations(name: str, title: str, found: Sequence[Evaluation]) -> Section:
-    """A section of evaluations of one kind."""
-    return Section(name, title, (), tuple(_tables(found, title)))
 
 
 def _tables(found: Sequence[Evaluation], caption: str) -> Iterator[Table]:
@@ -133,7 +130,15 @@ def _domains(study: TrainingStudy) -> Section:
                     less = Cell(_less(body, new, old), emphasis="quiet")
                     rows.append(Row((less, *(moved(c, "quiet") if c else Cell("") for c in found)), (group,)))
         note = "In %, differences in points. * corrected p < .05 (permutation). All tests are corrected in each domain."
-        blocks.append(Table(f"{one.name}, by domain", _columns(one.measures), tuple(rows), note, groups=("domain",)))
+        blocks.append(
+            Table(
+                f"{one.name}, by domain",
+                _columns(one.measures),
+                tuple(rows),
+                note,
+                groups=("domain",),
+            )
+        )
     return Section("domains", "Effectiveness in each domain", (), tuple(blocks))
 
 
@@ -149,15 +154,15 @@ def _overlaps(study: TrainingStudy) -> Section:
     columns: tuple[ColumnOf, ...] = (
         (named("answers"), lambda o: o.source),
         ("judged pairs", lambda o: number(o.pairs, count)),
-        *((title, _part(place)) for place, title in enumerate(shares, start=2)),
+        *((title, partial(_share, place=place)) for place, title in enumerate(shares, start=2)),
     )
     note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
     table = tabulated("Words of a query that stand in an answer to it, in %", study.overlaps, columns, note=note)
     return Section("overlap", "Shared words", (), (table,) if study.overlaps else ())
 
 
-def _part(place: int) -> Callable[[Sequence[float]], Cell]:
-    return lambda values: number(values[place], percent)
+def _share(values: Sequence[float], place: int) -> Cell:
+    return number(values[place], percent)
 
 
 def _curve(study: TrainingStudy) -> Section:

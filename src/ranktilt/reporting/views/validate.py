@@ -37,7 +37,7 @@ from ranktilt.reporting.tones import Tone
 from ranktilt.reporting.views.check import check_table, sentences
 from ranktilt.reporting.views.check import legend as check_legend
 from ranktilt.reporting.views.describe import LEGEND, statistics_tables
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.views.provenance import provenance, titled
 
 _UNRELATED = 0.95
 _NEAR = 0.95
@@ -54,11 +54,8 @@ _WORDS: dict[Outcome, tuple[str, str]] = {
 
 def view(validation: Validation) -> Document:
     """Return what is said of a validation."""
-    name = folder(validation.spec)
-    title = f"Validation of {name}" if name else "Validation"
     return Document(
-        title=title,
-        kind=title if name else "Validation of a collection",
+        kind=titled("Validation of", validation.spec),
         headline=headline(validation),
         sections=(*validation_sections(validation), provenance(validation.spec, validation.notes)),
         sentences=tuple(_sentences(validation)),
@@ -139,21 +136,17 @@ def legend(validation: Validation) -> list[str]:
             f"Twins: a text of {first} and its rewrite; other pairs: a text of {first} and the rewrite of another one, "
             "at random."
         )
-    if validation.effectiveness:
-        lines += _tests(validation.effectiveness, validation)
+    if rows := validation.effectiveness:
+        tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
+        lines += [
+            f"Difference: {first} − rewrite, over queries with a relevant document on both sides; 95 % interval of "
+            f"Student's t. p different: paired t test (Holm over {tests}).",
+            f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: below "
+            f"{alpha_of(validation):g} the difference is smaller than that. Shown from: the smallest margin that would "
+            "have been shown.",
+            "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none.",
+        ]
     return lines
-
-
-def _tests(rows: Sequence[Equivalence], validation: Validation) -> list[str]:
-    alpha = alpha_of(validation)
-    tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
-    return [
-        f"Difference: {validation.reference} − rewrite, over queries with a relevant document on both sides; 95 % "
-        f"interval of Student's t. p different: paired t test (Holm over {tests}).",
-        f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: below {alpha:g} the "
-        "difference is smaller than that. Shown from: the smallest margin that would have been shown.",
-        "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none.",
-    ]
 
 
 def validation_sections(validation: Validation) -> list[Section]:
@@ -176,13 +169,10 @@ def _collection(found: CollectionStatistics) -> Section:
 _SPREAD = (Column("pairs"), Column("mean"), Column("quartiles", spare=1))
 
 
-def _quartiles(values: Sequence[float], digits: int = 0) -> Cell:
-    return Cell("  ".join(f"{value:.{digits}f}" for value in values))
-
-
 def _spread(found: Distribution) -> tuple[Cell, ...]:
     """The cells below `_SPREAD`."""
-    return number(found.count, count), number(found.mean, fixed), _quartiles(found.quartiles, 2)
+    quartiles = "  ".join(f"{value:.2f}" for value in found.quartiles)
+    return number(found.count, count), number(found.mean, fixed), Cell(quartiles)
 
 
 def _terms(validation: Validation) -> Section:

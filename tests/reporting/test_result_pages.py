@@ -1,0 +1,210 @@
+"""What studies, benches, spirals and explanations show: every number in a table or figure, and which figures there are.
+
+Their sentences and sections are kept in ``printed/``.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ranktilt as rt
+from ranktilt.auditing.study import Study
+from ranktilt.experiments.tradeoff import bench
+from ranktilt.experiments.tradeoff_result import Bench
+from ranktilt.experiments.training_result import BASELINE
+from ranktilt.measures.base import estimand
+from ranktilt.probes.explain import Explanation
+from ranktilt.reporting.document import Figure, Table
+from ranktilt.reporting.output import table
+from ranktilt.reporting.views import view
+from ranktilt.reporting.views.bench import pareto
+from tests.experiments.planted import collection, trial
+from tests.experiments.trained import HUMAN, mixture, ranked, studied
+from tests.reporting.charts import by_name, points, rows
+from tests.reporting.markup import Markup
+from tests.reporting.papers.explanations import ENDS, explained, temperatures
+from tests.reporting.results import result
+from tests.reporting.screen import html
+from tests.reporting.studies import HALF, TEMPERATURES, VALUES, timeless_study, toy_study
+
+NAN = float("nan")
+STUDY = toy_study()
+
+
+def figures(found: object) -> dict[str, list[Figure]]:
+    """The figures of each section."""
+    return {one.name: [block for block in one.blocks if isinstance(block, Figure)] for one in view(found).sections}
+
+
+class TestStudy:
+    @staticmethod
+    def measured(*names: str) -> Study:
+        """The toy study on several measures."""
+        tilts = (replace(tilt, estimand=estimand(f"RelativeDelta({n})")) for tilt in STUDY.tilts for n in names)
+        return replace(STUDY, measures=names, tilts=tuple(tilts), trends=())
+
+    def test_headline_counts_sides_by_ranker_and_sources_where_temperatures_do_not_tell_them_apart(self) -> None:
+        assert view(STUDY).headline == (
+            "bm25 favours human text at 2 of 3 temperatures and is inconclusive at 1; "
+            "dense:minilm favours the rewrites at all 3 temperatures."
+        )
+        arms = tuple(replace(arm, series=f"model {n}") for n, arm in enumerate(STUDY.sources))
+        found = view(replace(STUDY, sources=arms, trends=()))
+        assert found.headline.startswith("bm25 favours human text on 2 of 3 sources and")
+
+    def test_table_holds_every_tilt(self) -> None:
+        grid = Markup(html(STUDY)).grid("human against each source")
+        assert grid.column("source")[:3] == ["llama-tmp0.2", "llama-tmp0.6", "llama-tmp1"]
+        for title, name in (("Relative Δ", "value"), ("human", "mean_a"), ("rewrite", "mean_b"),
+                            ("corrected p", "p_corrected"), ("queries", "queries")):  # fmt: skip
+            assert grid.numbers(title) == [getattr(tilt, name) for tilt in STUDY.tilts], title
+        assert grid.numbers("temperature") == [*TEMPERATURES, *TEMPERATURES]
+        assert grid.column("Relative Δ")[0] == "+12.4* [+7.4, +17.4]"
+
+    def test_figure_has_a_line_a_ranker_with_intervals(self) -> None:
+        (figure,) = figures(STUDY)["tilt"]
+        assert by_name(figure.drawing) == {name: list(values) for name, values in VALUES.items()}
+        for row in points(figure.drawing):
+            assert row["high"] - row["y"] == pytest.approx(HALF[row["name"]])
+        assert figure.drawing["layer"][-1]["encoding"]["x"]["axis"]["values"] == list(TEMPERATURES)
+
+    def test_each_measure_has_its_figure_but_many_are_drawn_for_the_first_only(self) -> None:
+        assert len(figures(self.measured("nDCG@3", "AP@5"))["tilt"]) == 2
+        many = self.measured(*(f"nDCG@{k}" for k in range(1, 9)))
+        assert len(figures(many)["tilt"]) == 1
+        (every,) = (one for one in view(many).tables if one.caption.startswith("human against"))
+        assert len(every.rows) == 8 * 6
+
+    def test_sources_without_a_temperature_are_in_the_table_only(self) -> None:
+        assert "tilt" not in figures(timeless_study())
+        grid = Markup(html(timeless_study())).grid("human against")
+        assert grid.column("temperature") == ["–"]
+        assert np.isnan(grid.numbers("Relative Δ")[0])
+
+
+def test_a_spiral_has_a_line_a_ranker_of_its_share_and_of_what_no_preference_would_leave_less() -> None:
+    found = result("spiral, one ranker")
+    shares, leads = figures(found)["rounds"]
+    assert [row["y"] for row in points(shares.drawing)] == pytest.approx(
+        [100 * one.share.value for one in found.rounds], abs=0.01
+    )
+    assert points(leads.drawing)[-1]["y"] == pytest.approx(100 * found.rounds[-1].lead.value, abs=0.01)
+    assert [len(by_name(one.drawing)) for one in figures(result("spiral"))["rounds"]] == [2, 2]
+
+
+class TestBench:
+    @pytest.mark.parametrize(
+        ("points", "front"),
+        [
+            ([(1, 1)], [0]),
+            ([(3, 9), (2, 5), (1, 7), (0, 0)], [0, 1, 3]),
+            ([(1, 2), (2, 1)], [1]),
+            ([(2, 1), (2, 1), (2, 0)], [2]),
+            ([(1, 1), (1, 1)], [0]),
+            ([(NAN, 0), (5, NAN), (1, 3)], [2]),
+            ([], []),
+        ],
+    )
+    def test_the_pareto_front_is_what_no_other_point_beats(
+        self, points: list[tuple[float, float]], front: list[int]
+    ) -> None:
+        assert pareto(points) == front
+
+    def test_strengths_stand_in_equal_steps(self) -> None:
+        tilt, *_, cost = figures(result("bench"))["strength-1"]
+        for drawing in (tilt.drawing, cost.drawing):
+            axis = drawing["layer"][-1]["encoding"]["x"]["axis"]
+            assert axis["values"] == [0, 1, 2, 3]
+            assert all(f"datum.value === {n} ? {name!r}" in axis["labelExpr"] for n, name in ((0, "0"), (3, "0.1")))
+        assert by_name(tilt.drawing) == {"llm": [-200, -100, 0, 200]}
+        everything, alone = by_name(cost.drawing)["all documents"], by_name(cost.drawing)["human documents alone"]
+        assert everything[:2] == alone[:2] == [0, 0]
+        assert alone[3] < everything[3] < -10
+
+    def test_the_front_is_drawn_beside_the_interventions(self) -> None:
+        (plane,) = figures(result("bench"))["plane"]
+        assert [row["y"] for row in rows(plane.drawing, "line")] == [-100, 0]
+        assert {row["tone"] for row in points(plane.drawing)} == {"toward human", "toward llm", "level"}
+
+    def test_every_method_has_its_figures_and_rows(self) -> None:
+        trials = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0)), trial(0.5, (0, 60, 0), method="swap", name="swap(0.5)")]
+        found = bench(collection(), trials, ["nDCG@1"], resamples=200)
+        assert [one.name for one in view(found).sections] == ["choice", "plane", "strength-1", "strength-2", "made"]
+        assert "| swap | swap(0.5) | +200.0" in table(found, "markdown")
+
+    def test_groups_that_are_no_twins_have_no_band_around_zero(self) -> None:
+        found: Bench = result("bench")
+        band = {"band_low": -250.0, "band_high": -150.0, "band_level": -200.0}
+        uneven = replace(found, tilts=tuple(replace(t, twins=False, **band) for t in found.tilts))
+        tilt, plane = figures(uneven)["strength-1"][0], figures(uneven)["plane"][0]
+        assert tilt.says.endswith("Groups are not twins: level is the median of what random labels give, not 0.")
+        assert rows(tilt.drawing, "rect") == rows(plane.drawing, "rect") == []
+        assert plane.says.startswith("Pareto front: α = 0; ")  # whose tilt is that median
+
+    def test_what_is_undefined_everywhere_is_shown_all_the_same(self) -> None:
+        found: Bench = result("bench")
+        nothing = replace(found, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in found.tilts))
+        assert figures(nothing)["plane"][0].says.startswith("Pareto front: none; ")
+        assert "Relative Δ is undefined" in table(nothing)
+
+
+class TestExplanation:
+    def test_what_differs_most_comes_first(self) -> None:
+        found: Explanation = explained(*ENDS)
+        every = [effect for one in found.results for effect in one.effects]
+        most = max((effect for effect in every if effect.shown), key=lambda effect: abs(effect.g))
+        side = "higher" if most.g > 0 else "lower"
+        document = view(found)
+        assert document.headline.startswith(f"Largest difference from human: {most.what}, {side} in {most.source}.")
+        assert table(found).splitlines()[0] == document.headline
+        effects, *_ = document.tables
+        order = list(dict.fromkeys(row.cells[1].text for row in effects.rows))
+        sizes = {what: max(abs(e.g) for e in every if e.what == what) for what in order}
+        assert order == sorted(order, key=lambda what: -sizes[what])
+        assert [row.cells[0].text for row in effects.rows] == [*found.sources] * 3
+        assert [row.cells[2].value for row in effects.rows[:3]] == [e.g for e in every if e.what == order[0]]
+
+    def test_without_a_difference_that_is_said(self) -> None:
+        whole = temperatures("human", "llama-t0.2")
+        human = whole.docs["text"].to_list()[:12]
+        same = rt.Collection(whole.docs.with_columns(text=np.array(human * 2)), whole.queries, whole.qrels)
+        said = table(rt.explain(same, ["statistics", "type-token"])).splitlines()
+        assert said[0] == "No difference from human is shown in 2 properties."
+        assert "llama-t0.2: 12 twins are identical to those of human" in said
+
+
+class TestTrainingStudy:
+    def test_the_curve_has_a_point_a_number_of_documents(self) -> None:
+        (curve,) = figures(result("training study"))["curve"]
+        line = "mini, 10 human"
+        assert [(row["name"], row["x"]) for row in points(curve.drawing)] == [(line, 20), (line, 40)]
+        assert by_name(curve.drawing)[line] == pytest.approx([50.0, 63.093], rel=1e-4)
+        assert "over queries (bootstrap)" in curve.says
+
+    def test_seeds_give_the_curve_its_interval(self) -> None:
+        few = result("training study").rankers[2]
+        again = replace(few, seed=1)
+        found = studied((few, again), sets=[ranked({few.run: 1, again.run: 2}, "curve", "augmented")])
+        (figure,) = (figure for some in figures(found).values() for figure in some)
+        assert "over seeds (Student's t)" in figure.says
+        (spread,) = (block for block in view(found).blocks("page") if isinstance(block, Table) and block.only == "page")
+        assert spread.caption == "What other seeds give, in %"
+
+    def test_each_seed_has_a_tilt_of_its_own(self) -> None:
+        again = replace(HUMAN, seed=1)
+        found = studied(
+            (HUMAN, again), sets=[ranked({BASELINE: 10, HUMAN.run: 1, again.run: 2})],
+            mixed=mixture({BASELINE: "llm", HUMAN.run: "human", again.run: "llm"}),
+        )  # fmt: skip
+        (tilts,) = (one for one in view(found).tables if one.caption.startswith("Relative Δ"))
+        shown = {row.cells[0].text: row.cells[1].text for row in tilts.rows}
+        assert {name: text[:5] for name, text in shown.items() if name.startswith("mini")} == {
+            "mini trained on human, seed 0": "+45.3", "mini trained on human, seed 1": "−45.3",
+        }  # fmt: skip
+
+    def test_it_says_that_a_body_was_tuned_before(self) -> None:
+        study = result("training study")
+        tuned = replace(study, rankers=tuple(replace(one, tuned="retrieval") for one in study.rankers))
+        assert "\nBody already tuned for retrieval: mini.\n" in table(tuned)
+        assert "already tuned" not in table(study)
