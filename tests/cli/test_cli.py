@@ -16,24 +16,11 @@ import typer
 import ranktilt as rt
 from ranktilt.cli.main import app, main
 from ranktilt.cli.options import PANELS, Verb
-from ranktilt.registry import RANKERS
 from tests.cli.conftest import Cli, refused
-from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, write, write_beir, write_run
+from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, write, write_beir
 
 Change = Callable[[Path], object]
 BM25 = ("-r", "bm25", "--resamples", "100")
-
-
-def test_what_lies_beside_a_run_is_read_before_anything_is_ranked(
-    cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = write_run(tmp_path / "run", {"q1": {"d1-human": 1.0}})
-    write(tmp_path / "run.json", '{"ranker": 5}')
-    monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", lambda *_: pytest.fail("ranked"))
-    message = f"{run}.json: expected the run's spec as JSON: Expected `str`, got `int` - at `$.ranker`"
-    assert refused(cli, "audit", toy_folder, *BM25, "--run", run) == message
-    assert refused(cli, "rank", toy_folder, *BM25[:2], "-r", f"replay:{run}", "-o", f"{tmp_path}/out/") == message
-    assert not (tmp_path / "out").exists()
 
 
 BAD = "\x1b]0;title\x07\x9b2J\u202e"
@@ -115,55 +102,6 @@ def test_what_is_not_there_is_named_in_one_line(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     given = [part.replace("TOY", str(toy_folder)).replace("{}", "gone.x") for part in arguments.split()]
     assert "gone.x" in refused(cli, *given)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["-r", "bm52"], f"unknown ranker 'bm52'; did you mean 'bm25'? (valid: {', '.join(RANKERS)})"),
-        (["-r", "bm25(k2=1)"], "unknown option of bm25 'k2'; did you mean 'k1'?"),
-        (["-r", "bm25("], "cannot read ranker 'bm25(' at 'bm25('"),
-        (["-r", "bm25@0"], "a depth of at least 1, got @0"),
-        ([*BM25, "--format", "htm"], "Invalid value for '--format': 'htm' is not one of 'table', 'markdown', "),
-        ([*BM25, "-m", "NCDG@3"], "unknown measure 'NCDG'; did you mean 'nDCG@k'? (valid: nDCG@k, AP@k, P@k, "),
-        ([*BM25, "--by", "sorce"], "unknown column to group by 'sorce'; did you mean 'source'?"),
-        ([*BM25, "--pair", "human,"], "--pair expects two groups, such as human,llm; got 'human,'"),
-        ([*BM25, "--pair", "llm,llm"], "names one group twice"),
-        ([*BM25, "-r", "bm25"], "run 'bm25' is given twice"),
-        ([], "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
-    ],
-)
-def test_a_wrong_word_is_named(cli: Cli, toy_folder: Path, arguments: list[str], words: str) -> None:
-    assert words in refused(cli, "audit", toy_folder, *arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["audit", "x", "--measur", "P@1"], "ranktilt audit: No such option: --measur"),
-        (
-            ["audit", "x", "-r", "bm25", "--level-margin=-1"],
-            "ranktilt: --level-margin: expected a margin of at least 0",
-        ),
-        (
-            ["audit", "x", "--resamples", "99"],
-            "ranktilt audit: Invalid value for '--resamples': ",
-        ),
-        (
-            ["audit", "x", "--seed", "1.5"],
-            "ranktilt audit: Invalid value for '--seed': ",
-        ),
-        (["audit", "x", "--json"], "ranktilt: Option '--json' requires an argument."),
-        (["audit", "x", "y"], "ranktilt audit: Got unexpected extra argument"),
-        (["data", "mix", "x"], "ranktilt data mix: Missing option '--output' / '-o'."),
-        (["adit"], "ranktilt: No such command 'adit'."),
-    ],
-)
-def test_wrong_usage_is_one_line_too(cli: Cli, arguments: list[str], line: str) -> None:
-    code, out, err = cli(*arguments)
-    assert (code, out) == (2, "")
-    assert err.startswith(line)
-    assert err.count("\n") == 1
 
 
 def append(name: str, content: str | bytes) -> Change:
@@ -397,8 +335,3 @@ def test_a_shell_completes_names(cli: Cli, monkeypatch: pytest.MonkeyPatch, type
     names = cli().out.split()
     assert offered in names
     assert all(name.startswith(typed.split()[-1]) for name in names)
-
-
-@pytest.mark.parametrize(("verb", "group"), [("plan", "tools"), ("describe", "data"), ("rewrite", "generate")])
-def test_a_verb_typed_without_its_group_is_named_with_it(cli: Cli, verb: str, group: str) -> None:
-    assert refused(cli, verb, "DIR").endswith(f"No such command '{verb}'. It is in a group: ranktilt {group} {verb}")

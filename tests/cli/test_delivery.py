@@ -1,7 +1,12 @@
-"""A result is shown and written in one way, whichever verb found it."""
+"""A result is shown and written in one way, whichever verb found it, with progress and warnings beside it."""
 
+import io
 import json
 import shlex
+import sys
+import threading
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +14,11 @@ import numpy as np
 import pytest
 
 from ranktilt import Audit, CheckResult, Comparison, Description, Explanation, Gate, Study, Validation
+from ranktilt.cli import notes
+from ranktilt.cli.notes import note, reporting
+from ranktilt.cli.output import check_paths, collection_files, results
+from ranktilt.errors import DataWarning, UserError
+from ranktilt.progress import report
 from ranktilt.reporting.output import table
 from tests.auditing.arrays import one
 from tests.cli.conftest import Cli, refused
@@ -147,3 +157,99 @@ def test_a_full_disk_is_an_error_and_no_verdict(cli: Cli, command: list[str], tm
     assert out, "what was found is shown all the same"
     assert err.startswith("ranktilt: /dev/full: cannot be written: No space left on device")
     assert err.count("\n") == 1
+
+
+RUN = {"q1": {"d1-human": 2.0, "d1-llm": 1.0}}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["audit", "{}", "-r", "bm25", "--json", "{}/queries.jsonl"],
+        ["audit", "{}", "-r", "bm25", "--per-query", "{}/corpus/human.jsonl"],
+        ["audit", "{}", "-r", "bm25", "--per-query", "{}/qrels/test.tsv"],
+        ["check", "{}", "--json", "{}/corpus/llm.jsonl"],
+        ["tools", "calibrate", "{}", "-r", "bm25", "--json", "{}/queries.jsonl"],
+    ],
+    ids=lambda a: " ".join(a[:1] + a[-1:]) if isinstance(a, list) else str(a),
+)
+def test_a_file_of_the_collection_is_not_overwritten(cli: Cli, toy_folder: Path, arguments: list[str]) -> None:
+    before = {file: file.read_bytes() for file in toy_folder.rglob("*") if file.is_file()}
+    code, out, err = cli(*(a.format(toy_folder) for a in arguments))
+    assert (code, out) == (2, "")
+    place = arguments[-1].format(toy_folder)
+    assert f"{arguments[-2]} {place}: this file is read too; choose another place" in err
+    assert {file: file.read_bytes() for file in toy_folder.rglob("*") if file.is_file()} == before
+
+
+def test_the_files_of_a_collection_are_listed(toy_folder: Path, tmp_path: Path) -> None:
+    named = {str(file.relative_to(toy_folder)) for file in collection_files(toy_folder)}
+    assert named == {"corpus/human.jsonl", "corpus/llm.jsonl", "queries.jsonl", "qrels/test.tsv"}
+    assert collection_files(None) == []
+    assert collection_files(tmp_path / "absent") == []
+
+
+def test_two_options_cannot_name_one_file(tmp_path: Path) -> None:
+    places = {"--json": tmp_path / "a", "--junit": tmp_path / "a"}
+    with pytest.raises(UserError, match=r"--junit .*a: this file is written by --json too; choose another place"):
+        check_paths(places, stdout=(), inputs=())
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def wait_for(seen: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if seen():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("nothing was shown")
+
+
+def test_a_terminal_gets_a_bar_with_the_time_left_and_stdout_the_result(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(notes, "_DELAY", 0.1)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "20")
+    with reporting(quiet=False):
+        report("quick", 0, 10)
+        report("quick", 10, 10)
+        report("dense:[model]: encoding", 0, 10)
+        wait_for(lambda: "encoding" in stream.getvalue())  # a long first step shows its bar all the same
+        report("dense:[model]: encoding", 5, 10)
+        with results() as out:
+            out.write("the result\n")
+    shown = stream.getvalue()
+    assert capfd.readouterr().out == "the result\n", "a bar that stands would catch it"
+    assert "the result" not in shown
+    assert "quick" not in shown
+    assert "dense:[model]: encoding" in shown
+    assert "50%" in shown
+
+
+def test_quiet_shows_neither_progress_nor_warnings(capfd: pytest.CaptureFixture[str]) -> None:
+    with reporting(quiet=True):
+        report("work", 0, 10)
+        warnings.warn("something", DataWarning, stacklevel=1)
+        note("a note")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_warning_about_data_is_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+    with reporting(quiet=False):
+        for _ in range(2):
+            warnings.warn("3 documents have no twin", DataWarning, stacklevel=1)
+    assert capfd.readouterr().err == "warning: 3 documents have no twin\n" * 2
+
+
+def test_other_warnings_are_shown_as_ever() -> None:
+    before = warnings.showwarning
+    with pytest.warns(UserWarning, match="of others"), reporting(quiet=False):
+        warnings.warn("of others", UserWarning, stacklevel=1)
+    assert warnings.showwarning is before

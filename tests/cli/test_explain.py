@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
-from ranktilt.errors import UserError
-from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
+from ranktilt.probes.explain import Explanation
 from tests.cli.conftest import Cli
 from tests.probes.exclaiming import bed, install
 from tests.reporting.markup import Markup
@@ -34,44 +33,6 @@ def test_a_probe_of_another_package_prints_everywhere(plugin: Path, cli: Cli) ->
     (marks,) = Explanation.load(plugin / "marks.json").results
     assert (marks.probe, marks.effects[0].pairs, marks.rows[1]["mean"]) == ("marks", 12, 3.0)
     assert json.loads(cli("explain", folder, "--probe", "marks", "--json", "-")[1])["results"][0]["probe"] == "marks"
-
-
-def test_probes_are_found_by_name(plugin: Path) -> None:
-    assert set(probe_classes()) == {*PROBES, "broken", "lost", "marks"}
-    assert {name: probe(name).name for name in (*PROBES, "marks")} == {name: name for name in (*PROBES, "marks")}
-    with pytest.raises(UserError, match="probe 'broken': expected a subclass of ranktilt's Probe, got <class"):
-        probe("broken")
-    with pytest.raises(UserError, match=r"probe 'lost' \(exclaiming:Lost\) cannot be imported: .*Lost"):
-        probe("lost")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--format", "docx"], "'--format': 'docx' is not one of"),
-        (["--probe", "similarity"], "name one: --encoder dense:minilm"),
-        (["--lm", "no-such-folder"], "no-such-folder"),
-        (["--probe", "overlap", "--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem"),
-        (["--probe", "perplexty"], "unknown probe 'perplexty'; did you mean 'perplexity'?"),
-        (
-            ["--probe", "spectrum", "--encoder", "bm25"],
-            "spectrum needs the vectors of an encoder, such as dense:minilm",
-        ),
-        (["--probe", "perplexity", "--lm", "."], "no model: expected a config.json as transformers saves it"),
-        (["--attribution"], "--attribution needs rankers: name one or more with -r"),
-        (["--theorem"], "--theorem needs language models: name two or three with --lm"),
-        (["--reference", "gpt"], "unknown source 'gpt'"),
-    ],
-)
-def test_mistakes_end_in_one_line(cli: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
-    written = tmp_path / "why.html", tmp_path / "why.json"
-    code, out, err = cli(
-        "explain", rt.save(bed(), tmp_path / "bed"), "-o", written[0], "--json", written[1], *arguments
-    )
-    assert (code, out) == (2, "")
-    assert not any(one.exists() for one in written)
-    assert message in err
-    assert err.count("\n") == 1
 
 
 def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:

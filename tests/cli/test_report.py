@@ -18,14 +18,10 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit
 from ranktilt.reporting.numbers import size
-from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.tables import paper_tables
-from ranktilt.reporting.reload import NO_LISTS
 from tests.cli.conftest import Cli, refused
-from tests.probes.validations import toy_validation
 from tests.reporting.markup import Markup
-from tests.reporting.studies import toy_study
-from tests.toy import no_permission, write, write_cocktail
+from tests.toy import no_permission, write_cocktail
 
 CELLS = (
     "table,dataset,generator,temperature,collection,system,condition,target,measure,value,note\n"
@@ -98,26 +94,11 @@ def test_what_is_left_out_is_said(cli: Cli, here: Path) -> None:
     assert explorers((here / "report.html").read_text("utf-8")) == []
 
 
-def test_lists_that_the_audit_does_not_keep_are_said_to_be_left_out(cli: Cli, here: Path) -> None:
-    assert cli("audit", "toy", "-r", "bm25", "--keep-top", "0", "--json", "none.json", "--resamples", "100").code == 0
-    _, _, err = cli("report", "none.json", "-o", "report.html")
-    assert err.splitlines()[0] == NO_LISTS
-    assert "its ranked lists" not in err
-
-
 def test_texts_can_be_kept_out(cli: Cli, here: Path) -> None:
     assert cli("report", "audit.json", "-o", "report.html", "--no-texts").code == 0
     made = (here / "report.html").read_text("utf-8")
     assert explorers(made) == []
     assert "left out, as was asked for" in Markup(made).text
-
-
-def test_several_results_become_one_page(cli: Cli, here: Path) -> None:
-    toy_validation().save(here / "validation.json")
-    toy_study().save(here / "study.json")
-    assert cli("report", "audit.json", "validation.json", "study.json", "-o", "report.html").code == 0
-    titles = re.findall(r"<h2[^>]*>([^<]*)</h2>", (here / "report.html").read_text("utf-8"))
-    assert titles[:-1] == ["Audit of toy", "Validation of toy", "Temperature study of toy"]
 
 
 @pytest.mark.parametrize(("format", "ending"), [("latex", "tex"), ("markdown", "md"), ("csv", "csv")])
@@ -128,13 +109,6 @@ def test_a_layout_is_the_library_s_table(cli: Cli, here: Path, format: str, endi
     file = here / f"table.{ending}"
     assert cli("report", "audit.json", "--layout", "dai-3", "--format", format, "-o", file) == (0, "", "")
     assert file.read_text("utf-8") == expected
-
-
-def test_a_layout_is_markdown_and_a_format_the_paper_s_own_layouts(cli: Cli, here: Path) -> None:
-    write(here / "cells.csv", CELLS)
-    cells = read_cells("cells.csv")
-    assert cli("report", "cells.csv", "--layout", "dai-3").out == paper_tables([cells], "dai-3", "markdown")
-    assert cli("report", "cells.csv", "--format", "latex").out == paper_tables([cells], "paper", "latex")
 
 
 def test_pairs_of_texts_are_printed_where_the_collection_is_there(cli: Cli, here: Path) -> None:
@@ -173,33 +147,6 @@ def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
     assert said == [f"figures/{file.name}" for file in made]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["audit.json", "--format", "gif"], "Invalid value for '--format': 'gif' is not one of 'html', 'latex', "),
-        (["audit.json", "--format", "svg"], "figures need a folder: --format svg -o FOLDER"),
-        (
-            ["audit.json", "--layout", "paper", "-o", "t.tex"],
-            "-o t.tex: expected a name that ends in .md, for markdown; --format latex makes .tex files",
-        ),
-        (["audit.json", "--format", "svg", "-o", "f", "--layout", "paper"], "--layout is about tables, not about svg"),
-        (["audit.json", "--format", "svg", "-o", "f", "--no-texts"], "--no-texts is about pages and tables"),
-        (["audit.json", "-o", "r.html", "--query", "q1"], "--query is about the tables of texts: --layout dai-10"),
-        (["audit.json", "--layout", "dai-10", "--query", "q99"], "unknown query 'q99' (valid: q1"),
-        (["audit.json", "-o", "audit.json"], "-o audit.json: this file is read too; choose another place"),
-        (["audit.json", "cells.csv", "-o", "a.html"], "cells.csv: expected a result of RankTilt as JSON"),
-    ],
-)  # fmt: skip
-def test_one_line_says_what_is_wrong_and_nothing_is_written(
-    cli: Cli, here: Path, arguments: list[str], said: str
-) -> None:
-    write(here / "cells.csv", CELLS)
-    write(here / "page.html", "<!DOCTYPE html>")
-    before = sorted(here.rglob("*"))
-    assert refused(cli, "report", *arguments).startswith(said)
-    assert sorted(here.rglob("*")) == before
-
-
 def test_a_terminal_gets_no_page(here: Path) -> None:
     main, other = pty.openpty()
     code = "from ranktilt.cli.main import main; main()"
@@ -217,18 +164,6 @@ def test_a_folder_that_may_not_be_written_is_named_before_any_work(cli: Cli, her
     with no_permission(here / "closed"):
         said = refused(cli, "report", "gone.json", "-o", "closed/report.html")
     assert "Permission denied" in said
-
-
-def test_texts_of_documents_do_not_run_or_break_the_page(cli: Cli, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    nasty = "</script><script>alert(1)</script>{{ 7 * 7 }}\u202e" + "x" * 30_000
-    rows = [{"_id": f"d{n}", "title": nasty[:40], "text": f"red apples {nasty}"} for n in range(3)]
-    write_cocktail(tmp_path / "toy", corpora={"human": rows, "llm": rows}, qrels=[("q1", "d1", 1)])
-    assert cli("audit", "toy", "-r", "bm25", "--resamples", "100", "--json", "audit.json").code == 0
-    assert cli("report", "audit.json", "-o", "report.html").code == 0
-    text = (tmp_path / "report.html").read_text("utf-8")
-    assert "alert(1)</script>" not in text
-    assert len(explorers(text)) == 1
 
 
 @pytest.mark.data

@@ -1,17 +1,21 @@
-"""ranktilt train cross-encoder: a folder that ranks, one line for each mistake, and what to type next."""
+"""ranktilt train: folders that rank, one line for each mistake, and what to type next."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import ranktilt as rt
 from ranktilt.datasets.load import load
 from ranktilt.training.cross_encoder import train_cross_encoder
+from tests.auditing.test_pairwise import people
 from tests.cli.conftest import Cli, refused
+from tests.llm.stories import make_stories
 from tests.rankers.tiny import tiny_model
-from tests.toy import write, write_cocktail
+from tests.toy import write
 from tests.training.material import QUICK, marked_folder
 
 pytestmark = pytest.mark.neural
@@ -60,13 +64,6 @@ def test_a_model_that_learned_from_the_audits_judgments_is_warned_of(
     assert (FLATTERED in err.splitlines()) == warned
 
 
-def test_train_alone_shows_what_can_be_trained(cli: Cli) -> None:
-    code, out, err = cli("train")
-    assert (code, out) == (2, "")
-    assert err.startswith("Usage: ranktilt train [OPTIONS] COMMAND [ARGS]...\n")
-    assert "cross-encoder" in err
-
-
 def test_options_are_written_down(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     options = ("--sources", "human", "--seed", "3", "--negatives", "bm25:50", "--text", "text", "--quiet")
     command = ("train", "cross-encoder", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, *options)
@@ -92,35 +89,6 @@ def test_the_next_command_can_be_typed_for_any_folder(cli: Cli, folder: Path, ti
 
 def mistake(cli: Cli, *arguments: str | Path) -> str:
     return refused(cli, "train", "cross-encoder", *arguments).removeprefix("train cross-encoder: ")
-
-
-def test_a_collection_without_the_split_is_refused(cli: Cli, tiny: Path, tmp_path: Path) -> None:
-    folder = write_cocktail(tmp_path / "toy")
-    said = mistake(cli, folder, "-o", tmp_path / "model", "--base-model", tiny)
-    assert "train" in said
-    assert "test" in said
-    assert str(folder) in said
-    assert not (tmp_path / "model").exists()
-
-
-def test_a_folder_of_something_else_is_refused(cli: Cli, folder: Path, tiny: Path) -> None:
-    said = mistake(cli, folder, "-o", folder, "--base-model", tiny)
-    assert said == f"{folder}: holds files of something else; name a new folder"
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--steps", "3", "--minutes", "2"), "choose a number of steps or of minutes, not both"),
-        (("--steps", "0"), "Invalid value for '--steps': Input should be greater than or equal to 1"),
-        (("--minutes", "-1"), "expected minutes above 0, got -1.0"),
-        (("--precision", "int8"), "Invalid value for '--precision': 'int8' is not one of 'float32', 'bfloat16'."),
-    ],
-)
-def test_options_out_of_range_are_refused(
-    cli: Cli, folder: Path, tmp_path: Path, options: tuple[str], said: str
-) -> None:
-    assert mistake(cli, folder, "-o", tmp_path / "model", *options).removeprefix("training: ") == said
 
 
 def spec_of(folder: Path) -> dict[str, Any]:
@@ -183,3 +151,52 @@ def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp
         ),
     ):
         assert mistake(cli, folder, "-o", tmp_path / "no", "--base-model", tiny, *FEW, "--sources", given) == words
+
+
+pytestmark = pytest.mark.neural
+
+
+def test_the_next_command_asks_about_the_held_out_queries(
+    cli: Cli, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
+    model, lists = make_stories(shared_data, tmp_path / "model"), tmp_path / "lists"
+    rt.save(people(queries=5, each=2), lists)
+    (lists / "qrels" / "test.tsv").rename(lists / "qrels" / "train.tsv")
+    (lists / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq0\tmale-0-0\t1\n")
+    folder = tmp_path / "my adapter(1)"
+    quick = ("--pairs", 8, "--steps", 1, "--text", "text", "--prompt", "choice", "--passage-tokens", 9)
+    call = (
+        "train",
+        "lora",
+        lists,
+        "--base-model",
+        model,
+        "--by",
+        "gender",
+        "-o",
+        folder,
+        *quick,
+        "--split",
+        "train",
+        "--protected",
+    )
+    strange = refused(cli, *call, "female|other")
+    assert strange == "unknown gender 'other' (valid: female, male)"
+    code, _, err = cli(*call, "female")
+    assert code == 0
+    last = shlex.split(err.splitlines()[-1].removeprefix("Next: ranktilt "))
+    llm = f'transformers:{model}(adapter="{folder}",text=text,passage_tokens=9)'
+    assert last == [
+        "pairwise", str(lists), "--llm", llm, "--by", "gender", "--protected", "female", "--split", "train", "--prompt",
+        "choice", "--queries", str(folder / "held-out.txt"),
+    ]  # fmt: skip
+    code, out, err = cli(*last, "--pairs", 1, "--resamples", 100)
+    assert (code, out.splitlines()[0]) == (0, "Choices, in %")
+    assert "2 pairs of 1 query: 4 prompts" in err
+    code, out, _ = cli(*last[: last.index("--queries")], "--pairs", 1, "--resamples", 100)
+    assert code == 0
+    assert out.splitlines()[0] == (
+        f"transformers:{model}(adapter={folder}) was trained on 4 of 5 queries asked about, so that its choices say "
+        "little of others: --queries takes the adapter's held-out.txt."
+    )

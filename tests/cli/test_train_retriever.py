@@ -83,23 +83,6 @@ def test_a_sweep(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     assert "α = 0" in page.read_text()
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--debias", "-1"), "training: expected alpha of at least 0, got -1.0"),
-        (("--debias", "nan"), "training: expected alpha of at least 0, got nan"),
-        (("--debias", "x", "--debias", "paper"), "--debias: expected a number of at least 0, or paper, got 'x'"),
-        (("--patience", "1"), "train retriever: patience needs dev queries to judge each epoch by"),
-        (("--split", "other"), "unknown split 'other'"),
-        (("--dev", "other"), "unknown split 'other'"),
-    ],
-)
-def test_mistakes(cli: Cli, folder: Path, tiny: Path, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
-    command = ("train", "retriever", folder, "-o", tmp_path / "model", "--base-model", tiny, *FEW)
-    assert said in refused(cli, *command, *options)
-    assert not (tmp_path / "model").exists()
-
-
 def test_no_twins_names_the_command_that_writes_them(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
     rows = (folder / "corpus.jsonl").read_text().splitlines()
     write(folder / "corpus.jsonl", "".join(f"{row}\n" for row in rows if json.loads(row)["source"] == "human"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ranktilt.cli import options
-from ranktilt.cli.data.fair_ranking import CANDIDATES
+from ranktilt.cli.build import CANDIDATES
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, check_paths, collection_files, print_lines
 from ranktilt.errors import UserError, counted

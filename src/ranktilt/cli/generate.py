@@ -1,25 +1,33 @@
-"""What the verbs that make a model write share: the model, how it is asked, what it costs, what is said at the end."""
+"""``ranktilt generate``: documents that a language model rewrites, or writes from queries."""
 
 from __future__ import annotations
 
 import json as json_
 import os
+import re
+import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import check_paths, collection_files, print_lines, print_result
 from ranktilt.errors import UserError, counted
+from ranktilt.generation.settings import Answering, Rewriting
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
+    from ranktilt.collection import Collection
     from ranktilt.generation.batched_requests import GenerationPlan
     from ranktilt.generation.generated import Generated, SourceSummary
     from ranktilt.generation.output_folder import SavedFolder
+    from ranktilt.generation.pooling import Pool
     from ranktilt.llm.base import LLM
+
 
 INCOMPLETE = 1
 """How a command ends that has to be repeated, or that made nothing."""
@@ -158,3 +166,139 @@ def _unfinished(generated: Generated) -> str:
     return (
         f"{counted(n, 'document', 'documents')} got no answer ({message}); the same command again asks only for these"
     )
+
+
+_COMMA = re.compile(r",(?![^(]*\))")
+"""Between rankers, not within their brackets."""
+
+
+@options.verb(
+    "generate rewrite DIR --llm openai:MODEL --dry-run --price 0.15,0.60",
+    "generate rewrite DIR --llm openai:MODEL -o rewritten",
+    panel="Input",
+)
+def rewrite(
+    folder: options.Folder,
+    *,
+    model: ModelOptions,
+    output: Annotated[
+        Path | None, Option("Folder for the collection with its rewrites.", "DIR", short="-o", panel="Output")
+    ] = None,
+    rewriting: Annotated[dict[str, Any], options.FieldsOf(Rewriting, panel="Model")],
+    pool: Annotated[
+        str | None,
+        Option(
+            "Rewrite only documents that are judged or retrieved by these rankers, such as bm25,dense:minilm.",
+            "SPEC,...",
+        ),
+    ] = None,
+    pool_depth: Annotated[
+        int | None, Option("Pool depth: documents per query and ranker (default: 100).", "K", min=1)
+    ] = None,
+    split: options.Split = None,
+    rows_per_file: options.RowsPerFile = None,
+    dry_run: DryRun = False,
+    price: options.Price = None,
+    compute: options.Compute,
+    json: Summary = None,
+) -> int:
+    """Rewrite documents with a language model; resumes what was interrupted. Exit 1 if some got no answer."""
+    check_request(folder, output, json, price, kind="rewrites", dry_run=dry_run)
+    if pool_depth is not None and pool is None:
+        raise UserError("--pool-depth is about a pool; name its rankers, such as --pool bm25")
+    how = Rewriting(**rewriting)
+    device = compute.device
+    client = model.client(device if model.llm.startswith("transformers:") or pool is None else None)
+    if not dry_run:
+        client.check()
+    collection = options.load_texts(folder, split)
+    chosen = None if pool is None else _pool(collection, pool, pool_depth, how, device)
+    if output is None or dry_run:
+        from ranktilt.generation.rewrite.plan import plan
+
+        show_estimate(plan(collection, client, how, only=chosen), client, price, model, json)
+        return 0
+    from ranktilt.generation.output_folder import one_writer
+    from ranktilt.generation.rewrite.rewrite import rewrite as run_rewrite
+    from ranktilt.generation.rewrite.save import save_rewritten
+
+    with one_writer(output):
+        rewritten = run_rewrite(collection, client, how, only=chosen)
+        saved = save_rewritten(rewritten, output, rows_per_file=rows_per_file)
+    if not conclude(rewritten, saved, "rewritten", json):
+        return INCOMPLETE
+    named = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []
+    note(f"Next: {shlex.join(['ranktilt', 'check', str(output), *named])}")
+    return 0
+
+
+def _pool(collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None) -> Pool:
+    from ranktilt.generation.pooling import USUAL_DEPTH, pool
+
+    rankers = options.read_rankers([one.strip() for one in _COMMA.split(specs) if one.strip()], device=device)
+    found = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=how.of)
+    for sentence in found.sentences:
+        note(sentence)
+    return found
+
+
+@options.verb(
+    "generate answer queries.tsv --llm openai:MODEL --dry-run",
+    "generate answer queries.tsv --llm openai:MODEL -o answered",
+    panel="Input",
+)
+def answer(
+    queries: Annotated[
+        Path,
+        typer.Argument(metavar="QUERIES", help="A file (TSV: id, text; or JSONL: _id, text), or a collection."),
+    ],
+    *,
+    model: ModelOptions,
+    output: Annotated[
+        Path | None, Option("Folder for the documents, as a collection.", "DIR", short="-o", panel="Output")
+    ] = None,
+    answering: Annotated[dict[str, Any], options.FieldsOf(Answering, panel="Model")],
+    split: Annotated[
+        str | None, Option("Queries judged in qrels/<split>.tsv; for a file, the split's name.", "SPLIT")
+    ] = None,
+    max_failures: options.MaxFailures = None,
+    dry_run: DryRun = False,
+    price: options.Price = None,
+    compute: options.Compute,
+    json: Summary = None,
+) -> int:
+    """Write documents from queries with a language model; resumes what was interrupted. Exit 1 if some are missing."""
+    from ranktilt.generation.answer.answer import answer, plan_answers
+    from ranktilt.generation.answer.save import KIND, save_answered
+    from ranktilt.generation.output_folder import one_writer
+
+    check_request(queries, output, json, price, kind=KIND, dry_run=dry_run)
+    how = Answering(**answering)
+    client = model.client(compute.device)
+    collection = _load(queries, split)
+    planned = plan_answers(collection, client, how)
+    if output is None or dry_run:
+        show_estimate(planned, client, price, model, json)
+        return 0
+    with one_writer(output):
+        answered = answer(collection, client, how)
+        saved = save_answered(answered, output)
+    if not conclude(answered, saved, "written", json, max_failures=max_failures or 0.0):
+        return INCOMPLETE
+    note(f"qrels/{saved.splits[0]}.tsv is made, not judged: each document is relevant to the query it was written from")
+    if os.path.isdir(queries):
+        named = ["--split", saved.splits[0]] if split is not None else []
+        note(f"Next: {shlex.join(['ranktilt', 'data', 'mix', str(queries), str(output), *named, '-o', 'mixed'])}")
+    return 0
+
+
+def _load(queries: Path, split: str | None) -> Collection:
+    """The queries of a collection, under the named or usual judgments where it has any, or those of a file."""
+    from ranktilt.datasets.queries import read_queries
+
+    if os.path.isdir(queries) or str(queries).startswith(("hub:", "irds:")):
+        return options.load_texts(queries, split)
+    if split is not None and Path(split).name != split:
+        raise UserError(f"--split expects a name such as train, got {split!r}")
+    read = read_queries(queries)
+    return read if split is None else replace(read, spec={**read.spec, "split": split})
