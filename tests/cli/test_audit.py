@@ -25,7 +25,6 @@ from tests.toy import (
     raw_docs,
     raw_qrels,
     write,
-    write_beir,
     write_cocktail,
     write_run,
 )
@@ -111,12 +110,6 @@ def test_more_than_two_groups_are_compared_in_all_pairs_or_those_named(cli: Cli,
     one = saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm, human", "--pair", "gpt,llm")
     assert one.pairs == (("llm", "human"), ("gpt", "llm"))
     assert one.groups == ("all", "human", "gpt", "llm")
-
-
-def test_no_groups_at_all(cli: Cli, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, write_beir(tmp_path / "human"), "-r", "bm25", "--by", "none")
-    assert found.groups == ("all",)
-    assert found.tilts == ()
 
 
 def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -> None:
@@ -367,16 +360,6 @@ def test_the_report_ranks_nothing_again(cli: Cli, toy_folder: Path, tmp_path: Pa
     assert page_parts(page.read_text("utf-8"))[1][0]["runs"] == ["engine:audit_shop:search"]
     assert len(importlib.import_module("audit_shop").calls) == 3
     assert asked.exists()
-
-
-def test_the_report_of_labels_and_runs_has_no_texts(cli: Cli, tmp_path: Path) -> None:
-    rows = "".join(f"d{n}-{s}\t{s}\td{n}-human\n" for n in (1, 2, 3) for s in ("human", "llm"))
-    labels = write(tmp_path / "labels.tsv", f"doc_id\tsource\torigin\n{rows}")
-    run = write_run(tmp_path / "some.trec", {"q1": {"d1-llm": 2.0, "d1-human": 1.0}, "q2": {"d2-llm": 1.0}})
-    page = tmp_path / "report.html"
-    result = cli("audit", "--run", run, "--groups", labels, *QUICK, "-o", page)
-    assert (result.code, result.err) == (0, "")
-    assert page_parts(page.read_text("utf-8"))[1][0]["runs"] == ["some"]
 
 
 @pytest.mark.parametrize(

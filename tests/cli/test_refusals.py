@@ -15,6 +15,10 @@ from tests.cli.inputs import SCORES, judgments, labels, sided
 from tests.toy import raw_docs, write, write_beir, write_cocktail, write_run
 
 AUDIT = [
+    ("gone -r bm25", "gone: no such folder"),
+    ("toy --run gone", "gone: cannot be read: No such file or directory"),
+    ("toy -r bm25 --qrels gone", "gone: cannot be read: No such file or directory"),
+    ("broken -r bm25 --json out/a.json --save out --per-query out/q.csv", "human.jsonl:4: expected one JSON object"),
     ("toy", "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
     ("toy -r bm52", "unknown ranker 'bm52'; did you mean 'bm25'? (valid: "),
     ("toy -r 'bm25(k2=1)'", "unknown option of bm25 'k2'; did you mean 'k1'?"),
@@ -60,6 +64,9 @@ AUDIT = [
         "web.trec: no overlap: none of its 1 query has a judgment",
     ),
     ("toy --run bad.trec", "bad.trec.json: expected the run's spec as JSON: Expected `str`, got `int` - at `$.ranker`"),
+    ("toy -r bm25 --json toy/queries.jsonl", "--json toy/queries.jsonl: this file is read too; choose another place"),
+    ("toy -r bm25 --per-query toy/corpus/human.jsonl", "--per-query toy/corpus/human.jsonl: this file is read too"),
+    ("toy -r bm25 --per-query toy/qrels/test.tsv", "--per-query toy/qrels/test.tsv: this file is read too"),
     ("three -r bm25 --source gpt", "only source 'gpt': name what it is held against too, such as 'human'"),
     ("three -r bm25 --source human --source gtp", "unknown source 'gtp'; did you mean 'gpt'? (valid: human, llm,"),
     ("three -r bm25 --json -", "standard output takes one audit as JSON, and here are 2, one a source"),
@@ -92,6 +99,7 @@ GATE = [
     ("new.json --markdown x --json x", "--json x: this file is written by --markdown too; choose another place"),
 ]
 COMPARE = [
+    ("gone gone", "gone: cannot be read: No such file or directory"),
     ("new.json", "name an old audit (OLD.json), or the run of one audit to compare with (--baseline-run RUN)"),
     ("new.json old.json --baseline-run run", "name an old audit (OLD.json), or the run of one audit to compare with"),
     ("new.json --baseline-run run", "nothing to compare: the audit has no other run than 'run'"),
@@ -172,6 +180,7 @@ PAIRWISE = [
     ("people --llm tiny", "unknown language model 'tiny' (valid: openai:…, transformers:…)"),
 ]
 REPORT = [
+    ("gone -o r.html", "gone: cannot be read: No such file or directory"),
     ("audit.json --format svg", "figures need a folder: --format svg -o FOLDER"),
     ("audit.json --layout paper -o t.tex", "-o t.tex: expected a name that ends in .md, for markdown; --format latex"),
     ("audit.json --format svg -o f --layout paper", "--layout is about tables, not about svg"),
@@ -206,6 +215,7 @@ GENERATE = [
     ("rewrite toy --llm openai:m -o toy", "-o toy: this is the collection that is read; choose another"),
     ("rewrite toy --llm openai:m -o lone", "lone/corpus.jsonl: is no part of rewrites and would be lost"),
     ("rewrite toy --llm openai:m --dry-run --price cheap", "--price expects two numbers, of a million tokens in and"),
+    ("rewrite toy --llm openai:m --dry-run --prompt gone.x", "gone.x"),
     ("rewrite toy --llm openai:m --dry-run --prompt q.txt", "q.txt: {query} cannot be filled in"),
     ("rewrite toy --llm openai:m --dry-run --source-to-rewrite gpt", "unknown source 'gpt' (valid: human, llm)"),
     ("rewrite toy --llm openai:m --dry-run --device cpu", "unknown option of openai 'device'"),
@@ -254,6 +264,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     toy = write_cocktail(folder / "toy")
     write_beir(folder / "lone", docs=raw_docs())
+    with (write_cocktail(folder / "broken") / "corpus" / "human.jsonl").open("a") as stream:
+        stream.write('{"_id": "d4"\n')
     sided(folder / "three")
     hot = {"human": raw_docs(), "llm-tmp0.2": raw_docs("llm"), "llm-tmp1.0": raw_docs("llm")}
     write_cocktail(folder / "hot", corpora=hot)

@@ -25,18 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_options_reach_the_study(cli: Cli, folder: Path) -> None:
     options = ("--ties", "trec_eval", "--test", "t", "--correction", "bonferroni", "--level-margin", "7", "--seed", "3")
-    result = cli(
-        "study",
-        folder,
-        *QUICK,
-        "-m",
-        "nDCG@3",
-        "--source",
-        "llm-tmp0.2",
-        *options,
-        "--json",
-        "-",
-    )
+    result = cli("study", folder, *QUICK, "-m", "nDCG@3", "--source", "llm-tmp0.2", *options, "--json", "-")
     content = json.loads(result.out)
     assert content["arms"] == [{"source": "llm-tmp0.2", "series": "llm", "temperature": 0.2, "documents": 3}]
     expected = {"ties": "trec_eval", "test": "t", "correction": "bonferroni", "level": 7.0, "seed": 3, "resamples": 200}
@@ -44,19 +33,8 @@ def test_the_options_reach_the_study(cli: Cli, folder: Path) -> None:
 
 
 def test_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -> None:
-    content = json.loads(
-        cli(
-            "study",
-            folder,
-            *QUICK,
-            "--reference",
-            "llm-tmp0.2",
-            "-m",
-            "nDCG@1",
-            "--json",
-            "-",
-        ).out
-    )
+    options = ("--reference", "llm-tmp0.2", "-m", "nDCG@1", "--json", "-")
+    content = json.loads(cli("study", folder, *QUICK, *options).out)
     assert content["reference"] == "llm-tmp0.2"
     assert [arm["source"] for arm in content["arms"]] == ["human", "llm-tmp0.7", "llm-tmp1.0"]
 
