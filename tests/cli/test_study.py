@@ -58,7 +58,7 @@ def test_a_study_of_training_is_printed_and_written(
         "9",
     )
     code, out, err = cli(
-        "study", "qa", "--vary", "training", "--base-model", tiny, *few, "--test-queries", "3", "--seeds", "2",
+        "study", "qa", "--vary", "training", "--base-model", tiny, *few, "--rerank-depth", "9", "--test-queries", "3", "--seeds", "2",
         "--seed", "4", "--disjoint", "--preset", "paper", "--negatives", "random:20", "--positives", "all",
         "--warmup-steps", "1", "--resamples", "100", "-o", "s.html", "--json", "s.json",
     )  # fmt: skip
