@@ -58,9 +58,9 @@ def test_a_study_of_training_is_printed_and_written(
         "9",
     )
     code, out, err = cli(
-        "study", "qa", "--vary", "training", "--base-model", tiny, *few, "--rerank-depth", "9", "--test-queries", "3", "--seeds", "2",
-        "--seed", "4", "--disjoint", "--preset", "paper", "--negatives", "random:20", "--positives", "all",
-        "--warmup-steps", "1", "--resamples", "100", "-o", "s.html", "--json", "s.json",
+        "study", "qa", "--vary", "training", "--base-model", tiny, *few, "--rerank-depth", "9", "--test-queries", "3",
+        "--seeds", "2", "--seed", "4", "--disjoint", "--preset", "paper", "--negatives", "random:20",
+        "--positives", "all", "--warmup-steps", "1", "--resamples", "100", "-o", "s.html", "--json", "s.json",
     )  # fmt: skip
     assert code == 0
     assert "qa-test (6 queries, depth 9)" in out
