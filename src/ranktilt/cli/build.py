@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,74 +15,8 @@ from ranktilt.errors import UserError
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
-    from ranktilt.datasets.answered_questions import QuestionFields
     from ranktilt.datasets.natural_questions import Built
-    from ranktilt.generation.fair_ranking import FairRanking, ListRules
-    from ranktilt.generation.retrieval_qa import QARules
-    from ranktilt.generation.retrieval_qa_files import QAFiles
-
-
-@dataclass(frozen=True)
-class FieldOptions(options.OptionGroup):
-    """What a line's fields are called."""
-
-    panel = "Input"
-
-    question: Annotated[str, Option("Field of the question.", "FIELD")] = "question"
-    human_answers: Annotated[str, Option("Field of people's answers.", "FIELD")] = "human_answers"
-    llm_answers: Annotated[str, Option("Field of the language model's answers.", "FIELD")] = "chatgpt_answers"
-    domain: Annotated[str | None, Option("Field of the domain (default: the file's name).", "FIELD")] = None
-
-    def read(self) -> QuestionFields:
-        from ranktilt.datasets.answered_questions import QuestionFields
-
-        return QuestionFields(
-            question=self.question, human=self.human_answers, llm=self.llm_answers, domain=self.domain
-        )
-
-
-@dataclass(frozen=True)
-class SplitOptions(options.OptionGroup):
-    """How questions are split, and what the sides are called."""
-
-    panel = "Question"
-
-    shares: Annotated[
-        str, Option("Shares of train, dev and test, in %; the default gives the published sizes.", "X,X,X")
-    ] = "69,2.5,28.5"
-    human_name: Annotated[str, Option("Name of the source of people's answers.", "SOURCE")] = "human"
-    llm_name: Annotated[str, Option("Name of the source of the language model's answers.", "SOURCE")] = "chatgpt"
-    drop_errors: Annotated[bool, Option("Leave out answers that are error messages (the paper keeps them).")] = False
-    seed: options.Seed = 0
-
-    def read(self) -> QARules:
-        from ranktilt.generation.retrieval_qa import QARules
-
-        try:
-            train, dev, test = map(float, self.shares.split(","))
-        except ValueError as error:
-            raise UserError(f"--shares expects three numbers, such as 80,10,10; got {self.shares!r}") from error
-        sources = (self.human_name, self.llm_name)
-        return QARules(shares=(train, dev, test), sources=sources, seed=self.seed, drop_errors=self.drop_errors)
-
-
-@dataclass(frozen=True)
-class FilesOptions(options.OptionGroup):
-    """What is written beside the collection."""
-
-    panel = "Output"
-
-    depth: Annotated[
-        int, Option("Documents per query in BM25's runs; 0 for no runs.", "K", flag="--run-depth", min=0)
-    ] = 1_000
-    triples: Annotated[
-        int, Option("Save training triples, with N random negatives per relevant answer.", "N", min=0)
-    ] = 0
-
-    def read(self, seed: int) -> QAFiles:
-        from ranktilt.generation.retrieval_qa_files import QAFiles
-
-        return QAFiles(depth=self.depth, triples=self.triples, seed=seed)
+    from ranktilt.generation.fair_ranking import FairRanking
 
 
 @options.verb(
@@ -97,19 +30,43 @@ def retrieval_qa(
     ],
     output: options.Destination,
     *,
-    fields: FieldOptions,
-    split: SplitOptions,
-    beside: FilesOptions,
+    question: Annotated[str, Option("Field of the question.", "FIELD", panel="Input")] = "question",
+    human_answers: Annotated[str, Option("Field of people's answers.", "FIELD", panel="Input")] = "human_answers",
+    llm_answers: Annotated[
+        str, Option("Field of the language model's answers.", "FIELD", panel="Input")
+    ] = "chatgpt_answers",
+    domain: Annotated[
+        str | None, Option("Field of the domain (default: the file's name).", "FIELD", panel="Input")
+    ] = None,
+    shares: Annotated[
+        str, Option("Shares of train, dev and test, in %; the default gives the published sizes.", "X,X,X")
+    ] = "69,2.5,28.5",
+    human_name: Annotated[str, Option("Name of the source of people's answers.", "SOURCE")] = "human",
+    llm_name: Annotated[str, Option("Name of the source of the language model's answers.", "SOURCE")] = "chatgpt",
+    drop_errors: Annotated[bool, Option("Leave out answers that are error messages (the paper keeps them).")] = False,
+    seed: options.Seed = 0,
+    depth: Annotated[
+        int,
+        Option("Documents per query in BM25's runs; 0 for no runs.", "K", flag="--run-depth", min=0, panel="Output"),
+    ] = 1_000,
+    triples: Annotated[
+        int, Option("Save training triples, with N random negatives per relevant answer.", "N", min=0, panel="Output")
+    ] = 0,
 ) -> None:
     """Build a collection of answers by people and by a language model: ChatGPT-RetrievalQA, or one like it."""
-    from ranktilt.datasets.answered_questions import read_answered
-    from ranktilt.generation.retrieval_qa import build_retrieval_qa, summary
-    from ranktilt.generation.retrieval_qa_files import require_new, save_retrieval_qa
+    from ranktilt.datasets.answered_questions import QuestionFields, read_answered
+    from ranktilt.generation.retrieval_qa import QARules, build_retrieval_qa, summary
+    from ranktilt.generation.retrieval_qa_files import QAFiles, require_new, save_retrieval_qa
 
-    rules, wanted = split.read(), beside.read(split.seed)
+    try:
+        train, dev, test = map(float, shares.split(","))
+    except ValueError as error:
+        raise UserError(f"--shares expects three numbers, such as 80,10,10; got {shares!r}") from error
+    rules = QARules(shares=(train, dev, test), sources=(human_name, llm_name), seed=seed, drop_errors=drop_errors)
     require_new(output)
-    built = build_retrieval_qa(read_answered(files, fields.read()), rules)
-    save_retrieval_qa(built, output, wanted)
+    fields = QuestionFields(question=question, human=human_answers, llm=llm_answers, domain=domain)
+    built = build_retrieval_qa(read_answered(files, fields), rules)
+    save_retrieval_qa(built, output, QAFiles(depth=depth, triples=triples, seed=seed))
     print_lines(summary(built))
     note(f"{output}: {built.collection!r}")
     note(f"Next: {shlex.join(['ranktilt', 'audit', str(output), '--by', 'source', '-r', 'bm25', '-m', 'nDCG@10'])}")
@@ -117,52 +74,6 @@ def retrieval_qa(
 
 CANDIDATES, INITIAL, ABOUT = "candidates.trec", "initial.trec", "built.json"
 _NATURAL = "natural"
-
-
-@dataclass(frozen=True)
-class GroupOptions(options.OptionGroup):
-    """Which documents are of which group."""
-
-    panel = "Question"
-
-    protected: Annotated[str, Option("Protected group: female, Europe|Asia, or non-Europe.", "GROUP")]
-    by: Annotated[str | None, Option("Column that groups documents (default: the only one left).", "COLUMN")] = None
-
-
-@dataclass(frozen=True)
-class DrawingOptions(options.OptionGroup):
-    """How each query's items are drawn."""
-
-    panel = "Question"
-
-    items: Annotated[int, Option("Items per query.", "N", min=2)] = 200
-    blocks: Annotated[
-        str,
-        Option(
-            "Items that are relevant (unprotected, protected) and irrelevant (the same); or natural shares.",
-            "N,N,N,N",
-        ),
-    ] = _NATURAL
-    min_judged: Annotated[
-        int | None, Option("Minimum relevant documents per query (default: --items).", "N", min=1)
-    ] = None
-    seed: options.Seed = 0
-
-    def read(self) -> ListRules:
-        from ranktilt.generation.fair_ranking import ListRules
-
-        blocks = _read_blocks(self.blocks)
-        return ListRules(items=self.items, blocks=blocks, min_judged=self.min_judged, seed=self.seed)
-
-
-def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
-    if text.strip() == _NATURAL:
-        return None
-    parts = [part.strip() for part in text.split(",")]
-    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise UserError(f"--blocks expects four numbers, such as 50,50,50,50, or {_NATURAL}; got {text!r}")
-    a, b, c, d = map(int, parts)
-    return a, b, c, d
 
 
 @options.verb(
@@ -175,19 +86,31 @@ def fair_ranking(
     ],
     output: options.Destination,
     *,
-    groups: GroupOptions,
-    drawing: DrawingOptions,
+    protected: Annotated[str, Option("Protected group: female, Europe|Asia, or non-Europe.", "GROUP")],
+    by: Annotated[str | None, Option("Column that groups documents (default: the only one left).", "COLUMN")] = None,
+    items: Annotated[int, Option("Items per query.", "N", min=2)] = 200,
+    blocks: Annotated[
+        str,
+        Option(
+            "Items that are relevant (unprotected, protected) and irrelevant (the same); or natural shares.",
+            "N,N,N,N",
+        ),
+    ] = _NATURAL,
+    min_judged: Annotated[
+        int | None, Option("Minimum relevant documents per query (default: --items).", "N", min=1)
+    ] = None,
+    seed: options.Seed = 0,
 ) -> None:
     """Build lists of relevant and irrelevant items of two groups, for every ranker to order."""
     from ranktilt.datasets.save import save
     from ranktilt.datasets.trec_fair import read_labelled
-    from ranktilt.generation.fair_ranking import build_fair_ranking, summary
+    from ranktilt.generation.fair_ranking import ListRules, build_fair_ranking, summary
 
     check_paths({"--output": output / CANDIDATES})
-    rules, protected = drawing.read(), groups.protected.strip()
-    built = build_fair_ranking(read_labelled(source, groups.by), protected, rules)
+    rules = ListRules(items=items, blocks=_read_blocks(blocks), min_judged=min_judged, seed=seed)
+    built = build_fair_ranking(read_labelled(source, by), protected.strip(), rules)
     save(built.collection, output, beside=_beside(built))
-    print_lines(summary(built, protected))
+    print_lines(summary(built, protected.strip()))
     note(f"{output}: {built.collection!r}")
     note(
         f"{CANDIDATES}: shuffled, for rankers to order; {INITIAL}: unprotected ones first, the paper's initial ranking"
@@ -195,7 +118,21 @@ def fair_ranking(
     lone = built.counts["queries_with_a_group_below_2"]
     if lone:
         note(f"warning: {lone} lists have fewer than 2 items of a group; their exposure ratio says little, or nothing")
-    _note_next(built, output, protected)
+    candidates = f"replay:{output / CANDIDATES}"
+    groups = ["--by", str(built.collection.spec["by"]), "--protected", protected.strip()]
+    measures = ["-m", "P@20", "-m", f"ExposureRatio@{built.counts['items']}"]
+    rankers = ["-r", candidates, "-r", f"{candidates}>>bm25"]
+    note(f"Next: {shlex.join(['ranktilt', 'audit', str(output), *groups, *measures, *rankers])}")
+
+
+def _read_blocks(text: str) -> tuple[int, int, int, int] | None:
+    if text.strip() == _NATURAL:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise UserError(f"--blocks expects four numbers, such as 50,50,50,50, or {_NATURAL}; got {text!r}")
+    a, b, c, d = map(int, parts)
+    return a, b, c, d
 
 
 def _beside(built: FairRanking) -> dict[str, bytes]:
@@ -209,14 +146,6 @@ def _beside(built: FairRanking) -> dict[str, bytes]:
     about = {**spec, "files": {Path(file).name: sha256(Path(file)) for file in spec.get("files", ())}}
     written = orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str)
     return {**{str(path): data for path, data in made.items()}, ABOUT: written}
-
-
-def _note_next(built: FairRanking, output: Path, protected: str) -> None:
-    by = str(built.collection.spec["by"])
-    candidates = f"replay:{output / CANDIDATES}"
-    measures = ["-m", "P@20", "-m", f"ExposureRatio@{built.counts['items']}"]
-    command = ["ranktilt", "audit", str(output), "--by", by, "--protected", protected, *measures]
-    note(f"Next: {shlex.join([*command, '-r', candidates, '-r', f'{candidates}>>bm25'])}")
 
 
 build = typer.Typer(

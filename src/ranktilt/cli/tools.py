@@ -6,7 +6,6 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,36 +62,27 @@ def calibrate(
     return 0 if result.passed else FAILED
 
 
-@dataclass(frozen=True)
-class _Growing(options.OptionGroup):
-    """How the collection grows, and what is looked at."""
-
-    panel = "Question"
-
-    rounds: Annotated[int, Option("Rounds in which rewrites enter.", "N", min=1)] = 5
-    ranks: Annotated[int, Option("Results per page.", "K", flag="--page", min=1)] = 10
-    entry_rule: Annotated[
-        Literal["retrieved", "random"],
-        Option("Which rewrites enter: those of documents just retrieved, or random ones."),
-    ] = "retrieved"
-    share: Annotated[
-        float | None,
-        Option(
-            "Maximum share of documents whose rewrites enter per round (default: 1/rounds).", "X", flag="--round-share"
-        ),
-    ] = None
-    reference: Annotated[str, Option("The human source, whose share is followed.", "SOURCE")] = "human"
-    source: Annotated[str | None, Option("Sources of the rewrites that enter (default: all others).", "SOURCE")] = None
-    resamples: options.Resamples = 10_000
-    seed: options.Seed = 0
-
-
 @options.verb("tools spiral DIR -r bm25", "tools spiral DIR -r bm25 --rounds 10 --entry-rule random")
 def spiral(
     folder: options.AnyCollection,
     *,
     ranker: options.Rankers = None,
-    growing: _Growing,
+    rounds: Annotated[int, Option("Rounds in which rewrites enter.", "N", min=1)] = 5,
+    ranks: Annotated[int, Option("Results per page.", "K", flag="--page", min=1)] = 10,
+    entry_rule: Annotated[
+        Literal["retrieved", "random"],
+        Option("Which rewrites enter: those of documents just retrieved, or random ones."),
+    ] = "retrieved",
+    share: Annotated[
+        float | None,
+        Option(
+            "Maximum share of documents whose rewrites enter per round (default: 1/rounds).", "X", flag="--round-share"
+        ),
+    ] = None,
+    reference: Annotated[str, Option("The human source, whose share is followed.", "SOURCE")] = "human",
+    source: Annotated[str | None, Option("Sources of the rewrites that enter (default: all others).", "SOURCE")] = None,
+    resamples: options.Resamples = 10_000,
+    seed: options.Seed = 0,
     split: options.Split = None,
     ignore_unknown: options.IgnoreUnknown = False,
     search: options.SearchOptions,
@@ -107,20 +97,11 @@ def spiral(
     output.check(*collection_files(folder))
     rankers = search.rankers(ranker)
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    how = dict(vars(growing))
-    output.deliver(run_spiral(collection, rankers, page=how.pop("ranks"), **how))
-
-
-@dataclass(frozen=True)
-class _Planned(options.OptionGroup):
-    """What is planned for, and how it is measured."""
-
-    panel = "Question"
-
-    target_documents: Annotated[int | None, Option("Documents to plan for (default: those of DIR).", min=1)] = None
-    target_queries: Annotated[int | None, Option("Queries to plan for (default: those of DIR).", min=1)] = None
-    seconds: Annotated[float, Option("Seconds to measure, about.", "N", min=1)] = 60.0
-    seed: options.Seed = 0
+    found = run_spiral(
+        collection, rankers, rounds=rounds, page=ranks, entry_rule=entry_rule, share=share, reference=reference,
+        source=source, resamples=resamples, seed=seed,
+    )  # fmt: skip
+    output.deliver(found)
 
 
 @options.verb(
@@ -131,7 +112,10 @@ def plan(
     folder: options.AnyCollection,
     *,
     ranker: options.Rankers = None,
-    planned: _Planned,
+    target_documents: Annotated[int | None, Option("Documents to plan for (default: those of DIR).", min=1)] = None,
+    target_queries: Annotated[int | None, Option("Queries to plan for (default: those of DIR).", min=1)] = None,
+    seconds: Annotated[float, Option("Seconds to measure, about.", "N", min=1)] = 60.0,
+    seed: options.Seed = 0,
     split: options.Split = None,
     ignore_unknown: options.IgnoreUnknown = False,
     search: options.SearchOptions,
@@ -144,8 +128,8 @@ def plan(
     output.check(*collection_files(folder))
     rankers = search.rankers(ranker or ["bm25"])
     collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-    size = {"documents": planned.target_documents, "queries": planned.target_queries}
-    output.deliver(run_plan(collection, rankers, **size, seconds=planned.seconds, seed=planned.seed))
+    size = {"documents": target_documents, "queries": target_queries}
+    output.deliver(run_plan(collection, rankers, **size, seconds=seconds, seed=seed))
 
 
 @options.verb("tools cache", "tools cache --prune --model minilm", panel="Input")
