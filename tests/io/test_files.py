@@ -44,7 +44,7 @@ def decoded(path: Path) -> list[str]:
 def test_any_file_reads_as_python_splits_it(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, mark: bytes, size: int, packed: bool
 ) -> None:
-    path = write(tmp_path_factory.mktemp("f") / ("f.gz" if packed else "f"), mark + content)
+    path = write(tmp_path_factory.getbasetemp() / ("split.gz" if packed else "split"), mark + content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
         assert numbered(path) == list(enumerate(content.splitlines(), start=1))

@@ -98,7 +98,7 @@ JSON = st.recursive(
 @given(values=st.lists(JSON, min_size=1, max_size=5), size=st.integers(20, 80))
 def test_no_type_depends_on_the_chunks(tmp_path_factory: pytest.TempPathFactory, values: list[Any], size: int) -> None:
     rows = [{"_id": str(i), "text": "", "x": v} for i, v in enumerate(values)]
-    path = write(tmp_path_factory.mktemp("f") / "f", b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    path = write(tmp_path_factory.getbasetemp() / "chunks.jsonl", b"".join(orjson.dumps(row) + b"\n" for row in rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
         small = kept(read_jsonl(path))

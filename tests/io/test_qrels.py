@@ -183,7 +183,7 @@ def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, grades: dict[tuple[str, str], int], size: int
 ) -> None:
     rows = [(q, d, g) for (q, d), g in grades.items()]
-    path = write(tmp_path_factory.mktemp("f") / "f.tsv", to_tsv(frame(*rows)))
+    path = write(tmp_path_factory.getbasetemp() / "written.tsv", to_tsv(frame(*rows)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
         assert read_qrels(path).drop("line").rows() == rows

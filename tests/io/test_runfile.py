@@ -99,7 +99,7 @@ def test_ids_of_any_characters_between_any_blanks(
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
-        found = rows(tmp_path_factory.mktemp("run"), "\n".join(lines))
+        found = rows(tmp_path_factory.getbasetemp(), "\n".join(lines))
     assert found == [(query, doc, 0.5) for query, doc, _ in ids]
 
 
@@ -212,7 +212,7 @@ def test_json_comes_back_score_for_score(
     tmp_path_factory: pytest.TempPathFactory, scores: dict[str, dict[str, float]], indented: bool
 ) -> None:
     text = json.dumps(scores, indent=1 if indented else None, ensure_ascii=indented)
-    run = Run.load(write(tmp_path_factory.mktemp("run") / "run.json", text))
+    run = Run.load(write(tmp_path_factory.getbasetemp() / "scores.json", text))
     assert run.queries == tuple(scores)
     found: dict[str, dict[str, float]] = {query: {} for query in run.queries}
     for query, doc, _, score in run.frame().iter_rows():

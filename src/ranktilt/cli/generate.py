@@ -6,7 +6,7 @@ import json as json_
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,7 @@ from ranktilt.option import Option
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.generation.batched_requests import GenerationPlan
-    from ranktilt.generation.generated import Generated, SourceSummary
+    from ranktilt.generation.generated import Generated
     from ranktilt.generation.output_folder import SavedFolder
     from ranktilt.generation.pooling import Pool
     from ranktilt.llm.base import LLM
@@ -90,16 +90,6 @@ def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: M
         print_lines(found.lines)
 
 
-def _summary(generated: Generated, verb: str) -> dict[str, Any]:
-    """What became of all documents, as JSON has it."""
-    made = [{**one._asdict(), "lost": dict(one.lost), "flags": dict(one.flags)} for one in generated.made]
-    return {
-        "spec": dict(generated.spec),
-        "made": [{verb if name == "rewritten" else name: value for name, value in one.items()} for one in made],
-        "left_out": generated.left_out.to_dicts(),
-    }
-
-
 def _write_summary(content: dict[str, Any], json: str | None) -> None:
     """Write a summary as JSON, if one is asked for."""
     from ranktilt.io.files import write_files
@@ -120,26 +110,39 @@ def conclude(
 
     `max_failures` is the share of documents that the model may have left without an answer.
     """
-    about = {"folder": str(saved.folder), "splits": list(saved.splits)}
-    _write_summary({**_summary(generated, verb), **about}, json)
+    made = [{**source._asdict(), "lost": dict(source.lost), "flags": dict(source.flags)} for source in generated.made]
+    summary = {
+        "spec": dict(generated.spec),
+        "made": [{verb if name == "rewritten" else name: value for name, value in row.items()} for row in made],
+        "left_out": generated.left_out.to_dicts(),
+        "folder": str(saved.folder),
+        "splits": list(saved.splits),
+    }
+    _write_summary(summary, json)
     for line in _notes(generated, saved, verb):
         note(line)
-    made = generated.made
-    failed = generated.unanswered > max_failures * sum(one.documents for one in made)
-    if generated.unanswered:
-        note(_unfinished(generated))
-    elif not any(one.rewritten for one in made):
-        asked = any(one.answers for one in made)
+    unanswered, some = generated.unanswered, any(source.rewritten for source in generated.made)
+    if unanswered:
+        message = next((text for text in generated.left_out["message"] if text), "")
+        documents = counted(unanswered, "document", "documents")
+        note(f"{documents} got no answer ({message}); the same command again asks only for these")
+    elif not some:
+        asked = any(source.answers for source in generated.made)
         why = "no answer passed the checks" if asked else "no document could be asked for"
         note(f"{why}: there is nothing to {'compare' if verb == 'rewritten' else 'rank'}")
-    return not failed and any(one.rewritten for one in made)
+    return some and unanswered <= max_failures * sum(source.documents for source in generated.made)
 
 
 def _notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]:
     """What was made, what was left out and why, and what was paid for."""
     yield f"{saved.folder}: {generated.collection!r}"
-    for one in generated.made:
-        yield _of_source(one, verb)
+    for source in generated.made:
+        written = f"{source.rewritten:,} of {counted(source.documents, 'document', 'documents')} {verb}"
+        parts = [f"{source.source}: {written}"]
+        parts += [_listed("left out", source.lost)] if source.lost else []
+        parts += [_listed("flagged answers", source.flags)] if source.flags else []
+        parts += [f"{source.cut:,} of a text that was cut"] if source.cut else []
+        yield "; ".join(parts)
     names = {row["id"]: row["reason"] for row in generated.left_out.iter_rows(named=True)}
     if names:
         first = ", ".join(f"{name} ({reason})" for name, reason in list(names.items())[:_SHOWN])
@@ -149,27 +152,12 @@ def _notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]
     yield f"{counted(fresh, 'answer', 'answers')} asked for{known}"
 
 
-def _of_source(one: SourceSummary, verb: str) -> str:
-    lost = ", ".join(f"{n:,} {reason}" for reason, n in one.lost.items())
-    flags = ", ".join(f"{n:,} {flag}" for flag, n in one.flags.items())
-    parts = [f"{one.source}: {one.rewritten:,} of {counted(one.documents, 'document', 'documents')} {verb}"]
-    parts += [f"left out: {lost}"] if lost else []
-    parts += [f"flagged answers: {flags}"] if flags else []
-    parts += [f"{one.cut:,} of a text that was cut"] if one.cut else []
-    return "; ".join(parts)
-
-
-def _unfinished(generated: Generated) -> str:
-    """How many documents the model did not answer for, and what to do."""
-    n = generated.unanswered
-    message = next((m for m in generated.left_out["message"] if m), "")
-    return (
-        f"{counted(n, 'document', 'documents')} got no answer ({message}); the same command again asks only for these"
-    )
-
-
 _COMMA = re.compile(r",(?![^(]*\))")
 """Between rankers, not within their brackets."""
+
+
+def _listed(what: str, counts: Mapping[str, int]) -> str:
+    return f"{what}: {', '.join(f'{n:,} {reason}' for reason, n in counts.items())}"
 
 
 @options.verb(
