@@ -220,20 +220,6 @@ def engine(tmp_path: Path) -> Path:
     return write_run(tmp_path / "engine.trec", SCORES)
 
 
-def test_a_run_of_four_columns_and_judgments_of_fractions_are_audited(
-    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path
-) -> None:
-    rows = [line.split() for line in engine.read_text().splitlines()]
-    four = write(tmp_path / "four.tsv", "".join(f"{q}\t{d}\t{rank}\t{s}\n" for q, _, d, rank, s, _ in rows))
-    half = judgments(tmp_path).read_text().replace("\t2\n", "\t1.0\n").replace("\t1\n", "\t0.5\n")
-    options = ("--groups", labels(tmp_path), "-m", "nDCG@3")
-    whole = saved(cli, tmp_path, "--run", engine, *options, "--qrels", judgments(tmp_path))
-    found = saved(cli, tmp_path, "--run", four, *options, "--qrels", write(tmp_path / "half.tsv", half))
-    assert found.values.tolist() == whole.values.tolist()  # half of every gain is the same nDCG
-    assert any("4 grades are fractions (first: 0.5): nDCG takes grades as gains" in note for note in found.notes)
-    assert not any("fraction" in note for note in whole.notes)
-
-
 def test_a_pair_is_compared_whatever_the_number_of_other_groups(
     cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

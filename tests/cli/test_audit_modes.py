@@ -9,6 +9,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Collection, load, save
+from ranktilt.auditing.controls import CONTROLS
 from ranktilt.datasets.labels import LabelFile, labelled, read_labels, with_labels
 from ranktilt.reporting.reload import reload
 from tests.cli.conftest import Cli
@@ -195,25 +196,19 @@ def test_a_collection_and_any_ranker_will_do(cli: Cli, engine: tuple[str, ...]) 
     assert "bm25 is not decided after 20 queries and " in out
 
 
-def test_demo_names_what_its_texts_are(cli: Cli) -> None:
-    code, out, err = cli("demo", "-r", "bm25", "-r", "tfidf")
-    assert code == 0
-    assert "claude" in out
-    assert "paragraphs of the NumPy" in err
-    assert "each with a rewrite by a language model (Claude)" in err
-    assert "queries judged by the same model" in err
+def test_demo_is_an_audit_of_the_bundled_collection_and_names_what_its_texts_are(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    code, out, err = cli("demo", "-r", "bm25", "-m", "P@1", "--card", "--controls", "--json", file, "--format", "csv")
+    found, collection = rt.Audit.load(file), rt.bundled()
+    assert (code, out) == (0, rt.table(found, "csv"))
+    for words in ("paragraphs of the NumPy", "with a rewrite by a language model (Claude)", "judged by the same model"):
+        assert words in err
     assert err.count("\n") == 1
-
-
-def test_demo_is_an_audit_of_the_bundled_collection(cli: Cli, tmp_path: Path) -> None:
-    arguments = ("-r", "bm25", "-m", "P@1", "--json", tmp_path / "a.json", "--format", "csv", "--quiet")
-    code, out, err = cli("demo", *arguments)
-    found = rt.Audit.load(tmp_path / "a.json")
-    collection = rt.bundled()
-    assert (code, err) == (0, "")
-    assert out == rt.table(found, "csv")
     expected = rt.audit(collection, rt.ranker("bm25").rank(collection), ["P@1"])
     assert found.values.tolist() == expected.values.tolist()
+    assert {e.estimand.key for e in found.estimates} >= {"page", "relevant twins", "rank gap"}
+    assert {c.control for c in found.controls} == {"raw", *CONTROLS}
+    assert cli("demo", "-r", "bm25", "-m", "P@1", "--quiet").err == ""
 
 
 def test_demo_without_the_neural_extra_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,37 +172,6 @@ def test_rows_are_read_in_the_order_asked_for(
     assert (stored.shape, len(stored)) == ((40, 2), 40)
 
 
-READER = """
-import sys
-from pathlib import Path
-import numpy as np
-from ranktilt.io.cache import VectorCache, content_keys
-
-cache, keys = VectorCache(Path(sys.argv[1])), content_keys(map(str, range(40_000)))
-def anonymous():
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
-before = anonymous()
-found, stored = cache.get(keys)
-most = 0
-for start in range(0, 40_000, 1000):
-    block = stored.read(start, start + 1000)
-    most = max(most, anonymous() - before)
-print(found.all(), most)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory is read from /proc")
-def test_reading_block_by_block_holds_no_more_than_blocks(tmp_path: Path) -> None:
-    keys = content_keys(map(str, range(40_000)))
-    VectorCache(tmp_path).put(keys, np.ones((40_000, 512), dtype=np.float32))  # 82 MB
-    command = [sys.executable, "-c", READER, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found, kilobytes = done.stdout.split()
-    assert found == "True"
-    assert int(kilobytes) < 30_000
-
-
 # Half precision
 
 

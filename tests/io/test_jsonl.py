@@ -94,7 +94,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(values=st.lists(JSON, min_size=1, max_size=5), size=st.integers(20, 80))
 def test_no_type_depends_on_the_chunks(tmp_path_factory: pytest.TempPathFactory, values: list[Any], size: int) -> None:
     rows = [{"_id": str(i), "text": "", "x": v} for i, v in enumerate(values)]

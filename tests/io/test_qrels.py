@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import DataError, UserError
@@ -178,6 +178,7 @@ ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n
 JUDGMENTS = st.dictionaries(st.tuples(ID, ID), st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=6)
 
 
+@settings(max_examples=40)
 @given(JUDGMENTS, st.integers(1, 40))
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, grades: dict[tuple[str, str], int], size: int

@@ -88,7 +88,7 @@ ID = st.text(
 BLANK = st.text(" \t\x0b\x0c", min_size=1, max_size=3)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(ID, ID, st.booleans()), min_size=1, max_size=6), BLANK, st.sampled_from([3, 10**6]))
 def test_ids_of_any_characters_between_any_blanks(
     tmp_path_factory: pytest.TempPathFactory, ids: list[tuple[str, str, bool]], blank: str, size: int
@@ -206,7 +206,7 @@ SCORES = st.dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(SCORES, st.booleans())
 def test_json_comes_back_score_for_score(
     tmp_path_factory: pytest.TempPathFactory, scores: dict[str, dict[str, float]], indented: bool

@@ -13,8 +13,7 @@ import pytest
 
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.llm.base import Answer, Prompt, Reply, Sampling
-from ranktilt.llm.client import drawn
-from ranktilt.llm.openai import OpenAI
+from ranktilt.llm.openai import OpenAI, drawn
 from tests.llm.server import PASSING, Faults, Raw, Server, vector
 
 pytest.importorskip("openai")

@@ -45,7 +45,7 @@ def answers(llm: Transformers, *texts: str, sampling: Sampling) -> list[Answer]:
 
 
 @pytest.mark.data
-def test_the_converted_model_has_the_documented_likelihood_and_text(stories: Path) -> None:
+def test_the_converted_model_has_the_documented_likelihood(stories: Path) -> None:
     words = transformers.AutoTokenizer.from_pretrained(stories)
     model = transformers.AutoModelForCausalLM.from_pretrained(stories)
 
@@ -57,10 +57,6 @@ def test_the_converted_model_has_the_documented_likelihood_and_text(stories: Pat
 
     assert loss(SENTENCES) == pytest.approx(0.180, abs=0.0005)
     assert loss(" ".join(reversed(SENTENCES.split()))) == pytest.approx(7.04, abs=0.005)
-    written = model.generate(torch.tensor([[1]]), max_new_tokens=STEPS - 1, do_sample=False)
-    text = words.decode(written[0], skip_special_tokens=True)
-    assert text.startswith(SENTENCES)
-    assert text.endswith(END)
 
 
 @pytest.mark.data
