@@ -21,13 +21,7 @@ from ranktilt import Audit, Run
 from ranktilt.cli.options import read_rankers
 from tests.cli.conftest import Cli, refused
 from tests.cli.inputs import SCORES, judgments, labels, sided
-from tests.toy import (
-    raw_docs,
-    raw_qrels,
-    write,
-    write_cocktail,
-    write_run,
-)
+from tests.toy import raw_docs, raw_qrels, write, write_cocktail, write_run
 
 RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
 QUICK = ("--resamples", "200")

@@ -134,11 +134,7 @@ def test_a_run_and_a_list_are_audited_and_read_again(cli: Cli, tmp_path: Path, m
         (":id=uri", {}, "{}: unknown column 'uri'; did you mean 'url'? (valid: url, source)"),
         (":id=url", {"names": {"2": "x"}}, "unknown value of 'source' to name '2' (valid: 0, 1)"),
         (":id=url,source=url", {}, "{}:id=url,source=url: expected each column once, such as {}:id=url,source=is_ai"),
-        (
-            ":id=url",
-            {},
-            "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids look like 'a')",
-        ),
+        (":id=url", {}, "engine.trec: no overlap: none of its 1 document is in {} (first: 'd'; its ids look like 'a')"),
     ],
 )
 def test_what_cannot_be_labels(

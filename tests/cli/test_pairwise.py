@@ -84,10 +84,7 @@ def test_held_out_queries_alone_are_asked_about(cli: Cli, folder: Path, server: 
     assert {json.loads(line)["query"] for line in saved.read_text().splitlines()} == {"q7", "q11"}
     assert cli(*call, "--llm", "openai:tiny", "--pairs", 2, "--dry-run").out.startswith("requests    0 (16 of 16 ")
     assert cli(*call, "--decisions", saved).code == 0
-    for text, message in (
-        ("q7\n\nq12\n", ": query 'q12' is not in the collection"),
-        ("\n \n", ": the file is empty"),
-    ):
+    for text, message in (("q7\n\nq12\n", ": query 'q12' is not in the collection"), ("\n \n", ": the file is empty")):
         file.write_text(text)
         assert refused(cli, *call, "--llm", "openai:tiny") == f"{file}{message}"
     assert len(server.requests) == 16

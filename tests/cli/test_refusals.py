@@ -304,8 +304,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("command", "words"),
-    [(f"{verb} {rest}", words) for verb, rows in REFUSALS.items() for rest, words in rows],
+    ("command", "words"), [(f"{verb} {rest}", words) for verb, rows in REFUSALS.items() for rest, words in rows]
 )
 @pytest.mark.usefixtures("no_key")
 def test_what_cannot_be_done_is_one_line(
@@ -332,10 +331,7 @@ def test_what_cannot_be_done_is_one_line(
         ("data build nq320k x -o y --words 0", "ranktilt data build nq320k: Invalid value for '--words': "),
         ("train cross-encoder x -o y --steps 0", "ranktilt train cross-encoder: Invalid value for '--steps': "),
         ("generate rewrite x --llm y --temperature -1", "ranktilt generate rewrite: Invalid value for '--temperature'"),
-        (
-            "generate answer x --llm y -n 0",
-            "ranktilt generate answer: Invalid value for '--documents-per-query'",
-        ),
+        ("generate answer x --llm y -n 0", "ranktilt generate answer: Invalid value for '--documents-per-query'"),
         ("tools plan x --target-documents 8.8M", "ranktilt tools plan: Invalid value for '--target-documents': "),
         ("plan x", "ranktilt: No such command 'plan'. It is in a group: ranktilt tools plan"),
         ("describe x", "ranktilt: No such command 'describe'. It is in a group: ranktilt data describe"),

@@ -55,12 +55,7 @@ def test_entries_are_listed_by_kind_the_last_used_first(full: Path) -> None:
 
 @pytest.mark.parametrize(
     ("model", "expected"),
-    [
-        ("minilm", ["aa", "cc"]),
-        ("/models/one", ["aa", "cc"]),
-        ("two", ["bb"]),
-        ("/models/two", ["bb"]),
-    ],
+    [("minilm", ["aa", "cc"]), ("/models/one", ["aa", "cc"]), ("two", ["bb"]), ("/models/two", ["bb"])],
 )
 def test_a_models_entries_are_found_by_each_of_its_names(full: Path, model: str, expected: list[str]) -> None:
     assert names(of_model(cache_contents(), model)) == expected

@@ -40,8 +40,7 @@ def frame(*rows: tuple[str, str, int]) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    "header",
-    ["query-id\tcorpus-id\tscore", "query_id\tdoc_id\trel", "Query-ID\tX\tY", "qid\td\tlabel", "query\td\ts"],
+    "header", ["query-id\tcorpus-id\tscore", "query_id\tdoc_id\trel", "Query-ID\tX\tY", "qid\td\tlabel", "query\td\ts"]
 )
 def test_a_header_is_passed_over(tmp_path: Path, header: str) -> None:
     assert read(tmp_path, f"{header}\nq1\td1\t1\n") == [("q1", "d1", 1, 2)]

@@ -21,15 +21,7 @@ from hypothesis import given, settings
 from ranktilt.errors import UserError
 from ranktilt.io.cache import cache_folder
 from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling
-from ranktilt.llm.journal import (
-    JOURNAL,
-    Journal,
-    JournalRecord,
-    Request,
-    journal_of,
-    journalled,
-    request_key,
-)
+from ranktilt.llm.journal import JOURNAL, Journal, JournalRecord, Request, journal_of, journalled, request_key
 from ranktilt.progress import listening
 from tests.llm.echo import COLD, Echo, contents, requests, said
 from tests.toy import no_room

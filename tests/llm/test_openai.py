@@ -69,10 +69,7 @@ def test_openai_s_own_server_gets_its_own_names_and_no_default_that_some_models_
 
 
 def test_no_redirect_is_followed() -> None:
-    with (
-        Server() as other,
-        Server(script=[Raw(308, "", {"Location": f"{other.url}/chat/completions"})] * 9) as server,
-    ):
+    with Server() as other, Server(script=[Raw(308, "", {"Location": f"{other.url}/chat/completions"})] * 9) as server:
         message = trouble(server, concurrency=1)
     assert other.connections == 0, "not even a question without a text"
     assert message.startswith(f"{server.url} redirects elsewhere (308)")
@@ -295,8 +292,7 @@ def test_a_key_in_what_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch, name:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
-    [("ALL_PROXY", "foo://user:password@127.0.0.1:9"), ("SSL_CERT_FILE", "/nowhere/cert.pem")],
+    ("variable", "value"), [("ALL_PROXY", "foo://user:password@127.0.0.1:9"), ("SSL_CERT_FILE", "/nowhere/cert.pem")]
 )
 def test_a_way_that_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)

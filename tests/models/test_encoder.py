@@ -239,8 +239,7 @@ def test_what_is_not_used_may_be_missing_or_left_over(tiny: Path, tmp_path: Path
 
     folder = shutil.copytree(tiny, tmp_path / "model")
     with_weights(
-        folder,
-        lambda w: {**{f"bert.{k}": v for k, v in w.items() if "pooler" not in k}, "cls.bias": torch.zeros(3)},
+        folder, lambda w: {**{f"bert.{k}": v for k, v in w.items() if "pooler" not in k}, "cls.bias": torch.zeros(3)}
     )
     assert encoded(found(folder), TEXTS).tobytes() == encoded(found(tiny), TEXTS).tobytes()
 

@@ -92,8 +92,7 @@ def fair_ranking(
     blocks: Annotated[
         str,
         Option(
-            "Items that are relevant (unprotected, protected) and irrelevant (the same); or natural shares.",
-            "N,N,N,N",
+            "Items that are relevant (unprotected, protected) and irrelevant (the same); or natural shares.", "N,N,N,N"
         ),
     ] = _NATURAL,
     min_judged: Annotated[

@@ -95,12 +95,7 @@ def mix(
 
 
 @options.verb("data describe DIR", "data describe hub:OWNER/NAME --format csv")
-def describe(
-    folder: options.AnyCollection,
-    *,
-    split: options.Split = None,
-    output: PageOutput,
-) -> None:
+def describe(folder: options.AnyCollection, *, split: options.Split = None, output: PageOutput) -> None:
     """Count what each source holds: documents, words, judgments, twins, empty and duplicate texts."""
     from ranktilt.probes.description import describe as describe_collection
 

@@ -237,8 +237,7 @@ def _pool(collection: Collection, specs: str, depth: int | None, how: Rewriting,
 )
 def answer(
     queries: Annotated[
-        Path,
-        typer.Argument(metavar="QUERIES", help="A file (TSV: id, text; or JSONL: _id, text), or a collection."),
+        Path, typer.Argument(metavar="QUERIES", help="A file (TSV: id, text; or JSONL: _id, text), or a collection.")
     ],
     *,
     model: ModelOptions,

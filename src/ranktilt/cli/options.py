@@ -77,8 +77,7 @@ Price = Annotated[
     str | None, Option("Price per million input and output tokens, for --dry-run.", "IN,OUT", panel="Model")
 ]
 MaxFailures = Annotated[
-    float | None,
-    Option("Share of queries or answers allowed to fail, 0 to 1.", "X", min=0, max=1, panel="Model"),
+    float | None, Option("Share of queries or answers allowed to fail, 0 to 1.", "X", min=0, max=1, panel="Model")
 ]
 RowsPerFile = Annotated[
     int | None, Option("Save documents as Parquet files of N rows each.", "N", min=1, panel="Output")

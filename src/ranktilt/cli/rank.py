@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import (
-    check_paths,
-    collection_files,
-    deliver,
-    file_name,
-    print_result,
-    with_command,
-)
+from ranktilt.cli.output import check_paths, collection_files, deliver, file_name, print_result, with_command
 from ranktilt.errors import UserError, counted
 from ranktilt.io.files import write_files
 from ranktilt.option import Option
