@@ -59,9 +59,13 @@ class TestSeveralModels:
     def test_one_collection_by_name_or_where_groups_ask_for_it(
         self, cli: Cli, tmp_path: Path, option: tuple[str, ...]
     ) -> None:
-        found = saved(cli, tmp_path, sided(tmp_path / "sided"), "-r", "bm25", *option)
+        folder, run = sided(tmp_path / "sided"), tmp_path / "run.trec"
+        found = saved(cli, tmp_path, folder, "-r", "bm25", *option)
         assert found.spec["collection"].get("without_sources") is None
         assert any(note.startswith("mixed: 3 sources") for note in found.notes) == (option[0] != "--by")
+        assert cli("rank", folder, "-r", "bm25", "-o", run).code == 0
+        groups = saved(cli, tmp_path, folder, "--run", run).groups
+        assert groups == ("all", "human", "gpt", "llm"), "a saved run stays as it was ranked"
 
 
 def only(collection: Collection, source: str) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -103,6 +107,12 @@ def test_of_a_list_of_ids_all_others_are_the_rest(tmp_path: Path, name: str, hea
     found = with_labels(toy(), LabelFile(str(file), names={"listed": "llm"}, rest="human"), by="source")
     assert found == toy()
     assert found.spec["labels_read"] == "listed = llm; documents: 3 llm, 3 human (the rest)"
+
+
+def test_labels_that_contradict_sources_are_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / "l.txt", "d1-human\n")
+    with pytest.raises(rt.DataError, match="'d1-human' is 'listed' here and 'human' in the collection"):
+        with_labels(toy(), LabelFile(str(file), rest="human"), by="source")
 
 
 def test_a_run_and_a_list_are_audited_and_read_again(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 import ranktilt as rt
+from ranktilt.datasets import natural_questions
 from ranktilt.datasets.load import load
 from ranktilt.datasets.natural_questions import build_nq320k
 from ranktilt.io.files import sha256
@@ -53,11 +54,16 @@ def test_what_it_was_made_from_is_written_beside(cli: Cli, cache: Path, tmp_path
     assert (tmp_path / "x" / "qrels" / "train.tsv").is_file()
 
 
-def test_a_folder_is_written_in_beir_s_layout(cli: Cli, tmp_path: Path) -> None:
-    folder = write_paper(tmp_path / "paper")
+def test_a_folder_is_written_in_beir_s_layout_and_its_files_have_a_hash_each(cli: Cli, tmp_path: Path) -> None:
+    corpora = {"corpus-human": raw_docs("human"), "0.2/corpus-llm": raw_docs("llm"), "1.0/corpus-llm": raw_docs("llm")}
+    folder = write_paper(tmp_path / "paper", corpora=corpora)
     assert cli("data", "load", folder, "-o", tmp_path / "new", "--quiet") == (0, "", "")
     assert load(tmp_path / "new") == load(folder)
     assert (tmp_path / "new" / "corpus.jsonl").exists()
+    about = json.loads((tmp_path / "new" / "loaded.json").read_text())
+    places = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    assert about["files"] == {place: sha256(folder / place) for place in places}
+    assert len(places) == 5
 
 
 @pytest.mark.parametrize("name", ["own.qrels", "own.tsv", "own.tsv.gz"])
@@ -129,9 +135,14 @@ def test_a_collection_is_built_and_its_counts_are_told(cli: Cli, tmp_path: Path)
     assert load(tmp_path / "nq") == build_nq320k(paths).collection
 
 
-def test_texts_are_cut_to_so_many_words_and_a_bad_line_is_named(cli: Cli, tmp_path: Path) -> None:
+def test_texts_are_cut_to_so_many_words_and_a_bad_line_is_named(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build, place = ("data", "build", "nq320k"), tmp_path / "nq"
-    assert cli(*build, *files(tmp_path), "-o", place, "--words", "2", "--quiet")[::2] == (0, "")
+    monkeypatch.setattr(natural_questions, "PUBLISHED", {"documents": 3, "test queries": 4, "mean words": 2.0})
+    code, out, err = cli(*build, *files(tmp_path), "-o", place, "--words", "2", "--quiet")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "documents           3   3 expected", "as published"
     assert load(place).docs["text"][0] == "Red Apple"
     train = write(tmp_path / "nq-train.jsonl", jsonl([simplified(1, "q", "T", "x")]) + "{oops\n")
     fault = refused(cli, *build, train, files(tmp_path)[0], "-o", tmp_path / "other")

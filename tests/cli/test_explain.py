@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
-from ranktilt.probes.explain import Explanation
+from ranktilt.errors import UserError
+from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
 from tests.cli.conftest import Cli, refused
 from tests.probes.exclaiming import bed, install
 from tests.reporting.markup import Markup
@@ -33,6 +34,15 @@ def test_a_probe_of_another_package_prints_everywhere(plugin: Path, cli: Cli) ->
     (marks,) = Explanation.load(plugin / "marks.json").results
     assert (marks.probe, marks.effects[0].pairs, marks.rows[1]["mean"]) == ("marks", 12, 3.0)
     assert json.loads(cli("explain", folder, "--probe", "marks", "--json", "-")[1])["results"][0]["probe"] == "marks"
+
+
+def test_probes_are_found_by_name(plugin: Path) -> None:
+    assert set(probe_classes()) == {*PROBES, "broken", "lost", "marks"}
+    assert {name: probe(name).name for name in (*PROBES, "marks")} == {name: name for name in (*PROBES, "marks")}
+    with pytest.raises(UserError, match="probe 'broken': expected a subclass of ranktilt's Probe, got <class"):
+        probe("broken")
+    with pytest.raises(UserError, match=r"probe 'lost' \(exclaiming:Lost\) cannot be imported: .*Lost"):
+        probe("lost")
 
 
 def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ranktilt._version import __version__
 from tests.cli.conftest import Cli
 from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge
-from tests.toy import raw_queries, tsv, write, write_beir, write_cocktail, write_run
+from tests.toy import raw_docs, raw_queries, tsv, write, write_beir, write_cocktail, write_run
 
 QUICK = ("--resamples", "200")
 FOUND = {"q1": {"d1-human", "d1-llm"}, "q2": {"d2-human", "d2-llm"}, "q3": {"d3-human", "d3-llm", "d1-human"}}
@@ -142,6 +142,17 @@ def test_judgments_of_a_file_or_a_split_choose_the_queries(cli: Cli, toy_folder:
         err = cli("rank", toy_folder, "-r", "bm25", "-o", tmp_path / "run.trec", option, value).err
         assert set(found_in(tmp_path / "run.trec")) == {query}
         assert err.endswith(f" {option} {value}\n")
+
+
+def test_options_that_an_audit_needs_too_stand_in_the_next_command(cli: Cli, tmp_path: Path) -> None:
+    queries = [{"_id": row["_id"], "text": row["text"]} for row in raw_docs()]
+    judged = [("d1", "d2", 1), ("d2", "d3", 1), ("d1", "gone", 1)]
+    folder, run = write_beir(tmp_path / "c", queries=queries, qrels=judged), tmp_path / "a.trec"
+    err = cli("rank", folder, "-r", "bm25", "-o", run, "--ignore-unknown").err
+    assert "bm25: own documents of 2 queries left out (--no-exclude-self)" in err
+    assert err.endswith(f"--run {run} --ignore-unknown\n")
+    err = cli("rank", folder, "-r", "bm25", "-o", run, "--ignore-unknown", "--no-exclude-self").err
+    assert err.endswith(f"--run {run} --no-exclude-self --ignore-unknown\n")
 
 
 def test_queries_without_a_document_are_counted(cli: Cli, tmp_path: Path) -> None:

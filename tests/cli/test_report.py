@@ -18,10 +18,11 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit
 from ranktilt.reporting.numbers import size
+from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.tables import paper_tables
 from tests.cli.conftest import Cli, refused
 from tests.reporting.markup import Markup
-from tests.toy import no_permission, write_cocktail
+from tests.toy import no_permission, write, write_cocktail
 
 CELLS = (
     "table,dataset,generator,temperature,collection,system,condition,target,measure,value,note\n"
@@ -109,6 +110,13 @@ def test_a_layout_is_the_library_s_table(cli: Cli, here: Path, format: str, endi
     file = here / f"table.{ending}"
     assert cli("report", "audit.json", "--layout", "dai-3", "--format", format, "-o", file) == (0, "", "")
     assert file.read_text("utf-8") == expected
+
+
+def test_a_layout_is_markdown_and_a_format_the_paper_s_own_layouts(cli: Cli, here: Path) -> None:
+    write(here / "cells.csv", CELLS)
+    cells = read_cells("cells.csv")
+    assert cli("report", "cells.csv", "--layout", "dai-3").out == paper_tables([cells], "dai-3", "markdown")
+    assert cli("report", "cells.csv", "--format", "latex").out == paper_tables([cells], "paper", "latex")
 
 
 def test_pairs_of_texts_are_printed_where_the_collection_is_there(cli: Cli, here: Path) -> None:
