@@ -61,16 +61,12 @@ class ModelOptions(options.OptionGroup):
         return llm(given.pop("llm"), **given, device=device)
 
 
-def check_request(
-    given: Path, output: Path | None, json: str | None, price: str | None, *, kind: str, dry_run: bool
-) -> None:
-    """Refuse places that cannot be written, and a price that nobody asked about, before anything is read or asked."""
+def check_request(given: Path, output: Path | None, json: str | None, *, kind: str, dry_run: bool) -> None:
+    """Refuse places that cannot be written before anything is read or asked."""
     from ranktilt.generation.manifest import require_ours
 
     if output is None and not dry_run:
         raise UserError("where to? Name a folder: -o DIR; or ask for the cost: --dry-run")
-    if price is not None and not dry_run:
-        raise UserError("--price is about the estimate; ask for it: --dry-run")
     if output is not None and os.path.realpath(output) == os.path.realpath(given):
         raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
     check_paths(
@@ -80,11 +76,13 @@ def check_request(
         require_ours(output, given, kind)
 
 
-def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: ModelOptions, json: str | None) -> None:
+def show_estimate(
+    planned: GenerationPlan, llm: LLM, price: tuple[float, float] | None, model: ModelOptions, json: str | None
+) -> None:
     """Show what the rest of a plan would cost."""
     from ranktilt.generation.estimate import estimate
 
-    found = estimate(planned, llm, price=options.read_price(price), requests_per_minute=model.requests_per_minute)
+    found = estimate(planned, llm, price=price, requests_per_minute=model.requests_per_minute)
     _write_summary(found.to_dict(), json)
     if json != "-":
         print_lines(found.lines)
@@ -191,7 +189,8 @@ def rewrite(
     json: Summary = None,
 ) -> int:
     """Rewrite documents with a language model; resumes what was interrupted. Exit 1 if some got no answer."""
-    check_request(folder, output, json, price, kind="rewrites", dry_run=dry_run)
+    prices = options.read_price(price, dry_run=dry_run)
+    check_request(folder, output, json, kind="rewrites", dry_run=dry_run)
     if pool_depth is not None and pool is None:
         raise UserError("--pool-depth is about a pool; name its rankers, such as --pool bm25")
     how = Rewriting(**rewriting)
@@ -204,7 +203,7 @@ def rewrite(
     if output is None or dry_run:
         from ranktilt.generation.rewrite.plan import plan
 
-        show_estimate(plan(collection, client, how, only=chosen), client, price, model, json)
+        show_estimate(plan(collection, client, how, only=chosen), client, prices, model, json)
         return 0
     from ranktilt.generation.output_folder import one_writer
     from ranktilt.generation.rewrite.rewrite import rewrite as run_rewrite
@@ -259,13 +258,14 @@ def answer(
     from ranktilt.generation.answer.save import KIND, save_answered
     from ranktilt.generation.output_folder import one_writer
 
-    check_request(queries, output, json, price, kind=KIND, dry_run=dry_run)
+    prices = options.read_price(price, dry_run=dry_run)
+    check_request(queries, output, json, kind=KIND, dry_run=dry_run)
     how = Answering(**answering)
     client = model.client(compute.device)
     collection = _load(queries, split)
     planned = plan_answers(collection, client, how)
     if output is None or dry_run:
-        show_estimate(planned, client, price, model, json)
+        show_estimate(planned, client, prices, model, json)
         return 0
     with one_writer(output):
         answered = answer(collection, client, how)
