@@ -83,7 +83,7 @@ AUDIT = [
 ]
 GATE = [
     ("new.json -m RR", "unknown measure 'RR' (valid: nDCG@5)"),
-    ("new.json --run bm25", "unknown run 'bm25' (valid: run)"),
+    ("new.json --run-name bm25", "unknown run 'bm25' (valid: run)"),
     ("new.json --pair human,gpt", "unknown pair of groups 'human,gpt'; did you mean 'human,llm'?"),
     ("new.json --pair human", "--pair expects two groups, such as human,llm; got 'human'"),
     ("new.json --min-effect 5", "--min-effect is the growth since a baseline that is allowed; name it: --baseline"),
@@ -181,10 +181,12 @@ PAIRWISE = [
 ]
 REPORT = [
     ("gone -o r.html", "gone: cannot be read: No such file or directory"),
-    ("audit.json --format svg", "figures need a folder: --format svg -o FOLDER"),
+    ("audit.json --format svg", "svg is a format of figures; name their folder: --figures DIR"),
+    ("audit.json --figures f --format csv", "--figures draws svg, pdf or png, not csv"),
+    ("audit.json --figures f -o r.html", "--figures writes figures alone; leave -o out"),
     ("audit.json --layout paper -o t.tex", "-o t.tex: expected a name that ends in .md, for markdown; --format latex"),
-    ("audit.json --format svg -o f --layout paper", "--layout is about tables, not about svg"),
-    ("audit.json --format svg -o f --no-texts", "--no-texts is about pages and tables"),
+    ("audit.json --figures f --layout paper", "--layout is about tables, not about svg"),
+    ("audit.json --figures f --no-texts", "--no-texts is about pages and tables"),
     ("audit.json -o r.html --query q1", "--query is about the tables of texts: --layout dai-10"),
     ("audit.json --layout dai-10 --query q99", "unknown query 'q99' (valid: q1"),
     ("audit.json -o audit.json", "-o audit.json: this file is read too; choose another place"),

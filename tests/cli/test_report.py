@@ -146,7 +146,7 @@ def test_pairs_of_a_query_can_be_asked_for(cli: Cli, here: Path) -> None:
 @pytest.mark.parametrize("form", ["svg", "pdf"])
 def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
     pytest.importorskip("vl_convert")
-    code, out, err = cli("report", "audit.json", "--format", form, "-o", "figures")
+    code, out, err = cli("report", "audit.json", "--format", form, "--figures", "figures")
     assert (code, out) == (0, "")
     made = sorted((here / "figures").iterdir())
     assert made
