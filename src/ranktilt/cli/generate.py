@@ -137,8 +137,8 @@ def _notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]
     for source in generated.made:
         written = f"{source.rewritten:,} of {counted(source.documents, 'document', 'documents')} {verb}"
         parts = [f"{source.source}: {written}"]
-        parts += [_listed("left out", source.lost)] if source.lost else []
-        parts += [_listed("flagged answers", source.flags)] if source.flags else []
+        parts += [_reasons("left out", source.lost)] if source.lost else []
+        parts += [_reasons("flagged answers", source.flags)] if source.flags else []
         parts += [f"{source.cut:,} of a text that was cut"] if source.cut else []
         yield "; ".join(parts)
     names = {row["id"]: row["reason"] for row in generated.left_out.iter_rows(named=True)}
@@ -154,7 +154,7 @@ _COMMA = re.compile(r",(?![^(]*\))")
 """Between rankers, not within their brackets."""
 
 
-def _listed(what: str, counts: Mapping[str, int]) -> str:
+def _reasons(what: str, counts: Mapping[str, int]) -> str:
     return f"{what}: {', '.join(f'{n:,} {reason}' for reason, n in counts.items())}"
 
 
