@@ -19,20 +19,9 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Run
 from ranktilt.cli.options import read_rankers
-from ranktilt.models.encoder import Encoder
 from tests.cli.conftest import Cli, refused
-from tests.rankers.tiny import tiny_model
-from tests.toy import (
-    QRELS,
-    TEXTS,
-    raw_docs,
-    raw_qrels,
-    tsv,
-    write,
-    write_beir,
-    write_cocktail,
-    write_run,
-)
+from tests.cli.inputs import SCORES, judgments, labels, sided
+from tests.toy import raw_docs, raw_qrels, write, write_cocktail, write_run
 
 RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
 QUICK = ("--resamples", "200")
@@ -57,13 +46,6 @@ def same(one: Audit, two: Audit) -> bool:
         replace(audit, spec={k: v for k, v in dict(audit.spec).items() if k != "command"}) for audit in (one, two)
     )
     return first == second
-
-
-def test_the_table_is_printed_and_nothing_else(cli: Cli, toy_folder: Path) -> None:
-    result = cli("audit", toy_folder, *RANKERS, *QUICK)
-    assert result.code == 0
-    assert result.err == ""
-    assert result.out == rt.table(library(toy_folder))
 
 
 def test_json_is_the_whole_audit_and_the_table_stays(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -115,42 +97,13 @@ def test_a_saved_run_is_audited_again_to_the_same_values(cli: Cli, toy_folder: P
     assert [t.value for t in again.tilts] == [t.value for t in first.tilts]
 
 
-def test_runs_stand_after_rankers(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    file = write_run(tmp_path / "odd (1)@2, name.trec", {"q1": {"d1-llm": 1.0}})
-    found = saved(cli, tmp_path, toy_folder, "--run", file, "-r", "bm25", "-m", "nDCG@1")
-    assert found.runs == ("bm25", "odd (1)@2, name")
-    assert found.values[1, 0].tolist() == [[1, 0, 0], [0, 0, 0], [1, 0, 0]]
-
-
-def sided(tmp_path: Path) -> Path:
-    docs = [
-        {
-            **row,
-            "_id": f"{row['_id']}-{s}",
-            "source": s,
-            "origin": f"{row['_id']}-human",
-            "side": "east" if s == "llm" else "west",
-        }
-        for s in ("human", "llm", "gpt")
-        for row in raw_docs("human" if s == "human" else "llm")
-    ]
-    qrels = [(q, f"{d}-{s}", g) for q, d, g in raw_qrels() for s in ("human", "llm", "gpt")]
-    return write_beir(tmp_path / "sided", docs=docs, qrels=qrels)
-
-
 def test_more_than_two_groups_are_compared_in_all_pairs_or_those_named(cli: Cli, tmp_path: Path) -> None:
-    folder = sided(tmp_path)
+    folder = sided(tmp_path / "sided")
     every = saved(cli, tmp_path, folder, "-r", "bm25", "--mixed")
     assert every.pairs == (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
     one = saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm, human", "--pair", "gpt,llm")
     assert one.pairs == (("llm", "human"), ("gpt", "llm"))
     assert one.groups == ("all", "human", "gpt", "llm")
-
-
-def test_no_groups_at_all(cli: Cli, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, write_beir(tmp_path / "human"), "-r", "bm25", "--by", "none")
-    assert found.groups == ("all",)
-    assert found.tilts == ()
 
 
 def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -> None:
@@ -180,31 +133,20 @@ def test_own_documents_are_dropped_or_kept(cli: Cli, tmp_path: Path, option: tup
     assert found.values[0, 0, 0].any() == dropped
 
 
-def test_what_is_ranked_can_be_chosen_for_all_rankers(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "-r", "tfidf(text=text)", "--text", "title")
-    assert found.runs == ("bm25(text=title)", "tfidf(text=text)")
-    found = saved(cli, tmp_path, toy_folder, "-r", "tfidf@5>>bm25(text=text)", "--text", "title")
-    assert found.runs == ("tfidf(text=title)@5>>bm25(text=text)",)
-
-
-@pytest.mark.parametrize(
-    ("option", "name", "value"),
-    [
-        (("--ties", "trec_eval"), "ties", "trec_eval"),
-        (("--rounding", "paper"), "rounding", "paper"),
-        (("--test", "t"), "test", "t"),
-        (("--correction", "bonferroni"), "correction", "bonferroni"),
-        (("--level-margin", "7.5"), "level", 7.5),
-        (("--seed", "3"), "seed", 3),
-        ((), "resamples", 200),
-    ],
-)
-def test_statistics_can_be_chosen(
-    cli: Cli, toy_folder: Path, tmp_path: Path, option: tuple[str, ...], name: str, value: Any
-) -> None:
-    found = saved(cli, tmp_path, toy_folder, *RANKERS, *option)
-    assert found.spec[name] == value
-    assert same(found, library(toy_folder, **{name: value}))
+def test_statistics_can_be_chosen(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    chosen = {
+        "ties": "trec_eval",
+        "rounding": "paper",
+        "test": "t",
+        "correction": "bonferroni",
+        "level": 7.5,
+        "seed": 3,
+    }
+    options = [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
+    options[options.index("--level")] = "--level-margin"
+    found = saved(cli, tmp_path, toy_folder, *RANKERS, *options)
+    assert {name: found.spec[name] for name in chosen} == chosen
+    assert same(found, library(toy_folder, **chosen))
 
 
 def test_warnings_are_a_line_each_unless_quiet(cli: Cli, tmp_path: Path) -> None:
@@ -230,17 +172,6 @@ def test_warnings_are_a_line_each_unless_quiet(cli: Cli, tmp_path: Path) -> None
 )
 def test_options_reach_the_rankers_that_have_them(spec: str, options: dict[str, Any], expected: str) -> None:
     assert [repr(one) for one in read_rankers([spec], **{"text": None, "exclude_self": None, **options})] == [expected]
-
-
-@pytest.mark.neural
-def test_a_dense_audit_is_cached(cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tiny_model(tmp_path / "tiny")
-    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
-    first = cli("audit", toy_folder, "-r", f"dense:{model}", *QUICK, "--device", "cpu")
-    assert (first.code, first.err) == (0, "")
-    assert f"dense:{model}(device=cpu)" in "".join(first.out.split())
-    monkeypatch.setattr(Encoder, "module", property(lambda self: 1 / 0))
-    assert cli("audit", toy_folder, "-r", f"dense:{model}", *QUICK, "--device", "cpu") == first
 
 
 # The card and the controls
@@ -278,50 +209,9 @@ def test_card_and_controls_of_rankers_and_runs_together(cli: Cli, toy_folder: Pa
 # Runs that exist, and labels
 
 
-def labels(folder: Path, *, origin: bool = True, ending: str = "tsv", column: str = "source") -> Path:
-    """Sources of the toy's documents, and their origins."""
-    table = pl.DataFrame(
-        [(f"{d}-{s}", s, f"{d}-human") for s, texts in TEXTS.items() for d in texts],
-        schema=["doc_id", column, "origin"], orient="row",
-    )  # fmt: skip
-    table = table if origin else table.drop("origin")
-    file = folder / f"labels.{ending}"
-    if ending == "parquet":
-        table.write_parquet(file)
-    else:
-        write(file, table.write_csv(separator="\t" if ending == "tsv" else ","))
-    return file
-
-
-def judgments(folder: Path) -> Path:
-    rows = [(q, f"{d}-{s}", g) for q, grades in QRELS.items() for d, g in grades.items() for s in TEXTS]
-    return write(folder / "judgments.tsv", tsv(rows))
-
-
-SCORES = {
-    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-llm": 2.0, "d2-human": 1.0},
-    "q2": {"d1-llm": 5.0, "d2-llm": 4.0, "d2-human": 3.0},
-    "q3": {"d3-human": 2.0, "d3-llm": 2.0, "d1-human": 1.0},
-}
-
-
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:
     return write_run(tmp_path / "engine.trec", SCORES)
-
-
-def test_a_run_of_four_columns_and_judgments_of_fractions_are_audited(
-    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path
-) -> None:
-    rows = [line.split() for line in engine.read_text().splitlines()]
-    four = write(tmp_path / "four.tsv", "".join(f"{q}\t{d}\t{rank}\t{s}\n" for q, _, d, rank, s, _ in rows))
-    half = judgments(tmp_path).read_text().replace("\t2\n", "\t1.0\n").replace("\t1\n", "\t0.5\n")
-    options = ("--groups", labels(tmp_path), "-m", "nDCG@3")
-    whole = saved(cli, tmp_path, "--run", engine, *options, "--qrels", judgments(tmp_path))
-    found = saved(cli, tmp_path, "--run", four, *options, "--qrels", write(tmp_path / "half.tsv", half))
-    assert found.values.tolist() == whole.values.tolist()  # half of every gain is the same nDCG
-    assert any("4 grades are fractions (first: 0.5): nDCG takes grades as gains" in note for note in found.notes)
-    assert not any("fraction" in note for note in whole.notes)
 
 
 def test_a_pair_is_compared_whatever_the_number_of_other_groups(
@@ -368,20 +258,13 @@ def test_without_judgments_the_card_answers(cli: Cli, engine: Path, tmp_path: Pa
 
 
 def test_a_collections_judgments_can_be_left_out_or_replaced(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none")
+    none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none", "--card-depth", "3")
+    assert "ΔNDSR@3" in {estimate.name for estimate in none.estimates}, "without judgments the card comes by itself"
     assert (none.measures, none.queries) == ((), ("q1", "q2", "q3"))
     assert [e.estimand.key for e in none.estimates] == ["page", "twins", "rank gap", "score gap"]
     file = write(tmp_path / "mine.txt", "q2 0 d2 1\n")
     mine = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", file)
     assert mine.queries == ("q2",)
-
-
-def test_without_origins_groups_are_judged_against_their_random_band(cli: Cli, engine: Path, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, "--run", engine, "--groups", labels(tmp_path, origin=False))
-    assert found.primary == rt.estimand("Share@10")
-    page = next(e for e in found.estimates if e.estimand.key == "page")
-    assert (page.estimand.key, page.twins, page.banded) == ("page", False, True)
-    assert page.band_low < page.level < page.band_high
 
 
 def test_labels_beside_a_collection(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -429,80 +312,6 @@ def test_a_file_of_ids_says_nothing_of_sources(cli: Cli, engine: Path, tmp_path:
 # Bad input: one line, nothing written
 
 
-RUN = "--run {run} --groups {labels}"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("--run {run}", "which document is of which source? Name a collection DIR, or a label file: --groups FILE"),
-        ("-r bm25 --groups {labels}", "ranker 'bm25' needs texts: name a collection DIR"),
-        (f"{RUN} --controls", "--controls rank texts again: name a collection DIR"),
-        ("{run} --groups {labels}", "{run}: expected a collection DIR, this is a file; a run: --run {run}"),
-        (f"{RUN} --split dev", "--split names judgments of a collection DIR"),
-        ("{toy} --run {run} --split test --qrels {qrels}", "name a split or a file of judgments, not both"),
-        (f"{RUN} --by gender", "{labels}: unknown column 'gender' (valid: source)"),
-        (f"{RUN} --by none", "the card needs a column to group by; leave --by none out"),
-        ("{toy} -r bm25 --card-depth 5", "--card-depth is about the card; ask for it: --card"),
-        ("no/folder -r bm25 --near-identical 0.9", "--near-identical is about a control; ask for them: --controls"),
-        ("no/folder -r bm25 --score-order rank", "--score-order is about a run that exists"),
-        (f"{RUN} --by length:3", "--by length:3 needs texts: name a collection DIR"),
-        ("{toy} -r bm25 --qrels none --controls", "nothing to control: this audit compares no groups by relevance"),
-        ("{toy} -r bm25 --qrels none -m nDCG@3", "nDCG@3 needs judgments, and there are none"),
-        ("{toy} -r bm25 --groups {labels} --by origin", "--groups cannot replace the column 'origin'"),
-        ("{toy} -r bm25 --rest human", "--rest is about labels; name their file: --groups FILE"),
-        (f"{RUN} --name 1", "--name expects a value and its name, such as 1=ai; got 1"),
-        (f"{RUN} --reference man", "unknown source 'man'; did you mean 'human'?"),
-    ],
-)
-def test_what_cannot_be_audited(
-    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, arguments: str, words: str
-) -> None:
-    places = {"toy": toy_folder, "run": engine, "labels": labels(tmp_path), "qrels": judgments(tmp_path)}
-    out = tmp_path / "out"
-    files = ("--json", out / "a.json", "--save", out / "all", "--per-query", out / "q.csv")
-    got = refused(cli, "audit", *(one.format(**places) for one in arguments.split()), *files)
-    assert got.startswith(words.format(**places))
-    assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("labels.tsv", "id\tsource\nd1-human\thuman\n", "{}:1: expected a column doc_id, got 'id, source'; "),
-        ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd1-human\tllm\n",
-         "{}:3: document 'd1-human' has two values of 'source': 'human' (line 2) and 'llm'"),
-        ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd9-llm\tllm\n",
-         "nothing to compare: no document of source 'llm' is judged relevant"),
-        ("labels.tsv", "doc_id\tsource\nd1-human\thuman\n", "{}: nothing to compare: only source 'human'; expected two "
-         "sources or more, such as human and llm; what are all others? --rest LABEL"),
-        ("engine.trec", "q1 Q0 d1-human 1 NaN x\n", "{}:1: expected a finite number as score, got 'NaN'"),
-        ("engine.trec", "7 Q0 d1-human 1 2 x\n", "{}: no overlap: none of its 1 query has a judgment (first: '7')"),
-        ("engine.trec", "q1 Q0 web-1 1 2 x\n", "{}: no overlap: none of its 1 document is in "),
-        ("judgments.tsv", "q1\td1-human\tgood\n", "{}:1: expected a number as score, got 'good'"),
-    ],
-)  # fmt: skip
-def test_a_bad_file_is_named_with_its_line(
-    cli: Cli, engine: Path, tmp_path: Path, name: str, content: str, message: str
-) -> None:
-    places = {"engine": engine, "labels": labels(tmp_path), "judgments": judgments(tmp_path)}
-    bad = write(tmp_path / name, content.replace("{{", "{").replace("}}", "}"))
-    places[name.partition(".")[0]] = bad
-    out = tmp_path / "out.json"
-    got = refused(
-        cli, "audit", "--run", places["engine"], "--groups", places["labels"], "--qrels", places["judgments"],
-        "--json", out,
-    )  # fmt: skip
-    assert got.startswith(message.replace("{}", str(bad)))
-    assert not out.exists()
-
-
-@pytest.mark.parametrize("arguments", [["--qrels", "none"], ["--card"]], ids=["by itself", "asked for"])
-def test_a_page_is_read_where_there_is_a_card(cli: Cli, toy_folder: Path, tmp_path: Path, arguments: list[str]) -> None:
-    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--card-depth", "3", *arguments)
-    assert "ΔNDSR@3" in {estimate.name for estimate in found.estimates}
-
-
 def page_parts(text: str) -> tuple[list[str], list[Any]]:
     """Headings of a page, and what its explorers carry."""
     blocks = re.findall(r'<script type="[^"]*" id="[^"]*-lists"[^>]*>([^<]*)</script>', text)
@@ -533,16 +342,6 @@ def test_the_report_ranks_nothing_again(cli: Cli, toy_folder: Path, tmp_path: Pa
     assert asked.exists()
 
 
-def test_the_report_of_labels_and_runs_has_no_texts(cli: Cli, tmp_path: Path) -> None:
-    rows = "".join(f"d{n}-{s}\t{s}\td{n}-human\n" for n in (1, 2, 3) for s in ("human", "llm"))
-    labels = write(tmp_path / "labels.tsv", f"doc_id\tsource\torigin\n{rows}")
-    run = write_run(tmp_path / "some.trec", {"q1": {"d1-llm": 2.0, "d1-human": 1.0}, "q2": {"d2-llm": 1.0}})
-    page = tmp_path / "report.html"
-    result = cli("audit", "--run", run, "--groups", labels, *QUICK, "-o", page)
-    assert (result.code, result.err) == (0, "")
-    assert page_parts(page.read_text("utf-8"))[1][0]["runs"] == ["some"]
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -571,7 +370,7 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_is_ranked(
 
 
 def test_a_protected_group_is_compared_with_all_others_together(cli: Cli, tmp_path: Path) -> None:
-    folder = sided(tmp_path)
+    folder = sided(tmp_path / "sided")
     found = saved(cli, tmp_path, folder, "-r", "bm25", "--protected", "llm")
     assert (found.pairs, found.groups) == ((("llm", "rest"),), ("all", "llm", "rest"))
     same = saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm,rest")
@@ -579,18 +378,6 @@ def test_a_protected_group_is_compared_with_all_others_together(cli: Cli, tmp_pa
     page = cli("audit", folder, "-r", "bm25", "--protected", "llm", "--format", "html")
     assert page.code == 0
     assert "favours rest" in page.out
-
-
-def test_of_two_groups_the_other_one_keeps_its_name(cli: Cli, tmp_path: Path, toy_folder: Path) -> None:
-    assert saved(cli, tmp_path, toy_folder, "-r", "bm25", "--protected", "llm").pairs == (("llm", "human"),)
-
-
-def test_a_protected_group_that_cannot_be_is_refused(cli: Cli, toy_folder: Path) -> None:
-    start = ("audit", toy_folder, "-r", "bm25")
-    both = refused(cli, *start, "--protected", "llm", "--pair", "llm,human")
-    assert both == "--protected GROUP is --pair GROUP,rest; give one of both"
-    assert refused(cli, *start, "--protected", " ") == "--protected expects a group, such as female"
-    assert refused(cli, *start, "--protected", "gpt") == "unknown source 'gpt' (valid: human, llm)"
 
 
 @pytest.mark.parametrize("labels", [False, True])

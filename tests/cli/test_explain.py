@@ -8,7 +8,7 @@ import pytest
 import ranktilt as rt
 from ranktilt.errors import UserError
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, refused
 from tests.probes.exclaiming import bed, install
 from tests.reporting.markup import Markup
 from tests.reporting.papers.explanations import explained
@@ -45,35 +45,6 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
         probe("lost")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--format", "docx"], "'--format': 'docx' is not one of"),
-        (["--probe", "similarity"], "name one: --encoder dense:minilm"),
-        (["--lm", "no-such-folder"], "no-such-folder"),
-        (["--probe", "overlap", "--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem"),
-        (["--probe", "perplexty"], "unknown probe 'perplexty'; did you mean 'perplexity'?"),
-        (
-            ["--probe", "spectrum", "--encoder", "bm25"],
-            "spectrum needs the vectors of an encoder, such as dense:minilm",
-        ),
-        (["--probe", "perplexity", "--lm", "."], "no model: expected a config.json as transformers saves it"),
-        (["--attribution"], "--attribution needs rankers: name one or more with -r"),
-        (["--theorem"], "--theorem needs language models: name two or three with --lm"),
-        (["--reference", "gpt"], "unknown source 'gpt'"),
-    ],
-)
-def test_mistakes_end_in_one_line(cli: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
-    written = tmp_path / "why.html", tmp_path / "why.json"
-    code, out, err = cli(
-        "explain", rt.save(bed(), tmp_path / "bed"), "-o", written[0], "--json", written[1], *arguments
-    )
-    assert (code, out) == (2, "")
-    assert not any(one.exists() for one in written)
-    assert message in err
-    assert err.count("\n") == 1
-
-
 def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:
     """Rank gaps stand in CSV and JSON alone, and a file that is read back prints the same."""
     folder = rt.save(rt.bundled(), tmp_path / "bed")
@@ -95,26 +66,15 @@ def test_attribution_is_a_table_a_ranker(cli: Cli, tmp_path: Path) -> None:
 
 def test_figures_of_the_paper_are_drawn_printed_and_refused(tmp_path: Path, cli: Cli) -> None:
     pytest.importorskip("vl_convert")
-    file, study = (
-        explained("human", "llama-t0.2").save(tmp_path / "why.json"),
-        toy_study().save(tmp_path / "study.json"),
-    )
+    file = explained("human", "llama-t0.2").save(tmp_path / "why.json")
+    study = toy_study().save(tmp_path / "study.json")
     assert cli("report", file, "--layout", "dai-fig9")[1].startswith("**Log perplexity of the documents")
     assert cli("report", file, "--layout", "dai-fig7", "--format", "pdf", "--figures", tmp_path / "drawn")[0] == 0
     assert [one.name for one in (tmp_path / "drawn").iterdir()] == ["dai-figure-7.pdf"]
     for arguments, message in [
-        ([file, "--layout", "dai-fig8"], "dai-fig8 shows the spectra of several sources (an explanation); the results "
-         "given hold none: ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE "
-         "makes one"),
-        ([study, "--layout", "dai-fig9", "--figures", tmp_path / "none"],
-         "dai-fig9 shows perplexities (an explanation); the results given hold none: ranktilt explain DIR "
-         "--probe perplexity --json FILE makes one"),
+        ([file, "--layout", "dai-fig8"], "dai-fig8 shows the spectra of several sources"),
+        ([study, "--layout", "dai-fig9", "--figures", tmp_path / "none"], "dai-fig9 shows perplexities"),
         ([file, "--layout", "dai-fig77", "-o", tmp_path / "none.md"], "unknown layout 'dai-fig77'; did you mean "),
-        ([file, "--layout", "dai-3", "--figures", tmp_path / "none"], "--layout is about tables, not about "
-         "svg"),
-        ([file, "--layout", "dai-3"], "dai-3 shows a mixed collection ranked as one"),
-    ]:  # fmt: skip
-        code, out, err = cli("report", *arguments)
-        assert (code, out, err.count("\n")) == (2, "", 1)
-        assert err.startswith(f"ranktilt: {message}")
+    ]:
+        assert refused(cli, "report", *arguments).startswith(message)
     assert not (tmp_path / "none").exists()

@@ -8,10 +8,10 @@ import numpy as np
 import orjson
 import pytest
 
-from ranktilt import Audit, PairwiseAudit, Run, ranker
+from ranktilt import Audit, PairwiseAudit, Run
 from ranktilt.datasets.load import load
 from ranktilt.io.files import sha256
-from tests.cli.conftest import Cli, refused
+from tests.cli.conftest import Cli
 from tests.toy import write
 
 HEAD = "q_id,q_text,doc_id,gender,doc_title,first sentence\n"
@@ -54,24 +54,6 @@ def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
     assert all(set(np.diff(run.offsets)) == {12} for run in runs)
     shown = cli("audit", place, "--by", "gender", "--protected", "female", "-m", "P@20", "-r", f"{candidates}>>bm25")
     assert shown.code == 0
-
-
-def test_every_ranker_orders_exactly_the_candidates(cli: Cli, tmp_path: Path) -> None:
-    place = tmp_path / "people"
-    cli("data", "build", "fair-ranking", people(tmp_path), "--protected", "female", "--items", 12, "-o", place)
-    collection, candidates = load(place), Run.load(place / "candidates.trec")
-    run = ranker(f"replay:{place}/candidates.trec>>bm25").rank(collection)
-    found, given = (one.frame().sort("query_id", "doc_id").select("query_id", "doc_id") for one in (run, candidates))
-    assert found.equals(given)
-    relevant = run.frame().filter(run.frame()["rank"] <= 6)
-    assert [doc.partition("-")[0] for doc in relevant["doc_id"]] == relevant["query_id"].to_list()
-
-
-def test_documents_without_a_label_are_counted(cli: Cli, tmp_path: Path) -> None:
-    file = people(tmp_path, unlabelled=6)
-    build = ("data", "build", "fair-ranking", file, "--protected", "female", "--items", 6)
-    out = cli(*build, "-o", tmp_path / "a").out
-    assert "no label                18 documents, left out\n" in out
 
 
 REGIONS = ("Europe", "Asia", "Northern America", "Europe|Asia", "Africa", "Côte d'Ivoire")
@@ -128,47 +110,3 @@ def test_a_list_with_one_item_of_a_group_is_warned_of(cli: Cli, tmp_path: Path) 
     build = ("data", "build", "fair-ranking", people(tmp_path), "--protected", "female", "--items", 6)
     err = cli(*build, "--blocks", "3,0,2,1", "-o", tmp_path / "one").err
     assert "warning: 3 lists have fewer than 2 items of a group; their exposure ratio says little, or nothing\n" in err
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--blocks", "3,3"), "--blocks expects four numbers, such as 50,50,50,50, or natural; got '3,3'"),
-        (("--blocks", "1,1,1,x"), "--blocks expects four numbers, such as 50,50,50,50, or natural; got '1,1,1,x'"),
-        (("--blocks", "1,1,1,1"), "blocks 1,1,1,1 sum to 4, expected as many as items: 12"),
-        (("--protected", "female|mal"), "unknown gender 'mal'; did you mean 'male'"),
-        (("--protected", "|female"), "expected a group on either side of each |, such as Europe|Asia; got '|female'"),
-        (("--by", "sex"), "{file}: unknown column of groups 'sex' (valid: gender)"),
-        (("--protected", "femal"), "unknown protected gender 'femal'; did you mean 'female'? (valid: male, female)"),
-        (("--items", "99"), "no query has enough documents of known groups (the most has 12 relevant documents): "),
-    ],
-)  # fmt: skip
-def test_mistakes_are_one_line_and_nothing_is_written(
-    cli: Cli, tmp_path: Path, options: tuple[str, ...], message: str
-) -> None:
-    file, place = people(tmp_path), tmp_path / "out"
-    given = ("--protected", "female", "--items", 12, *options)
-    said = refused(cli, "data", "build", "fair-ranking", file, *given, "-o", place)
-    assert said.startswith(message.format(file=file))
-    assert not place.exists()
-
-
-def test_a_folder_with_something_else_in_it_is_left_alone(cli: Cli, tmp_path: Path) -> None:
-    build = (
-        "data",
-        "build",
-        "fair-ranking",
-        people(tmp_path),
-        "--protected",
-        "female",
-        "--items",
-        12,
-        "-o",
-        tmp_path / "p",
-    )
-    first = cli(*build)
-    before = {file: file.read_bytes() for file in (tmp_path / "p").rglob("*") if file.is_file()}
-    assert cli(*build) == first  # the same once more is the same
-    said = refused(cli, *build, "--seed", "1")
-    assert said.startswith(f"{tmp_path / 'p'}: holds another collection (")
-    assert {file: file.read_bytes() for file in (tmp_path / "p").rglob("*") if file.is_file()} == before

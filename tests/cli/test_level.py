@@ -79,29 +79,6 @@ def test_fits_that_nobody_keeps_leave_no_trace(cli: Cli, bundled: Path) -> None:
     assert b"/tmp" not in results[0][3]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("-r", "bm25", "--by", "none"), "levelling needs a column of groups (by)"),
-        (("-r", "bm25", "--method", "magic"), "unknown method 'magic'"),
-        (("-r", "bm25", "--method", "fair-rerank", "--target", "500"), "a target from -100 to 100 points, got 500"),
-        (("-r", "bm25", "-r", "tfidf"), "one ranker or run is levelled at a time; got 2"),
-        (("-r", "bm25", "--budget", "3"), "expected a budget of at least 0 and below 1"),
-        (
-            ("-r", "bm25", "--method", "projection"),
-            "projection takes a direction out of vectors, and bm25@100 has none",
-        ),
-        (("-r", "bm25", "-m", "RankGap"), "level is judged in percent, and RankGap has another unit"),
-        (
-            ("--run", "bm25.trec", "--score-order", "rank", "--method", "offset"),
-            "an offset is fitted to scores, and bm25 gives only an order",
-        ),
-    ],
-)
-def test_mistakes_end_in_one_line(cli: Cli, bundled: Path, arguments: tuple[str, ...], message: str) -> None:
-    assert message in refused(cli, "level", bundled, *arguments)
-
-
 def test_audit_gate_and_level_say_the_same_of_a_run_and_labels(cli: Cli, bundled: Path) -> None:
     rt.ranker("bm25").rank(rt.bundled()).save("bm25.trec")  # as deep as it goes
     inputs = ("--run", "bm25.trec", "--groups", "labels.tsv", "--resamples", "1000")

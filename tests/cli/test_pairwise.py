@@ -84,10 +84,7 @@ def test_held_out_queries_alone_are_asked_about(cli: Cli, folder: Path, server: 
     assert {json.loads(line)["query"] for line in saved.read_text().splitlines()} == {"q7", "q11"}
     assert cli(*call, "--llm", "openai:tiny", "--pairs", 2, "--dry-run").out.startswith("requests    0 (16 of 16 ")
     assert cli(*call, "--decisions", saved).code == 0
-    for text, message in (
-        ("q7\n\nq12\n", ": query 'q12' is not in the collection"),
-        ("\n \n", ": the file is empty"),
-    ):
+    for text, message in (("q7\n\nq12\n", ": query 'q12' is not in the collection"), ("\n \n", ": the file is empty")):
         file.write_text(text)
         assert refused(cli, *call, "--llm", "openai:tiny") == f"{file}{message}"
     assert len(server.requests) == 16
@@ -120,41 +117,3 @@ def test_a_sensitive_prompt_names_the_group(cli: Cli, folder: Path, server: Serv
     text = server.bodies[0]["messages"][0]["content"]
     assert text.startswith("You are the search system for the female WikiProject coordinators")
     assert "\n[2] " in text
-
-
-ONE_OF = "name who is asked (--llm openai:MODEL), or stored choices (--decisions FILE); one of both"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), ONE_OF),
-        (("--llm", "openai:tiny", "--decisions", "d.jsonl"), ONE_OF),
-        (("--decisions", "d.jsonl", "--pairs", "3"), "--pairs is about asking; leave it out with --decisions"),
-        (
-            ("--decisions", "d.jsonl", "--save-decisions", "x"),
-            "--save-decisions is about asking; leave it out with --decisions",
-        ),
-        (
-            ("--llm", "openai:tiny", "--prompt", "pairwise-sensitive"),
-            "--prompt pairwise-sensitive needs an attribute, such as --attribute female",
-        ),
-        (
-            ("--llm", "openai:tiny", "--attribute", "female"),
-            "prompt 'pairwise-neutral': attribute=female, and the prompt has no {attribute}",
-        ),
-        (("--llm", "openai:tiny", "--price", "1,2"), "--price is about the estimate; ask for it: --dry-run"),
-        (("--decisions", "d.jsonl", "--dry-run"), "--dry-run is about asking; leave it out with --decisions"),
-        (("--llm", "openai:tiny@3"), "--llm expects one model, such as openai:MODEL, got 'openai:tiny@3'"),
-        (("--llm", "tiny"), "unknown language model 'tiny' (valid: openai:…, transformers:…)"),
-        (
-            ("--llm", "openai:tiny", "-o", "page.txt"),
-            "-o page.txt: expected a name that ends in .html or .htm, for html",
-        ),
-    ],
-)
-def test_mistakes_are_refused_before_anything_is_asked(
-    arguments: tuple[str, ...], message: str, cli: Cli, folder: Path, server: Server
-) -> None:
-    assert refused(cli, "pairwise", folder, *BY, *arguments) == message
-    assert not server.requests

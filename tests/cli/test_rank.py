@@ -5,13 +5,16 @@ import gzip
 import io
 import json
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import ranktilt as rt
 from ranktilt._version import __version__
-from tests.cli.conftest import Cli, refused
+from tests.cli.conftest import Cli
+from tests.llm.server import Server
+from tests.rankers.llm.judge import Judge
 from tests.toy import raw_docs, raw_queries, tsv, write, write_beir, write_cocktail, write_run
 
 QUICK = ("--resamples", "200")
@@ -37,15 +40,6 @@ def test_the_run_is_the_rankers(cli: Cli, toy_folder: Path, tmp_path: Path) -> N
     assert rt.Run.load(file) == rt.ranker("bm25(b=0.4)@2").rank(rt.load(toy_folder))
 
 
-def test_the_file_is_trec_and_holds_what_was_found(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "run.trec"
-    cli("rank", toy_folder, "-r", "bm25", "-o", file)
-    assert found_in(file) == FOUND
-    lines = [line.split() for line in file.read_text().splitlines()]
-    assert {(len(line), line[1], line[5]) for line in lines} == {(6, "Q0", "ranktilt")}
-    assert [int(line[3]) for line in lines] == [1, 2, 1, 2, 1, 2, 3]
-
-
 def test_the_sidecar_says_how_it_was_made(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     arguments = ["rank", str(toy_folder), "-r", "bm25@2", "--text", "title", "-o", str(tmp_path / "run.trec")]
     cli(*arguments)
@@ -57,15 +51,6 @@ def test_the_sidecar_says_how_it_was_made(cli: Cli, toy_folder: Path, tmp_path: 
         "collection": str(toy_folder),
         "command": shlex.join(["ranktilt", *arguments]),
     }
-
-
-def test_notes_say_how_much_where_and_what_to_do_next(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "run.trec"
-    err = cli("rank", toy_folder, "-r", "bm25", "-o", file).err
-    assert err.splitlines() == [
-        f"{file}: 3 queries, 2 to 3 documents a query (bm25)",
-        f"Audit it: ranktilt audit {toy_folder} --run {file}",
-    ]
 
 
 def numbers(cli: Cli, *arguments: object) -> list[dict[str, object]]:
@@ -159,6 +144,17 @@ def test_judgments_of_a_file_or_a_split_choose_the_queries(cli: Cli, toy_folder:
         assert err.endswith(f" {option} {value}\n")
 
 
+def test_options_that_an_audit_needs_too_stand_in_the_next_command(cli: Cli, tmp_path: Path) -> None:
+    queries = [{"_id": row["_id"], "text": row["text"]} for row in raw_docs()]
+    judged = [("d1", "d2", 1), ("d2", "d3", 1), ("d1", "gone", 1)]
+    folder, run = write_beir(tmp_path / "c", queries=queries, qrels=judged), tmp_path / "a.trec"
+    err = cli("rank", folder, "-r", "bm25", "-o", run, "--ignore-unknown").err
+    assert "bm25: own documents of 2 queries left out (--no-exclude-self)" in err
+    assert err.endswith(f"--run {run} --ignore-unknown\n")
+    err = cli("rank", folder, "-r", "bm25", "-o", run, "--ignore-unknown", "--no-exclude-self").err
+    assert err.endswith(f"--run {run} --no-exclude-self --ignore-unknown\n")
+
+
 def test_queries_without_a_document_are_counted(cli: Cli, tmp_path: Path) -> None:
     queries = [*raw_queries(), {"_id": "q4", "text": "zebra"}]
     folder = write_beir(tmp_path / "c", queries=queries, qrels=[("q1", "d1", 1), ("q4", "d1", 1)])
@@ -167,18 +163,6 @@ def test_queries_without_a_document_are_counted(cli: Cli, tmp_path: Path) -> Non
     assert err[1] == "bm25: found nothing for 1 query; an audit counts that as 0"
     lone = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "b.trec", "--qrels", "none").err.splitlines()
     assert lone[1] == "bm25: found nothing for 1 query"
-
-
-def test_own_documents_are_left_out_as_asked(cli: Cli, tmp_path: Path) -> None:
-    docs = raw_docs()
-    queries = [{"_id": row["_id"], "text": row["text"]} for row in docs]
-    folder = write_beir(tmp_path / "c", docs=docs, queries=queries, qrels=[(f"d{i}", "d1", 1) for i in (1, 2, 3)])
-    without = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "a.trec").err
-    assert "bm25: own documents of 3 queries left out (--no-exclude-self)" in without
-    assert all(query not in found for query, found in found_in(tmp_path / "a.trec").items())
-    kept = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "b.trec", "--no-exclude-self").err
-    assert kept.endswith(f"--run {tmp_path / 'b.trec'} --no-exclude-self\n")
-    assert all(query in found for query, found in found_in(tmp_path / "b.trec").items())
 
 
 def test_what_a_model_does_not_read_is_said(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -190,34 +174,86 @@ def test_what_a_model_does_not_read_is_said(cli: Cli, toy_folder: Path, tmp_path
     assert "1 query, 1 document a query" in err
 
 
-def test_unknown_judgments_are_refused_unless_ignored(cli: Cli, tmp_path: Path) -> None:
-    folder = write_cocktail(tmp_path / "c", qrels=[("q1", "d1", 1), ("q1", "d9", 1)])
-    message = refused(cli, "rank", folder, "-r", "bm25", "-o", tmp_path / "run.trec")
-    assert message.startswith(f"{folder}/qrels/test.tsv:3: 1 judgment of 1 unknown document (first: 'd9')")
-    err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "run.trec", "--ignore-unknown").err
-    assert err.endswith(f"--run {tmp_path / 'run.trec'} --ignore-unknown\n")
+RANKER = "bm25@5>>listwise:openai:tiny(window=3,step=2)"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["{toy}", "-o", "{tmp}/a"], "nothing to rank with: name a ranker, such as -r bm25"),
-        (["{toy}", "-r", "bm25", "-r", "tfidf", "-o", "{tmp}/a"], "-o {tmp}/a: holds one run, got 2 rankers; "),
-        (["{toy}", "-r", "bm25", "-r", "tfidf", "-o", "-"], "-o -: holds one run, got 2 rankers; name a "),
-        (["{toy}", "-r", "bm25", "-o", "{toy}/queries.jsonl"], "-o {toy}/queries.jsonl: this file is read too; "),
-        (["{toy}", "-r", "bm25", "-o", "{toy}/queries.jsonl/"], "{toy}/queries.jsonl/bm25.trec: cannot be written: "),
-        (["{toy}", "-r", "replay:{tmp}/r.json", "-o", "{tmp}/r"], "-o, its sidecar {tmp}/r.json: this file is read"),
-        (["{toy}", "-r", "bm25", "-o", "{tmp}/b", "--split", "dev"], "{toy}/qrels: unknown split 'dev' (valid: test)"),
-        (["{toy}", "-r", "bm25@5>>replay:{tmp}/r", "-o", "{tmp}/b"], "replay:{tmp}/r replays a whole run and re-ranks"),
-    ],
-)
-def test_rank_refuses_in_one_line(
-    cli: Cli, toy_folder: Path, tmp_path: Path, arguments: list[str], message: str
+@pytest.fixture
+def judge() -> Judge:
+    """Half of its answers are prose."""
+    return Judge(value=len, prose=0.5)
+
+
+@pytest.fixture
+def server(judge: Judge, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with Server(answer=judge) as found:
+        monkeypatch.setenv("OPENAI_BASE_URL", found.url)
+        yield found
+
+
+@pytest.mark.usefixtures("server")
+def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_path: Path) -> None:
+    folder, run, audit = write_cocktail(tmp_path / "toy"), tmp_path / "run.trec", tmp_path / "audit.json"
+    few, many = ("--max-failures", "0.1"), ("--max-failures", "1")
+    for verb in (("rank", folder, "-o", run), ("audit", folder)):
+        done = cli(*verb, "-r", RANKER, *few)
+        assert done.code == 2
+        assert "could not be read, max_failures=0.1 allows 10% (first: '" in done.err
+        assert not (tmp_path / "run.trec").exists() or verb[0] == "audit"
+        assert cli(*verb, "-r", RANKER, *many).code == 0
+    assert cli("audit", folder, "--run", run, "--json", audit).code == 0
+    gates = ("gate", audit), ("gate", audit, "--baseline", audit), ("compare", audit, audit)
+    for command in (("audit", folder, "--run", run), *gates):
+        done = cli(*command, *few)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert "could not be read, --max-failures allows 10% (first: '" in done.err
+        assert cli(*command, *many).code in (0, 3)
+
+
+def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
+    from ranktilt.cli.options import EngineOptions
+
+    specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failures=0.5)", "tfidf"]
+    found = EngineOptions(max_failures=0.025).rankers(specs)
+    assert list(map(repr, found)) == [
+        "bm25@5>>setwise:openai:m(max_failures=0.025)", "engine:my_engine:search(max_failures=0.5)", "tfidf",
+    ]  # fmt: skip
+
+
+def estimated(out: str) -> dict[str, str]:
+    return dict(line.strip().split("  ", 1) for line in out.splitlines() if line.startswith("  "))
+
+
+def test_a_dry_run_counts_what_would_be_asked_and_asks_nothing(
+    cli: Cli, judge: Judge, server: Server, tmp_path: Path
 ) -> None:
-    write_run(tmp_path / "r", {"q1": {"d1-human": 1.0}})
-    write(tmp_path / "r.json", '{"q1": {"d1-human": 1.0}}')
-    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-    places = {"toy": toy_folder, "tmp": tmp_path}
-    got = refused(cli, "rank", *(argument.format(**places) for argument in arguments))
-    assert got.startswith(message.format(**places))
-    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+    judge.prose = 0.0
+    folder = write_cocktail(tmp_path / "toy")
+    done = cli("rank", folder, "-r", RANKER, "--dry-run", "--price", "1000,2000")
+    assert done.code == 0
+    assert not server.requests
+    first = {name: text.strip() for name, text in estimated(done.out).items()}
+    assert done.out.startswith(f"{RANKER}\n  requests    ")
+    assert cli("rank", folder, "-r", RANKER, "-o", tmp_path / "run.trec").code == 0
+    count = len(server.requests)
+    assert first["requests"] == f"{count} (0 of {count} are answered already)"
+    bodies = [body["messages"][0]["content"] for body in server.bodies]
+    read = int(first["tokens in"].partition(",")[0])
+    assert abs(read - sum(len(text.encode()) / 4 + 12 for text in bodies)) <= len(bodies)
+    written = int(first["tokens out"].partition(",")[0])
+    assert 3 * count <= written <= 12 * count
+    assert first["price"] == f"{(read * 1000 + written * 2000) / 1e6:,.2f}"
+
+    again = estimated(cli("rank", folder, "-r", RANKER, "--dry-run").out)
+    assert again["requests"].strip() == f"0 ({count} of {count} are answered already)"
+    assert again["tokens in"].strip().startswith("0, ")
+    assert len(server.requests) == count
+
+
+@pytest.mark.usefixtures("server")
+def test_a_dry_run_of_several_stages_says_what_each_would_ask(cli: Cli, server: Server, tmp_path: Path) -> None:
+    spec = "bm25@8>>setwise:openai:tiny(size=3,top=3)@4>>pointwise:openai:tiny"
+    done = cli("rank", write_cocktail(tmp_path / "toy"), "-r", spec, "-r", "bm25", "--dry-run")
+    blocks = done.out.split("\n\n")
+    assert [block.splitlines()[0] for block in blocks] == [spec.rpartition(">>")[0], spec]
+    assert estimated(blocks[0])["price"].strip() == "give one with --price IN,OUT per million tokens"
+    assert not server.requests

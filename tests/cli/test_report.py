@@ -20,11 +20,8 @@ from ranktilt import Audit
 from ranktilt.reporting.numbers import size
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.tables import paper_tables
-from ranktilt.reporting.reload import NO_LISTS
 from tests.cli.conftest import Cli, refused
-from tests.probes.validations import toy_validation
 from tests.reporting.markup import Markup
-from tests.reporting.studies import toy_study
 from tests.toy import no_permission, write, write_cocktail
 
 CELLS = (
@@ -98,26 +95,11 @@ def test_what_is_left_out_is_said(cli: Cli, here: Path) -> None:
     assert explorers((here / "report.html").read_text("utf-8")) == []
 
 
-def test_lists_that_the_audit_does_not_keep_are_said_to_be_left_out(cli: Cli, here: Path) -> None:
-    assert cli("audit", "toy", "-r", "bm25", "--keep-top", "0", "--json", "none.json", "--resamples", "100").code == 0
-    _, _, err = cli("report", "none.json", "-o", "report.html")
-    assert err.splitlines()[0] == NO_LISTS
-    assert "its ranked lists" not in err
-
-
 def test_texts_can_be_kept_out(cli: Cli, here: Path) -> None:
     assert cli("report", "audit.json", "-o", "report.html", "--no-texts").code == 0
     made = (here / "report.html").read_text("utf-8")
     assert explorers(made) == []
     assert "left out, as was asked for" in Markup(made).text
-
-
-def test_several_results_become_one_page(cli: Cli, here: Path) -> None:
-    toy_validation().save(here / "validation.json")
-    toy_study().save(here / "study.json")
-    assert cli("report", "audit.json", "validation.json", "study.json", "-o", "report.html").code == 0
-    titles = re.findall(r"<h2[^>]*>([^<]*)</h2>", (here / "report.html").read_text("utf-8"))
-    assert titles[:-1] == ["Audit of toy", "Validation of toy", "Temperature study of toy"]
 
 
 @pytest.mark.parametrize(("format", "ending"), [("latex", "tex"), ("markdown", "md"), ("csv", "csv")])
@@ -173,35 +155,6 @@ def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
     assert said == [f"figures/{file.name}" for file in made]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["audit.json", "--format", "gif"], "Invalid value for '--format': 'gif' is not one of 'html', 'latex', "),
-        (["audit.json", "--format", "svg"], "svg is a format of figures; name their folder: --figures DIR"),
-        (["audit.json", "--figures", "f", "--format", "csv"], "--figures draws svg, pdf or png, not csv"),
-        (["audit.json", "--figures", "f", "-o", "r.html"], "--figures writes figures alone; leave -o out"),
-        (
-            ["audit.json", "--layout", "paper", "-o", "t.tex"],
-            "-o t.tex: expected a name that ends in .md, for markdown; --format latex makes .tex files",
-        ),
-        (["audit.json", "--figures", "f", "--layout", "paper"], "--layout is about tables, not about svg"),
-        (["audit.json", "--figures", "f", "--no-texts"], "--no-texts is about pages and tables"),
-        (["audit.json", "-o", "r.html", "--query", "q1"], "--query is about the tables of texts: --layout dai-10"),
-        (["audit.json", "--layout", "dai-10", "--query", "q99"], "unknown query 'q99' (valid: q1"),
-        (["audit.json", "-o", "audit.json"], "-o audit.json: this file is read too; choose another place"),
-        (["audit.json", "cells.csv", "-o", "a.html"], "cells.csv: expected a result of RankTilt as JSON"),
-    ],
-)  # fmt: skip
-def test_one_line_says_what_is_wrong_and_nothing_is_written(
-    cli: Cli, here: Path, arguments: list[str], said: str
-) -> None:
-    write(here / "cells.csv", CELLS)
-    write(here / "page.html", "<!DOCTYPE html>")
-    before = sorted(here.rglob("*"))
-    assert refused(cli, "report", *arguments).startswith(said)
-    assert sorted(here.rglob("*")) == before
-
-
 def test_a_terminal_gets_no_page(here: Path) -> None:
     main, other = pty.openpty()
     code = "from ranktilt.cli.main import main; main()"
@@ -219,18 +172,6 @@ def test_a_folder_that_may_not_be_written_is_named_before_any_work(cli: Cli, her
     with no_permission(here / "closed"):
         said = refused(cli, "report", "gone.json", "-o", "closed/report.html")
     assert "Permission denied" in said
-
-
-def test_texts_of_documents_do_not_run_or_break_the_page(cli: Cli, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    nasty = "</script><script>alert(1)</script>{{ 7 * 7 }}\u202e" + "x" * 30_000
-    rows = [{"_id": f"d{n}", "title": nasty[:40], "text": f"red apples {nasty}"} for n in range(3)]
-    write_cocktail(tmp_path / "toy", corpora={"human": rows, "llm": rows}, qrels=[("q1", "d1", 1)])
-    assert cli("audit", "toy", "-r", "bm25", "--resamples", "100", "--json", "audit.json").code == 0
-    assert cli("report", "audit.json", "-o", "report.html").code == 0
-    text = (tmp_path / "report.html").read_text("utf-8")
-    assert "alert(1)</script>" not in text
-    assert len(explorers(text)) == 1
 
 
 @pytest.mark.data

@@ -1,25 +1,30 @@
-"""ranktilt train cross-encoder: a folder that ranks, one line for each mistake, and what to type next."""
+"""ranktilt train: folders that rank, one line for each mistake, and what to type next."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import ranktilt as rt
 from ranktilt.datasets.load import load
+from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.training.cross_encoder import train_cross_encoder
+from tests.auditing.test_pairwise import people
 from tests.cli.conftest import Cli, refused
+from tests.llm.stories import make_stories
 from tests.rankers.tiny import tiny_model
-from tests.toy import write, write_cocktail
-from tests.training.material import QUICK, marked_folder
+from tests.toy import tsv, write
+from tests.training.material import QUICK, judgments, marked_folder
+from tests.training.test_retriever import marked_mix
 
 pytestmark = pytest.mark.neural
 FEW = (
-    "--steps", "6", "--batch", "8", "--negatives-per-positive", "3", "--max-query-tokens", "6",
-    "--max-document-tokens", "16", "--learning-rate", "3e-3", "--precision", "float32",
+    "--steps", "6", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16", "--learning-rate", "3e-3",
+    "--precision", "float32",
 )  # fmt: skip
-
 FLATTERED = (
     "warning: it learned from the judgments that this audit would use, so that its figures will flatter it; "
     "name others: --split"
@@ -36,18 +41,35 @@ def folder(tmp_path: Path) -> Path:
     return marked_folder(tmp_path / "data")
 
 
-def test_a_model_is_trained_as_by_the_library(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    code, out, err = cli("train", "cross-encoder", folder, "-o", tmp_path / "model", "--base-model", tiny, *FEW)
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Both sides judged to test and dev on, the human one to learn from."""
+    folder = rt.save(marked_mix(), tmp_path / "mixed")
+    write(folder / "qrels" / "train.tsv", tsv(judgments()))
+    write(folder / "qrels" / "dev.tsv", (folder / "qrels" / "test.tsv").read_text())
+    return folder
+
+
+def spec_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "training.json").read_text())["spec"]
+    return found
+
+
+def test_a_cross_encoder_is_trained_as_by_the_library(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    model = tmp_path / "my (first)"
+    command = ("train", "cross-encoder", folder, "-o", model, "--base-model", tiny, *FEW)
+    code, out, err = cli(*command, "--negatives-per-positive", "3")
     assert (code, out) == (0, "")
     first, following, warned = err.splitlines()
-    assert first.startswith(
-        f"{tmp_path / 'model'}: learned from 48 of the pairs that 20 queries allow in 6 steps; its loss went from "
-    )
-    assert following == f"Next: ranktilt audit {folder} -r 'bm25@100>>cross-encoder:{tmp_path / 'model'}'"
+    assert first.startswith(f"{model}: learned from 48 of the pairs that 20 queries allow in 6 steps; its loss went ")
+    assert following == f"""Next: ranktilt audit {folder} -r 'bm25@100>>cross-encoder:"{model}"'"""
     assert warned == FLATTERED
     trained = train_cross_encoder(load(folder, split="train"), tiny, tmp_path / "own", options=QUICK)
-    one, two = (path / "model.safetensors" for path in (tmp_path / "model", trained.folder))
-    assert one.read_bytes() == two.read_bytes()
+    weights = [path / "model.safetensors" for path in (model, trained.folder)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+    code, _, err = cli(*command, "--negatives-per-positive", "3")
+    assert code == 0
+    assert err.startswith(f"{model} is there already, trained as asked: 6 steps; its loss went from ")
 
 
 @pytest.mark.parametrize(("split", "warned"), [("train", False), ("test", True)])
@@ -55,77 +77,13 @@ def test_a_model_that_learned_from_the_audits_judgments_is_warned_of(
     cli: Cli, folder: Path, tiny: Path, tmp_path: Path, split: str, warned: bool
 ) -> None:
     shutil.copy(folder / "qrels" / "train.tsv", folder / "qrels" / "test.tsv")
-    command = ("train", "cross-encoder", folder, "-o", tmp_path / "model", "--base-model", tiny, *FEW, "--split", split)
-    _, _, err = cli(*command)
-    assert (FLATTERED in err.splitlines()) == warned
-
-
-def test_train_alone_shows_what_can_be_trained(cli: Cli) -> None:
-    code, out, err = cli("train")
-    assert (code, out) == (2, "")
-    assert err.startswith("Usage: ranktilt train [OPTIONS] COMMAND [ARGS]...\n")
-    assert "cross-encoder" in err
-
-
-def test_options_are_written_down(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    options = ("--sources", "human", "--seed", "3", "--negatives", "bm25:50", "--text", "text", "--quiet")
+    options = ("--sources", "human", "--seed", "3", "--negatives", "bm25:50", "--text", "text", "--split", split)
     command = ("train", "cross-encoder", folder, "-o", tmp_path / "m", "--base-model", tiny, *FEW, *options)
-    assert cli(*command) == (0, "", "")
-    spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]
+    assert (FLATTERED in cli(*command).err.splitlines()) == warned
+    spec = spec_of(tmp_path / "m")
     assert (spec["sources"], spec["seed"], spec["negatives"], spec["text"]) == (["human"], 3, "bm25:50", "text")
-    assert (spec["steps"], spec["batch"], spec["negatives_per_positive"], spec["rate"]) == (6, 8, 3, 3e-3)
+    assert (spec["steps"], spec["batch"], spec["rate"]) == (6, 8, 3e-3)
     assert (spec["max_query_tokens"], spec["max_document_tokens"], spec["precision"]) == (6, 16, "float32")
-
-
-def test_the_same_command_again_has_nothing_to_do(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    command = ("train", "cross-encoder", folder, "-o", tmp_path / "model", "--base-model", tiny, *FEW)
-    cli(*command)
-    code, _, err = cli(*command)
-    assert code == 0
-    assert err.startswith(f"{tmp_path / 'model'} is there already, trained as asked: 6 steps; its loss went from ")
-
-
-def test_the_next_command_can_be_typed_for_any_folder(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    _, _, err = cli("train", "cross-encoder", folder, "-o", tmp_path / "my (first)", "--base-model", tiny, *FEW)
-    assert err.splitlines()[1].endswith(f"""-r 'bm25@100>>cross-encoder:"{tmp_path / "my (first)"}"'""")
-
-
-def mistake(cli: Cli, *arguments: str | Path) -> str:
-    return refused(cli, "train", "cross-encoder", *arguments).removeprefix("train cross-encoder: ")
-
-
-def test_a_collection_without_the_split_is_refused(cli: Cli, tiny: Path, tmp_path: Path) -> None:
-    folder = write_cocktail(tmp_path / "toy")
-    said = mistake(cli, folder, "-o", tmp_path / "model", "--base-model", tiny)
-    assert "train" in said
-    assert "test" in said
-    assert str(folder) in said
-    assert not (tmp_path / "model").exists()
-
-
-def test_a_folder_of_something_else_is_refused(cli: Cli, folder: Path, tiny: Path) -> None:
-    said = mistake(cli, folder, "-o", folder, "--base-model", tiny)
-    assert said == f"{folder}: holds files of something else; name a new folder"
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--steps", "3", "--minutes", "2"), "choose a number of steps or of minutes, not both"),
-        (("--steps", "0"), "Invalid value for '--steps': Input should be greater than or equal to 1"),
-        (("--minutes", "-1"), "expected minutes above 0, got -1.0"),
-        (("--precision", "int8"), "Invalid value for '--precision': 'int8' is not one of 'float32', 'bfloat16'."),
-    ],
-)
-def test_options_out_of_range_are_refused(
-    cli: Cli, folder: Path, tmp_path: Path, options: tuple[str], said: str
-) -> None:
-    assert mistake(cli, folder, "-o", tmp_path / "model", *options).removeprefix("training: ") == said
-
-
-def spec_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "training.json").read_text())["spec"]
-    return found
 
 
 def test_presets_and_what_is_named_beside_them(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
@@ -136,29 +94,17 @@ def test_presets_and_what_is_named_beside_them(cli: Cli, folder: Path, tiny: Pat
     names = ("rate", "batch", "max_query_tokens", "max_document_tokens", "loss", "negatives", "positives")
     assert [spec[name] for name in names] == [7e-6, 32, 30, 16, "binary", "random:50", "all"]
     assert cli(*few, "-o", tmp_path / "n", "--preset", "notebook", "--max-query-tokens", "8").code == 0
-    assert [spec_of(tmp_path / "n")[name] for name in ("rate", "epochs", "loss", "dropout")] == [
-        2e-5, 1000, "binary", True,
-    ]  # fmt: skip
-    said = mistake(cli, folder, "-o", tmp_path / "m", "--base-model", tiny, "--preset", "paper")
-    assert said == (
-        "training: negatives=random:1000 asks for more documents than there are: 236 of 240 are not relevant to query "
-        "'q-wab'"
-    )
-    said = mistake(cli, folder, "-o", tmp_path / "m", "--base-model", tiny, "--preset", "thesis")
-    assert said == "unknown preset 'thesis' (valid: paper, notebook)"
+    spec = spec_of(tmp_path / "n")
+    assert [spec[name] for name in ("rate", "epochs", "loss", "dropout")] == [2e-5, 1000, "binary", True]
 
 
 def test_triples_are_learned_from(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    triples = tmp_path / "triples.tsv"
-    write(triples, "".join(f"q-wab\twab0-human\twcd{number}-human\n" for number in range(5)))
-    command = ("train", "cross-encoder", folder, "--base-model", tiny, *FEW)
-    code, _, err = cli(*command, "-o", tmp_path / "t", "--triples", triples)
+    triples = write(tmp_path / "t.tsv", "".join(f"q-wab\twab0-human\twcd{number}-human\n" for number in range(5)))
+    command = ("train", "cross-encoder", folder, "--base-model", tiny, *FEW, "--triples", triples)
+    code, _, err = cli(*command, "-o", tmp_path / "t")
     assert code == 0
-    assert "learned from 24 of the pairs that 1 queries allow in 6 steps" in err
+    assert "that 1 queries allow in 6 steps" in err
     assert " Left out: 39 relevant documents." in err
-    write(triples, "q-wab\twab0-human\n")
-    said = mistake(cli, folder, "-o", tmp_path / "u", "--base-model", tiny, "--triples", triples)
-    assert said.startswith(f"{triples}:1: expected query, positive and negative (3 tab-separated fields), got ")
 
 
 def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
@@ -171,15 +117,110 @@ def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp
     assert record["spec"]["sources"] == ["human", "llm"]
     assert record["spec"]["limits"] == [["human", 7], ["llm", 3]]
     assert record["figures"]["positives"] == 10
-    for given, words in (
-        *(
-            (text, f"--sources: expected SOURCE or SOURCE=N, each source once, such as human=500,llm=500; got {last}")
-            for text, last in (("human=x", "'human=x'"), ("human=²", "'human=²'"), ("human,human=2", "'human=2'"))
-        ),
-        ("human=0", "training: expected at least 1 document of a source that is learned from, got human=0"),
-        (
-            "llm=41",
-            f"{folder}, split train: asked to learn from 41 relevant documents of source 'llm', and there are 40",
-        ),
-    ):
-        assert mistake(cli, folder, "-o", tmp_path / "no", "--base-model", tiny, *FEW, "--sources", given) == words
+
+
+SOURCES = "--sources: expected SOURCE or SOURCE=N, each source once, such as human=500,llm=500; got "
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("cross-encoder", "--steps 3 --minutes 2", "choose a number of steps or of minutes, not both"),
+        ("cross-encoder", "--minutes -1", "expected minutes above 0, got -1.0"),
+        ("cross-encoder", "--preset paper", "negatives=random:1000 asks for more documents than there are"),
+        ("cross-encoder", "--preset thesis", "unknown preset 'thesis' (valid: paper, notebook)"),
+        ("cross-encoder", "--sources human=x", f"{SOURCES}'human=x'"),
+        ("cross-encoder", "--sources human=²", f"{SOURCES}'human=²'"),
+        ("cross-encoder", "--sources human,human=2", f"{SOURCES}'human=2'"),
+        ("cross-encoder", "--sources human=0", "expected at least 1 document of a source that is learned from"),
+        ("cross-encoder", "--sources human=41", "asked to learn from 41 relevant documents of source 'human', and "),
+        ("retriever", "--debias -1", "expected alpha of at least 0, got -1.0"),
+        ("retriever", "--debias nan", "expected alpha of at least 0, got nan"),
+        ("retriever", "--debias x --debias paper", "--debias: expected a number of at least 0, or paper, got 'x'"),
+        ("retriever", "--patience 1", "patience needs dev queries to judge each epoch by"),
+        ("retriever", "--split other", "unknown split 'other'"),
+        ("retriever", "--dev other", "unknown split 'other'"),
+    ],
+)
+def test_mistakes_are_one_line_and_nothing_is_written(
+    cli: Cli, folder: Path, tiny: Path, tmp_path: Path, kind: str, options: str, said: str
+) -> None:
+    assert said in refused(cli, "train", kind, folder, "-o", tmp_path / "m", "--base-model", tiny, *options.split())
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_retriever_is_trained_and_audited(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    options = (
+        "--mine", "bm25", "--negatives-per-positive", "1", "--loss", "TripletLoss(triplet_margin=1)", "--dev", "dev",
+        "--patience", "3", "--twins", "llm", "--sources", "human", "--seed", "4", "--text", "text", "--debias", "0.5",
+    )  # fmt: skip
+    code, out, err = cli("train", "retriever", mixed, "-o", model, "--base-model", tiny, *FEW, *options)
+    assert (code, out) == (0, "")
+    first, following = err.splitlines()
+    assert first.startswith(f"{model}: learned from 96 of the pairs that 20 queries allow in 6 steps")
+    assert following == f"Next: ranktilt audit {mixed} -r dense:{model}"
+    expected = {
+        "mine": "bm25", "negatives_per_positive": 1, "loss": "TripletLoss(triplet_margin=1)", "patience": 3,
+        "twins": "llm", "seed": 4, "text": "text", "sources": ["human"], "alpha": 0.5,
+    }  # fmt: skip
+    assert {name: spec_of(model)[name] for name in expected} == expected
+    code, out, _ = cli("audit", mixed, "-r", f"dense:{model}", "-m", "nDCG@3", "--resamples", "200")
+    assert code == 0
+    assert "Relative Δ" in out
+
+
+def test_a_sweep(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    command = ("train", "retriever", mixed, "-o", models, "--base-model", tiny, *FEW)
+    code, out, err = cli(*command, "--debias", "0", "--debias", "paper", "--budget", "0.02")
+    assert code == 0
+    assert "α of the paper, for ANCE's scores of about 700: 0.0001, 0.0005, 0.001, 0.005, 0.01. " in err
+    assert f"Next: ranktilt report {models / 'bench.json'} -o {models / 'bench.html'}" in err.splitlines()
+    found = Bench.load(models / "bench.json")
+    assert (len(found.interventions), found.budget) == (6, 0.02)
+    assert all((models / f"alpha-{row.strength:g}" / "training.json").is_file() for row in found.interventions)
+    assert found.choose().headline in out
+    page = models / "bench.html"
+    assert cli("report", models / "bench.json", "-o", page).code == 0
+    assert "α = 0" in page.read_text()
+
+
+def test_no_twins_names_the_command_that_writes_them(cli: Cli, mixed: Path, tiny: Path, tmp_path: Path) -> None:
+    rows = (mixed / "corpus.jsonl").read_text().splitlines()
+    write(mixed / "corpus.jsonl", "".join(f"{row}\n" for row in rows if json.loads(row)["source"] == "human"))
+    said = refused(cli, "train", "retriever", mixed, "-o", tmp_path / "m", "--base-model", tiny, *FEW, "--debias", "1")
+    assert f"write them: ranktilt generate rewrite {mixed} --split train --llm MODEL -o NEW" in said
+
+
+def test_the_next_command_asks_about_the_held_out_queries(
+    cli: Cli, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
+    model, lists = make_stories(shared_data, tmp_path / "model"), tmp_path / "lists"
+    rt.save(people(queries=5, each=2), lists)
+    (lists / "qrels" / "test.tsv").rename(lists / "qrels" / "train.tsv")
+    (lists / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq0\tmale-0-0\t1\n")
+    folder = tmp_path / "my adapter(1)"
+    quick = ("--pairs-per-epoch", 8, "--steps", 1, "--text", "text", "--prompt", "choice", "--passage-tokens", 9)
+    start = ("train", "lora", lists, "--base-model", model, "--by", "gender", "-o", folder)
+    call = (*start, *quick, "--split", "train", "--protected")
+    strange = refused(cli, *call, "female|other")
+    assert strange == "unknown gender 'other' (valid: female, male)"
+    code, _, err = cli(*call, "female")
+    assert code == 0
+    last = shlex.split(err.splitlines()[-1].removeprefix("Next: ranktilt "))
+    llm = f'transformers:{model}(adapter="{folder}",text=text,passage_tokens=9)'
+    assert last == [
+        "pairwise", str(lists), "--llm", llm, "--by", "gender", "--protected", "female", "--split", "train", "--prompt",
+        "choice", "--queries", str(folder / "held-out.txt"),
+    ]  # fmt: skip
+    code, out, err = cli(*last, "--pairs", 1, "--resamples", 100)
+    assert (code, out.splitlines()[0]) == (0, "Choices, in %")
+    assert "2 pairs of 1 query: 4 prompts" in err
+    code, out, _ = cli(*last[: last.index("--queries")], "--pairs", 1, "--resamples", 100)
+    assert code == 0
+    assert out.splitlines()[0] == (
+        f"transformers:{model}(adapter={folder}) was trained on 4 of 5 queries asked about, so that its choices say "
+        "little of others: --queries takes the adapter's held-out.txt."
+    )

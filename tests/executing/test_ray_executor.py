@@ -100,20 +100,14 @@ def here_and_there(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    "spec", ["bm25@20", "tfidf@5", "bm25(analyzer=whitespace,text=text)@300", "dense@7", "dense@300"]
+    "spec", ["bm25@20", "tfidf@5", "bm25(analyzer=whitespace,text=text)@300", "dense@7", "dense@300", "cross-encoder"]
 )
-def test_first_stages_equal_those_of_one_machine(
-    here_and_there: Callable[..., Any], docs: Collection, tiny: Path, spec: str
+def test_rankers_equal_those_of_one_machine(
+    here_and_there: Callable[..., Any], docs: Collection, tiny: Path, tmp_path: Path, spec: str
 ) -> None:
+    if spec == "cross-encoder":
+        spec = f"bm25@20>>cross-encoder:{tiny_classifier(tmp_path / 'model')}"
     spec = spec.replace("dense", f"dense:{tiny}")
-    here, there = here_and_there(lambda: ranker(spec).rank(fresh(docs)).frame())
-    assert here.equals(there)
-
-
-def test_re_rankers_equal_those_of_one_machine(
-    here_and_there: Callable[..., Any], docs: Collection, tmp_path: Path
-) -> None:
-    spec = f"bm25@20>>cross-encoder:{tiny_classifier(tmp_path / 'model')}"
     here, there = here_and_there(lambda: ranker(spec).rank(fresh(docs)).frame())
     assert here.equals(there)
 

@@ -140,7 +140,7 @@ def test_one_changed_byte_is_refused(tmp_path_factory: Any, where: int, byte: in
     other = byte if data[where] != byte else byte ^ 1
     data[where] = other
     with pytest.raises(DataError):
-        Study1.load(saved(tmp_path_factory.mktemp("changed"), bytes(data)))
+        Study1.load(saved(tmp_path_factory.getbasetemp(), bytes(data), "changed.json"))
 
 
 def test_line_ends_are_no_change_and_another_layout_is(tmp_path: Path) -> None:
@@ -175,5 +175,5 @@ number = st.floats(allow_infinity=False, allow_nan=False)
     )
 )  # fmt: skip
 def test_every_row_comes_back_to_the_last_bit(tmp_path_factory: Any, row: Row) -> None:
-    folder = tmp_path_factory.mktemp("rows")
+    folder = tmp_path_factory.getbasetemp()
     assert Study1.load(Study1({}, (row,), ()).save(folder / "toy.json")).rows == (row,)

@@ -1,6 +1,5 @@
 """The cache: exact floats under content keys, shared between processes, safe against interruption and damage."""
 
-import itertools
 import json
 import os
 import subprocess
@@ -45,9 +44,6 @@ def got(cache: VectorCache, keys: Keys) -> tuple[npt.NDArray[np.bool_], Vectors]
     return found, stored.read(0, len(keys))
 
 
-# Where it lies
-
-
 def test_the_environment_names_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "mine"))
     assert cache_folder() == tmp_path / "mine"
@@ -56,16 +52,10 @@ def test_the_environment_names_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert cache_folder() == Path.home() / "vectors"
 
 
-# Keys
-
-
-def test_a_key_is_the_content_s() -> None:
+def test_a_key_is_the_content_s_and_the_prefix_s() -> None:
     one, two, three = content_keys(["a", "b", "a"])
     assert one == three != two
     assert content_keys(["a", "b"]).dtype.itemsize == KEY_BYTES
-
-
-def test_a_key_depends_on_the_prefix() -> None:
     assert content_keys(["a"], prefix="query")[0] != content_keys(["a"], prefix="document")[0]
     assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
 
@@ -110,9 +100,6 @@ def test_any_keys_over_any_puts(
     found, values = got(cache, raw_keys(*sought))
     assert found.tolist() == [value in numbers for value in sought]
     assert values.sum(axis=1).tolist() == [numbers.get(value, 0.0) for value in sought]
-
-
-# Shared
 
 
 # Interrupted and damaged
@@ -185,37 +172,6 @@ def test_rows_are_read_in_the_order_asked_for(
     assert (stored.shape, len(stored)) == ((40, 2), 40)
 
 
-READER = """
-import sys
-from pathlib import Path
-import numpy as np
-from ranktilt.io.cache import VectorCache, content_keys
-
-cache, keys = VectorCache(Path(sys.argv[1])), content_keys(map(str, range(40_000)))
-def anonymous():
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
-before = anonymous()
-found, stored = cache.get(keys)
-most = 0
-for start in range(0, 40_000, 1000):
-    block = stored.read(start, start + 1000)
-    most = max(most, anonymous() - before)
-print(found.all(), most)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory is read from /proc")
-def test_reading_block_by_block_holds_no_more_than_blocks(tmp_path: Path) -> None:
-    keys = content_keys(map(str, range(40_000)))
-    VectorCache(tmp_path).put(keys, np.ones((40_000, 512), dtype=np.float32))  # 82 MB
-    command = [sys.executable, "-c", READER, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found, kilobytes = done.stdout.split()
-    assert found == "True"
-    assert int(kilobytes) < 30_000
-
-
 # Half precision
 
 
@@ -234,19 +190,16 @@ def test_float16_is_stored_in_half_and_read_as_float32(tmp_path: Path) -> None:
     assert sizes[0] - sizes[1] == 100 * 50 * 2
 
 
-def test_numbers_beyond_float16_are_refused(tmp_path: Path) -> None:
+def test_what_a_cache_cannot_hold_is_refused(tmp_path: Path) -> None:
+    with refused("unknown store of vectors 'float61'; did you mean 'float16'? (valid: float32, float16)"):
+        VectorCache(tmp_path, dtype="float61")
     cache = VectorCache(tmp_path, dtype="float16")
     with refused(f"{tmp_path}: float16 cannot hold numbers beyond 65,504; choose store=float32"):
         cache.put(content_keys(["a"]), vectors([1, 65_520]))
     assert not list(tmp_path.iterdir())
-
-
-def test_an_unknown_store_is_refused(tmp_path: Path) -> None:
-    with refused("unknown store of vectors 'float61'; did you mean 'float16'? (valid: float32, float16)"):
-        VectorCache(tmp_path, dtype="float61")
-
-
-# Killed, and shared between processes
+    cache.put(content_keys(["a"]), vectors([1, 2]))
+    with refused(f"{tmp_path}: holds vectors of 2 numbers, not 3; remove it"):
+        cache.put(content_keys(["b"]), vectors([1, 2, 3]))
 
 
 BUSY = """
@@ -273,37 +226,6 @@ def test_processes_that_write_and_read_do_not_meet(tmp_path: Path) -> None:
     assert stored(tmp_path) == 600
     for name in ("a", "b", "both"):
         assert got(VectorCache(tmp_path), content_keys(f"{name}{i}" for i in range(150)))[0].all()
-
-
-ENDLESS = """
-import itertools, sys
-from pathlib import Path
-import numpy as np
-from ranktilt.io.cache import VectorCache, content_keys
-
-cache = VectorCache(Path(sys.argv[1]))
-for i in itertools.count():
-    cache.put(content_keys([f"{i} {j}" for j in range(500)]), np.full((500, 400), i, dtype=np.float32))
-    print(i, flush=True)
-"""
-
-
-def test_a_kill_at_any_moment_loses_nothing_that_was_stored(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", ENDLESS, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
-        assert writer.stdout is not None
-        for line in itertools.islice(writer.stdout, 3):
-            last = int(line)
-        writer.kill()
-    found, values = got(VectorCache(tmp_path), content_keys(f"{i} {j}" for i in range(last + 1) for j in range(500)))
-    assert found.all()
-    assert values[:, 0].tolist() == np.repeat(np.arange(last + 1), 500).tolist()
-
-
-def test_vectors_of_another_length_are_refused(tmp_path: Path) -> None:
-    VectorCache(tmp_path).put(content_keys(["a"]), vectors([1, 2]))
-    with refused(f"{tmp_path}: holds vectors of 2 numbers, not 3; remove it"):
-        VectorCache(tmp_path).put(content_keys(["b"]), vectors([1, 2, 3]))
 
 
 # What it says of itself

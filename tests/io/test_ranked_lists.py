@@ -73,10 +73,7 @@ def test_ranks_are_read_in_place_of_scores_where_they_are_asked_for(tmp_path: Pa
         ({"x": ["a", "b", "a"]}, ": document 'a' comes twice for query 'x'"),
         ([{"qid": "x", "id": "a"}, 3], ": document 2: expected a query id, got None"),
         ("qid,score\nx,1\n", ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id), got qid"),
-        (
-            "qid,docid,score\nx,a,2\n\nx,b,\n",
-            ":4: expected a finite number as score (of all documents, or of none)",
-        ),
+        ("qid,docid,score\nx,a,2\n\nx,b,\n", ":4: expected a finite number as score (of all documents, or of none)"),
         ('"qid","docid"\nx,"a\n', ":2: expected a table: unexpected end of data"),
         ("query-id\tcorpus-id\tscore\nq\ta\t1\n", ": expected a run, got judgments (whole numbers); they are named wi"),
     ],

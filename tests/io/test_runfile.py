@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,7 +88,7 @@ ID = st.text(
 BLANK = st.text(" \t\x0b\x0c", min_size=1, max_size=3)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(ID, ID, st.booleans()), min_size=1, max_size=6), BLANK, st.sampled_from([3, 10**6]))
 def test_ids_of_any_characters_between_any_blanks(
     tmp_path_factory: pytest.TempPathFactory, ids: list[tuple[str, str, bool]], blank: str, size: int
@@ -100,7 +99,7 @@ def test_ids_of_any_characters_between_any_blanks(
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
-        found = rows(tmp_path_factory.mktemp("run"), "\n".join(lines))
+        found = rows(tmp_path_factory.getbasetemp(), "\n".join(lines))
     assert found == [(query, doc, 0.5) for query, doc, _ in ids]
 
 
@@ -121,11 +120,6 @@ def test_a_rank_that_is_no_whole_number_is_refused_only_where_it_is_read(tmp_pat
     content = f"q Q0 a 1 2 t\nq Q0 b {rank} 1 t\n"
     assert fault(tmp_path, content, score_order="rank") == f"run:2: expected a whole number as rank, got '{rank}'"
     assert rows(tmp_path, content) == [("q", "a", 2.0), ("q", "b", 1.0)]
-
-
-def test_another_order_is_refused(tmp_path: Path) -> None:
-    with refused("unknown score order 'ranks'; did you mean 'rank'? (valid: score, rank)"):
-        Run.load(write(tmp_path / "run", "q Q0 a 1 2 t\n"), score_order="ranks")
 
 
 @pytest.mark.parametrize(
@@ -198,10 +192,12 @@ def test_what_is_wrong_with_json_is_named_by_query_and_document(tmp_path: Path, 
     assert "\n" not in found
 
 
-def test_json_has_no_ranks(tmp_path: Path) -> None:
+def test_orders_that_cannot_be_are_refused(tmp_path: Path) -> None:
     assert fault(tmp_path, '{"q": {"d": 1}}', score_order="rank") == (
         "run: JSON holds scores and no ranks; leave --score-order rank (score_order) out"
     )
+    with refused("unknown score order 'ranks'; did you mean 'rank'? (valid: score, rank)"):
+        Run.load(tmp_path / "run", score_order="ranks")
 
 
 SCORES = st.dictionaries(
@@ -210,13 +206,13 @@ SCORES = st.dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(SCORES, st.booleans())
 def test_json_comes_back_score_for_score(
     tmp_path_factory: pytest.TempPathFactory, scores: dict[str, dict[str, float]], indented: bool
 ) -> None:
     text = json.dumps(scores, indent=1 if indented else None, ensure_ascii=indented)
-    run = Run.load(write(tmp_path_factory.mktemp("run") / "run.json", text))
+    run = Run.load(write(tmp_path_factory.getbasetemp() / "scores.json", text))
     assert run.queries == tuple(scores)
     found: dict[str, dict[str, float]] = {query: {} for query in run.queries}
     for query, doc, _, score in run.frame().iter_rows():
@@ -238,18 +234,6 @@ def test_real_runs_fall_in_score_along_their_ranks(shared_data: Path) -> None:
         assert ranks.rows() == expected
 
 
-@pytest.mark.data
-def test_a_real_json_run_is_scored_as_its_lines_say(shared_data: Path, tmp_path: Path) -> None:
-    lines = [
-        json.loads(line) for line in (shared_data / "perplexity-trap-scidocs" / "ance.jsonl").read_text().splitlines()
-    ]
-    run = Run.load(write(tmp_path / "ance.json", json.dumps({line["qid"]: line["rel"] for line in lines})))
-    frame = run.frame()
-    assert len(run.queries) == len(lines)
-    best = frame.filter(pl.col("rank") == 1).select("query_id", "score").rows()
-    assert best == [(line["qid"], max(line["rel"].values())) for line in lines]
-
-
 @pytest.mark.parametrize("content", ['{"q1": {"d1": 1,\n"d2": 2}}', "q1 Q0 d2 1 2 t\nq1 Q0 d1 2 1 t\n"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_run_is_read_once_from_start_to_end(content: str, packed: bool) -> None:
@@ -263,9 +247,8 @@ def test_a_run_is_read_once_from_start_to_end(content: str, packed: bool) -> Non
     assert frame.select("query_id", "doc_id", "score").rows() == [("q1", "d2", 2.0), ("q1", "d1", 1.0)]
 
 
-@pytest.mark.parametrize("score", ["0", "1.5"])
-def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path, score: str) -> None:
-    lines = [f"q{q} Q0 d{d} {d} {score} tag" for q in (1, 2) for d in (1, 2, 3)]
+def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path) -> None:
+    lines = [f"q{q} Q0 d{d} {d} 1.5 tag" for q in (1, 2) for d in (1, 2, 3)]
     file = write(tmp_path / "run.trec", "\n".join([*lines, "q3 Q0 d1 1 0.5 tag"]))
     with pytest.warns(DataWarning, match=r"run\.trec: all scores are equal in 2 of 2 queries, though the ranks order"):
         Run.load(file)
@@ -278,13 +261,7 @@ def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path, score: str) 
     ("content", "message"),
     [
         ("", "expected the run's spec as JSON: "),
-        ("[1]", "expected the run's spec as JSON: Expected `object`, got `array`"),
         ('{"ranker": 5}', "expected the run's spec as JSON: Expected `str`, got `int` - at `$.ranker`"),
-        (
-            '{"truncated": {"share": {}}, "x": 1}',
-            "expected the run's spec as JSON: Object missing required field `limi",
-        ),
-        ('{"x": 1, "candidates": {"candidates": {"file": 5}}}', "expected the run's spec as JSON: Expected `str`, got"),
         ('{"x": 1, "queries_without_documents": [5]}', "expected the run's spec as JSON: Expected `str`, got `int`"),
     ],
 )

@@ -20,19 +20,10 @@ from hypothesis import given, settings
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import cache_folder
-from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling, llm
-from ranktilt.llm.journal import (
-    JOURNAL,
-    Journal,
-    JournalRecord,
-    Request,
-    journal_of,
-    journalled,
-    request_key,
-)
+from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling
+from ranktilt.llm.journal import JOURNAL, Journal, JournalRecord, Request, journal_of, journalled, request_key
 from ranktilt.progress import listening
 from tests.llm.echo import COLD, Echo, contents, requests, said
-from tests.llm.server import Server
 from tests.toy import no_room
 
 LONG = Failure("too long", "it does not fit")
@@ -201,19 +192,6 @@ def test_over_any_runs_nothing_is_asked_twice(
         assert len(lines) == len(set(lines))
         assert len({asked.number for asked in got}) == len(got) == min(stop, len(numbers))
         assert all(a.answer == said(wanted[a.number].prompt.text) for a in got)
-
-
-def test_no_key_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("openai")
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    with Server(models=("tiny",), key="sk-very-secret") as server:
-        model = llm("openai:tiny", base_url=server.url)
-        with Journal(tmp_path, about=model.spec) as journal:
-            got = ask(model, requests("one small text", "another small text"), journal)
-            kept = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    assert [asked.failure for asked in got] == [None, None]
-    assert len(kept) == 4, "answers with SQLite's own two files, and what they are"
-    assert not [name for name, content in kept.items() if b"secret" in content]
 
 
 # Several processes

@@ -184,16 +184,6 @@ def test_what_python_s_servers_write_beside_the_standard_is_read() -> None:
     assert json_body(b'{"a": [-Infinity, "half \\ud83d"]}') == {"a": [-np.inf, "half \ud83d"]}
 
 
-def test_what_must_not_be_kept_is_taken_out_of_every_field() -> None:
-    data = {
-        **completion(message={"content": "a key"}, finish_reason="key"),
-        "model": "key",
-        "system_fingerprint": "key",
-    }
-    read = read_answer(data, "tiny", lambda text: text.replace("key", "[key]"))
-    assert (read.text, read.finish, read.model, read.revision) == ("a [key]", "[key]", "[key]", "[key]")
-
-
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -16,7 +16,7 @@ from ranktilt.llm.transformers import Transformers
 from tests.llm.stories import END, SENTENCES, STEPS, known_model
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.neural
 
 CHANCES = {"a": 0.5, "b": 0.3, "</s>": 0.2}
@@ -42,6 +42,21 @@ def answers(llm: Transformers, *texts: str, sampling: Sampling) -> list[Answer]:
 
 
 # What is said
+
+
+@pytest.mark.data
+def test_the_converted_model_has_the_documented_likelihood(stories: Path) -> None:
+    words = transformers.AutoTokenizer.from_pretrained(stories)
+    model = transformers.AutoModelForCausalLM.from_pretrained(stories)
+
+    def loss(text: str) -> float:
+        ids = words(text, return_tensors="pt").input_ids
+        assert ids.shape == (1, 32), "31 tokens after the beginning"
+        with torch.no_grad():
+            return float(model(ids, labels=ids).loss)
+
+    assert loss(SENTENCES) == pytest.approx(0.180, abs=0.0005)
+    assert loss(" ".join(reversed(SENTENCES.split()))) == pytest.approx(7.04, abs=0.005)
 
 
 @pytest.mark.data

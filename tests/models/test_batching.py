@@ -1,8 +1,5 @@
 """Batches: planned by length, computed once, stored as they come."""
 
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
-from ranktilt.io.cache import KEY_BYTES, VectorCache, Vectors, content_keys
+from ranktilt.io.cache import VectorCache, Vectors, content_keys
 from ranktilt.models import batching
 from ranktilt.models.batching import BatchJob, Ints, compute_missing, plan_batches
 from ranktilt.models.device import inference
@@ -168,59 +165,6 @@ def test_what_is_pruned_meanwhile_is_one_clear_line(tmp_path: Path) -> None:
 
     with pytest.raises(UserError, match=r"what was stored is gone; was the cache pruned meanwhile\? Run it again$"):
         compute_missing(Work(TEXTS).job(), Pruned(tmp_path), "x")
-
-
-# Killed
-
-
-SLOW = """
-import sys, time
-from pathlib import Path
-import numpy as np
-from ranktilt.io.cache import VectorCache, content_keys
-from ranktilt.models import batching
-
-folder, log, pause = Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
-texts = ["x" * (1 + i % 37) + str(i) for i in range(300)]
-
-def forward(positions):
-    time.sleep(pause)
-    with log.open("a") as stream:
-        stream.write("".join(f"{i}\\n" for i in positions))
-    return np.stack([np.random.default_rng(i).normal(size=8) for i in positions]).astype(np.float32)
-
-lengths = np.array([len(t) for t in texts])
-batching.WRITE_EVERY = 16
-job = batching.BatchJob(content_keys(texts), lengths, forward, tokens=100)
-stored = batching.compute_missing(job, VectorCache(folder), "x")
-print(stored.read(0, 300).tobytes().hex())
-"""
-
-
-def slow(folder: Path, pause: float) -> list[str]:
-    return [sys.executable, "-c", SLOW, str(folder / "cache"), str(folder / "log"), str(pause)]
-
-
-def test_after_a_kill_nothing_finished_is_computed_again_and_the_bits_are_the_same(tmp_path: Path) -> None:
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "killed").mkdir()
-    expected = subprocess.run(slow(tmp_path / "whole", 0), capture_output=True, text=True, check=True).stdout
-    cache, log = tmp_path / "killed" / "cache", tmp_path / "killed" / "log"
-    with subprocess.Popen(slow(tmp_path / "killed", 0.02)) as process:
-        while sum(file.stat().st_size for file in cache.glob("*.keys")) < 64 * KEY_BYTES:
-            assert process.poll() is None
-            time.sleep(0.01)
-        process.kill()
-    stored = sum(p.stat().st_size for p in cache.glob("*.vectors"))
-    before = log.read_text().split()
-    assert stored
-    assert 64 <= len(before) < 300
-    log.unlink()
-    resumed = subprocess.run(slow(tmp_path / "killed", 0), capture_output=True, text=True, check=True).stdout
-    after = log.read_text().split()
-    assert resumed == expected
-    assert len(before) + len(after) - 300 <= 16 + 8  # the shard that was not yet full, and the batch that filled it
-    assert len(set(after)) == len(after)
 
 
 # The context of the forward pass

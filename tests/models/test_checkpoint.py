@@ -114,35 +114,23 @@ def test_a_folder_comes_before_every_name(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("modules", "named"),
-    [
-        ([{"type": "own.Module"}], "'own.Module'"),
-        ([{"type": "sentence_transformers.models.Transformer"}, {"type": "own.Pooling"}], "'own.Pooling'"),
-        ([{"name": "0"}], "None"),
-        ([{"type": "sentence_transformers_own.Module"}], "'sentence_transformers_own.Module'"),
-    ],
-)
-def test_modules_that_are_not_the_librarys_are_refused(tmp_path: Path, modules: list[Any], named: str) -> None:
-    write_json(tmp_path / "modules.json", modules)
-    with refused(f"{tmp_path}: its module {named} is code of the model's own, which is never run"):
-        module.refuse_code(tmp_path)
-
-
-@pytest.mark.parametrize(
     ("file", "content", "named"),
     [
-        (
-            "1_Router/router_config.json",
-            {"types": {"0_a": "sentence_transformers.models.Dense", "0_b": "own.B"}},
-            "own.B",
-        ),
-        ("config.json", {"types": {"0_a": "own.A"}}, "own.A"),
-        ("2_Dense/config.json", {"activation_function": "os.abort"}, "os.abort"),
+        ("modules.json", [{"type": "own.Module"}], "module 'own.Module'"),
+        ("modules.json", [{"type": "sentence_transformers.models.Transformer"}, {"type": "own.B"}], "module 'own.B'"),
+        ("modules.json", [{"name": "0"}], "module None"),
+        ("modules.json", [{"type": "sentence_transformers_own.Module"}], "module 'sentence_transformers_own.Module'"),
+        ("1_Router/router_config.json", {"types": {"0_a": "sentence_transformers.models.Dense", "0_b": "own.B"}},
+         "part 'own.B'"),
+        ("config.json", {"types": {"0_a": "own.A"}}, "part 'own.A'"),
+        ("2_Dense/config.json", {"activation_function": "os.abort"}, "part 'os.abort'"),
     ],
-)
-def test_classes_that_a_part_names_are_refused(tmp_path: Path, file: str, content: Any, named: str) -> None:
+)  # fmt: skip
+def test_modules_and_classes_that_are_not_the_librarys_are_refused(
+    tmp_path: Path, file: str, content: Any, named: str
+) -> None:
     write_json(tmp_path / file, content)
-    with refused(f"{tmp_path}: its part {named!r} is code of the model's own, which is never run"):
+    with refused(f"{tmp_path}: its {named} is code of the model's own, which is never run"):
         module.refuse_code(tmp_path)
 
 
@@ -157,22 +145,14 @@ def test_classes_of_the_libraries_are_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("place", ["config.json", "0_Transformer/config.json"])
-def test_an_architecture_of_the_models_own_is_refused(tmp_path: Path, place: str) -> None:
+def test_an_architecture_of_the_models_own_is_refused_and_code_beside_a_built_in_one_left_alone(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    write_json(tmp_path / place, {"model_type": "own", "auto_map": {"AutoModel": "own.Model"}})
-    with refused(f"{tmp_path}: its architecture 'own' is code of the model's own, which is never run"):
-        module.refuse_code(tmp_path)
-
-
-@pytest.mark.neural
-def test_code_beside_a_built_in_architecture_is_left_alone(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    config = {"model_type": "bert", "auto_map": {"AutoModel": "own.Model"}}
-    write_json(tmp_path / "config.json", config)
-    module.refuse_code(tmp_path)
-    write_json(tmp_path / "config.json", {**config, "model_type": "bert-of-its-own"})
-    with pytest.raises(UserError, match="code of the model's own"):
+    own = {"model_type": "own", "auto_map": {"AutoModel": "own.Model"}}
+    for place in ("config.json", "0_Transformer/config.json"):
+        write_json(tmp_path / place, own)
+        with refused(f"{tmp_path}: its architecture 'own' is code of the model's own, which is never run"):
+            module.refuse_code(tmp_path)
+        write_json(tmp_path / place, {**own, "model_type": "bert"})
         module.refuse_code(tmp_path)
 
 

@@ -96,11 +96,3 @@ def test_identical_twins_of_nfcorpus_always_tie(mixed: Run, nfcorpus: Collection
             dict(frame.filter(pl.col("doc_id") == name).select("query_id", "score").iter_rows()) for name in (a, b)
         ]
         assert sides[0] == sides[1]
-
-
-def test_an_audit_of_the_mixed_collection_takes_both_sides(mixed: Run, nfcorpus: Collection) -> None:
-    found = audit(nfcorpus, mixed, ["nDCG@1", "nDCG@3", "nDCG@5"])
-    means = dict(found.by_group().filter(pl.col("measure") == "nDCG@5").select("group", "mean").iter_rows())
-    assert all(0.15 < mean < 0.4 for mean in means.values())
-    assert {tilt.queries for tilt in found.tilts} == {323}
-    assert all(tilt.twins for tilt in found.tilts)

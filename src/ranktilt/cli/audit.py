@@ -54,8 +54,7 @@ class AuditInputs(options.LabelOptions):
         Path | None, Option("Queries of an _msearch run, in its order, or to ask: id, tab, text.", "FILE")
     ] = None
     source: Annotated[
-        list[str] | None,
-        Option("Sources to rank together, two or more (default: all; one audit per model).", "SOURCE"),
+        list[str] | None, Option("Sources to rank together, two or more (default: all; one audit per model).", "SOURCE")
     ] = None
     mixed: Annotated[bool, Option("Rank the rewrites of all models together, in one audit.")] = False
     by: Annotated[

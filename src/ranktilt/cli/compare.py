@@ -24,8 +24,7 @@ def compare(
     ] = None,
     *,
     baseline_run: Annotated[
-        str | None,
-        Option("Compare the audit's other runs with this one, instead of OLD.json.", "RUN"),
+        str | None, Option("Compare the audit's other runs with this one, instead of OLD.json.", "RUN")
     ] = None,
     correction: options.Correction = "holm",
     resamples: options.Resamples = 10_000,
@@ -61,8 +60,7 @@ def gate(
     audit: Annotated[Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json).")],
     *,
     max_tilt: Annotated[
-        str | None,
-        Option("Maximum tilt, either way: points, or '2 ranks' (default: 15; with --baseline none).", "X"),
+        str | None, Option("Maximum tilt, either way: points, or '2 ranks' (default: 15; with --baseline none).", "X")
     ] = None,
     baseline: Annotated[
         Path | None, Option("An earlier audit over the same queries; its tilt may not grow.", "OLD.json", panel="Input")

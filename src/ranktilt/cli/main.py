@@ -13,26 +13,20 @@ from typer.core import TyperGroup
 from ranktilt._version import __version__
 from ranktilt.cli import study, train
 from ranktilt.cli.audit import audit, demo
+from ranktilt.cli.build import build
 from ranktilt.cli.check import check
 from ranktilt.cli.compare import compare, gate
-from ranktilt.cli.data.build import build
-from ranktilt.cli.data.describe import describe
-from ranktilt.cli.data.load import load, mix
+from ranktilt.cli.data import describe, load, mix
 from ranktilt.cli.explain import explain
-from ranktilt.cli.generate.answer import answer
-from ranktilt.cli.generate.rewrite import rewrite
+from ranktilt.cli.generate import answer, rewrite
 from ranktilt.cli.level import level
 from ranktilt.cli.notes import say
 from ranktilt.cli.options import Verb
 from ranktilt.cli.pairwise import pairwise
 from ranktilt.cli.rank import rank
+from ranktilt.cli.replay_log import replay_log
 from ranktilt.cli.report import report
-from ranktilt.cli.tools.cache import cache
-from ranktilt.cli.tools.calibrate import calibrate
-from ranktilt.cli.tools.doctor import doctor
-from ranktilt.cli.tools.plan import plan
-from ranktilt.cli.tools.replay_log import replay_log
-from ranktilt.cli.tools.spiral import spiral
+from ranktilt.cli.tools import cache, calibrate, doctor, plan, spiral
 from ranktilt.errors import UserError
 
 _VERBS: dict[str, Any] = {

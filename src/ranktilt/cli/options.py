@@ -76,9 +76,9 @@ Correction = Annotated[Corrections, Option("Correction of p values for multiple 
 Price = Annotated[
     str | None, Option("Price per million input and output tokens, for --dry-run.", "IN,OUT", panel="Model")
 ]
+DryRun = Annotated[bool, Option("Send nothing; show requests, tokens, price and time.", panel="Model")]
 MaxFailures = Annotated[
-    float | None,
-    Option("Share of queries or answers allowed to fail, 0 to 1.", "X", min=0, max=1, panel="Model"),
+    float | None, Option("Share of queries or answers allowed to fail, 0 to 1.", "X", min=0, max=1, panel="Model")
 ]
 RowsPerFile = Annotated[
     int | None, Option("Save documents as Parquet files of N rows each.", "N", min=1, panel="Output")
@@ -473,10 +473,12 @@ def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
     return found
 
 
-def read_price(text: str | None) -> tuple[float, float] | None:
-    """Read the price of a million tokens, ``IN,OUT``; None where none is named."""
+def read_price(text: str | None, *, dry_run: bool) -> tuple[float, float] | None:
+    """Read the price of a million tokens, ``IN,OUT``; None where none is named, refused where nothing is estimated."""
     if text is None:
         return None
+    if not dry_run:
+        raise UserError("--price is about the estimate; ask for it: --dry-run")
     try:
         read, written = map(float, text.split(","))
     except ValueError as error:

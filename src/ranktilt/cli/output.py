@@ -40,9 +40,9 @@ class Output(OptionGroup):
     def paths(self) -> dict[str, Path | str | None]:
         return {"--json": self.json}
 
-    def check(self, *inputs: Path) -> None:
-        """Refuse files that cannot be written, or that are read too, before any work is done."""
-        check_paths(self.paths, stdout=("--json",), inputs=inputs)
+    def check(self, *inputs: Path, also: Mapping[str, Path | None] | None = None) -> None:
+        """Refuse files that cannot be written, or that are read too, before any work is done; `also` by option."""
+        check_paths({**self.paths, **(also or {})}, stdout=("--json",), inputs=inputs)
 
     def deliver(self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None) -> None:
         """Show a result with the command that made it, then write its files."""
@@ -68,9 +68,9 @@ class PageOutput(Output):
     def paths(self) -> dict[str, Path | str | None]:
         return {**super().paths, "-o": self.page}
 
-    def check(self, *inputs: Path) -> None:
+    def check(self, *inputs: Path, also: Mapping[str, Path | None] | None = None) -> None:
         """Refuse a page's name that does not end as a page's does, too."""
-        super().check(*inputs)
+        super().check(*inputs, also=also)
         if self.page is not None:
             check_ending(self.page, "html")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ranktilt.cli import options
-from ranktilt.cli.data.fair_ranking import CANDIDATES
+from ranktilt.cli.build import CANDIDATES
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import PageOutput, check_paths, collection_files, print_lines
+from ranktilt.cli.output import PageOutput, collection_files, print_lines
 from ranktilt.errors import UserError, counted
 from ranktilt.option import Option
 
@@ -53,7 +53,7 @@ class Questions(options.OptionGroup):
     ] = None
     decisions: Annotated[Path | None, Option("Stored choices (JSON lines), instead of asking a model.", "FILE")] = None
     save_decisions: Annotated[Path | None, Option("Save all choices as JSON lines.", "FILE", panel="Output")] = None
-    dry_run: Annotated[bool, Option("Send nothing; show requests, tokens, price and time.", panel="Model")] = False
+    dry_run: options.DryRun = False
     price: options.Price = None
 
     def check(self) -> None:
@@ -63,8 +63,6 @@ class Questions(options.OptionGroup):
         strange = next((option for option in self.changed() if option not in ("--decisions", "--queries")), None)
         if self.decisions is not None and strange is not None:
             raise UserError(f"{strange} is about asking; leave it out with --decisions")
-        if self.price is not None and not self.dry_run:
-            raise UserError("--price is about the estimate; ask for it: --dry-run")
         if self.prompt == "pairwise-sensitive" and not self.attribute:
             raise UserError("--prompt pairwise-sensitive needs an attribute, such as --attribute female")
 
@@ -123,13 +121,10 @@ def pairwise(
     from ranktilt.llm.estimate import Rehearsal
 
     questions.check()
+    prices = options.read_price(questions.price, dry_run=questions.dry_run)
     files = (questions.decisions, questions.candidates, questions.queries)
     read = [file for file in files if file is not None]
-    check_paths(
-        {**output.paths, "--save-decisions": questions.save_decisions}, stdout=("--json",),
-        inputs=[*collection_files(folder), *read],
-    )  # fmt: skip
-    output.check(*collection_files(folder), *read)
+    output.check(*collection_files(folder), *read, also={"--save-decisions": questions.save_decisions})
     asker = questions.asker(neural, max_failures)
     collection = options.load_texts(folder, split)
     sides = two_groups(collection, by, protected)
@@ -142,7 +137,7 @@ def pairwise(
         if questions.dry_run:
             rehearsal = Rehearsal(asker.model())
             ask_pairs(collection, drawn, asker, asker=rehearsal)
-            print_lines(rehearsal.lines(options.read_price(questions.price)))
+            print_lines(rehearsal.lines(prices))
             return
         queries = counted(drawn.frame["query"].n_unique(), "query", "queries")
         note(f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts")

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import (
-    check_paths,
-    collection_files,
-    deliver,
-    file_name,
-    print_result,
-    with_command,
-)
+from ranktilt.cli.output import check_paths, collection_files, deliver, file_name, print_result, with_command
 from ranktilt.errors import UserError, counted
 from ranktilt.io.files import write_files
 from ranktilt.option import Option
@@ -48,20 +41,18 @@ def rank(
     ignore_unknown: Annotated[
         bool, Option("Allow judgments of documents and queries that the collection lacks.")
     ] = False,
-    dry_run: Annotated[bool, Option("Send nothing; show requests, tokens, price and time.", panel="Model")] = False,
+    dry_run: options.DryRun = False,
     price: options.Price = None,
     search: options.EngineOptions,
 ) -> None:
     """Rank the judged queries (all where nothing is judged) and keep the run, in TREC format, to audit it later."""
     if not ranker:
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")
-    if price is not None and not dry_run:
-        raise UserError("--price is about the estimate; ask for it: --dry-run")
+    prices = options.read_price(price, dry_run=dry_run)
     from ranktilt.datasets.load import load
 
     rankers = search.rankers(ranker)
     if dry_run:
-        prices = options.read_price(price)
         collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
         estimates = "\n".join(_estimates(rankers, collection, prices))
         if not estimates:

@@ -59,10 +59,7 @@ class _Trainings(options.OptionGroup):
         )  # fmt: skip
 
 
-@options.verb(
-    "study DIR -r bm25 -r dense:minilm",
-    "study DIR --vary training --base-model minilm --zero-shot OTHER",
-)
+@options.verb("study DIR -r bm25 -r dense:minilm", "study DIR --vary training --base-model minilm --zero-shot OTHER")
 def study(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="A collection with rewrites, or with answers of both sides.")

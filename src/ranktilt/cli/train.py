@@ -46,12 +46,7 @@ class _Reading(options.Compute):
 
 
 _Sources = Annotated[
-    list[str] | None,
-    Option(
-        "Sources to learn from, or N relevant documents of each.",
-        "SOURCE[=N],…",
-        panel="Input",
-    ),
+    list[str] | None, Option("Sources to learn from, or N relevant documents of each.", "SOURCE[=N],…", panel="Input")
 ]
 
 
@@ -100,8 +95,7 @@ def retriever(
     output: _Folder,
     base_model: _Encoder = "minilm",
     debias: Annotated[
-        list[str] | None,
-        Option("Weight of the debiased constraint; several values, or paper, make a sweep.", "α"),
+        list[str] | None, Option("Weight of the debiased constraint; several values, or paper, make a sweep.", "α")
     ] = None,
     split: _Split = "train",
     dev: Annotated[

@@ -120,9 +120,7 @@ def _check(path: Path, frame: pl.DataFrame, noun: str) -> None:
     if blank.height:
         row = blank.row(0, named=True)
         raise DataError(
-            path,
-            f"expected a query-id and a corpus-id, one is empty: {shorten(row['text'])}",
-            line=row["line"],
+            path, f"expected a query-id and a corpus-id, one is empty: {shorten(row['text'])}", line=row["line"]
         )
     bad = frame.filter(whole_or_fractions(frame["grade"]).is_null())
     if bad.height:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import PageOutput, check_paths, collection_files
+from ranktilt.cli.output import PageOutput, collection_files
 from ranktilt.errors import UserError
 from ranktilt.option import Option
 
@@ -72,10 +72,9 @@ def replay_log(
     groups = labels.labels
     named = (groups.path if groups else None, qrels)
     read = [log, candidates, *(Path(file) for file in named if file is not None), *collection_files(folder)]
-    output.check(*read)
     places = {name: Path(save, f"{name}.trec") for name in SAVED} if save else {}
     both = [file for path in places.values() for file in (path, sidecar(path))]
-    check_paths({f"--save, {path.name}": path for path in both}, inputs=read)
+    output.check(*read, also={f"--save, {path.name}": path for path in both})
     pairs = options.read_pairs(pair)
     collection, run = _inputs(candidates, folder, qrels, split)
     if groups is not None:

