@@ -179,14 +179,6 @@ class TestNearIdentical:
         assert one.changed == "2 of 2 pairs left out; nothing is left to compare"
         assert rows(found)["length"].tilts[0].value == 0
 
-    def test_a_saved_run_can_be_controlled_too(self, tmp_path: Path) -> None:
-        collection = twins(self.HUMAN, self.LLM)
-        file = Longest().rank(collection).save(tmp_path / "run.trec")
-        one = rows(controlled(collection, Replay(str(file)), "near-identical", measures=["RR"]))
-        two = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
-        values = [found["near-identical"].tilts[0].value for found in (one, two)]
-        assert values[0] == values[1] != one[RAW].tilts[0].value
-
 
 class TestWhenARunIsRankedAgain:
     def test_nothing_to_change_is_the_same_run_and_the_raw_values(self) -> None:
@@ -201,14 +193,14 @@ class TestWhenARunIsRankedAgain:
             assert (one.moves[0].value, one.moves[0].low, one.moves[0].high) == (0, 0, 0)
             assert not one.moves[0].shown
 
-    def test_a_saved_run_cannot_be_ranked_again(self, tmp_path: Path) -> None:
-        collection = twins([("T", "one two")], [("T", "three")])
-        file = Longest().rank(collection).save(tmp_path / "run.trec")
-        ranker = Replay(str(file))
-        run = ranker.rank(collection)
-        made = controls(collection, [ranker], [run], audit(collection, run, "nDCG@1", resamples=200))
+    def test_a_saved_run_loses_near_copies_and_cannot_be_ranked_again(self, tmp_path: Path) -> None:
+        collection = twins(TestNearIdentical.HUMAN, TestNearIdentical.LLM)
+        ranker = Replay(str(Longest().rank(collection).save(tmp_path / "run.trec")))
+        made = controlled(collection, ranker, measures=["RR"])
         assert [one.control for one in made.controls] == ["raw", "near-identical"]
-        assert f"{run.name}: a saved run cannot be ranked again; only near-identical applies to it" in made.notes
+        assert "run: a saved run cannot be ranked again; only near-identical applies to it" in made.notes
+        ranked = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
+        assert rows(made)["near-identical"].tilts[0].value == ranked["near-identical"].tilts[0].value
 
     def test_a_lexical_ranker_has_no_token_limit(self) -> None:
         found = rows(controlled(toy(), BM25(), "tokens"))
@@ -286,33 +278,22 @@ class TestStatistics:
             assert found["titles"].tilts[0].queries == found["titles"].moves[0].queries == queries
 
 
-class TestMistakes:
-    @pytest.fixture
-    def raw(self) -> tuple[Collection, Any, Audit]:
-        collection = toy()
-        run = BM25().rank(collection)
-        return collection, run, audit(collection, run, "nDCG@1", resamples=200)
-
-    def test_an_unknown_control(self, raw: tuple[Collection, Any, Audit]) -> None:
-        with pytest.raises(UserError) as caught:
-            controls(raw[0], [BM25()], [raw[1]], raw[2], which=["lenght"])
-        assert str(caught.value) == (
-            "unknown control 'lenght'; did you mean 'length'? "
-            "(valid: length, tokens, boilerplate, near-identical, titles)"
-        )
-
-    @pytest.mark.parametrize("near", [0, -1, 1.01])
-    def test_a_similarity_out_of_range(self, raw: tuple[Collection, Any, Audit], near: float) -> None:
-        with pytest.raises(UserError, match=r"^expected a similarity above 0 and at most 1 for near-identical twins"):
-            controls(raw[0], [BM25()], [raw[1]], raw[2], near=near)
-
-    def test_an_audit_that_compares_nothing(self) -> None:
-        plain = toy()
-        collection = Collection(plain.docs, plain.queries, plain.qrels.clear())
-        run = BM25().rank(collection)
-        raw = audit(collection, run, card=True, resamples=200)
-        with pytest.raises(UserError, match=r"^nothing to control: this audit compares no groups by relevance$"):
-            controls(collection, [BM25()], [run], raw)
+@pytest.mark.parametrize(
+    ("options", "judged", "message"),
+    [
+        ({"which": ["lenght"]}, True, "unknown control 'lenght'; did you mean 'length'? (valid: length, tokens, "),
+        ({"near": 0}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 0"),
+        ({"near": 1.01}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 1.01"),
+        ({}, False, "nothing to control: this audit compares no groups by relevance"),
+    ],
+)
+def test_mistakes(options: dict[str, Any], judged: bool, message: str) -> None:
+    collection = toy() if judged else Collection(toy().docs, toy().queries, toy().qrels.clear())
+    run = BM25().rank(collection)
+    raw = audit(collection, run, card=True, resamples=100)
+    with pytest.raises(UserError) as caught:
+        controls(collection, [BM25()], [run], raw, **options)
+    assert str(caught.value).startswith(message)
 
 
 @pytest.fixture(scope="module")
