@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
@@ -88,12 +87,3 @@ def pair_of(collection: Collection, source: str) -> Collection:
     docs = collection.docs.filter(pl.col("source").is_in(["human", source]))
     qrels = collection.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
     return Collection(docs, collection.queries, qrels)
-
-
-def holm_by_hand(ps: list[float]) -> list[float]:
-    """Step down: the smallest p times the number of tests, the next times one less, never falling."""
-    corrected, highest = [0.0] * len(ps), 0.0
-    for place, index in enumerate(np.argsort(ps, kind="stable").tolist()):
-        highest = min(1.0, max(highest, ps[index] * (len(ps) - place)))
-        corrected[index] = highest
-    return corrected

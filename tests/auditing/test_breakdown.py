@@ -1,4 +1,4 @@
-"""Groups down the list: shares by hand, ties over every order, recall as the measures have it."""
+"""What numbers are made of: groups down the list, ties over every order; and each query's part of Relative Δ."""
 
 from collections.abc import Mapping
 from itertools import groupby, permutations, product
@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection, Run, audit
-from ranktilt.auditing.breakdown import RankShares, rank_shares
+from ranktilt.auditing.breakdown import RankShares, contributions, parts, rank_shares
+from ranktilt.errors import UserError
+from tests.auditing.arrays import audit_of
+from tests.reporting.audits import small
 from tests.toy import run_of, toy
 
 NAN = float("nan")
@@ -112,3 +115,52 @@ def test_shares_are_the_mean_over_all_orders_of_the_ties(scores: list[dict[str, 
     )
     np.testing.assert_allclose(found.at[0], by_every_order([list(one.items()) for one in scores], 4), atol=1e-12)
     np.testing.assert_allclose(found.at.sum(axis=0)[found.queries > 0], 1, atol=1e-12)
+
+
+def parts_of(a: list[float], b: list[float]) -> list[float]:
+    every = [0.0] * len(a)
+    return contributions(audit_of([[[every, a, b]]]), "run", "nDCG@5", "human", "llm").tolist()
+
+
+def test_parts_are_the_queries_differences_over_the_sum_of_all_values() -> None:
+    # Sums 1.5 and 1.0: Relative Δ is 200 · 0.5 / 2.5 = 40, of which 200 · 0.6 / 2.5 = 48 and 200 · (−0.1) / 2.5 = −8.
+    assert parts_of([1.0, 0.5], [0.4, 0.6]) == pytest.approx([48, -8], abs=1e-12)
+
+
+def test_a_query_without_relevant_documents_on_one_side_counts_in_no_part() -> None:
+    assert parts_of([1.0, 0.9, np.nan], [0.5, np.nan, 0.7]) == pytest.approx([200 / 3, np.nan, np.nan], nan_ok=True)
+    assert np.isnan(parts_of([0.0, 0.0, np.nan], [0.0, 0.0, 1.0])).all()  # where both means are 0
+
+
+_values = st.lists(
+    st.tuples(*[st.one_of(st.just(np.nan), st.floats(0, 1, allow_subnormal=False))] * 2), min_size=1, max_size=30
+)
+
+
+@settings(max_examples=60)
+@given(_values)
+def test_parts_add_up_to_the_delta_of_the_means_over_queries_with_both_sides_and_turn_with_them(pairs) -> None:
+    a, b = (np.array(side) for side in zip(*pairs, strict=True))
+    both = [(x, y) for x, y in pairs if x == x and y == y]
+    means = np.mean([x for x, _ in both] or [0]), np.mean([y for _, y in both] or [0])
+    each = parts(a, b)
+    np.testing.assert_array_equal(each, -parts(b, a))
+    if sum(means) == 0:
+        assert np.isnan(each).all()
+    else:
+        assert np.nansum(each) == pytest.approx(200 * (means[0] - means[1]) / (means[0] + means[1]), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "a", "b", "message"),
+    [
+        ("third", "nDCG@1", "human", "llm", "unknown run 'third'"),
+        ("first", "nDCG@2", "human", "llm", "unknown measure 'nDCG@2'"),
+        ("first", "nDCG@1", "people", "llm", "unknown group 'people'"),
+        ("first", "nDCG@1", "human", "bot", "unknown group 'bot'"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_known_ones(run: str, name: str, a: str, b: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as error:
+        contributions(small(), run, name, a, b)
+    assert "valid: " in str(error.value)

@@ -117,15 +117,6 @@ class TestTheSamePairsInEveryQuery:
         assert found["twins"].p == pytest.approx(2 / 401)
         assert (found["twins"].leans, found["score gap"].p) == ("a", pytest.approx(2 / 401))
 
-    def test_the_verdict_without_judgments_goes_by_it(self) -> None:
-        few_pairs, many = paired(5, 40), paired(40, 40)
-        for collection, scores, side in (
-            (few_pairs, ahead(40, [0, 1, 2], []), None),
-            (many, ahead(40, [*range(40)], []), "de"),
-        ):
-            run = run_of(collection, scores, ranker="r")
-            assert audit(collection, run, by="lang", card=True, resamples=200).verdict("r").side == side
-
 
 def turned(collection: Collection, flips: tuple[bool, ...]) -> Collection:
     """The labels of these origins exchanged."""
@@ -199,19 +190,6 @@ class TestTheBand:
         assert found.p == pytest.approx(2 / 2**4, abs=0.05)
         assert found.band_low == -found.band_high < 0
 
-    def test_without_a_difference_there_is_no_band(self) -> None:
-        collection = paired(4, 6, judged=2)
-        found = card(collection, {f"q{q}": dict.fromkeys(collection.ids, 1.0) for q in range(6)})
-        for kind in KINDS:
-            assert (found[kind].value, found[kind].p, found[kind].banded) == (0, 1, False)
-
-    def test_many_tests_leave_room_for_a_p_below_05(self) -> None:
-        collection = paired(30, 20)
-        runs = [run_of(collection, ahead(20, [*range(30)], []), ranker=f"r{n}") for n in range(8)]
-        found = audit(collection, runs, by="lang", card=True).estimates
-        assert min(e.p for e in found) == pytest.approx(2 / 20_001)
-        assert all(e.favours == "a" for e in found if e.estimand.key == "twins")
-
 
 class TestExactness:
     @given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(0, 3))
@@ -228,27 +206,20 @@ class TestExactness:
             assert np.array_equal(numbers(e.swapped()), numbers(three[kind]), equal_nan=True), kind
 
 
-class TestRandomLabels:
-    def test_they_are_seldom_flagged_though_queries_repeat_the_same_pairs(self) -> None:
-        """100 labellings of 40 pairs in 40 queries; the chance of more than 12 at 5 % is below 2 in 1,000."""
-        rng = np.random.default_rng(8)
-        collection = paired(40, 40)
-        lead = rng.normal(size=40)
-        scores = {
-            f"q{q}": {f"{n}-{s}": lead[n] * (s == "de") + rng.normal(0, 0.5) for n in range(40) for s in ("de", "en")}
-            for q in range(40)
-        }
-        flagged, by_source = dict.fromkeys(UNJUDGED, 0), dict.fromkeys(UNJUDGED, 0)
-        for _ in range(100):
-            labelled = turned(collection, tuple(rng.integers(0, 2, 40) == 1))
-            found = card(labelled, scores)
-            for kind in UNJUDGED:
-                flagged[kind] += bool(found[kind].leans) and found[kind].p < 0.05
-            sources = card(labelled_source(labelled), scores, by="source")
-            for kind in UNJUDGED:
-                by_source[kind] += bool(sources[kind].leans) and sources[kind].p < 0.05
-        assert max(flagged.values()) <= 12
-        assert max(by_source.values()) <= 12
+def test_random_labels_are_seldom_flagged_though_queries_repeat_the_same_pairs() -> None:
+    """60 labellings of 40 pairs in 40 queries; the chance of more than 8 at 5 % is 3 in 1,000."""
+    rng, flagged = np.random.default_rng(8), dict.fromkeys(UNJUDGED, 0)
+    collection, lead = paired(40, 40), rng.normal(size=40)
+    scores = {
+        f"q{q}": {f"{n}-{s}": lead[n] * (s == "de") + rng.normal(0, 0.5) for n in range(40) for s in ("de", "en")}
+        for q in range(40)
+    }
+    for _ in range(60):
+        labelled = turned(collection, tuple(rng.integers(0, 2, 40) == 1))
+        found = card(labelled_source(labelled), scores, by="source")
+        for kind in UNJUDGED:
+            flagged[kind] += bool(found[kind].leans) and found[kind].p < 0.05
+    assert max(flagged.values()) <= 8
 
 
 class TestWhatRestsOnLittle:

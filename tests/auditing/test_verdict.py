@@ -1,4 +1,4 @@
-"""From per-query values to tilts, and from tilts to one plain sentence a ranker."""
+"""From per-query values to effects, and from effects to one plain sentence a ranker."""
 
 import math
 from dataclasses import replace
@@ -9,14 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.answer.verdict import Verdict, judge, probability
-from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.answer.verdict import Verdict, judge
+from ranktilt.auditing.effects import Effect, conflicts
 from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
 from ranktilt.measures.base import estimand
 from ranktilt.measures.base import measure as of
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import read_margin
 from tests.effects import answer, tilt
+
+NAN = math.nan
 
 
 def verdict_on(tilts: list[Effect], margin: float = 5, **more: Any) -> Verdict:
@@ -64,11 +66,10 @@ class TestTheRule:
         assert banded.level == 75
         assert banded.verdict() == expected
 
-    @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0), tilt(0, 0, p=1.0, error=0.0)])
+    @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0)])
     @pytest.mark.parametrize(
         ("queries", "fields", "enough"),
         [
-            (1, {}, False),
             (5, {}, False),
             (6, {}, True),
             (50, {"votes": 5}, False),  # the others repeat these
@@ -107,6 +108,7 @@ class TestSentences:
             "[−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures"
         )
         assert (found.run, found.kind, found.side, found.agree, found.measures) == ("bm25", "favours", "llm", 2, 3)
+        assert "favours human documents:" in verdict_on([tilt(10, 30)], noun="documents").sentence
 
     def test_level(self) -> None:
         found = verdict_on([tilt(-4, 3, p=0.8), tilt(-1, 1, p=0.8, measure="P@5"), tilt(-1, 9, p=0.8, measure="RR")], 5)
@@ -116,43 +118,30 @@ class TestSentences:
         )
         assert (found.kind, found.side, found.agree) == ("level", None, 2)
 
-    def test_inconclusive_says_what_could_have_been_detected(self) -> None:
-        found = verdict_on([tilt(-4, 18, p=0.31, error=7.5)], 5)
-        assert found.sentence == (
-            "bm25: inconclusive: this query set could only detect a tilt of 21 % or more; nDCG@3 is 30.0 % for "
-            "human text and 25.0 % for llm text (Relative Δ +7.0 % [−4.0, +18.0], corrected p = .310)"
-        )
-        assert (found.kind, found.side) == ("inconclusive", None)
-
-    def test_what_groups_that_are_not_twins_could_show_counts_from_the_middle_of_the_band(self) -> None:
-        band = {"band_low": -148.0, "band_high": -128.0}
-        found = verdict_on([tilt(-143, -126, p=0.31, error=8.6, **band)], 5)
-        assert "this query set could only detect a tilt of 25 % or more;" in found.sentence
-        assert "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)" in found.sentence
-
     @pytest.mark.parametrize(
-        ("fields", "said"),
+        ("given", "said"),
         [
-            ({"queries": 4}, "4 queries are too few to test; "),
-            (
-                {"queries": 8, "tests": 9},
-                "8 queries are too few for a table of 9 tests; ",
-            ),
-            ({"votes": 1}, "only 1 distinct query or document says anything, too few to test; "),
-            ({"low": -5.0}, "p is below .05, but the interval reaches across level (0.0 %); "),
+            (tilt(-4, 18, p=0.31, error=7.5), "this query set could only detect a tilt of 21 % or more; nDCG@3 is "
+             "30.0 % for human text and 25.0 % for llm text (Relative Δ +7.0 % [−4.0, +18.0], corrected p = .310)"),
+            (tilt(-143, -126, p=0.31, error=8.6, band_low=-148.0, band_high=-128.0), "this query set could only detect "
+             "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
+             "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)"),
+            (tilt(-150, 190, p=1.0, error=100.0), "this query set could not detect any tilt; nDCG@3 is"),
+            (tilt(-5, 30, p=0.0496), "p is below .05, but the interval reaches across level (0.0 %); nDCG@3 is"),
+            (tilt(p=0.002, queries=4), "4 queries are too few to test; nDCG@3 is"),
+            (tilt(p=0.002, queries=8, tests=9), "8 queries are too few for a table of 9 tests; nDCG@3 is"),
+            (tilt(p=0.002, votes=1), "only 1 distinct query or document says anything, too few to test; nDCG@3 is"),
+            (tilt(NAN, NAN, NAN, queries=0, error=NAN), "no query has a relevant document of both human and llm"),
+            (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
+            (answer(-0.01, 0.4, p_corrected=0.002, run="bm25"), "p is below .05, but the interval reaches across level "
+             "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0, "
+             "+40.0], corrected p = .002)"),
         ],
-    )
-    def test_why_a_small_p_is_inconclusive(self, fields: dict[str, Any], said: str) -> None:
-        found = verdict_on([tilt(**{"p": 0.002, **fields})], 5)
-        assert found.kind == "inconclusive"
-        assert f"bm25: inconclusive: {said}nDCG@3 is" in found.sentence
-
-    def test_and_of_a_card_without_judgments(self) -> None:
-        found = verdict_on([answer(-0.01, 0.4, p_corrected=0.002)])
-        assert found.sentence == (
-            "r: inconclusive: p is below .05, but the interval reaches across level (0.0 points); human text fills "
-            "19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0, +40.0], corrected p = .002)"
-        )
+    )  # fmt: skip
+    def test_inconclusive_says_why(self, given: Effect, said: str) -> None:
+        found = verdict_on([given])
+        assert found.sentence.startswith(f"bm25: inconclusive: {said}")
+        assert (found.kind, found.side) == ("inconclusive", None)
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
         others = [
@@ -165,34 +154,10 @@ class TestSentences:
         assert found.sentence.endswith("; but human favoured on P@5, RR; llm favoured on AP; level on R@5")
         assert found.agree == 2
 
-    def test_no_query_with_both(self) -> None:
-        nothing = tilt(np.nan, np.nan, np.nan, queries=0, error=np.nan)
-        assert verdict_on([nothing], 5).sentence == (
-            "bm25: inconclusive: no query has a relevant document of both human and llm"
-        )
-
-    def test_nothing_found_on_either_side(self) -> None:
-        nothing = tilt(np.nan, np.nan, p=1.0, error=np.nan)
-        assert verdict_on([nothing], 5).sentence == "bm25: inconclusive: nDCG@3 is 0 for both human and llm"
-
-
-@pytest.mark.parametrize(
-    ("p", "text"),
-    [(0.0, "< .001"), (0.00099, "< .001"), (0.001, "= .001"), (0.0496, "= .050"), (0.5, "= .500"), (1.0, "= 1.000"),
-     (np.nan, "undefined")],
-)  # fmt: skip
-def test_probability_text(p: float, text: str) -> None:
-    assert probability(p) == text
-
 
 class TestTilts:
     def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Sample:
         return Sample("bm25", RelativeDelta(of=of(measure)), "human", "llm", np.array(a), np.array(b), **fields)
-
-    def test_only_queries_with_both_groups_count(self) -> None:
-        (found,) = effects([self.side([1.0, np.nan, 0.5, 0.0], [0.5, 1.0, np.nan, 0.5])], HOW)
-        assert (found.mean_a, found.mean_b, found.queries, found.excluded) == (0.5, 0.5, 2, 2)
-        assert found.value == 0.0
 
     def test_by_hand(self) -> None:
         (found,) = effects([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
@@ -263,16 +228,6 @@ class TestTilts:
             )  # fmt: skip
 
 
-def test_sources_are_text_and_other_groups_are_documents() -> None:
-    assert "favours human text:" in verdict_on([tilt(10, 30)], 5.0).sentence
-    assert "favours human documents:" in verdict_on([tilt(10, 30)], 5.0, noun="documents").sentence
-
-
-def test_what_no_tilt_could_reach_is_not_promised() -> None:
-    sentence = verdict_on([tilt(-150, 190, p=0.5, error=100.0)], 5.0).sentence
-    assert "this query set could not detect any tilt" in sentence
-
-
 def question(kind: str, low: float, high: float) -> Effect:
     return answer(low, high, kind, run="bm25", error=0.05, p_corrected=0.001, queries=50)
 
@@ -333,3 +288,102 @@ def test_the_primary_question_is_a_family_of_its_own() -> None:
     assert [e.p_corrected for e in found] == pytest.approx([0.04, 0.04, 0.04])
     assert [e.tests for e in found] == [1, 2, 2]
     assert [e.tests for e in corrected(made, "holm")] == [3, 3, 3]
+
+
+class TestTheSideItLeansTo:
+    @pytest.mark.parametrize(
+        ("low", "high", "fields", "leans"),
+        [
+            (0.1, 0.3, {}, "a"),
+            (-0.3, -0.1, {}, "b"),
+            (-0.1, 0.2, {}, ""),
+            (0.0, 0.2, {}, ""),
+            (math.nan, math.nan, {}, ""),
+            # Shares of .7 and .3: .4 is level, so .5 favours a and .2 favours b.
+            (0.45, 0.55, {"band_low": 0.36, "band_high": 0.44}, "a"),
+            (0.15, 0.25, {"band_low": 0.36, "band_high": 0.44}, "b"),
+            # A Relative Δ between groups that are not twins has the band's middle as its level.
+            (5.0, 15.0, {"band_low": 10.0, "band_high": 30.0}, "b"),
+        ],
+    )
+    def test_the_whole_interval_beyond_the_level(
+        self, low: float, high: float, fields: dict[str, float], leans: str
+    ) -> None:
+        found = answer(low, high, **fields)
+        assert found.leans == leans
+        assert found.favours == leans
+        assert found.side(found.leans) == {"a": "human", "b": "llm", "": ""}[leans]
+
+    @pytest.mark.parametrize(("p", "favours"), [(0.049, "a"), (0.05, ""), (0.9, ""), (math.nan, "")])
+    def test_it_is_favoured_where_the_corrected_p_says_so_too(self, p: float, favours: str) -> None:
+        found = answer(0.1, 0.3, p=0.0, p_corrected=p)
+        assert (found.leans, found.favours) == ("a", favours)
+
+
+def test_no_vote_at_all_is_not_the_same_as_votes_that_nobody_counted() -> None:
+    found = {votes: answer(0.1, 0.3, votes=votes) for votes in (-1, 0, 6)}
+    assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 6: 6}
+    assert {votes: e.testable for votes, e in found.items()} == {-1: True, 0: False, 6: True}
+
+
+EXTRA = {
+    "pairs": 30.0, "wins": 12.0, "losses": 10.0, "ties": 8.0, "alone": 3.0, "whole": 25.0, "whole_wins": 9.0,
+    "whole_losses": 8.0, "absent": 0.2, "raw": -0.5, "shares": 0.4,
+}  # fmt: skip
+
+
+class TestFromTheOtherSide:
+    def test_every_sign_turns(self) -> None:
+        found = answer(0.1, 0.4, band_low=0.15, band_high=0.3, parts=EXTRA).swapped()
+        assert (found.a, found.b) == ("llm", "human")
+        assert (found.value, found.low, found.high) == (-0.25, -0.4, -0.1)
+        assert (found.level, found.band_low, found.band_high) == (pytest.approx(-0.225), -0.3, -0.15)
+        assert (found.error, found.p, found.p_corrected, found.queries) == (pytest.approx(0.075), 0.001, 0.01, 40)
+        parts = found.parts
+        assert (parts["wins"], parts["losses"], parts["ties"]) == (10, 12, 8)
+        assert (parts["whole_wins"], parts["whole_losses"], parts["whole"]) == (8, 9, 25)
+        assert (parts["raw"], parts["shares"], parts["pairs"], parts["absent"]) == (0.5, -0.4, 30, 0.2)
+
+    def test_twice_is_the_same_and_nothing_becomes_a_negative_zero(self) -> None:
+        found = answer(0.0, 0.0, parts={**EXTRA, "raw": 0.0, "shares": 0.0})
+        assert found.swapped().swapped() == found
+        turned = found.swapped()
+        numbers = (turned.value, turned.low, turned.high, turned.level, turned.band_low, turned.band_high)
+        assert not any(np.signbit([*numbers, turned.parts["raw"], turned.parts["shares"]]))
+
+
+class TestConflicts:
+    def test_opposite_signs_are_said_in_words(self) -> None:
+        card = [
+            answer(-5, 6, kind="relative delta"),
+            answer(0.03, 0.07),
+            answer(-0.2, -0.1, kind="relevant twins"),
+            answer(-0.4, -0.3, kind="other twins"),
+        ]
+        assert conflicts(card) == (
+            "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and head-to-head, other "
+            "twins point to llm. Say which question you ask before you say what this ranker favours."
+        )
+
+    @pytest.mark.parametrize(
+        "card",
+        [
+            [answer(0.1, 0.2), answer(0.3, 0.4, kind="rank gap")],
+            [answer(0.1, 0.2), answer(-0.4, 0.0, kind="rank gap")],
+            [answer(0.1, 0.2), answer(math.nan, math.nan, kind="rank gap")],
+            [answer(0.1, 0.2), answer(-0.4, -0.2, kind="score gap")],
+        ],
+    )
+    def test_one_side_or_none_is_no_conflict_and_the_score_gap_never_is(self, card: list[Effect]) -> None:
+        assert conflicts(card) == ""
+        page = answer(0.1, 0.2, band_low=0.3, band_high=0.5)  # which lies below its level
+        assert "head-to-head, other twins points to human" in conflicts([page, answer(0.1, 0.2, kind="other twins")])
+
+    @pytest.mark.parametrize(("one", "two"), [(0.2, 0.2), (0.01, 0.05), (0.05, 0.01), (0.01, math.nan)])
+    def test_both_sides_must_be_significant_after_correction(self, one: float, two: float) -> None:
+        card = [answer(0.1, 0.2, p_corrected=one), answer(-0.2, -0.1, p_corrected=two, kind="other twins")]
+        assert conflicts(card) == ""
+        sure = [replace(e, p_corrected=0.04) for e in card]
+        assert conflicts(sure).startswith(
+            "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, other twins points to llm."
+        )

@@ -26,13 +26,7 @@ from ranktilt.auditing.pairwise.pairs import (
     relevant_pairs,
     two_groups,
 )
-from ranktilt.auditing.pairwise.result import (
-    COUNTS,
-    PairOutcome,
-    PairwiseAudit,
-    QueryChoices,
-    Share,
-)
+from ranktilt.auditing.pairwise.result import COUNTS, PairOutcome, PairwiseAudit, QueryChoices, Share
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
 from ranktilt.io.jsonl import json_objects
