@@ -46,7 +46,7 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
     groups, aligned, spread, keep = _lists(collection, run, audit, depth)
     at, found = np.full((2, len(groups.names), depth), np.nan)
-    group, judgment = _group_of(aligned.row[keep], groups), aligned.judgment[keep]
+    group, judgment = aligned.group_codes(groups)[keep], aligned.judgment[keep]
     reach = spread.reach
     for number, seen in enumerate(spread.shares(group, len(groups.names))):
         np.divide(seen, reach, out=at[number], where=reach > 0)
@@ -67,11 +67,6 @@ def _lists(
         aligned = aligned.untied()
     ranking, keep = aligned.ranking.head(depth)
     return groups, aligned, _Spread.of(ranking, aligned.judgments.known_query, depth), keep
-
-
-def _group_of(row: Ints, groups: Groups) -> Ints:
-    held = (row >= 0) & (row < len(groups.code))
-    return np.where(held, groups.code[np.where(held, row, 0)], -1) if len(groups.code) else np.full(len(row), -1)
 
 
 @dataclass(frozen=True)

@@ -54,14 +54,8 @@ class TopResults:
         for run in self.runs:
             at = pl.DataFrame({"id": run.ids}).join(number, on="id", how="left", maintain_order="left")["at"]
             docs = at.fill_null(0).to_numpy()[run.docs]
-            rows.append(
-                {
-                    "queries": run.queries,
-                    "lengths": np.diff(run.offsets),
-                    "docs": _packed(docs.astype(_DOCS)),
-                    "scores": _packed(run.scores.astype(_SCORES)),
-                }
-            )
+            packed = {"docs": _packed(docs.astype(_DOCS)), "scores": _packed(run.scores.astype(_SCORES))}
+            rows.append({"queries": run.queries, "lengths": np.diff(run.offsets), **packed})
         return {"depth": self.depth, "whole": self.whole, "results": self.results, "ids": ids.to_list(), "runs": rows}
 
     @classmethod
