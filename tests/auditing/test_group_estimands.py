@@ -1,6 +1,5 @@
 """Estimands of groups inside an audit: bands, calibration, several groups a document, labels that are missing."""
 
-import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -126,24 +125,28 @@ class TestCalibration:
             assert "farther from" in one.estimand.basis(one)
 
 
-@pytest.mark.parametrize("text", ["ExposureRatio@10", "Share@5", "AWRF(target=population)@10", "NDKL@10", "EEL@10"])
-def test_a_random_ranker_lies_inside_its_band_in_nineteen_of_twenty_draws(text: str) -> None:
+def test_a_random_ranker_lies_inside_its_band_in_nineteen_of_twenty_draws() -> None:
     """A thousand random rankers of 44 queries, of unequal groups: 95 ± 2 %, counted against one band."""
-    rng, of = np.random.default_rng(4), estimand(text)
+    rng, texts = (
+        np.random.default_rng(4),
+        ["ExposureRatio@10", "Share@5", "AWRF(target=population)@10", "NDKL@10", "EEL@10"],
+    )
     shares = ["a" * (3 + q % 5) + "b" * (17 - q % 5) + "-" * (q % 3) for q in range(44)]
     collection, run = listed(["".join(rng.permutation(list(one))) for one in shares], LETTERS)
-    (effect,) = asked(collection, run, text, by="kind")
+    effects = asked(collection, run, *texts, by="kind")
     groups = grouping(collection, "kind")
     lists = Aligned.of(run, collection, Judgments.of(collection, groups)).group_lists(groups)
-    drawn = np.empty(1000)
-    for draw in range(1000):
+    inside = dict.fromkeys(texts, 0)
+    for _ in range(1000):
         shuffled = lists.shuffled(rng)
-        if isinstance(of, AttentionEstimand):
-            drawn[draw] = np.nanmean(of.per_query(shuffled))
-        elif isinstance(of, GroupEstimand):
-            drawn[draw] = of.value(*of.columns(lists.ranking, shuffled.kind == 0, shuffled.kind == 1))
-    inside = ((effect.band_low <= drawn) & (drawn <= effect.band_high)).mean()
-    assert 0.93 <= inside <= 0.97
+        for effect in effects:
+            of: Any = effect.estimand
+            if isinstance(of, AttentionEstimand):
+                drawn = np.nanmean(of.per_query(shuffled))
+            else:
+                drawn = of.value(*of.columns(lists.ranking, shuffled.kind == 0, shuffled.kind == 1))
+            inside[repr(of)] += effect.band_low <= drawn <= effect.band_high
+    assert all(930 <= n <= 970 for n in inside.values()), inside
 
 
 class TestLabels:
@@ -267,27 +270,6 @@ class TestPrinted:
             "above the random band, but not significantly so after correction"
         )
         assert found.verdict("r").sentence.startswith("r: not significantly different from random rankings: NDKL ")
-
-
-@pytest.mark.long
-@pytest.mark.data
-def test_trec_fair_by_gender(shared_data: Path) -> None:
-    """44 topics with at least 200 people: lists in random order lie inside every band, women first outside."""
-    with (shared_data / "trec-fair-2022-gender" / "trec_gender_2022.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    people: dict[str, dict[str, str]] = {}
-    for row in rows:
-        people.setdefault(row["q_id"], {})[row["doc_id"]] = row["gender"][0]
-    kept = [list(found.values()) for found in people.values() if len(found) >= 200]
-    assert len(kept) == 44
-    rng = np.random.default_rng(2)
-    drawn = ["".join(rng.choice(one, 200, replace=False)) for one in kept]
-    for lists, outside in ((drawn, False), ([*map("".join, map(sorted, drawn))], True)):
-        collection, run = listed(lists, {"f": "female", "m": "male"}, relevant=200)
-        measures = ["AWRF@20", "NDKL@20", "EEL@20", "Share@20", "ExposureRatio@200"]
-        found = asked(collection, run, *measures, by="kind", pairs=[("female", "rest")])
-        assert {(e.a, e.b) for e in found} == {("female", "male"), ("all", "all")}
-        assert [e.significant and e.place != "inside" for e in found] == [outside] * 5
 
 
 @dataclass(frozen=True, repr=False)

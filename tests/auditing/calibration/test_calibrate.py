@@ -1,6 +1,5 @@
 """The calibration suite: what is right comes out as expected, and what is wrong is caught."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -267,21 +266,9 @@ def test_what_cannot_be_calibrated_is_refused(change: dict[str, Any], message: s
     assert message in str(error.value)
 
 
-class ByRow(Dense):
-    """A dense ranker that scores every document in its chunk, identical texts or not."""
-
-    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Any, Any]]:
-        for rows, scores in super().candidates(collection, slack):
-            yield rows, scores + 1e-7 * (np.arange(len(rows)) % 2)
-
-
 @long
 @pytest.mark.neural
 class TestDense:
     def test_copies_are_level_in_small_chunks(self, tiny: Path) -> None:
         with limited(MemoryLimits(1, 1, 1)):
             assert found(pairs(8, 4), Dense(str(tiny)), depths=(3,)).passed
-
-    def test_one_that_scores_by_row_is_caught(self, tiny: Path) -> None:
-        made = found(pairs(12, 6), ByRow(str(tiny)), depths=(3,))
-        assert {row.check for row in made.failures} == {"null"}
