@@ -107,7 +107,7 @@ def by_every_order(lists: list[list[tuple[str, int]]], depth: int) -> np.ndarray
 IDS = tuple(toy().ids)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.lists(st.dictionaries(st.sampled_from(IDS), st.integers(0, 2), max_size=5), min_size=3, max_size=3))
 def test_shares_are_the_mean_over_all_orders_of_the_ties(scores: list[dict[str, int]]) -> None:
     found = shares(

@@ -96,7 +96,7 @@ def both(query: str, shown: Any) -> str:
 ASKED = ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3", "Share@3", "NDKL@5", "AWRF@5", "EEL@5"]
 
 
-@pytest.mark.parametrize("answer", [llm_first, prose, both])
+@pytest.mark.parametrize("answer", [llm_first, both])
 def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: Path, answer: Answer) -> None:
     found = runs(tmp_path, answer)
     split = replay_log(found, EVERY, ASKED, by="source", resamples=200)
