@@ -40,14 +40,15 @@ class TestTheRule:
             (tilt(-5, 5, p=0.9), "level"),
             (tilt(-5.1, 4, p=0.9), "inconclusive"),
             (tilt(1, 4, p=0.001), "a"),  # small but sure
-            (tilt(10, 30, p=np.nan), "inconclusive"),
-            (tilt(np.nan, np.nan), "inconclusive"),
-            (tilt(10, 30, value=np.nan), "inconclusive"),  # both means round to 0 on paper
+            (tilt(10, 30, p=NAN), "inconclusive"),
+            (tilt(NAN, NAN), "inconclusive"),
+            (tilt(10, 30, value=NAN), "inconclusive"),  # both means round to 0 on paper
         ],
     )
     def test_for_twins_level_is_0(self, given: Effect, expected: str) -> None:
         assert given.level == 0
         assert given.verdict() == expected
+        assert given.side(expected) == {"a": "human", "b": "llm"}.get(expected, "")
 
     @pytest.mark.parametrize(
         ("given", "expected"),
@@ -55,9 +56,7 @@ class TestTheRule:
             (tilt(60, 90, p=0.6), "inconclusive"),
             (tilt(72, 78, p=0.6), "level"),
             (tilt(100, 120, p=0.002), "a"),
-            (tilt(100, 120, p=0.2), "inconclusive"),
             (tilt(-10, 10, p=0.002), "b"),  # 0 is far below what random labels give
-            (tilt(10, 30, p=0.002), "b"),
             (tilt(60, 90, p=0.002), "inconclusive"),
         ],
     )
@@ -173,19 +172,16 @@ class TestTilts:
         assert (found.value, found.low, found.high, found.error) == (200, 200, 200, 0)
         assert found.dropped == pytest.approx(1000 * 8 / 27, abs=60)
 
-    def test_no_query_in_common(self) -> None:
-        (found,) = effects([self.side([1.0, np.nan], [np.nan, 1.0])], HOW)
-        assert np.isnan([found.value, found.low, found.high, found.p, found.p_corrected]).all()
-        assert (found.queries, found.excluded) == (0, 2)
-
     def test_the_family_is_every_p_in_the_table(self) -> None:
         strong, weak = self.side([1.0] * 12, [0.0] * 11 + [0.5]), self.side([1.0, 0.0] * 6, [0.0, 1.0] * 6, "AP")
-        undefined = self.side([np.nan] * 12, [1.0] * 12, "RR")
+        undefined = self.side([np.nan] * 6 + [1.0] * 6, [1.0] * 6 + [np.nan] * 6, "RR")  # no query in common
         found = effects([strong, weak, undefined], HOW)
         assert found[0].p == 2 / 2**12
         assert found[0].p_corrected == 2 * 2 / 2**12
         assert found[1].p_corrected == 1.0
-        assert np.isnan(found[2].p_corrected)
+        none = found[2]
+        assert np.isnan([none.value, none.low, none.high, none.p, none.p_corrected]).all()
+        assert (none.queries, none.excluded) == (0, 12)
 
     def test_paired_t_by_name(self) -> None:
         a, b = [0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6]
@@ -290,36 +286,6 @@ def test_the_primary_question_is_a_family_of_its_own() -> None:
     assert [e.tests for e in corrected(made, "holm")] == [3, 3, 3]
 
 
-class TestTheSideItLeansTo:
-    @pytest.mark.parametrize(
-        ("low", "high", "fields", "leans"),
-        [
-            (0.1, 0.3, {}, "a"),
-            (-0.3, -0.1, {}, "b"),
-            (-0.1, 0.2, {}, ""),
-            (0.0, 0.2, {}, ""),
-            (math.nan, math.nan, {}, ""),
-            # Shares of .7 and .3: .4 is level, so .5 favours a and .2 favours b.
-            (0.45, 0.55, {"band_low": 0.36, "band_high": 0.44}, "a"),
-            (0.15, 0.25, {"band_low": 0.36, "band_high": 0.44}, "b"),
-            # A Relative Δ between groups that are not twins has the band's middle as its level.
-            (5.0, 15.0, {"band_low": 10.0, "band_high": 30.0}, "b"),
-        ],
-    )
-    def test_the_whole_interval_beyond_the_level(
-        self, low: float, high: float, fields: dict[str, float], leans: str
-    ) -> None:
-        found = answer(low, high, **fields)
-        assert found.leans == leans
-        assert found.favours == leans
-        assert found.side(found.leans) == {"a": "human", "b": "llm", "": ""}[leans]
-
-    @pytest.mark.parametrize(("p", "favours"), [(0.049, "a"), (0.05, ""), (0.9, ""), (math.nan, "")])
-    def test_it_is_favoured_where_the_corrected_p_says_so_too(self, p: float, favours: str) -> None:
-        found = answer(0.1, 0.3, p=0.0, p_corrected=p)
-        assert (found.leans, found.favours) == ("a", favours)
-
-
 def test_no_vote_at_all_is_not_the_same_as_votes_that_nobody_counted() -> None:
     found = {votes: answer(0.1, 0.3, votes=votes) for votes in (-1, 0, 6)}
     assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 6: 6}
@@ -352,38 +318,29 @@ class TestFromTheOtherSide:
         assert not any(np.signbit([*numbers, turned.parts["raw"], turned.parts["shares"]]))
 
 
-class TestConflicts:
-    def test_opposite_signs_are_said_in_words(self) -> None:
-        card = [
-            answer(-5, 6, kind="relative delta"),
-            answer(0.03, 0.07),
-            answer(-0.2, -0.1, kind="relevant twins"),
-            answer(-0.4, -0.3, kind="other twins"),
-        ]
-        assert conflicts(card) == (
-            "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and head-to-head, other "
-            "twins point to llm. Say which question you ask before you say what this ranker favours."
-        )
-
-    @pytest.mark.parametrize(
-        "card",
-        [
-            [answer(0.1, 0.2), answer(0.3, 0.4, kind="rank gap")],
-            [answer(0.1, 0.2), answer(-0.4, 0.0, kind="rank gap")],
-            [answer(0.1, 0.2), answer(math.nan, math.nan, kind="rank gap")],
-            [answer(0.1, 0.2), answer(-0.4, -0.2, kind="score gap")],
-        ],
+def test_opposite_signs_are_said_in_words() -> None:
+    card = [
+        answer(-5, 6, kind="relative delta"), answer(0.03, 0.07), answer(-0.2, -0.1, kind="relevant twins"),
+        answer(-0.4, -0.3, kind="other twins"),
+    ]  # fmt: skip
+    assert conflicts(card) == (
+        "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and head-to-head, other "
+        "twins point to llm. Say which question you ask before you say what this ranker favours."
     )
-    def test_one_side_or_none_is_no_conflict_and_the_score_gap_never_is(self, card: list[Effect]) -> None:
-        assert conflicts(card) == ""
-        page = answer(0.1, 0.2, band_low=0.3, band_high=0.5)  # which lies below its level
-        assert "head-to-head, other twins points to human" in conflicts([page, answer(0.1, 0.2, kind="other twins")])
+    page = answer(0.1, 0.2, band_low=0.3, band_high=0.5)  # which lies below its level
+    assert "head-to-head, other twins points to human" in conflicts([page, answer(0.1, 0.2, kind="other twins")])
 
-    @pytest.mark.parametrize(("one", "two"), [(0.2, 0.2), (0.01, 0.05), (0.05, 0.01), (0.01, math.nan)])
-    def test_both_sides_must_be_significant_after_correction(self, one: float, two: float) -> None:
-        card = [answer(0.1, 0.2, p_corrected=one), answer(-0.2, -0.1, p_corrected=two, kind="other twins")]
-        assert conflicts(card) == ""
-        sure = [replace(e, p_corrected=0.04) for e in card]
-        assert conflicts(sure).startswith(
-            "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, other twins points to llm."
-        )
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        answer(0.3, 0.4, kind="rank gap"),
+        answer(-0.4, 0.0, kind="rank gap"),
+        answer(NAN, NAN, kind="rank gap"),
+        answer(-0.4, -0.2, kind="score gap"),
+        answer(-0.4, -0.2, kind="rank gap", p_corrected=0.05),
+        answer(-0.4, -0.2, kind="rank gap", p_corrected=NAN),
+    ],
+)
+def test_one_side_or_none_is_no_conflict_and_the_score_gap_never_is(other: Effect) -> None:
+    assert conflicts([answer(0.1, 0.2), other]) == ""
