@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ranktilt.measures.ndsr import page_shares
 from ranktilt.measures.ranking import Ranking
-from ranktilt.measures.twins import base as twins
 from ranktilt.measures.twins.base import Answers, TwinLists, mid_ranks
 from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts
 from ranktilt.measures.twins.rank_gap import RankGap
@@ -102,15 +101,11 @@ RELEVANT = st.sets(st.integers(0, DOCS + 1))
 """The last two are in no run and no pair."""
 
 
-@given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), PAIRS, st.integers(1, 40))
+@given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), PAIRS)
 @settings(max_examples=150)
-def test_relevant_pairs_apart_as_a_double_loop(
-    given: list[tuple[Ranked, set[int]]], pairs: Pairs, clusters: int
-) -> None:
+def test_relevant_pairs_apart_as_a_double_loop(given: list[tuple[Ranked, set[int]]], pairs: Pairs) -> None:
     queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(twins, "_CELLS", clusters)
-        right, other = split(queries, pairs, relevant)
+    right, other = split(queries, pairs, relevant)
     assert as_rows(right) == by_loops(queries, pairs, relevant, of_relevant=True)
     assert as_rows(other) == by_loops(queries, pairs, relevant)
 
@@ -140,9 +135,9 @@ WITHIN = [(0, 5), (1, 6), (2, 6), (3, 7), (4, 8)]
 
 
 class TestMargins:
-    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), st.integers(1, 40))
+    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
     @settings(max_examples=100)
-    def test_each_unit_by_one_pair_at_a_time(self, given: list[tuple[Ranked, set[int]]], clusters: int) -> None:
+    def test_each_unit_by_one_pair_at_a_time(self, given: list[tuple[Ranked, set[int]]]) -> None:
         queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
         expected = np.zeros((2, 4))
         for found, marked in given:
@@ -151,9 +146,7 @@ class TestMargins:
                 expected[other, UNITS[a]] += (found.get(a, -9.0) > found.get(b, -9.0)) - (
                     found.get(a, -9.0) < found.get(b, -9.0)
                 )
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(twins, "_CELLS", clusters)
-            made = meeting_cells(lists(queries, WITHIN, relevant))
+        made = meeting_cells(lists(queries, WITHIN, relevant))
         assert [nets(clusters) for clusters in made] == expected.tolist()
 
     @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
