@@ -181,19 +181,6 @@ class TestOneAudit:
             effects = {e.run: e.value for e in AUDIT.estimates if e.measure == change.measure}
             assert (change.new, change.old) == pytest.approx((effects[change.run], effects["neutral"]))
 
-    def test_it_says_what_two_audits_of_a_run_each_say(self) -> None:
-        whole = compare(AUDIT, baseline_run="neutral", resamples=300, correction="bonferroni")
-        sides = [audit(PEOPLE, run, ["P@3", *SIDED, *WHOLE], **QUICK) for run in RUNS]
-        for run in (1, 2):
-            alone = compare(sides[run], sides[0], resamples=300, correction="bonferroni")
-            assert alone.spec["baseline_run"] is None
-            for rows, others in ((alone.estimates, whole.estimates), (alone.tilts, whole.tilts)):
-                ours = {c.measure: c for c in others if c.run == RUNS[run].name}
-                for change in rows:
-                    twin = ours[change.measure]
-                    for name in ("new", "old", "value", "low", "high", "error", "p", "queries", "votes"):
-                        assert getattr(change, name) == pytest.approx(getattr(twin, name), nan_ok=True), name
-
     def test_exchanging_the_runs_negates_every_difference_exactly(self) -> None:
         there, back = (
             [c for c in compare(AUDIT, baseline_run=old, resamples=300).estimates if c.run == new]

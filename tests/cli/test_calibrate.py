@@ -9,8 +9,7 @@ import pytest
 from ranktilt import Calibration
 from ranktilt import registry as specs
 from ranktilt.reporting.output import table
-from tests.auditing.calibration.test_calibrate import pairs
-from tests.auditing.ties import Unfair
+from tests.auditing.calibration.test_calibrate import Unfair, pairs
 from tests.cli.conftest import Cli, refused
 from tests.toy import jsonl, tsv, write
 
@@ -32,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def unfair(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ranker of somebody else's."""
-    monkeypatch.setitem(specs.RANKERS, Unfair.name, "tests.auditing.ties:Unfair")
+    monkeypatch.setitem(specs.RANKERS, Unfair.name, "tests.auditing.calibration.test_calibrate:Unfair")
 
 
 def test_bundled_collection_and_lexical_rankers_are_the_default(cli: Cli) -> None:

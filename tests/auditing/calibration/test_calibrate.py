@@ -1,5 +1,6 @@
 """The calibration suite: what is right comes out as expected, and what is wrong is caught."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +26,6 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
-from tests.auditing.ties import Unfair
 from tests.rankers.tiny import tiny_model
 from tests.toy import collection_of, run_of, toy
 
@@ -136,6 +136,32 @@ class TestRightInstrument:
         assert made.passed
         assert rows(made, "null")[0].tests == len(SCHEMES) * len(DEPTHS)
         assert rows(made, "antisymmetry")[0].tests == 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfair(Ranker):
+    """BM25 with a fault.
+
+    A cut through a tie keeps the lower ``id`` or the earlier ``row``; ``noise`` sets scores apart in their last digits;
+    human text gets a bonus for its ``source``.
+    """
+
+    name: ClassVar[str] = "unfair"
+    k: int = 1000
+    fault: str = "none"
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        whole = BM25(k=collection.docs.height).rank(collection)
+        docs = collection.docs.select(doc_id="id", human=pl.col("source") == "human").with_row_index("row")
+        bonus = {"noise": np.random.default_rng(0).random(len(whole.docs)) * 1e-9}.get(self.fault, 0.0)
+        frame = whole.frame().join(docs, on="doc_id", maintain_order="left").with_columns(pl.col("score") + bonus)
+        if self.fault == "source":
+            frame = frame.with_columns(pl.col("score") + pl.col("human") * 0.1)
+        last = {"id": ["doc_id"], "row": ["row"]}.get(self.fault, [])
+        frame = frame.sort("query_id", "score", *last, descending=[False, True, *([False] * len(last))])
+        if self.fault != "none":
+            frame = frame.group_by("query_id", maintain_order=True).head(self.k)
+        return Run.from_frame(frame, queries=whole.queries, spec={"ranker": repr(self)})
 
 
 class Twice(Ranker):
