@@ -1,6 +1,7 @@
 """Twins under labels that are not provenance: judged by exchanging the labels of each origin in all queries."""
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ranktilt as rt
 import ranktilt.auditing.significance as module
 from ranktilt.auditing.answer.gate import gate
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.collection import Collection
+from tests.probes.test_explain import gendered
 from tests.toy import Table, collection_of, run_of
 
 KINDS = ("relevant twins", "other twins", "rank gap", "score gap")
@@ -256,3 +259,29 @@ class TestWhatRestsOnLittle:
         page = card(collection, scores, resamples=1000)["page"]
         assert 0.8 < page.value < page.high <= 1
         assert page.high - page.low < 0.1
+
+
+@pytest.fixture(scope="module")
+def wordings(shared_data: Path) -> rt.Collection:
+    """The female and the male wording of each text."""
+    whole = gendered(shared_data / "grep-bias-ir")
+    docs = whole.docs.filter(pl.col("gender").is_in(["F", "M"]))
+    return rt.Collection(docs, whole.queries, whole.qrels.join(docs, left_on="doc_id", right_on="id", how="semi"))
+
+
+def test_bm25_can_hardly_tell_the_wordings_apart(wordings: rt.Collection) -> None:
+    found = rt.audit(wordings, [rt.ranker("bm25").rank(wordings)], ["nDCG@1"], by="gender")
+    (tilt,), verdict = found.tilts, found.verdict(found.runs[0])
+    assert found.tied_share(found.runs[0], "F", "M") == pytest.approx(0.947, abs=0.005)
+    assert verdict.kind == "inconclusive"
+    assert tilt.low < 0 < tilt.high
+
+
+@pytest.mark.long
+@pytest.mark.neural
+def test_minilm_tells_them_apart_and_117_queries_are_too_few_to_say_which_it_favours(wordings: rt.Collection) -> None:
+    found = rt.audit(wordings, [rt.ranker("dense:minilm").rank(wordings)], ["nDCG@1"], by="gender")
+    (tilt,), verdict = found.tilts, found.verdict(found.runs[0])
+    assert found.tied_share(found.runs[0], "F", "M") == 0
+    assert verdict.kind == "inconclusive"
+    assert tilt.detectable == pytest.approx(56, abs=3)

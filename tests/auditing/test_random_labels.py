@@ -22,7 +22,7 @@ from ranktilt.measures.base import Measure, estimand, measure
 from ranktilt.measures.contrast import RelativeDelta, relative_delta
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.precision import P
-from ranktilt.measures.ranking import Judged
+from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.recall import R
 from ranktilt.measures.reciprocal_rank import RR
 from ranktilt.measures.relevance import values
@@ -276,6 +276,10 @@ def test_what_labels_add_sums_to_the_answer() -> None:
     top = 1 / (1 + 1 / np.log2(3))
     assert labels.clusters.weight == pytest.approx([top, 1 - top] * 2)
     assert labels.clusters.total == pytest.approx([2 * top - 1] * 4)  # (e − ē)/ē, each group being one document
+    only = np.array([True, True]), np.array([False, False])  # a list of one group says nothing
+    for sides in (only, only[::-1]):
+        added = of.label_effects(Ranking(np.array([0, 2]), np.array([2.0, 1.0])), *sides)  # type: ignore[attr-defined]
+        assert [column.tolist() for column in added] == [[0.0, 0.0]] * 2
 
 
 def test_relevant_documents_of_two_queries() -> None:

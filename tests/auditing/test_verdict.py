@@ -1,5 +1,6 @@
-"""From per-query values to effects, and from effects to one plain sentence a ranker."""
+"""From per-query values to effects, from effects to one plain sentence a ranker, and to what to do next."""
 
+import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -9,13 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ranktilt.auditing.answer.next_steps import next_steps
 from ranktilt.auditing.answer.verdict import Verdict, judge
+from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import Effect, conflicts
+from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
 from ranktilt.measures.base import estimand
-from ranktilt.measures.base import measure as of
+from ranktilt.measures.base import measure as as_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import read_margin
+from tests.auditing.arrays import one
 from tests.effects import answer, tilt
 
 NAN = math.nan
@@ -156,7 +161,7 @@ class TestSentences:
 
 class TestTilts:
     def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Sample:
-        return Sample("bm25", RelativeDelta(of=of(measure)), "human", "llm", np.array(a), np.array(b), **fields)
+        return Sample("bm25", RelativeDelta(of=as_measure(measure)), "human", "llm", np.array(a), np.array(b), **fields)
 
     def test_by_hand(self) -> None:
         (found,) = effects([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
@@ -217,11 +222,9 @@ class TestTilts:
         made[2].one[3] = np.nan
         how = InferenceOptions(300, 0, "permutation", "holm", "none")
         together = effects(made, how)
-        for alone, one in zip(made, together, strict=True):
+        for alone, beside in zip(made, together, strict=True):
             (found,) = effects([alone], how)
-            assert (found.value, found.low, found.high, found.error, found.p) == (
-                one.value, one.low, one.high, one.error, one.p,
-            )  # fmt: skip
+            assert replace(found, p_corrected=beside.p_corrected, tests=beside.tests) == beside
 
 
 def question(kind: str, low: float, high: float) -> Effect:
@@ -280,7 +283,7 @@ def test_a_margin_is_in_the_questions_own_unit(kind: str, low: float, high: floa
 
 def test_the_primary_question_is_a_family_of_its_own() -> None:
     made = [tilt(10, 30, p=p, measure=m) for p, m in ((0.04, "nDCG@10"), (0.02, "RR"), (0.03, "P@5"))]
-    found = corrected(made, "holm", of("nDCG@10"))
+    found = corrected(made, "holm", as_measure("nDCG@10"))
     assert [e.p_corrected for e in found] == pytest.approx([0.04, 0.04, 0.04])
     assert [e.tests for e in found] == [1, 2, 2]
     assert [e.tests for e in corrected(made, "holm")] == [3, 3, 3]
@@ -344,3 +347,72 @@ def test_opposite_signs_are_said_in_words() -> None:
 )
 def test_one_side_or_none_is_no_conflict_and_the_score_gap_never_is(other: Effect) -> None:
     assert conflicts([answer(0.1, 0.2), other]) == ""
+
+
+HUMAN = (np.tile([0.9, 0.8], 30), np.tile([0.5, 0.6], 30))
+LEVEL = (np.tile([0.5, 0.6], 30), np.tile([0.6, 0.5], 30))
+UNSURE = (np.tile([1, 0, 0.2], 20), np.tile([0, 1, 0], 20))
+TEXTS = (Confound("words", "human", "llm", 50, 48, 60),)
+
+
+def of(values: Any, *, ranker: str = "bm25", confounds: tuple[Confound, ...] = TEXTS, **collection: Any) -> Audit:
+    """An audit of one run over a folder, or over labels."""
+    run = {"ranker": ranker, **({"file": "engine.trec"} if ranker.startswith("replay:") else {})}
+    audit = one(*values, measures=["nDCG@10"])
+    spec = {**audit.spec, "collection": collection or {"path": "data", "layout": "beir"}, "runs": [run]}
+    return replace(audit, spec=spec, confounds=confounds)
+
+
+def commands(audit: Audit) -> list[str]:
+    return [step.command for step in next_steps(audit)]
+
+
+def test_a_tilt_is_explained_levelled_and_gated() -> None:
+    assert commands(of(HUMAN)) == [
+        "ranktilt explain data -r bm25 --attribution",
+        "ranktilt level data -r bm25 -o level.html",
+        "ranktilt audit data -r bm25 --json audit.json && ranktilt gate audit.json --max-tilt 5",
+    ]
+
+
+def test_of_a_run_and_labels_the_options_are_those_that_were_given() -> None:
+    told = {
+        "labels": "pages.csv",
+        "label_file": {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}},
+    }
+    assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **told))[1] == (
+        "ranktilt level --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai -o level.html"
+    )
+
+
+def test_texts_that_cannot_be_compared_are_checked_first() -> None:
+    cut = Confound("cut-off endings", "human", "llm", 0.02, 0.4, 120)
+    assert commands(of(HUMAN, confounds=(cut,)))[0] == "ranktilt check data"
+    alike = Confound("near-identical", "human", "llm", 0.3, 0.3, 60)
+    assert commands(of(LEVEL, confounds=(alike,)))[0] == "ranktilt check data"
+
+
+def test_an_open_verdict_says_how_many_queries_would_show_ten_points() -> None:
+    audit = of(UNSURE)
+    (tilt,) = audit.tilts
+    needed = np.ceil(60 * (tilt.detectable / 10) ** 2)
+    steps = next_steps(audit)
+    assert steps[0].text == f"Some {needed:,.0f} queries like these 60 would show ±10 points"
+    assert steps[1].command == "ranktilt audit data -r bm25 --card"
+
+
+def test_nothing_is_told_where_nobody_knows_what_was_read() -> None:
+    assert [step.text for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
+    assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read
+    assert next_steps(replace(one(*HUMAN), spec={**one(*HUMAN).spec, "collection": {}})) == ()
+
+
+@pytest.mark.parametrize("values", [HUMAN, LEVEL, UNSURE])
+def test_json_holds_verdicts_steps_and_effects(values: Any) -> None:
+    audit = of(values)
+    content = json.loads(audit.to_json())
+    (verdict,), (effect,) = content["verdicts"], content["effects"]
+    assert (verdict["kind"], verdict["sentence"]) == audit.verdict("run")[1:4:2]
+    assert (verdict["primary"], verdict["margin"], verdict["side"]) == ("nDCG@10", 5.0, effect["side"])
+    assert (effect["question"], effect["value"], effect["unit"]) == ("nDCG@10", audit.tilts[0].value, "%")
+    assert [step["command"] for step in content["next_steps"]] == commands(audit)
