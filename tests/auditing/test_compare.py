@@ -284,14 +284,6 @@ def test_notes() -> None:
     assert "resamples dropped: both groups were 0 under one of the runs" in found.notes[-1]
 
 
-def test_noise_is_not_called_a_difference() -> None:
-    """Two hundred null comparisons at 5 %: ten are expected, more than 18 would be wrong."""
-    rng = np.random.default_rng(2024)
-    found = (compare(noisy(rng), noisy(rng), resamples=499) for _ in range(200))
-    flagged = [[c.p <= 0.05 for c in (*one.tilts, *one.means)] for one in found]
-    assert all(2 <= sum(column) <= 18 for column in zip(*flagged, strict=True))
-
-
 class TestVerdicts:
     HUMAN = np.tile([0.8, 0.6], 30)
 

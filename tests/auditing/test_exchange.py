@@ -209,22 +209,6 @@ class TestExactness:
             assert np.array_equal(numbers(e.swapped()), numbers(three[kind]), equal_nan=True), kind
 
 
-def test_random_labels_are_seldom_flagged_though_queries_repeat_the_same_pairs() -> None:
-    """60 labellings of 40 pairs in 40 queries; the chance of more than 8 at 5 % is 3 in 1,000."""
-    rng, flagged = np.random.default_rng(8), dict.fromkeys(UNJUDGED, 0)
-    collection, lead = paired(40, 40), rng.normal(size=40)
-    scores = {
-        f"q{q}": {f"{n}-{s}": lead[n] * (s == "de") + rng.normal(0, 0.5) for n in range(40) for s in ("de", "en")}
-        for q in range(40)
-    }
-    for _ in range(60):
-        labelled = turned(collection, tuple(rng.integers(0, 2, 40) == 1))
-        found = card(labelled_source(labelled), scores, by="source")
-        for kind in UNJUDGED:
-            flagged[kind] += bool(found[kind].leans) and found[kind].p < 0.05
-    assert max(flagged.values()) <= 8
-
-
 class TestWhatRestsOnLittle:
     """Many queries over a few documents, or a few queries that say anything, are not evidence enough."""
 
@@ -275,13 +259,3 @@ def test_bm25_can_hardly_tell_the_wordings_apart(wordings: rt.Collection) -> Non
     assert found.tied_share(found.runs[0], "F", "M") == pytest.approx(0.947, abs=0.005)
     assert verdict.kind == "inconclusive"
     assert tilt.low < 0 < tilt.high
-
-
-@pytest.mark.long
-@pytest.mark.neural
-def test_minilm_tells_them_apart_and_117_queries_are_too_few_to_say_which_it_favours(wordings: rt.Collection) -> None:
-    found = rt.audit(wordings, [rt.ranker("dense:minilm").rank(wordings)], ["nDCG@1"], by="gender")
-    (tilt,), verdict = found.tilts, found.verdict(found.runs[0])
-    assert found.tied_share(found.runs[0], "F", "M") == 0
-    assert verdict.kind == "inconclusive"
-    assert tilt.detectable == pytest.approx(56, abs=3)

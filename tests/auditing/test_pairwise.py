@@ -210,6 +210,7 @@ def test_documents_without_a_label_are_in_no_pair() -> None:
 
 def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest() -> None:
     collection = people(queries=3)
+    assert two_groups(collection, "gender").protected == "male"  # of two as large, the last
     fewer = collection.docs.filter(~((pl.col("gender") == "male") & pl.col("id").str.ends_with("-0")))
     assert two_groups(Collection(fewer, collection.queries, collection.qrels), "gender").protected == "male"
     third = collection.docs.with_columns(

@@ -222,25 +222,6 @@ def test_a_sure_tilt_survives_the_correction_in_a_long_table() -> None:
     assert audited.verdict("two", "b", "c").side == "b"
 
 
-def test_where_all_documents_tie_trec_evals_order_is_random_and_the_expected_one_level() -> None:
-    """Ids, and so trec_eval's order, know nothing of groups."""
-    rng = np.random.default_rng(4)
-    names = {f"q{q}": [f"{rng.integers(10**12):012}" for _ in range(8)] for q in range(60)}
-    rows = [{"id": d, "text": d, "kind": "ab"[i % 2]} for ids in names.values() for i, d in enumerate(ids)]
-    qrels = {q: dict.fromkeys(ids[:6], 1) for q, ids in names.items()}
-    collection = collection_of(rows, dict.fromkeys(names, "x"), qrels)
-    run = run_of(collection, {q: dict.fromkeys(ids, 1.0) for q, ids in names.items()}, ranker="tied")
-    trec_eval = audit(collection, run, ["nDCG@1"], by="kind", ties="trec_eval")
-    (tilt,) = trec_eval.tilts
-    assert tilt.band_low < -20 < 20 < tilt.band_high
-    assert tilt.band_low <= tilt.value <= tilt.band_high
-    assert trec_eval.verdict("tied").kind == "inconclusive"
-    expected = audit(collection, run, ["nDCG@1"], by="kind")
-    (tilt,) = expected.tilts
-    assert (tilt.value, tilt.low, tilt.high, tilt.band_low, tilt.band_high, tilt.p) == (0, 0, 0, 0, 0, 1)
-    assert expected.verdict("tied").kind == "level"
-
-
 SIDES = {"x": "a", "y": "b", "z": "b"}
 
 

@@ -75,11 +75,6 @@ class TestAWRF:
         relevant = answer(replace(AWRF, target="relevant"), "abba", judged="aaab")
         assert relevant == pytest.approx(1 - divergence(seen, [0.75, 0.25]))
 
-    def test_first_two_ranks_weigh_the_same(self) -> None:
-        even = replace(AWRF, target="a:1;b:1")
-        assert answer(even, "ab") == answer(even, "ba") == pytest.approx(1)
-        assert answer(even @ 2, "abbb") == pytest.approx(1)
-
     def test_disjoint_is_the_floor(self) -> None:
         assert answer(replace(AWRF, target="a:0;b:3"), "aaaa") == pytest.approx(FLOOR)
         assert round(FLOOR, 3) == 0.307
@@ -136,14 +131,6 @@ class TestNDKL:
         expected = sum(w * k for w, k in zip(weights, kl, strict=True)) / sum(weights)
         assert answer(NDKL, "aabb") == pytest.approx(expected)
         assert answer(NDKL @ 2, "aabb") == pytest.approx(math.log(2))
-
-    def test_ties_by_hand(self) -> None:
-        """a a b tied, against two thirds: in one order of three the first is b, in one the first two are a a."""
-        one = 2 / 3 * math.log(3 / 2) + 1 / 3 * math.log(3)
-        two = 1 / 3 * math.log(3 / 2) + 2 / 3 * (math.log(3 / 4) + math.log(3 / 2)) / 2
-        weights = [1 / math.log2(i + 1) for i in (1, 2, 3)]
-        found = answer(NDKL, "aab", scores=[1.0, 1.0, 1.0])
-        assert found == pytest.approx((weights[0] * one + weights[1] * two) / sum(weights))
 
     def test_a_thousand_tied_documents_of_three_groups(self) -> None:
         """Each group's number among the first i is hypergeometric."""
@@ -401,14 +388,6 @@ def ratio(labels: str, scores: list[float] | None = None, cutoff: int | None = N
     return float(replace(ExposureRatio, cutoff=cutoff).contrast(ranking, letters == "a", letters == "b")[0])
 
 
-def plain(labels: str, cutoff: int | None) -> float:
-    """The ratio from its definition, rank by rank."""
-    seen = [1 / math.log(1 + r) if cutoff is None or r <= cutoff else 0.0 for r in range(1, len(labels) + 1)]
-    held = {g: [s for s, label in zip(seen, labels, strict=True) if label == g] for g in "ab"}
-    one, two = (sum(found) / len(found) if found else math.nan for found in held.values())
-    return one / two if two else math.nan
-
-
 def test_exposure_ratio_by_hand() -> None:
     third, fifth = 1 / math.log2(3), 1 / math.log2(5)
     assert ratio("abba") == pytest.approx((1 + fifth) / (third + 0.5))
@@ -420,11 +399,6 @@ def test_exposure_ratio_by_hand() -> None:
 @pytest.mark.parametrize("labels", ["aa", "bb", "--", "a-"])
 def test_a_list_that_lacks_a_group_says_nothing(labels: str) -> None:
     assert math.isnan(ratio(labels))
-
-
-def test_exposure_ratio_lies_within_its_bounds_for_equal_groups() -> None:
-    low, high = ratio("b" * 100 + "a" * 100), ratio("a" * 100 + "b" * 100)
-    assert (round(low, 3), round(high, 3)) == (0.663, 1.509)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab-"), st.integers(0, 2)), min_size=2, max_size=6), st.integers(1, 7))
@@ -441,5 +415,3 @@ def test_tied_documents_share_the_mean_exposure_of_their_ranks(found: list[tuple
     expected = means[0] / means[1] if means[1] else math.nan
     labels = "".join(label for label, _ in found)
     assert ratio(labels, scores, cutoff) == pytest.approx(expected, nan_ok=True)
-    if len(orders) == 1:
-        assert expected == pytest.approx(plain(labels, cutoff), nan_ok=True)

@@ -147,11 +147,6 @@ class TestSignFlip:
         assert np.abs(signs.mean(axis=0)).max() < 0.03
         assert np.abs(np.corrcoef(signs.T) - np.eye(n)).max() < 0.04
 
-    def test_under_the_null_small_ps_are_rare(self) -> None:
-        rng = np.random.default_rng(11)
-        ps = sign_flip_ps(list(rng.normal(size=(400, 40))), resamples=999)
-        assert 0.01 <= np.mean(np.array(ps) <= 0.05) <= 0.10
-
 
 def systems(*columns: object) -> Systems:
     return Systems(*(np.asarray(c, dtype=np.float64) for c in columns), relative_delta)
@@ -224,12 +219,6 @@ class TestSwap:
         together = swap_ps(several, resamples=300, seed=4)
         assert together[:3] == [swap_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
         assert np.isnan(together[3])
-
-    def test_under_the_null_small_ps_are_rare(self) -> None:
-        rng = np.random.default_rng(12)
-        base = rng.random((2, 40))
-        several = [systems(*np.clip(np.tile(base, (2, 1)) + rng.normal(0, 0.2, (4, 40)), 0, 1)) for _ in range(400)]
-        assert 0.02 <= np.mean(np.array(swap_ps(several, resamples=499)) <= 0.05) <= 0.085
 
 
 class TestPairedT:
@@ -340,17 +329,6 @@ class TestCorrections:
         with pytest.raises(UserError, match=r"unknown correction 'bonferoni'; did you mean 'bonferroni'\?"):
             correct(ps, "bonferoni")
 
-    @given(st.lists(st.floats(0, 1) | st.just(NAN), min_size=1, max_size=12))
-    def test_holm_keeps_order_and_lies_between_p_and_bonferroni(self, ps: list[float]) -> None:
-        given = np.array(ps)
-        valid = ~np.isnan(given)
-        found, most = holm(given), bonferroni(given)
-        assert np.array_equal(np.isnan(found), ~valid)
-        assert (found[valid] >= given[valid]).all()
-        assert (found[valid] <= most[valid]).all()
-        order = np.argsort(given[valid])
-        assert (np.diff(found[valid][order]) >= 0).all()
-
 
 @pytest.mark.parametrize(
     ("tests", "queries", "expected"),
@@ -359,12 +337,6 @@ class TestCorrections:
 def test_detectable_effect_in_standard_errors(tests: int, queries: float, expected: float) -> None:
     assert detectable_effect(10.0, tests, queries) == pytest.approx(expected, abs=0.001)
     assert detectable_effect(0.0, tests, queries) == 0
-
-
-@pytest.mark.parametrize("tests", [1, 9, 32])
-def test_detectable_effect_has_80_percent_power_at_the_corrected_level(tests: int) -> None:
-    power = stats.norm.sf(stats.norm.ppf(1 - 0.025 / tests) - detectable_effect(1.0, tests))
-    assert power == pytest.approx(0.8, abs=1e-9)
 
 
 @pytest.mark.parametrize(
