@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-import polars as pl
-
 from ranktilt.collection import Collection
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run
@@ -81,19 +78,3 @@ class Decided(Ranker):
 def decided(wins: Mapping[str, int] | None = None) -> Decided:
     """Make the ranker from numbers of queries that human text wins."""
     return Decided(" ".join(f"{name}={number}" for name, number in (wins or WINS).items()))
-
-
-def pair_of(collection: Collection, source: str) -> Collection:
-    """The collection of the human side and one source, cut out by hand."""
-    docs = collection.docs.filter(pl.col("source").is_in(["human", source]))
-    qrels = collection.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
-    return Collection(docs, collection.queries, qrels)
-
-
-def holm_by_hand(ps: list[float]) -> list[float]:
-    """Step down: the smallest p times the number of tests, the next times one less, never falling."""
-    corrected, highest = [0.0] * len(ps), 0.0
-    for place, index in enumerate(np.argsort(ps, kind="stable").tolist()):
-        highest = min(1.0, max(highest, ps[index] * (len(ps) - place)))
-        corrected[index] = highest
-    return corrected

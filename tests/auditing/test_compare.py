@@ -1,29 +1,22 @@
 """Two audits side by side: paired differences, what they match on, and what is refused."""
 
-import json
 from dataclasses import replace
-from itertools import combinations, product
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import Comparison, change_sentence, compare
 from ranktilt.auditing.comparison.match import RunPair, match
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
-from ranktilt.run import Run
 from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of, noisy, one
-from tests.reporting.audits import uneven
+from tests.refusals import refused
 
 NAN = np.nan
 QUICK = 400
@@ -95,16 +88,6 @@ class TestByHand:
 
 
 class TestPairing:
-    def test_what_both_audits_share_does_not_widen_the_interval(self) -> None:
-        """Both sides rise and fall with the query alike: alone Δ is uncertain, the difference is not."""
-        hard = np.random.default_rng(1).uniform(0, 1, 60)
-        sides = [np.where(hard > 0.5, hard, 0.0), np.where(hard > 0.5, 0.0, hard + 0.2)]
-        old = one(*sides)
-        (change,) = compared(one(sides[0], 0.99 * sides[1]), old).tilts
-        assert old.tilts[0].high - old.tilts[0].low > 40
-        assert change.high - change.low < 1
-        assert change.low > 0
-
     def test_the_interval_is_a_paired_bootstrap(self) -> None:
         rng = np.random.default_rng(2)
         new, old = noisy(rng), noisy(rng, lift=0.1)
@@ -188,58 +171,36 @@ class TestOtherGroups:
         (change,) = compared(new, old).tilts
         assert (change.value, change.growth) == (0, pytest.approx(200 / 3 - 60 - (200 / 3 - 40)))
 
-    def test_a_real_audit_of_such_groups(self) -> None:
-        found = uneven()
-        assert not found.tilts[0].twins
-        (change, _) = compared(found, found).tilts
-        assert change.level_new == found.tilts[0].level != 0
-        assert change.growth == 0
 
-
-class TestFamily:
-    def test_every_p_of_the_table_is_in_it(self) -> None:
-        rng = np.random.default_rng(5)
-        new, old = (
-            audit_of(rng.random((2, 3, 4, 50)), runs="xy", measures=("RR", "P@1", "AP"), groups=("a", "b", "c"))
-            for _ in "no"
-        )
-        found = compared(new, old, correction="bonferroni")
-        assert len(found.tilts) == 2 * 3 * 3
-        assert len(found.means) == 2 * 3
-        assert found.spec["tests"] == 24
-        for change in (*found.tilts, *found.means):
-            assert change.p_corrected == pytest.approx(min(24 * change.p, 1))
-
-    def test_rows_come_run_by_run_and_pair_by_pair(self) -> None:
-        values = np.random.default_rng(7).random((2, 2, 4, 30))
-        both = [audit_of(values, runs="xy", measures=("RR", "P@1"), groups=("a", "b", "c")) for _ in "no"]
-        found = compared(*both)
-        every = product("xy", [("a", "b"), ("a", "c"), ("b", "c")], ["RR", "P@1"])
-        assert [(t.run, (t.a, t.b), t.measure) for t in found.tilts] == list(every)
-        assert [(m.run, m.measure) for m in found.means] == list(product("xy", ["RR", "P@1"]))
+def test_rows_come_run_by_run_and_pair_by_pair_and_every_p_is_in_one_family() -> None:
+    rng, groups = np.random.default_rng(5), ("a", "b", "c")
+    new, old = (audit_of(rng.random((2, 2, 4, 50)), runs="xy", measures=("RR", "P@1"), groups=groups) for _ in "no")
+    found = compared(new, old, correction="bonferroni")
+    every = product("xy", [("a", "b"), ("a", "c"), ("b", "c")], ["RR", "P@1"])
+    assert [(t.run, (t.a, t.b), t.measure) for t in found.tilts] == list(every)
+    assert [(m.run, m.measure) for m in found.means] == list(product("xy", ["RR", "P@1"]))
+    assert found.spec["tests"] == 16
+    for change in (*found.tilts, *found.means):
+        assert change.p_corrected == pytest.approx(min(16 * change.p, 1))
+    fronts = [v.sentence.split(": ")[0] for v in found.verdicts()]
+    assert fronts == ["a | b", "a | c", "b | c", "x", "a | b", "a | c", "b | c", "y"]
+    assert compared(old, old).verdicts()[0].sentence == "x: the two audits are identical on RR"
 
 
 class TestMatching:
-    def test_one_run_on_each_side_whatever_they_are_called(self) -> None:
-        found = match(one([1], [1], runs=["dense"]), one([1], [1], runs=["bm25"]))
-        assert found.runs == (RunPair("dense", "bm25"),)
-        assert found.left_out == ()
-
-    def test_several_runs_by_name(self) -> None:
-        new, old = (audit_of(np.ones((3, 1, 3, 2)), runs=names) for names in (("a", "b", "c"), ("c", "d", "a")))
+    def test_runs_by_name_and_common_measures_in_the_new_audits_order(self) -> None:
+        new = audit_of(np.ones((3, 3, 3, 2)), runs="abc", measures=("RR", "nDCG@5", "P@1"))
+        old = audit_of(np.ones((3, 2, 3, 2)), runs="cda", measures=("nDCG@5", "RR"))
         found = match(new, old)
         assert found.runs == (("a", "a"), ("c", "c"))
+        assert found.measures == ("RR", "nDCG@5")
         assert found.left_out == (
             "left out: 1 run only in the new audit ('b')",
             "left out: 1 run only in the old audit ('d')",
+            "left out: 1 measure only in the new audit ('P@1')",
         )
-
-    def test_common_measures_in_the_new_audits_order(self) -> None:
-        new = audit_of(np.ones((1, 3, 3, 2)), measures=("RR", "nDCG@5", "P@1"))
-        old = audit_of(np.ones((1, 2, 3, 2)), measures=("nDCG@5", "RR"))
-        found = match(new, old)
-        assert found.measures == ("RR", "nDCG@5")
-        assert found.left_out == ("left out: 1 measure only in the new audit ('P@1')",)
+        lone = match(one([1], [1], runs=["dense"]), one([1], [1], runs=["bm25"]))  # whatever they are called
+        assert (lone.runs, lone.left_out) == ((RunPair("dense", "bm25"),), ())
 
     def test_values_are_those_of_the_same_measure_and_group(self) -> None:
         values = np.random.default_rng(8).random((1, 2, 3, 9))
@@ -265,86 +226,62 @@ class TestMatching:
             "run is more effective than its old run on nDCG@5"
         ]
 
-    @pytest.mark.parametrize(
-        ("new", "old", "message"),
-        [
-            (
-                {"queries": ["q1", "q2", "q3"]},
-                {"queries": ["q3", "q4", "q1"]},
-                "the audits are over other queries: 1 query only in the new one ('q2'), 1 query only in the old one "
-                "('q4'); make both with the same judgments",
-            ),
-            (
-                {"by": "gender"},
-                {},
-                "the audits differ in --by: 'gender' (new) and 'source' (old); make both with the same",
-            ),
-            (
-                {},
-                {"by": None},
-                "the audits differ in --by: 'source' (new) and 'none' (old); make both with the same",
-            ),
-            (
-                {"ties": "trec_eval"},
-                {},
-                "the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); make both with the same",
-            ),
-            (
-                {},
-                {"missing": "exclude"},
-                "the audits differ in --missing: 'zero' (new) and 'exclude' (old); make both with the same",
-            ),
-            (
-                {"measures": ["RR"]},
-                {"measures": ["P@1"]},
-                "the audits have no measure in common: the new one has RR; the old one has P@1",
-            ),
-            (
-                {"groups": ["human", "llama"]},
-                {"groups": ["human", "gpt"]},
-                "the audits have no pair of groups in common: the new one has human,llama; the old one has human,gpt",
-            ),
-        ],
+
+OTHER = "make both with the same"
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "message"),
+    [
+        (
+            {"queries": ["q1", "q2", "q3"]},
+            {"queries": ["q3", "q4", "q1"]},
+            "the audits are over other queries: 1 query only in the new one ('q2'), 1 query only in the old one "
+            f"('q4'); {OTHER} judgments",
+        ),
+        ({"by": "gender"}, {}, f"the audits differ in --by: 'gender' (new) and 'source' (old); {OTHER}"),
+        ({}, {"by": None}, f"the audits differ in --by: 'source' (new) and 'none' (old); {OTHER}"),
+        ({"ties": "trec_eval"}, {}, f"the audits differ in --ties: 'trec_eval' (new) and 'expected' (old); {OTHER}"),
+        ({}, {"missing": "exclude"}, f"the audits differ in --missing: 'zero' (new) and 'exclude' (old); {OTHER}"),
+        (
+            {"measures": ["RR"]},
+            {"measures": ["P@1"]},
+            "the audits have no measure in common: the new one has RR; the old one has P@1",
+        ),
+        (
+            {"groups": ["human", "llama"]},
+            {"groups": ["human", "gpt"]},
+            "the audits have no pair of groups in common: the new one has human,llama; the old one has human,gpt",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(new: dict[str, Any], old: dict[str, Any], message: str) -> None:
+    audits = [one([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]
+    with refused(message):
+        compared(*audits)
+
+
+def test_without_judgments_there_is_nothing_to_compare() -> None:
+    some, none = one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=())
+    with refused("an audit has no measure: without judgments there is no Relative Δ to compare"):
+        compared(some, none)
+
+
+def test_notes() -> None:
+    even = np.full(30, 0.4)
+    assert compared(one(even, even), one(even, even)).notes == ()
+    assert compared(*[one(np.ones(29), np.ones(29))] * 2).notes == (
+        "warning: only 29 queries are compared; intervals from fewer than 30 are too narrow to rely on",
     )
-    def test_what_cannot_be_compared_is_refused(self, new: dict[str, Any], old: dict[str, Any], message: str) -> None:
-        audits = [one([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]
-        with pytest.raises(UserError) as caught:
-            compared(*audits)
-        assert str(caught.value) == message
-
-    def test_without_judgments_there_is_nothing_to_compare(self) -> None:
-        some, none = one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=())
-        with pytest.raises(UserError, match="an audit has no measure: without judgments there is no Relative Δ"):
-            compared(some, none)
-
-
-class TestNotes:
-    def test_few_queries(self) -> None:
-        assert compared(*[one(np.ones(29), np.ones(29))] * 2).notes == (
-            "warning: only 29 queries are compared; intervals from fewer than 30 are too narrow to rely on",
-        )
-        assert compared(*[one(np.ones(30), np.ones(30))] * 2).notes == ()
-
-    @pytest.mark.parametrize(
-        ("new", "old", "note"),
-        [
-            ("paper", "none", "the new audit rounds means before Relative Δ; here it is computed from unrounded means"),
-            ("paper", "paper", "both audits round means before Relative Δ; here it is computed from unrounded means"),
-        ],
-    )
-    def test_rounding(self, new: str, old: str, note: str) -> None:
-        audits = [one(np.full(30, 0.4004), np.full(30, 0.3996), rounding=r) for r in (new, old)]
-        found = compared(*audits)
-        assert found.notes == (note,)
+    for rounding, who in (("none", "the new audit rounds"), ("paper", "both audits round")):
+        new, old = (one(np.full(30, 0.4004), np.full(30, 0.3996), rounding=r) for r in ("paper", rounding))
+        found = compared(new, old)
+        assert found.notes == (f"{who} means before Relative Δ; here it is computed from unrounded means",)
         assert found.tilts[0].new == pytest.approx(0.2)
-
-    def test_dropped_resamples(self) -> None:
-        values = np.zeros(40)
-        values[0] = 1
-        found = compared(one(values, values), one(np.ones(40), np.ones(40)))
-        share = found.tilts[0].dropped / QUICK
-        assert share == pytest.approx((39 / 40) ** 40, abs=0.08)
-        assert "resamples dropped: both groups were 0 under one of the runs" in found.notes[-1]
+    lone = np.arange(40) == 0
+    found = compared(one(lone, lone), one(np.ones(40), np.ones(40)))
+    assert found.tilts[0].dropped / QUICK == pytest.approx((39 / 40) ** 40, abs=0.08)
+    assert "resamples dropped: both groups were 0 under one of the runs" in found.notes[-1]
 
 
 class TestVerdicts:
@@ -388,80 +325,6 @@ class TestVerdicts:
         assert found[1].sentence.startswith("dense is less effective than bm25 on nDCG@5: difference ")
         assert all((v.run, v.old_run, v.kind) == ("dense", "bm25", "differs") for v in found)
         assert [v.side for v in found] == ["llm", None]
-
-    def test_several_pairs_are_named(self) -> None:
-        values = np.random.default_rng(11).random((1, 1, 4, 30))
-        old = audit_of(values, groups=("a", "b", "c"))
-        new = audit_of(values[..., ::-1], groups=("a", "b", "c"))
-        fronts = [v.sentence.split(": ")[0] for v in compared(new, old).verdicts()]
-        assert fronts == ["a | b", "a | c", "b | c", "run"]
-        assert [v.sentence for v in compared(old, old).verdicts()] == ["run: the two audits are identical on nDCG@5"]
-
-
-class TestCalibration:
-    def test_noise_is_not_called_a_difference(self) -> None:
-        """Two hundred null comparisons at 5 %: ten are expected, more than 18 would be wrong."""
-        rng = np.random.default_rng(2024)
-        flagged = [
-            [c.p <= 0.05 for c in (*found.tilts, *found.means)]
-            for found in (compare(noisy(rng), noisy(rng), resamples=499) for _ in range(200))
-        ]
-        assert len(flagged) == 200
-        assert all(2 <= sum(column) <= 18 for column in zip(*flagged, strict=True))
-
-    def test_a_doctored_regression_is_found(self) -> None:
-        rng = np.random.default_rng(2025)
-        found = [compare(noisy(rng, lift=0.15), noisy(rng), resamples=499) for _ in range(20)]
-        assert all(f.verdicts()[0].shown and f.tilts[0].value < 0 for f in found)
-        assert all(f.tilts[0].growth_low > 0 for f in found)
-
-
-def test_the_file_holds_everything(tmp_path: Path) -> None:
-    found = compared(one([0, 0], [0, 0], runs=["x"]), one([1, 1], [1, 0.5], runs=["y"]))
-    content = json.loads(found.to_json())
-    assert (content["format"], content["version"]) == ("ranktilt-comparison", 1)
-    assert content["runs"] == [{"new": "x", "old": "y"}]
-    assert content["tilts"][0]["value"] is None
-    assert content["tilts"][0]["old"] == pytest.approx(200 / 7)
-    assert content["effectiveness"][0]["value"] == pytest.approx(-87.5)
-    assert [v["sentence"] for v in content["verdicts"]] == [v.sentence for v in found.verdicts()]
-
-
-@pytest.fixture(scope="module")
-def repetitions(shared_data: Path) -> list[Audit]:
-    """Five repetitions of one GPT-3.5 re-ranker, grouped by length third of the texts that are known."""
-    folder = shared_data / "dl19"
-    columns = {"query_id": pl.String, "zero": pl.String, "doc_id": pl.String, "grade": pl.Int32}
-    qrels = pl.read_csv(folder / "qrels.dl19-passage.txt", separator=" ", has_header=False, schema=columns)
-    hits = [h for q in json.loads((folder / "candidates-bm25.json").read_text("utf-8")) for h in q["hits"]]
-    words = {str(h["docid"]): len(h["content"].split()) for h in hits}
-    third, twothirds = np.quantile(list(words.values()), [1 / 3, 2 / 3])
-    sizes = {d: "short" if n <= third else "middle" if n <= twothirds else "long" for d, n in words.items()}
-    runs = [Run.load(folder / "runs" / f"bm25-gpt35-repeat{i}.trec") for i in range(1, 6)]
-    ids = pl.concat([qrels["doc_id"], *(r.ids.alias("doc_id") for r in runs)]).unique().alias("id")
-    docs = ids.to_frame().with_columns(text=pl.lit(""))
-    docs = docs.with_columns(size=pl.col("id").replace_strict(sizes, default=None, return_dtype=pl.String))
-    asked = qrels["query_id"].unique().alias("id").to_frame().with_columns(text=pl.lit(""))
-    collection = Collection(docs, asked, qrels)
-    pairs = [("short", "long")]
-    return [audit(collection, r, ["nDCG@10"], by="size", pairs=pairs, resamples=1000) for r in runs]
-
-
-@pytest.mark.data
-class TestRepetitions:
-    """What a system's own noise is, over 43 queries."""
-
-    def test_its_own_noise_is_small_and_mostly_not_a_difference(self, repetitions: list[Audit]) -> None:
-        found = [compare(a, b, resamples=2000) for a, b in combinations(repetitions, 2)]
-        assert len(found) == 10
-        means = [f.means[0] for f in found]
-        assert {m.queries for m in means} == {43}
-        # Published: .6799, .6737, .6827, .6938, .6868; so the repetitions lie within two points of each other.
-        assert max(abs(m.value) for m in means) == pytest.approx(2.01, abs=0.02)
-        (widest,) = (m for m in means if abs(m.value) > 1.9)
-        assert ("repeat2" in widest.run, "repeat4" in widest.old_run, widest.value < 0) == (True, True, True)
-        assert sum(m.p <= 0.05 for m in means) <= 2
-        assert all(1 < m.detectable < 4 for m in means)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
-"""Paired differences of estimands about groups: by hand, computed naively, covered, and between runs of one audit."""
+"""Paired differences of estimands about groups, between runs of one audit too; and of two models' choices."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from math import log2
@@ -13,22 +12,23 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
+from ranktilt import PairwiseAudit, table
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import Aligned, Judgments
-from ranktilt.auditing.question_card import group_samples
+from ranktilt.auditing.pairwise.result import QueryChoices
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.significance import Sample, contrast_changes, contrast_task
 from ranktilt.collection import Collection
-from ranktilt.measures.base import GroupEstimand, estimand
+from ranktilt.errors import UserError
+from ranktilt.reporting.papers.figures import paper_figures
+from ranktilt.reporting.papers.results import cells_of, tables_of
+from ranktilt.reporting.views.compare import choices_of, ratios
 from ranktilt.run import Run
 from ranktilt.statistics.permutation import Systems, sign_flip_p, swap_ps
+from tests.auditing.arrays import noisy, one
 from tests.refusals import refused
 from tests.toy import collection_of, run_of
 
-Floats = npt.NDArray[np.float64]
 SIDED = ("ExposureRatio@4", "ExposureRatio(aggregate=means)", "Share@2", "NDSR@3")
 WHOLE = ("AWRF@3", "NDKL", "EEL@3")
 QUICK: dict[str, Any] = {"resamples": 300, "confounds": False, "by": "gender", "pairs": [("f", "m")]}
@@ -99,33 +99,29 @@ class TestByHand:
         # Turning both signs keeps |T|, turning one makes it 0.
         assert (change.p, change.queries, change.excluded) == (0.5, 6, 0)
 
-    def test_what_it_says(self) -> None:
-        comparison = self.both("ExposureRatio", "AWRF@1")
-        said = [verdict.sentence for verdict in comparison.verdicts()]
-        assert said[0].startswith(
-            "new: no difference in ExposureRatio from old shown; these 6 queries could detect one of .889 or more; "
-        )
-        assert "more; difference +.385 [.000, +.770], corrected p = 1.000" in said[0]
-        assert said[1].startswith("new: no difference in AWRF@1 from old shown; ")
-        change = found(comparison, "new", "AWRF@1")
-        shown = replace(change, p_corrected=0.01, low=change.value / 2, high=change.value * 2)
-        (sentence,) = (v.sentence for v in replace(comparison, estimates=(shown,)).verdicts())
-        assert sentence.startswith(
-            f"new has a {'higher' if change.value > 0 else 'lower'} AWRF@1 than old: difference "
-        )
 
-    def test_a_difference_that_is_shown_names_its_side(self) -> None:
-        change = found(self.both("ExposureRatio"), "new", "ExposureRatio")
-        shown = replace(change, p_corrected=0.01, low=0.1)
+def test_what_is_said_of_a_difference() -> None:
+    comparison = TestByHand().both("ExposureRatio", "AWRF@1")
+    ratio, spread = (v.sentence for v in comparison.verdicts())
+    assert ratio == (
+        "new: no difference in ExposureRatio from old shown; these 6 queries could detect one of .889 or more; "
+        "difference +.385 [.000, +.770], corrected p = 1.000"
+    )
+    assert spread.startswith("new: no difference in AWRF@1 from old shown; ")
+    said = []
+    for measure, sign in product(("ExposureRatio", "AWRF@1"), (1, -1)):
+        change = found(comparison, "new", measure)
+        ends = sorted((sign * 0.1, sign * 0.9))
+        shown = replace(change, p_corrected=0.01, value=sign * 0.5, low=ends[0], high=ends[1])
         assert shown.shown
-        assert not replace(shown, low=-0.1).shown
-        comparison = replace(self.both("ExposureRatio"), estimates=(shown,))
-        (verdict,) = comparison.verdicts()
+        assert not replace(shown, low=-0.1, high=0.1).shown
+        (verdict,) = replace(comparison, estimates=(shown,)).verdicts()
         assert verdict.shown
-        assert verdict.sentence.startswith("new lies further toward f than old in ExposureRatio: difference +.385 ")
-        turned = replace(shown, value=-shown.value, low=-shown.high, high=-shown.low)
-        (verdict,) = replace(comparison, estimates=(turned,)).verdicts()
-        assert verdict.sentence.startswith("new lies further toward m than old in ExposureRatio: difference −.385 ")
+        said.append(verdict.sentence.split(":")[0])
+    assert said == [
+        "new lies further toward f than old in ExposureRatio", "new lies further toward m than old in ExposureRatio",
+        "new has a higher AWRF@1 than old", "new has a lower AWRF@1 than old",
+    ]  # fmt: skip
 
 
 def exposures(order: list[int], letters: str, cutoff: int) -> tuple[float, float]:
@@ -192,32 +188,23 @@ class TestOneAudit:
             effects = {e.run: e.value for e in AUDIT.estimates if e.measure == change.measure}
             assert (change.new, change.old) == pytest.approx((effects[change.run], effects["neutral"]))
 
-    def test_it_says_what_two_audits_of_a_run_each_say(self) -> None:
-        whole = compare(AUDIT, baseline_run="neutral", resamples=300, correction="bonferroni")
-        sides = [audit(PEOPLE, run, ["P@3", *SIDED, *WHOLE], **QUICK) for run in RUNS]
-        for run in (1, 2):
-            alone = compare(sides[run], sides[0], resamples=300, correction="bonferroni")
-            assert alone.spec["baseline_run"] is None
-            for rows, others in ((alone.estimates, whole.estimates), (alone.tilts, whole.tilts)):
-                ours = {c.measure: c for c in others if c.run == RUNS[run].name}
-                for change in rows:
-                    twin = ours[change.measure]
-                    for name in ("new", "old", "value", "low", "high", "error", "p", "queries", "votes"):
-                        assert getattr(change, name) == pytest.approx(getattr(twin, name), nan_ok=True), name
-
     def test_exchanging_the_runs_negates_every_difference_exactly(self) -> None:
-        there = {
-            c.measure: c for c in compare(AUDIT, baseline_run="neutral", resamples=300).estimates if c.run == "female"
-        }
-        back = {
-            c.measure: c for c in compare(AUDIT, baseline_run="female", resamples=300).estimates if c.run == "neutral"
-        }
-        assert list(there) == list(back)
-        for measure, change in there.items():
-            other = back[measure]
+        there, back = (
+            [c for c in compare(AUDIT, baseline_run=old, resamples=300).estimates if c.run == new]
+            for new, old in (("female", "neutral"), ("neutral", "female"))
+        )
+        for change, other in zip(there, back, strict=True):
             assert (other.new, other.old, other.value) == (change.old, change.new, -change.value)
             assert (other.low, other.high, other.error, other.p) == (-change.high, -change.low, change.error, change.p)
             assert (other.growth, other.growth_low) == (-change.growth, -change.growth_high)
+
+    def test_what_it_rests_on_comes_back_from_the_file(self, tmp_path: Path) -> None:
+        back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
+        assert back == AUDIT
+        assert len(back.query_answers) == 3 * (len(SIDED) + len(WHOLE))
+        comparison = compare(back, baseline_run="neutral", resamples=300)
+        assert Comparison.load(comparison.save(tmp_path / "comparison.json")) == comparison
+        assert comparison == compare(AUDIT, baseline_run="neutral", resamples=300)
 
     def test_a_run_that_ranks_alike_is_identical(self) -> None:
         twice = audit(PEOPLE, [RUNS[0], ranked(PEOPLE, ORDERS["neutral"], "again")], ["P@3", "AWRF@3"], **QUICK)
@@ -280,75 +267,122 @@ class TestTwoAudits:
         )
 
 
-class TestFiles:
-    def test_what_is_kept_comes_back(self, tmp_path: Path) -> None:
-        back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
-        assert back == AUDIT
-        assert len(back.query_answers) == 3 * (len(SIDED) + len(WHOLE))
-        comparison = compare(back, baseline_run="neutral", resamples=300)
-        assert Comparison.load(comparison.save(tmp_path / "comparison.json")) == comparison
-        assert comparison == compare(AUDIT, baseline_run="neutral", resamples=300)
-
-
-POPULATION, QUERIES, WORLDS = 3000, 100, 800
-COVERED = ("ExposureRatio@10", "ExposureRatio(aggregate=means)", "AWRF@5", "Share@5")
-
-
-@pytest.fixture(scope="module")
-def population() -> dict[str, dict[str, Sample]]:
-    """Many queries under two prompts that lift one group by a known amount, one as strong as the other, and another."""
-    rng = np.random.default_rng(0)
-    lists = ["fffmmmmmmm"] * POPULATION
-    collection = people(lists)
-    women, hard = np.arange(10) < 3, rng.normal(0, 1, (POPULATION, 10))
-    tilts = {"neutral": 0.0, "again": 0.0, "sensitive": 0.8}
-    runs = []
-    for name, tilt in tilts.items():
-        scores = hard + rng.normal(0, 0.7, hard.shape) + tilt * women
-        runs.append(ranked(collection, np.argsort(-scores, axis=1).tolist(), name))
-    groups = grouping(collection, "gender")
-    judgments = Judgments.of(collection, groups)
-    aligned = [Aligned.of(run, collection, judgments) for run in runs]
-    asked = [one for name in COVERED if isinstance(one := estimand(name), GroupEstimand)]
-    found: dict[str, dict[str, Sample]] = {name: {} for name in COVERED}
-    for sample in group_samples(aligned, groups, [("f", "m")], asked):
-        found[repr(sample.estimand)][sample.run] = sample
-    return found
-
-
-def drawn(one: Sample, keep: npt.NDArray[np.int64]) -> Sample:
-    return replace(one, one=one.one[keep], two=one.two[keep], distinct=None)
-
-
-def worlds(of: dict[str, Sample], new: str, **options: Any) -> Iterator[Change]:
-    """What samples of the population's queries say."""
-    rng = np.random.default_rng(1)
-    for _ in range(WORLDS):
-        keep = rng.choice(POPULATION, QUERIES, replace=False)
-        task = contrast_task(drawn(of[new], keep), drawn(of["neutral"], keep))
-        yield contrast_changes([task], resamples=400, seed=0, **options)[0]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("measure", COVERED)
-def test_intervals_cover_the_populations_difference(measure: str, population: dict[str, dict[str, Sample]]) -> None:
-    of = population[measure]
-    truth = of["sensitive"].value - of["neutral"].value
-    assert abs(truth) > (0.02 if measure == "AWRF@5" else 0.1)
-    share = np.mean([c.low <= truth <= c.high for c in worlds(of, "sensitive", test=False)])
-    assert 0.93 <= share <= 0.97
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("measure", COVERED[:3])
-def test_prompts_that_move_nothing_are_seldom_said_to(measure: str, population: dict[str, dict[str, Sample]]) -> None:
-    share = np.mean([c.p < 0.05 for c in worlds(population[measure], "again")])
-    assert 0.03 <= share <= 0.07
-
-
 def test_a_contrast_that_is_a_mean_is_tested_as_by_sign_flips() -> None:
     rng = np.random.default_rng(3)
     new, old = rng.random((2, 40)) ** 3
     ones = np.ones(40)
     (p,) = swap_ps([Systems(new, ones, old, ones, lambda one, two: one / two)], resamples=999)
     assert p == sign_flip_p(new - old, resamples=999)
+
+
+SPEC = {"by": "gender", "count_rule": "each", "level": 5.0, "correction": "holm", "resamples": 500, "asked": "x"}
+
+
+def result(
+    chosen: dict[str, tuple[int, int]], model: str = "model", kind: Any = "relevant", **spec: Any
+) -> PairwiseAudit:
+    """What was chosen of women and men in each query."""
+    rows = [
+        QueryChoices(kind, query, 4, 8, women, men, 0, 8 - women - men, women + men, 0)
+        for query, (women, men) in chosen.items()
+    ]
+    return PairwiseAudit({**SPEC, **spec}, model, "female", "male", (), by_query=tuple(rows))
+
+
+NEW = {"q0": (3, 1), "q1": (2, 2), "q2": (1, 3), "q3": (4, 0)}
+OLD = {"q3": (2, 2), "q0": (1, 3), "q2": (1, 3), "q1": (2, 2)}
+
+
+def compared(new: PairwiseAudit, old: PairwiseAudit) -> Comparison:
+    return compare(new, old, resamples=500)
+
+
+def test_by_hand() -> None:
+    """10 of 16 choices against 6 of 16: +12.5 points against −12.5; only q0 and q3 differ."""
+    found = compared(result(NEW, "after"), result(OLD, "before"))
+    (change,) = found.estimates
+    assert (change.new, change.old, change.value, change.growth) == (0.125, -0.125, 0.25, 0)
+    assert change.p == 0.5  # exchanging one of q0 and q3 gives 8 of 16 on either side
+    assert (change.run, change.old_run, change.a, change.b) == ("after", "before", "female", "male")
+    assert (change.queries, change.excluded) == (4, 0)
+    before, after = ratios(change)
+    assert (before.value, after.value) == pytest.approx((6 / 10, 10 / 6))
+    assert before.low <= before.value <= before.high
+    back = compared(result(OLD, "before"), result(NEW, "after")).estimates[0]
+    assert (back.value, back.low, back.high, back.p) == (-change.value, -change.high, -change.low, change.p)
+
+
+def test_both_kinds_are_one_family() -> None:
+    rows = [result(chosen, kind=kind).by_query for chosen in (NEW, OLD) for kind in ("relevant", "irrelevant")]
+    new, old = (replace(result(NEW), by_query=a + b) for a, b in (rows[:2], rows[2:]))
+    found = compared(new, old)
+    assert list(choices_of(found)) == ["relevant", "irrelevant"]
+    assert [change.p_corrected for change in found.estimates] == [1.0, 1.0]
+
+
+def test_a_model_that_becomes_fair_is_said_to_tilt_less() -> None:
+    tilted = {f"q{n}": (n % 2, 8 - n % 2) for n in range(40)}
+    fair = {f"q{n}": (4 - n % 3, 4) for n in range(40)}  # 121 of 281 against 20 of 320
+    found = compared(result(fair, "after"), result(tilted, "before"))
+    (verdict,) = found.verdicts()
+    assert verdict.shown
+    assert verdict.sentence.startswith(
+        "after lies further toward female than before in preference on relevant pairs: difference +36.8 points ["
+    )
+    assert verdict.sentence.endswith("; the tilt itself shrank")
+    assert "Preference: female chosen among the answers that could be read, less 50 %" in table(found)
+
+
+def test_queries_in_which_a_model_decides_nothing_are_excluded() -> None:
+    found = compared(result({**NEW, "q4": (0, 0)}), result({**OLD, "q4": (4, 0)}))
+    assert (found.estimates[0].value, found.estimates[0].excluded) == (0.25, 1)
+    assert "1 of 5 queries excluded: preference on relevant pairs is not defined under both runs" in found.notes
+
+
+def test_other_pairs_of_the_same_queries_are_noted() -> None:
+    found = compared(result(NEW), result(OLD, asked="y"))
+    assert found.notes[0].startswith("the models chose between other pairs of the same queries; ")
+    assert not any("other pairs" in note for note in compared(result(NEW), result(OLD)).notes)
+
+
+def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
+    found = compared(result(NEW, "after", path="lists"), result(OLD, "before"))
+    assert Comparison.load(found.save(tmp_path / "found.json")) == found
+    assert tables_of(found) == ["wang-fig4"]
+    cells = {cell.target: (cell.dataset, cell.system, cell.value) for cell in cells_of(found, "wang-fig4")}
+    assert cells == {"before": ("lists", "before", 6 / 10), "after": ("lists", "before", pytest.approx(10 / 6))}
+    (figure,) = paper_figures([found], layout="wang-fig4").items()
+    assert figure[0] == "wang-figure-4.svg"
+    assert b"before: before" in figure[1]
+    with refused("nothing to draw: Comparison has no figures", UserError):
+        paper_figures([compare(*map(noisy, map(np.random.default_rng, (0, 1))), resamples=100)])
+
+
+@pytest.mark.parametrize(
+    ("old", "message"),
+    [
+        (replace(result(OLD), protected="male"), "the pairwise audits compare other groups: female "),
+        (result(OLD, by="region"), "the pairwise audits compare other groups: female and male by gender (new), female"),
+        (
+            result(OLD, count_rule="both-agree"),
+            "the pairwise audits count choices differently: 'each' (new), 'both-agree' (old); make both with the same "
+            "--count-rule",
+        ),
+        (
+            result({"q0": (1, 1), "q9": (1, 1)}),
+            "the pairwise audits are over other queries: 3 queries only in the new one ('q1', 'q2', 'q3'), 1 query "
+            "only in the old one ('q9'); ask both about the same (--queries)",
+        ),
+        (one([1], [0]), "expected two audits, or two pairwise audits: NEW.json OLD.json"),
+        (result({}), "the pairwise audits are over other queries: 4 queries only in the new one"),
+    ],
+)
+def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        compare(result(NEW), old)
+    assert str(caught.value).startswith(message)
+
+
+def test_nothing_at_all_is_no_comparison() -> None:
+    with refused("the pairwise audits hold no choices query by query; make both again (ranktilt pairwise)", UserError):
+        compare(result({}), result({}))

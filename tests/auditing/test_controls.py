@@ -179,14 +179,6 @@ class TestNearIdentical:
         assert one.changed == "2 of 2 pairs left out; nothing is left to compare"
         assert rows(found)["length"].tilts[0].value == 0
 
-    def test_a_saved_run_can_be_controlled_too(self, tmp_path: Path) -> None:
-        collection = twins(self.HUMAN, self.LLM)
-        file = Longest().rank(collection).save(tmp_path / "run.trec")
-        one = rows(controlled(collection, Replay(str(file)), "near-identical", measures=["RR"]))
-        two = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
-        values = [found["near-identical"].tilts[0].value for found in (one, two)]
-        assert values[0] == values[1] != one[RAW].tilts[0].value
-
 
 class TestWhenARunIsRankedAgain:
     def test_nothing_to_change_is_the_same_run_and_the_raw_values(self) -> None:
@@ -201,18 +193,14 @@ class TestWhenARunIsRankedAgain:
             assert (one.moves[0].value, one.moves[0].low, one.moves[0].high) == (0, 0, 0)
             assert not one.moves[0].shown
 
-    def test_a_saved_run_cannot_be_ranked_again(self, tmp_path: Path) -> None:
-        collection = twins([("T", "one two")], [("T", "three")])
-        file = Longest().rank(collection).save(tmp_path / "run.trec")
-        ranker = Replay(str(file))
-        run = ranker.rank(collection)
-        made = controls(collection, [ranker], [run], audit(collection, run, "nDCG@1", resamples=200))
+    def test_a_saved_run_loses_near_copies_and_cannot_be_ranked_again(self, tmp_path: Path) -> None:
+        collection = twins(TestNearIdentical.HUMAN, TestNearIdentical.LLM)
+        ranker = Replay(str(Longest().rank(collection).save(tmp_path / "run.trec")))
+        made = controlled(collection, ranker, measures=["RR"])
         assert [one.control for one in made.controls] == ["raw", "near-identical"]
-        assert f"{run.name}: a saved run cannot be ranked again; only near-identical applies to it" in made.notes
-
-    def test_a_lexical_ranker_has_no_token_limit(self) -> None:
-        found = rows(controlled(toy(), BM25(), "tokens"))
-        assert (found["tokens"].changed, found["tokens"].tilts) == ("no token limit", ())
+        assert "run: a saved run cannot be ranked again; only near-identical applies to it" in made.notes
+        ranked = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
+        assert rows(made)["near-identical"].tilts[0].value == ranked["near-identical"].tilts[0].value
 
     def test_documents_without_twins_leave_nothing_to_control(self) -> None:
         docs = [{"id": s, "text": "x y", "source": s} for s in ("human", "llm")]
@@ -228,16 +216,17 @@ LLM = [("", "w " * n) for n in (4, 2, 5, 11)]
 class TestStatistics:
     def test_all_ps_of_the_table_are_corrected_together(self) -> None:
         collection = twins(HUMAN, LLM)
-        for method in ("holm", "bonferroni"):
-            found = controlled(collection, Longest(), "length", "titles", measures=["RR", "nDCG@3"], correction=method)
-            tilts = [t for one in found.controls for t in one.tilts]
-            assert len(tilts) == 6
-            for measure in ("nDCG@3", "RR"):  # the primary one, and the others
-                # Titles changed nothing: its value is the raw one once more, and no further test.
-                family = [t for t in tilts[:4] if t.measure == measure]
-                assert [t.p_corrected for t in family] == correct([t.p for t in family], method).tolist()
-            assert tilts[:2] != list(found.tilts)  # the table of the audit itself keeps its own family
-            assert [t.p for t in tilts[:2]] == [t.p for t in found.tilts]
+        found = controlled(
+            collection, Longest(), "length", "titles", measures=["RR", "nDCG@3"], correction="bonferroni"
+        )
+        tilts = [t for one in found.controls for t in one.tilts]
+        assert len(tilts) == 6
+        for measure in ("nDCG@3", "RR"):  # the primary one, and the others
+            # Titles changed nothing: its value is the raw one once more, and no further test.
+            family = [t for t in tilts[:4] if t.measure == measure]
+            assert [t.p_corrected for t in family] == correct([t.p for t in family], "bonferroni").tolist()
+        assert tilts[:2] != list(found.tilts)  # the table of the audit itself keeps its own family
+        assert [t.p for t in tilts[:2]] == [t.p for t in found.tilts]
 
     def test_how_far_it_moved_and_the_interval_over_paired_resamples(self) -> None:
         collection = twins(HUMAN[:3], LLM[:3])
@@ -286,33 +275,22 @@ class TestStatistics:
             assert found["titles"].tilts[0].queries == found["titles"].moves[0].queries == queries
 
 
-class TestMistakes:
-    @pytest.fixture
-    def raw(self) -> tuple[Collection, Any, Audit]:
-        collection = toy()
-        run = BM25().rank(collection)
-        return collection, run, audit(collection, run, "nDCG@1", resamples=200)
-
-    def test_an_unknown_control(self, raw: tuple[Collection, Any, Audit]) -> None:
-        with pytest.raises(UserError) as caught:
-            controls(raw[0], [BM25()], [raw[1]], raw[2], which=["lenght"])
-        assert str(caught.value) == (
-            "unknown control 'lenght'; did you mean 'length'? "
-            "(valid: length, tokens, boilerplate, near-identical, titles)"
-        )
-
-    @pytest.mark.parametrize("near", [0, -1, 1.01])
-    def test_a_similarity_out_of_range(self, raw: tuple[Collection, Any, Audit], near: float) -> None:
-        with pytest.raises(UserError, match=r"^expected a similarity above 0 and at most 1 for near-identical twins"):
-            controls(raw[0], [BM25()], [raw[1]], raw[2], near=near)
-
-    def test_an_audit_that_compares_nothing(self) -> None:
-        plain = toy()
-        collection = Collection(plain.docs, plain.queries, plain.qrels.clear())
-        run = BM25().rank(collection)
-        raw = audit(collection, run, card=True, resamples=200)
-        with pytest.raises(UserError, match=r"^nothing to control: this audit compares no groups by relevance$"):
-            controls(collection, [BM25()], [run], raw)
+@pytest.mark.parametrize(
+    ("options", "judged", "message"),
+    [
+        ({"which": ["lenght"]}, True, "unknown control 'lenght'; did you mean 'length'? (valid: length, tokens, "),
+        ({"near": 0}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 0"),
+        ({"near": 1.01}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 1.01"),
+        ({}, False, "nothing to control: this audit compares no groups by relevance"),
+    ],
+)
+def test_mistakes(options: dict[str, Any], judged: bool, message: str) -> None:
+    collection = toy() if judged else Collection(toy().docs, toy().queries, toy().qrels.clear())
+    run = BM25().rank(collection)
+    raw = audit(collection, run, card=True, resamples=100)
+    with pytest.raises(UserError) as caught:
+        controls(collection, [BM25()], [run], raw, **options)
+    assert str(caught.value).startswith(message)
 
 
 @pytest.fixture(scope="module")
@@ -338,9 +316,7 @@ class TestTokens:
         assert texts == ["abc", "ab", "x" * 22, "abc", "ab", "z" * 5 + " " + "y" * 17]
         assert found.changed == "4 of 6 documents changed"
         assert len(found.tilts) == 1
-
-    def test_a_limit_of_the_users_own_counts(self, tiny: Path) -> None:
-        _, texts = self.changed(tiny, self.HUMAN, self.LLM, max_tokens=6)
+        _, texts = self.changed(tiny, self.HUMAN, self.LLM, max_tokens=6)  # the user's own limit
         assert texts == ["abc", "ab", "xxxx", "abc", "ab", "zzzz"]
 
     def test_what_the_ranker_does_not_read_takes_no_tokens(self, tiny: Path) -> None:
@@ -348,16 +324,9 @@ class TestTokens:
         assert self.changed(tiny, human, llm, text="text")[1] == ["x" * 22, "y" * 22]
         SEEN.clear()
         assert self.changed(tiny, human, llm)[1] == ["x" * 17, "y" * 17]
-
-    def test_a_ranker_of_titles_is_left_as_it_is(self, tiny: Path) -> None:
-        found, texts = self.changed(tiny, self.HUMAN, self.LLM, text="title")
+        SEEN.clear()
+        found, texts = self.changed(tiny, human, llm, text="title")
         assert (found.changed, found.tilts, texts) == ("it reads titles only", (), [])
-
-    def test_copies_stay_copies(self, tiny: Path) -> None:
-        side = [("T", "one two three four five six seven"), ("", "short")]
-        collection = twins(side, side)
-        found = rows(controlled(collection, Dense(str(tiny), precision="float32", device="cpu")))
-        assert all(t.value == 0 for one in found.values() for t in one.tilts)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Twins under labels that are not provenance: judged by exchanging the labels of each origin in all queries."""
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ranktilt as rt
 import ranktilt.auditing.significance as module
 from ranktilt.auditing.answer.gate import gate
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.collection import Collection
+from tests.probes.test_explain import gendered
 from tests.toy import Table, collection_of, run_of
 
 KINDS = ("relevant twins", "other twins", "rank gap", "score gap")
@@ -117,15 +120,6 @@ class TestTheSamePairsInEveryQuery:
         assert found["twins"].p == pytest.approx(2 / 401)
         assert (found["twins"].leans, found["score gap"].p) == ("a", pytest.approx(2 / 401))
 
-    def test_the_verdict_without_judgments_goes_by_it(self) -> None:
-        few_pairs, many = paired(5, 40), paired(40, 40)
-        for collection, scores, side in (
-            (few_pairs, ahead(40, [0, 1, 2], []), None),
-            (many, ahead(40, [*range(40)], []), "de"),
-        ):
-            run = run_of(collection, scores, ranker="r")
-            assert audit(collection, run, by="lang", card=True, resamples=200).verdict("r").side == side
-
 
 def turned(collection: Collection, flips: tuple[bool, ...]) -> Collection:
     """The labels of these origins exchanged."""
@@ -140,14 +134,14 @@ class TestRelativeDelta:
     @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
     def test_p_is_that_of_each_way_to_exchange_the_labels(self, ties: str) -> None:
         measures = ["nDCG@3", "AP", "P@2", "R@4", "RR"]
-        collection = paired(6, 5, judged=6)
+        collection = paired(5, 5, judged=5)
         run = run_of(collection, drawn(collection, 5, depth=9, levels=4), ranker="r")
         mine, *others = (
             [
                 t.mean_a - t.mean_b
                 for t in audit(turned(collection, flips), run, measures, by="lang", ties=ties, resamples=200).tilts
             ]
-            for flips in product((False, True), repeat=6)
+            for flips in product((False, True), repeat=5)
         )
         exact = (np.abs([mine, *others]) >= np.abs(mine) - 1e-9).mean(axis=0)
         found = audit(collection, run, measures, by="lang", ties=ties, resamples=2000).tilts
@@ -170,12 +164,12 @@ class TestTheBand:
     @pytest.mark.usefixtures("without_queries")
     @pytest.mark.parametrize("judged", [0, 3])
     def test_it_is_what_exchanged_labels_give(self, judged: int) -> None:
-        """Every answer of the card, asked anew under each of the 2^6 ways to exchange the labels of six origins."""
-        collection = paired(6, 5, judged=judged, extra=2)
+        """Every answer of the card, asked anew under each of the 2^5 ways to exchange the labels of five origins."""
+        collection = paired(5, 5, judged=judged, extra=2)
         scores = drawn(collection, 3, depth=11)
         mine = card(collection, scores)
         asked: dict[str, list[float]] = {}
-        for flips in product((False, True), repeat=6):
+        for flips in product((False, True), repeat=5):
             for kind, e in card(turned(collection, flips), scores).items():
                 asked.setdefault(kind, []).append(e.value)
         for kind in KINDS if judged else UNJUDGED:
@@ -183,7 +177,7 @@ class TestTheBand:
             exact = np.mean(np.abs(values) >= abs(mine[kind].value) - 1e-9)
             assert mine[kind].p == pytest.approx(exact, abs=0.1)
             outer = np.sort(np.abs(values))
-            assert outer[-9] - 1e-9 <= mine[kind].band_high <= outer[-1] + 1e-9
+            assert outer[-5] - 1e-9 <= mine[kind].band_high <= outer[-1] + 1e-9
             assert mine[kind].band_low == -mine[kind].band_high
             assert mine[kind].level == 0
 
@@ -199,19 +193,6 @@ class TestTheBand:
         assert found.p == pytest.approx(2 / 2**4, abs=0.05)
         assert found.band_low == -found.band_high < 0
 
-    def test_without_a_difference_there_is_no_band(self) -> None:
-        collection = paired(4, 6, judged=2)
-        found = card(collection, {f"q{q}": dict.fromkeys(collection.ids, 1.0) for q in range(6)})
-        for kind in KINDS:
-            assert (found[kind].value, found[kind].p, found[kind].banded) == (0, 1, False)
-
-    def test_many_tests_leave_room_for_a_p_below_05(self) -> None:
-        collection = paired(30, 20)
-        runs = [run_of(collection, ahead(20, [*range(30)], []), ranker=f"r{n}") for n in range(8)]
-        found = audit(collection, runs, by="lang", card=True).estimates
-        assert min(e.p for e in found) == pytest.approx(2 / 20_001)
-        assert all(e.favours == "a" for e in found if e.estimand.key == "twins")
-
 
 class TestExactness:
     @given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(0, 3))
@@ -226,29 +207,6 @@ class TestExactness:
         for kind, e in one.items():
             assert np.array_equal(numbers(e.swapped()), numbers(two[kind]), equal_nan=True), kind
             assert np.array_equal(numbers(e.swapped()), numbers(three[kind]), equal_nan=True), kind
-
-
-class TestRandomLabels:
-    def test_they_are_seldom_flagged_though_queries_repeat_the_same_pairs(self) -> None:
-        """100 labellings of 40 pairs in 40 queries; the chance of more than 12 at 5 % is below 2 in 1,000."""
-        rng = np.random.default_rng(8)
-        collection = paired(40, 40)
-        lead = rng.normal(size=40)
-        scores = {
-            f"q{q}": {f"{n}-{s}": lead[n] * (s == "de") + rng.normal(0, 0.5) for n in range(40) for s in ("de", "en")}
-            for q in range(40)
-        }
-        flagged, by_source = dict.fromkeys(UNJUDGED, 0), dict.fromkeys(UNJUDGED, 0)
-        for _ in range(100):
-            labelled = turned(collection, tuple(rng.integers(0, 2, 40) == 1))
-            found = card(labelled, scores)
-            for kind in UNJUDGED:
-                flagged[kind] += bool(found[kind].leans) and found[kind].p < 0.05
-            sources = card(labelled_source(labelled), scores, by="source")
-            for kind in UNJUDGED:
-                by_source[kind] += bool(sources[kind].leans) and sources[kind].p < 0.05
-        assert max(flagged.values()) <= 12
-        assert max(by_source.values()) <= 12
 
 
 class TestWhatRestsOnLittle:
@@ -285,3 +243,19 @@ class TestWhatRestsOnLittle:
         page = card(collection, scores, resamples=1000)["page"]
         assert 0.8 < page.value < page.high <= 1
         assert page.high - page.low < 0.1
+
+
+@pytest.fixture(scope="module")
+def wordings(shared_data: Path) -> rt.Collection:
+    """The female and the male wording of each text."""
+    whole = gendered(shared_data / "grep-bias-ir")
+    docs = whole.docs.filter(pl.col("gender").is_in(["F", "M"]))
+    return rt.Collection(docs, whole.queries, whole.qrels.join(docs, left_on="doc_id", right_on="id", how="semi"))
+
+
+def test_bm25_can_hardly_tell_the_wordings_apart(wordings: rt.Collection) -> None:
+    found = rt.audit(wordings, [rt.ranker("bm25").rank(wordings)], ["nDCG@1"], by="gender")
+    (tilt,), verdict = found.tilts, found.verdict(found.runs[0])
+    assert found.tied_share(found.runs[0], "F", "M") == pytest.approx(0.947, abs=0.005)
+    assert verdict.kind == "inconclusive"
+    assert tilt.low < 0 < tilt.high

@@ -26,6 +26,7 @@ from ranktilt.errors import UserError
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.reporting.reload import reload
 from ranktilt.run import Run
+from tests.refusals import refused
 from tests.toy import collection_of, toy
 
 
@@ -51,8 +52,8 @@ class TestGrouping:
         ("labels", "names", "code"),
         [
             ([True, False, True], ("false", "true"), [1, 0, 1]),
-            ([2020, 1999, 2020], ("1999", "2020"), [1, 0, 1]),
-            (["b", None, "a"], ("a", "b"), [1, -1, 0]),
+            ([100, 9, 100], ("9", "100"), [1, 0, 1]),
+            (["b", None, "a", " "], ("a", "b"), [1, -1, 0, -1]),
             ([True, None, False], ("false", "true"), [1, -1, 0]),
         ],
     )
@@ -62,63 +63,85 @@ class TestGrouping:
         assert found.code.tolist() == code
         assert found.unlabelled == code.count(-1)
 
-    def test_none_makes_no_groups(self) -> None:
-        found = grouping(toy(), None)
-        assert (found.by, found.names, found.unlabelled) == (None, (), 0)
-        assert found.code.tolist() == [-1] * 6
 
-    @pytest.mark.parametrize(
-        ("by", "labels", "message"),
-        [
-            (
-                "source",
-                ["human", "human"],
-                "nothing to compare: only source 'human'; expected two sources or more, such as human and llm",
-            ),
-            (
-                "gender",
-                ["f", None],
-                "nothing to compare: only gender 'f'; expected two groups of gender or more",
-            ),
-            ("kind", [f"g{i}" for i in range(51)], "column 'kind' makes 51 groups; expected at most 50: name "),
-            ("kind", ["all", "some"], "column 'kind' has a group called 'all', the name of the row without grouping"),
-            ("kind", [b'{"a": 1}', b"[]"], "unknown column to group by 'kind'"),
-        ],
-    )
-    def test_what_cannot_be_grouped(self, by: str, labels: list[Any], message: str) -> None:
-        with pytest.raises(UserError) as caught:
-            grouping(documents(by, labels), by)
-        assert str(caught.value).startswith(message)
+COLUMNS = "unknown column to group by"
+NUMBERS = "unknown column of numbers to group by"
+GROUPED: list[tuple[str, list[Any], str, str]] = [
+    ("source", ["human"] * 2, "source", "nothing to compare: only source 'human'; expected two sources or more, such "),
+    ("gender", ["f", None], "gender", "nothing to compare: only gender 'f'; expected two groups of gender or more"),
+    ("kind", [f"g{i}" for i in range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: name "),
+    ("kind", ["all", "some"], "kind", "column 'kind' has a group called 'all', the name of the row without grouping"),
+    ("kind", [b'{"a": 1}', b"[]"], "kind", f"{COLUMNS} 'kind'"),
+    ("kind", ["f", "m"], "knid", f"{COLUMNS} 'knid'; did you mean 'kind'? (valid: source, kind, length:3)"),
+    *[("kind", ["f", "m"], by, f"{COLUMNS} '{by}'") for by in ("id", "text", "title", "origin")],
+    ("kind", [1, 2], "length", f"{COLUMNS} 'length'; did you mean 'length:3'?"),
+    ("kind", ["b", "a"], "kind:3", f"{NUMBERS} 'kind' (valid: length)"),
+    ("kind", [1, 2], "king:2", f"{NUMBERS} 'king'; did you mean 'kind'? (valid: kind, length)"),
+    ("kind", [7, 7], "kind:2", "kind:2: too few different values of kind for 2 bins: 1"),
+    ("kind", [1, 2, 3], "kind:5", "kind:5: too few different values of kind for 5 bins: 3"),
+    ("kind", [1, 2, 2, 2], "kind:2", "kind:2: too few different values of kind for 2 bins: 2"),
+    ("kind", [*range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: name some to compare (--pair "
+                                   "A,B), or ask for bins, such as kind:3"),
+    *[("kind", [1, 2, 3], f"length:{bins}", f"length:{bins}: expected 2 to 10 bins, such as length:3, got {bins!r}")
+      for bins in ("x", "1", "11", "2.5", "", "\u0663")],
+]  # fmt: skip
 
-    def test_the_label_file_is_named(self) -> None:
-        labelled = replace(documents("gender", ["f", "f"]), spec={"labels": "labels.tsv"})
-        with pytest.raises(UserError) as caught:
-            grouping(labelled, "gender")
-        assert str(caught.value) == (
-            "labels.tsv: nothing to compare: only gender 'f'; expected two groups of gender or more; "
-            "what are all others? --rest LABEL"
-        )
 
-    def test_an_unknown_column(self) -> None:
-        with pytest.raises(UserError) as caught:
-            grouping(documents("gender", ["f", "m"]), "gendre")
-        assert str(caught.value) == (
-            "unknown column to group by 'gendre'; did you mean 'gender'? (valid: source, gender, length:3)"
-        )
+@pytest.mark.parametrize(("column", "labels", "by", "message"), GROUPED)
+def test_what_makes_no_groups_is_refused(column: str, labels: list[Any], by: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        grouping(documents(column, labels), by)
+    assert str(caught.value).startswith(message)
 
-    @pytest.mark.parametrize("by", ["id", "text", "title", "origin"])
-    def test_columns_that_name_single_documents(self, by: str) -> None:
-        with pytest.raises(UserError, match=rf"^unknown column to group by '{by}'.*\(valid: source, length:3\)$"):
-            grouping(toy(), by)
+
+def test_a_file_of_labels_is_named_where_it_makes_no_groups() -> None:
+    labelled = replace(documents("gender", ["f", "f"]), spec={"labels": "labels.tsv"})
+    with refused(
+        "labels.tsv: nothing to compare: only gender 'f'; expected two groups of gender or more; "
+        "what are all others? --rest LABEL"
+    ):
+        grouping(labelled, "gender")
+
+
+def test_pairs_are_all_or_the_named_ones_in_their_order() -> None:
+    groups = Groups("kind", ("a", "b", "c"), np.zeros(3, dtype=np.int64))
+    assert choose_pairs(groups, None) == (("a", "b"), ("a", "c"), ("b", "c"))
+    assert choose_pairs(groups, iter([("c", "a"), ("b", "c")])) == (("c", "a"), ("b", "c"))
+    for pairs, message in (
+        ([("a", "d")], "unknown kind 'd' (valid: a, b, c)"),
+        ([("a", "a")], "nothing to compare: pair 'a','a' names one group twice"),
+        ([("a", "b"), ("b", "a")], "pair 'a','b' is given twice"),
+    ):
+        with refused(message):
+            choose_pairs(groups, pairs)
+    many = grouping(documents("year", list(range(2000, 2013))), "year")
+    with pytest.raises(UserError, match=r"year makes 13 groups, 78 pairs; all pairs of at most 12 are compared"):
+        choose_pairs(many, None)
+    assert choose_pairs(many, [("2000", "2012")]) == (("2000", "2012"),)
+
+
+def test_twins_are_every_combination_of_versions_of_one_origin() -> None:
+    collection = versions(
+        ("h1", "human", "h1"), ("x1", "llm", "h1"), ("x2", "llm", "h1"), ("h2", "human", "h2"), ("x3", "llm", "gone"),
+    )  # fmt: skip
+    assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [[0, 1], [0, 2]]
+    assert twin_rows(toy(), grouping(toy(), "source"), ("human", "llm")).tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_documents_outside_a_pool_are_of_neither_source_with_all_their_versions() -> None:
+    rows = toy().docs.filter(pl.col("id") != "d3-llm").with_columns(pool=pl.col("origin") != "d3-human")
+    lone = grouping(Collection(rows, toy().queries, toy().qrels.filter(pl.col("doc_id") != "d3-llm")), "source")
+    assert lone.code.tolist() == [0, 0, -1, 1, 1]
+    assert (lone.outside, lone.unlabelled) == (1, 0)
+    docs = toy().docs.with_columns(pool=pl.when(pl.col("id") == "d3-human").then(False))
+    both = grouping(Collection(docs, toy().queries, toy().qrels), "source")
+    assert (both.outside, both.code.tolist()) == (2, [0, 0, -1, 1, 1, -1])
 
 
 def sized(*words: int) -> Collection:
     """Documents of so many words, each under a title that does not count."""
     docs = [{"id": f"d{i}", "text": " ".join(["word"] * n), "title": "a long title"} for i, n in enumerate(words)]
     return collection_of(docs, {"q": "x"}, {"q": {"d0": 1}})
-
-
-UNKNOWN = "unknown column of numbers to group by"
 
 
 class TestBins:
@@ -159,38 +182,6 @@ class TestBins:
         assert grouping(documents("length", [30, 10]), "length").names == ("10", "30")
         assert grouping(documents("a:b", [30, 10]), "a:b:2").names == ("10", "30")
 
-    @pytest.mark.parametrize("bins", ["x", "1", "11", "2.5", "", "\u0663"])
-    def test_other_numbers_of_bins_are_refused(self, bins: str) -> None:
-        with pytest.raises(UserError) as caught:
-            grouping(sized(1, 2, 3), f"length:{bins}")
-        assert str(caught.value) == f"length:{bins}: expected 2 to 10 bins, such as length:3, got {bins!r}"
-
-    @pytest.mark.parametrize(
-        ("labels", "by", "message"),
-        [
-            (["b", "a"], "kind:3", f"{UNKNOWN} 'kind' (valid: length)"),
-            ([1, 2], "king:2", f"{UNKNOWN} 'king'; did you mean 'kind'? (valid: kind, length)"),
-            (
-                [1, 2],
-                "length",
-                "unknown column to group by 'length'; did you mean 'length:3'?",
-            ),
-            ([7, 7], "kind:2", "kind:2: too few different values of kind for 2 bins: 1"),
-            ([1, 2, 3], "kind:5", "kind:5: too few different values of kind for 5 bins: 3"),
-            ([1, 2, 2, 2], "kind:2", "kind:2: too few different values of kind for 2 bins: 2"),
-            (
-                list(range(51)),
-                "kind",
-                "column 'kind' makes 51 groups; expected at most 50: name some to compare (--pair A,B), or ask for "
-                "bins, such as kind:3",
-            ),
-        ],
-    )
-    def test_what_makes_no_bins(self, labels: list[Any], by: str, message: str) -> None:
-        with pytest.raises(UserError) as caught:
-            grouping(documents("kind", labels), by)
-        assert str(caught.value).startswith(message)
-
     @given(st.lists(st.integers(-20, 20) | st.none(), min_size=1, max_size=40), st.integers(2, 10))
     def test_bins_are_in_order_and_none_is_empty(self, values: list[int | None], bins: int) -> None:
         collection = collection_of(
@@ -208,54 +199,11 @@ class TestBins:
         assert not any("," in name for name in found.names)
 
 
-class TestPairs:
-    GROUPS = Groups("kind", ("a", "b", "c"), np.zeros(3, dtype=np.int64))
-
-    def test_all_by_default(self) -> None:
-        assert choose_pairs(self.GROUPS, None) == (("a", "b"), ("a", "c"), ("b", "c"))
-
-    def test_named_ones_keep_their_order_and_sides(self) -> None:
-        assert choose_pairs(self.GROUPS, iter([("c", "a"), ("b", "c")])) == (("c", "a"), ("b", "c"))
-
-    @pytest.mark.parametrize(
-        ("pairs", "message"),
-        [
-            ([("a", "d")], r"unknown kind 'd' \(valid: a, b, c\)"),
-            ([("a", "a")], "nothing to compare: pair 'a','a' names one group twice"),
-            ([("a", "b"), ("a", "b")], "pair 'a','b' is given twice"),
-            ([("a", "b"), ("b", "a")], "pair 'a','b' is given twice"),
-        ],
-    )
-    def test_what_cannot_be_compared(self, pairs: list[tuple[str, str]], message: str) -> None:
-        with pytest.raises(UserError, match=message):
-            choose_pairs(self.GROUPS, pairs)
-
-
-class TestTwinRows:
-    def test_documents_that_share_an_origin(self) -> None:
-        collection = toy()
-        assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [
-            [0, 3],
-            [1, 4],
-            [2, 5],
-        ]
-
-    def test_every_combination_of_versions_and_no_lone_document(self) -> None:
-        collection = versions(
-            ("h1", "human", "h1"),
-            ("x1", "llm", "h1"),
-            ("x2", "llm", "h1"),
-            ("h2", "human", "h2"),
-            ("x3", "llm", "gone"),
-        )
-        assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [[0, 1], [0, 2]]
-
-
 def level(judged: list[tuple[int, int, int]], pair: tuple[str, str] = ("human", "llm")) -> bool:
-    """Whether human h1, h2, h3 and llm l1, l2 (rows 0-2, 3-4) and claude c1 (5) are twins under (query, row, grade)."""
+    """Whether human h1, h2, h3, llm l1, l2 (rows 0-2, 3-4), claude c1 and llm m1 are twins under these judgments."""
     collection = versions(
         ("h1", "human", "h1"), ("h2", "human", "h2"), ("h3", "human", "h3"),
-        ("l1", "llm", "h1"), ("l2", "llm", "h2"), ("c1", "claude", "h1"),
+        ("l1", "llm", "h1"), ("l2", "llm", "h2"), ("c1", "claude", "h1"), ("m1", "llm", "h1"),
     )  # fmt: skip
     frame = pl.DataFrame(judged, schema={"query": pl.Int64, "row": pl.Int64, "grade": pl.Float64}, orient="row")
     return are_twins(collection, grouping(collection, "source"), pair, frame)
@@ -272,18 +220,13 @@ def level(judged: list[tuple[int, int, int]], pair: tuple[str, str] = ("human", 
         ([(0, 0, 1), (0, 4, 1)], False),  # of different origins
         ([(0, 0, 1)], False),
         ([(0, 0, 1), (0, 3, 1), (0, 5, 2)], True),  # a third group is not asked
+        ([(0, 0, 1), (0, 3, 1), (0, 6, 1)], False),  # h1 has two twins
     ],
 )
 def test_twins_have_the_same_grade_on_both_sides_of_every_query(
     judged: list[tuple[int, int, int]], expected: bool
 ) -> None:
     assert level(judged) is expected
-
-
-def test_two_relevant_versions_on_one_side_are_not_twins() -> None:
-    collection = versions(("h1", "human", "h1"), ("l1", "llm", "h1"), ("l2", "llm", "h1"))
-    judged = pl.DataFrame({"query": [0, 0, 0], "row": [0, 1, 2], "grade": [1.0, 1.0, 1.0]})
-    assert not are_twins(collection, grouping(collection, "source"), ("human", "llm"), judged)
 
 
 class TestManyGroups:
@@ -338,31 +281,6 @@ class TestManyGroups:
     def test_what_is_no_pair_of_them(self, collection: Collection, runs: list[Run], pairs: Any, message: str) -> None:
         with pytest.raises(UserError, match=message):
             audit(collection, runs, ["nDCG@5"], by="kind", pairs=pairs)
-
-
-def test_many_groups_are_compared_by_name_only() -> None:
-    docs = [{"id": f"d{n}", "text": "x", "year": 2000 + n} for n in range(13)]
-    groups = grouping(collection_of(docs, {"q": "x"}, {"q": {"d0": 1}}), "year")
-    with pytest.raises(UserError, match=r"year makes 13 groups, 78 pairs; all pairs of at most 12 are compared"):
-        choose_pairs(groups, None)
-    assert choose_pairs(groups, [("2000", "2012")]) == (("2000", "2012"),)
-
-
-def test_documents_outside_a_pool_are_of_neither_source() -> None:
-    rows = toy().docs.filter(pl.col("id") != "d3-llm").with_columns(pool=pl.col("origin") != "d3-human")
-    pooled = Collection(rows, toy().queries, toy().qrels.filter(pl.col("doc_id") != "d3-llm"))
-    found = grouping(pooled, "source")
-    assert dict(zip(rows["id"], found.code.tolist(), strict=True)) == {
-        "d1-human": 0, "d2-human": 0, "d3-human": -1, "d1-llm": 1, "d2-llm": 1,
-    }  # fmt: skip
-    assert (found.outside, found.unlabelled) == (1, 0)
-
-
-def test_every_version_of_what_a_pool_left_out_is_of_neither_source() -> None:
-    docs = toy().docs.with_columns(pool=pl.when(pl.col("id") == "d3-human").then(False))
-    found = grouping(Collection(docs, toy().queries, toy().qrels), "source")
-    assert found.outside == 2
-    assert sorted(found.code.tolist()) == [-1, -1, 0, 0, 1, 1]
 
 
 def test_a_value_may_name_several_groups() -> None:

@@ -1,13 +1,27 @@
-"""What an audit says beside its numbers: judgments of nothing, twins that are not, and intervals on little."""
+"""What an audit leaves out, and says beside its numbers: unknown documents, failed queries, few of them, noise."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import UserError, audit
+from ranktilt import controls, ranker
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, precision
+from ranktilt.auditing.options import files_of_runs
+from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import from_labels
+from ranktilt.rankers.candidates import reranked_spec
+from ranktilt.rankers.rerank.cross_encoder import sigmoid
+from ranktilt.reporting.output import table
+from ranktilt.run import Run
+from tests.refusals import refused
 from tests.reporting.audits import ordered, twins
-from tests.toy import run_of, toy
+from tests.toy import collection_of, run_of, toy
 
 BOTH = ("human", "llm")
 
@@ -32,9 +46,6 @@ PAIR: dict[str, list[str | None]] = {"doc_id": ["a-h", "a-l"], "source": ["human
 SCORES = {"q0": {"a-h": 2.0, "a-l": 1.0}}
 
 
-# Judgments of what is not there
-
-
 @pytest.mark.parametrize(
     ("strange", "note"),
     [
@@ -44,23 +55,18 @@ SCORES = {"q0": {"a-h": 2.0, "a-l": 1.0}}
 )
 def test_judgments_without_a_label_are_counted(strange: list[str], note: str) -> None:
     judged = [("q0", doc) for doc in ("a-h", "a-l", *strange)]
-    assert note in notes(labelled(PAIR, judged), SCORES)
-
-
-# Judgments that name documents otherwise
+    found = notes(labelled(PAIR, judged), SCORES)
+    assert note in found
+    assert not any("need twins" in one for one in found)
 
 
 def test_bare_ids_in_the_judgments_are_met_with_the_labels_ids() -> None:
     rows: dict[str, list[str | None]] = {"doc_id": ["b-h", "a-h", "a-l"], "source": ["human", "human", "llm"]}
-    with pytest.raises(UserError) as caught:
-        notes(labelled(rows, [("q0", "a"), ("q0", "b")]), SCORES)
-    assert str(caught.value) == (
+    with refused(
         "nothing to compare: no document of source 'human' is judged relevant; of 2 relevant documents no source is "
         "known (first: 'a'; known ids look like 'b-h'): write the judgments with these ids"
-    )
-
-
-# Twins that are not
+    ):
+        notes(labelled(rows, [("q0", "a"), ("q0", "b")]), SCORES)
 
 
 def halves(count: int, lone: int, unlabelled: int = 0) -> Collection:
@@ -73,66 +79,230 @@ def halves(count: int, lone: int, unlabelled: int = 0) -> Collection:
     return labelled(table, judged, count)
 
 
-def test_a_few_documents_without_a_twin_are_the_reason_for_the_band() -> None:
-    found = notes(halves(10, 2), {"q5": {"5-human": 1.0}})
-    assert (
-        "human and llm are not twins: 2 of 18 relevance judgments are of documents without a twin on the other side, "
-        "so level is the median of random labels and not 0"
-    ) in found
+@pytest.mark.parametrize(
+    ("lone", "unlabelled", "what"),
+    [
+        (2, 0, "2 of 18 relevance judgments are of documents without a twin on the other side"),
+        (1, 3, "1 of 19 relevance judgments is of a document without a twin on the other side (3 documents have no "
+               "label)"),
+        (0, 0, ""),  # all are twins
+        (8, 0, ""),  # most are none
+    ],
+)  # fmt: skip
+def test_a_few_documents_without_a_twin_are_the_reason_for_the_band(lone: int, unlabelled: int, what: str) -> None:
+    found = notes(halves(10, lone, unlabelled), {"q9": {"9-human": 1.0}})
+    expected = [f"human and llm are not twins: {what}, so level is the median of random labels and not 0"]
+    assert [note for note in found if "are not twins" in note] == (expected if what else [])
 
 
-def test_documents_without_a_label_may_have_been_the_twins() -> None:
-    found = notes(halves(10, 1, unlabelled=3), {"q5": {"5-human": 1.0}})
-    assert (
-        "human and llm are not twins: 1 of 19 relevance judgments is of a document without a twin on the other side "
-        "(3 documents have no label), so level is the median of random labels and not 0"
-    ) in found
-
-
-@pytest.mark.parametrize("lone", [0, 8], ids=["all are twins", "most are none"])
-def test_otherwise_nothing_is_said_of_twins(lone: int) -> None:
-    assert not any("are not twins" in note for note in notes(halves(10, lone), {"q9": {"9-human": 1.0}}))
-
-
-# A card without twins
-
-
-def test_labels_without_an_origin_name_the_column() -> None:
-    found = notes(labelled(PAIR, []), SCORES, card=True)
-    assert "head-to-head, rank gap and score gap need twins: the column origin in labels.tsv" in found
-
-
-def test_a_collection_without_twins_needs_shared_origins() -> None:
+def test_a_card_without_twins_says_what_they_need() -> None:
+    need = "head-to-head, rank gap and score gap need twins: "
+    assert f"{need}the column origin in labels.tsv" in notes(labelled(PAIR, []), SCORES, card=True)
     docs = toy().docs.with_columns(origin=pl.col("id"))
     found = notes(Collection(docs, toy().queries, toy().qrels), {"q1": {"d1-llm": 1.0}}, card=True)
-    assert "head-to-head, rank gap and score gap need twins: documents of two sources with one origin" in found
+    assert f"{need}documents of two sources with one origin" in found
+    assert not any(note.startswith(need) for note in notes(toy(), {"q1": {"d1-llm": 1.0}}, card=True))
 
 
-@pytest.mark.parametrize("card", [True, False])
-def test_twins_or_no_card_need_no_such_note(card: bool) -> None:
-    collection = toy() if card else labelled(PAIR, [("q0", "a-h"), ("q0", "a-l")])
-    scores = {"q1": {"d1-llm": 1.0}} if card else SCORES
-    assert not any("need twins" in note for note in notes(collection, scores, card=card))
-
-
-# Intervals on little
-
-
-@pytest.mark.parametrize("found", [1, 29])
-def test_few_queries_that_find_anything_are_warned_of(found: int) -> None:
-    collection = twins(40)
-    run = ordered(collection, [("human", "llm")] * found + [()] * (40 - found), "r")
-    result = audit(collection, run, ["nDCG@1", "RR"], resamples=200)
-    assert (
-        f"warning: r: few of 40 queries retrieved a relevant document of human or llm on nDCG@1 ({found}), "
-        f"RR ({found}); intervals from fewer than 30 such queries are too narrow to rely on"
-    ) in result.notes
-
-
-@pytest.mark.parametrize(("queries", "found"), [(40, 30), (40, 0), (20, 5)], ids=["enough", "none", "few queries"])
-def test_enough_none_at_all_or_few_queries_are_not_warned_of_so(queries: int, found: int) -> None:
+@pytest.mark.parametrize(("queries", "found"), [(40, 1), (40, 29), (40, 30), (40, 0), (20, 5)])
+def test_few_queries_that_find_anything_are_warned_of(queries: int, found: int) -> None:
     collection = twins(queries)
-    run = ordered(collection, [("human", "llm")] * found + [()] * (queries - found), "r")
-    result = audit(collection, run, "nDCG@1", resamples=200)
-    assert not any("few of" in note for note in result.notes)
+    run = ordered(collection, [(BOTH[n % 2],) for n in range(found)] + [()] * (queries - found), "r")
+    result = audit(collection, run, ["nDCG@1", "RR"], resamples=200)
+    warning = (
+        f"warning: r: few of 40 queries retrieved a relevant document of human or llm on nDCG@1 ({found}), RR ({found})"
+        "; intervals from fewer than 30 such queries are too narrow to rely on"
+    )
+    assert [note for note in result.notes if "few of" in note] == [warning] * (found in (1, 29))
     assert any("only 20 queries compare" in note for note in result.notes) == (queries == 20)
+
+
+QUERIES = {"q1": "red", "q2": "blue", "q3": "green", "q4": "grey"}
+
+
+def four() -> Collection:
+    docs = [
+        {"id": f"{colour}-{side}", "text": f"{colour} {side}", "source": side, "origin": colour}
+        for colour in QUERIES.values()
+        for side in BOTH
+    ]
+    return collection_of(docs, QUERIES, {q: {f"{c}-{side}": 1 for side in BOTH} for q, c in QUERIES.items()})
+
+
+def answered(*queries: str, **spec: object) -> Run:
+    """The human side first in each query that is answered."""
+    scores = {q: {f"{QUERIES[q]}-human": 2.0, f"{QUERIES[q]}-llm": 1.0} for q in queries}
+    return run_of(four(), scores, ranker="engine:m:f", **spec)
+
+
+THREE = ("q1", "q2", "q3")
+
+
+class TestFailed:
+    """Queries that an engine failed to answer count nowhere; queries that a run merely lacks count as 0."""
+
+    @pytest.mark.parametrize(
+        ("spec", "means"),
+        [
+            ({}, [0.75, 0.75, 0.375]),
+            ({"failed": {"q4": "timed out"}}, [1.0, 1.0, 0.5]),
+            *[({"failed": wrong}, [0.75, 0.75, 0.375]) for wrong in (3, None, [["q4"]], {"q9": "unknown"})],
+        ],
+    )
+    def test_a_failed_query_is_not_counted_as_zero(self, spec: dict[str, Any], means: list[float]) -> None:
+        found = audit(four(), answered(*THREE, **spec), "RR@10", resamples=100, card=True)
+        assert found.by_group()["mean"].to_list() == means
+        failed = means[0] == 1
+        assert np.isnan(found.values[0, 0, 0]).tolist() == [False, False, False, failed]
+        assert (found.tilts[0].queries, found.tilts[0].excluded) == (4 - failed, int(failed))
+        (gap,) = (e for e in found.estimates if e.name == "pair rank gap")
+        assert gap.parts["pairs"] == 4 - failed
+
+    def test_what_failed_and_what_is_lacking_are_told_apart(self) -> None:
+        run = answered("q1", "q2", failed={"q4": "timed out"})
+        found, without = (audit(four(), run, "RR@10", resamples=100, missing=how) for how in ("zero", "exclude"))
+        assert found.notes[:2] == (
+            "engine:m:f: 1 judged query not in the run, counted as 0",
+            "engine:m:f: 1 judged query failed by the engine, not counted",
+        )
+        means = [one.by_group()["mean"].to_list()[1] for one in (found, without)]
+        assert means == [pytest.approx(2 / 3), 1.0]
+        assert reranked_spec(run, "any")["failed"] == {"q4": "timed out"}
+
+    def test_the_controls_cannot_change_an_engines_documents(self) -> None:
+        run = answered(*QUERIES)
+        raw = audit(four(), run, "RR@10", resamples=100)
+        found = controls(four(), [ranker("engine:m:f")], [run], raw, which=["length", "titles"])
+        assert [one.changed for one in found.controls[1:]] == ["the engine's documents cannot be changed"] * 2
+
+
+def of_fit(name: str, **spec: Any) -> Run:
+    """A run of the toy, of which a stage was fitted on some queries."""
+    scores = {q: {f"{d}-{s}": 3.0 - n for n, d in enumerate(("d1", "d2", "d3")) for s in BOTH} for q in THREE}
+    return run_of(toy(), scores, ranker=name, **spec)
+
+
+class TestFittedQueries:
+    """Queries that a correction learned from are left out of every audit of it."""
+
+    def test_they_are_left_out_for_all_runs(self) -> None:
+        runs = [of_fit("plain"), of_fit("corrected", fitted_on={"file": "offset.json", "queries": ["q1", "q9"]})]
+        found = audit(toy(), runs, ["nDCG@3"], resamples=100)
+        assert found.queries == ("q2", "q3")
+        assert "1 query left out for all runs: offset.json learned from them" in found.notes
+        alone = audit(toy().only_queries(["q2", "q3"]), runs[0], ["nDCG@3"], resamples=100)
+        assert (found.values[0] == alone.values[0]).all()
+
+    def test_a_stage_before_the_last_counts_too_and_other_queries_change_nothing(self) -> None:
+        inner = {"ranker": "inner", "fitted_on": {"file": "causal.json", "queries": ["q3"]}}
+        assert audit(toy(), of_fit("outer", candidates=inner), ["nDCG@3"], resamples=100).queries == ("q1", "q2")
+        found = audit(toy(), of_fit("p", fitted_on={"file": "f.json", "queries": ["q9"]}), ["nDCG@3"], resamples=100)
+        assert found.queries == THREE
+        assert not any("left out" in note for note in found.notes)
+
+    def test_a_fit_on_all_of_them_is_refused(self) -> None:
+        fitted = {"file": "f.json", "queries": list(THREE)}
+        with refused("nothing to test on: f.json learned from all 3 queries; audit others, such as a test split"):
+            audit(toy(), of_fit("plain", fitted_on=fitted), ["nDCG@3"], resamples=100)
+
+
+def test_files_of_candidates_are_files_of_runs() -> None:
+    specs = [{"file": "a"}, {"candidates": {"ranker": "x", "candidates": {"file": "b"}}}, {"file": "a"}, {}, None]
+    assert files_of_runs(specs) == ["a", "b"]
+
+
+UNIT = 2.0**-24
+"""Largest relative error of rounding to float32."""
+
+
+def ranked(human: float, llm: float, *others: float, **spec: str) -> Run:
+    """One query, for which the twins and some documents without judgments got these scores."""
+    ids = ["0-human", "0-llm", *(f"x{number}" for number in range(len(others)))]
+    frame = pl.DataFrame({"query_id": "q0", "doc_id": ids, "score": [human, llm, *others]})
+    return Run.from_frame(frame, spec={"ranker": "mine", **spec})
+
+
+def noise_of(run: Run, measures: str | Sequence[str] = "nDCG@1") -> list[tuple[str, float]]:
+    """Resolution and points."""
+    found: Audit = audit(twins(1), run, measures, resamples=100)
+    return [(one.resolution, one.points) for one in found.noise]
+
+
+@pytest.mark.parametrize(
+    ("precision", "gap", "points"),
+    [
+        ("float32", 0.5 * UNIT, 400),  # from +200 to −200, in more than 5 % of the draws
+        ("float32", 2 * UNIT, 0),
+        ("float32", 0, 0),  # equal scores stay equal
+        ("bfloat16", 0.5 * 2**-8, 400),
+        ("bfloat16", 2 * 2**-8, 0),
+        ("float16", 2 * 2**-11, 0),
+    ],
+)
+def test_scores_move_within_the_rounding_of_what_computed_them(precision: str, gap: float, points: float) -> None:
+    run = ranked(1.0, 1 - gap, -0.5, precision=precision)
+    assert noise_of(run) == [(precision, pytest.approx(points))]
+
+
+def test_the_largest_score_of_a_list_sets_the_scale() -> None:
+    near = (0.25, 0.25 - 0.5 * UNIT)
+    assert noise_of(ranked(*near, precision="float32"), "nDCG@3") == [("float32", 0)]
+    delta = 200 * (1 - 1 / 1.5849625007211562) / (1 + 1 / 1.5849625007211562)  # ranks 1 and 2, then 2 and 3
+    below = 200 * (1 / 1.5849625007211562 - 0.5) / (1 / 1.5849625007211562 + 0.5)
+    assert delta > below
+    assert noise_of(ranked(*near, -1.0, precision="float32"), "nDCG@3") == [("float32", pytest.approx(2 * delta))]
+
+
+def test_whole_numbers_and_exact_scores_have_no_noise() -> None:
+    assert noise_of(ranked(2, 1, precision="float32")) == []
+    assert noise_of(ranked(0.5, 0.5 - UNIT / 4, precision="exact")) == []
+    assert noise_of(ranked(1 / 3, 1 / 3 - 1e-17)) == []  # float64
+    assert noise_of(ranked(1.0, 1 - UNIT)) == [("float32", pytest.approx(400))]  # all fit into that
+
+
+def test_a_language_model_on_this_machine_says_what_it_computed_in() -> None:
+    assert precision({"ranker": "listwise", "llm": {"model": "m", "precision": "bfloat16"}}) == "bfloat16"
+    assert [precision(spec) for spec in ({}, {"llm": "gpt"}, {"llm": {"model": "gpt"}})] == [None] * 3
+    found = audit(twins(1), ranked(2, 1, precision="float16"), "nDCG@1", resamples=100)
+    assert "Computed: mine in float16." in table(found)
+
+
+def test_printed_digits_hide_the_order_of_equal_scores_alone() -> None:
+    assert noise_of(ranked(0.31, 0.30)) == [("2 decimals", 0)]
+    assert noise_of(ranked(0.3, 0.3)) == [("1 decimal", pytest.approx(200))]  # level, or one side alone at rank 1
+
+
+def test_probabilities_move_as_far_as_the_logits_behind_them() -> None:
+    human, llm = sigmoid(np.array([10.001, 10.0]))
+    assert human - llm < UNIT
+    assert noise_of(ranked(human, llm, precision="float32", activation="Sigmoid")) == [("float32", 0)]
+    assert noise_of(ranked(human, llm, precision="float32")) == [("float32", pytest.approx(400))]
+
+
+def test_documents_below_the_cutoff_may_come_above_it() -> None:
+    between = [1 - 2.0**-30 * number for number in range(1, 4)]
+    assert noise_of(ranked(1.0, 1 - 2.0**-28, *between, precision="float32")) == [("float32", pytest.approx(400))]
+    assert noise_of(ranked(1.0, 0.5, *between, precision="float32")) == [("float32", 0)]
+
+
+def test_a_verdict_that_hangs_on_it_is_named() -> None:
+    tilt = audit(twins(40), _alternating(), "nDCG@1", resamples=200).tilts[0]
+    tilt = replace(tilt, value=6.0, low=1.0, high=11.0, p_corrected=0.01, queries=40, votes=40)
+    noise = NumericalNoise("mine", "human", "llm", "bfloat16", 1.5)
+    assert list(hanging([noise], [tilt], 5.0)) == [
+        "warning: mine: the verdict on human and llm hangs on numerical noise: scores known to bfloat16 leave "
+        "Relative Δ on nDCG@1 open by ±1.5 points"
+    ]
+    assert list(hanging([replace(noise, points=0.5)], [tilt], 5.0)) == []
+    level = replace(tilt, value=0.0, low=-4.0, high=4.0, p_corrected=0.9)
+    assert list(hanging([replace(noise, points=0.5)], [level], 5.0)) == []
+    assert len(list(hanging([noise], [level], 5.0))) == 1
+
+
+def _alternating() -> Run:
+    rows = [
+        {"query_id": f"q{q}", "doc_id": f"{q}-{s}", "score": 1.0 + (q % 2) * (s == "human")}
+        for q in range(40)
+        for s in ("human", "llm")
+    ]
+    return Run.from_frame(pl.DataFrame(rows), spec={"ranker": "mine"})

@@ -135,14 +135,6 @@ def test_a_server_that_answers_prose_decides_nothing(asked) -> None:
         asked(Judge(prose=1), pairs=1, text="pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5)")
 
 
-def test_both_orders_are_asked_about_at_once_and_nothing_twice(asked) -> None:
-    judge = Judge()
-    asked(judge, people(queries=4), pairs=3)
-    shown = Counter(map(tuple, judge.shown))
-    assert len(shown) == 4 * 2 * 3 * 2
-    assert all(shown[one] == shown[one[::-1]] == 1 for one in shown)
-
-
 def test_pairs_are_of_both_sides_seeded_and_of_their_kind() -> None:
     collection = people(queries=5)
     sides = two_groups(collection, "gender", "female")
@@ -155,6 +147,12 @@ def test_pairs_are_of_both_sides_seeded_and_of_their_kind() -> None:
         assert own == [kind == "relevant"] * 2
         assert (one.split("-")[0], two.split("-")[0]) == ("female", "male")
     assert drawn.notes == ()
+    some = draw_pairs(collection, sides, pairs=7, seed=3, queries=["q4", "q1"]).frame
+    assert some.equals(drawn.frame.filter(pl.col("query").is_in(["q1", "q4"])))
+    bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
+    drawn = draw_pairs(bare, sides, pairs=2)
+    assert drawn.frame["kind"].unique().to_list() == ["irrelevant"]
+    assert drawn.notes == ("no document is judged relevant: there are irrelevant pairs only",)
 
 
 def test_candidates_bound_the_pairs() -> None:
@@ -169,13 +167,9 @@ def test_candidates_bound_the_pairs() -> None:
         "2 queries have fewer than 9 relevant pairs; all were taken",
         "2 queries have fewer than 9 irrelevant pairs; all were taken",
     )
-
-
-def test_pairs_of_some_queries_are_those_among_all() -> None:
-    collection = people(queries=6)
-    sides, some = two_groups(collection, "gender", "female"), ["q4", "q1"]
-    every = draw_pairs(collection, sides, pairs=3).frame
-    assert draw_pairs(collection, sides, pairs=3, queries=some).frame.equals(every.filter(pl.col("query").is_in(some)))
+    run = Run(("q0",), np.array([0, 1]), np.array([30]), np.ones(1), people(queries=4).ids, {"file": "run.trec"})
+    with refused("run.trec: expected candidates of the collection (first: 'male-2-0')", DataError):
+        draw_pairs(people(queries=2), two_groups(people(queries=2), "gender"), candidates=run)
 
 
 def test_only_the_queries_asked_for_count(asked) -> None:
@@ -183,7 +177,9 @@ def test_only_the_queries_asked_for_count(asked) -> None:
     unjudged = Collection(collection.docs, collection.queries, collection.qrels.filter(pl.col("query_id") != "q5"))
     judge = Judge()
     found = asked(judge, unjudged, pairs=2, queries=iter(["q1", "q5", "q0"]))
-    assert len(judge.shown) == 2 * 2 * 2 * 2  # of two queries
+    shown = Counter(map(tuple, judge.shown))
+    assert len(shown) == 2 * 2 * 2 * 2  # two queries, kinds, pairs and orders
+    assert all(shown[one] == shown[one[::-1]] == 1 for one in shown)
     assert [(one.kind, one.query, one.pairs) for one in found.by_query] == [
         (kind, query, 2) for kind in ("relevant", "irrelevant") for query in ("q0", "q1")
     ]
@@ -192,30 +188,6 @@ def test_only_the_queries_asked_for_count(asked) -> None:
     decisions = stored(collection, lambda query, kind, pair: pair[0])
     kept = pairwise(collection, decisions, queries=["q3"], resamples=100)
     assert {one.query for one in kept.by_query} == {"q3"}
-
-
-@pytest.mark.parametrize(
-    ("queries", "message"),
-    [
-        ([], "expected ids of queries, got none"),
-        (["q0", "q9", "q8"], "2 queries are not in the collection: 'q9'"),
-        (["q1"], "no pair to count: 1 query has none"),
-    ],
-)
-def test_queries_that_cannot_be_asked_about_are_refused(queries: list[str], message: str) -> None:
-    collection = people(queries=2)
-    decisions = stored(collection, lambda query, kind, pair: pair[0])
-    decisions = replace(decisions, frame=decisions.frame.filter(pl.col("query") == "q0"))
-    with refused(message, UserError):
-        pairwise(collection, decisions, queries=queries, resamples=100)
-
-
-def test_without_judgments_there_are_irrelevant_pairs_only() -> None:
-    collection = people(queries=3)
-    bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
-    drawn = draw_pairs(bare, two_groups(bare, "gender"), pairs=2)
-    assert drawn.frame["kind"].unique().to_list() == ["irrelevant"]
-    assert drawn.notes == ("no document is judged relevant: there are irrelevant pairs only",)
 
 
 def test_documents_without_a_label_are_in_no_pair() -> None:
@@ -238,6 +210,7 @@ def test_documents_without_a_label_are_in_no_pair() -> None:
 
 def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest() -> None:
     collection = people(queries=3)
+    assert two_groups(collection, "gender").protected == "male"  # of two as large, the last
     fewer = collection.docs.filter(~((pl.col("gender") == "male") & pl.col("id").str.ends_with("-0")))
     assert two_groups(Collection(fewer, collection.queries, collection.qrels), "gender").protected == "male"
     third = collection.docs.with_columns(
@@ -252,13 +225,6 @@ def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest(
         two_groups(three, "gender", "y")
     with refused("unknown column to group by 'sex' (valid: source, gender, length:3)"):
         two_groups(three, "sex")
-
-
-def test_candidates_of_another_collection_are_refused() -> None:
-    collection, other = people(queries=2), people(queries=3)
-    run = Run(("q0",), np.array([0, 1]), np.array([30]), np.ones(1), other.ids, {"file": "run.trec"})
-    with refused("run.trec: expected candidates of the collection (first: 'male-2-0')", DataError):
-        draw_pairs(collection, two_groups(collection, "gender"), candidates=run)
 
 
 # Statistics
@@ -281,29 +247,23 @@ def judged(counts: Counts, **options: int) -> PairOutcome:
     return outcome("relevant", counts, Dyads(each, each, each), **options)
 
 
-def covered(seeds: int) -> dict[str, float]:
-    """How often each interval holds what is true, over 44 queries."""
-    true = {"protected": 0.2, "unprotected": 0.3, "inconsistent": 0.4, "unparsed": 0.1, "preference": 0.4, "first": 0.6}
-    hits = Counter[str]()
-    for seed in range(seeds):
-        found = judged(drawn_counts(seed, queries=44), resamples=1_000, seed=seed)
-        hits.update(
-            name for name, value in true.items() if getattr(found, name).low <= value <= getattr(found, name).high
-        )
-    return {name: hits[name] / seeds for name in true}
-
-
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    found = covered(1_000)
-    assert all(0.92 <= share <= 0.97 for share in found.values()), found
-    assert 0.93 <= np.mean(list(found.values())) <= 0.97
+    """Of each share, over 44 queries, in 1,000 draws."""
+    true = {"protected": 0.2, "unprotected": 0.3, "inconsistent": 0.4, "unparsed": 0.1, "preference": 0.4, "first": 0.6}
+    held = Counter[str]()
+    for seed in range(1_000):
+        found = judged(drawn_counts(seed, queries=44), resamples=400, seed=seed)
+        held.update(
+            name for name, share in true.items() if getattr(found, name).low <= share <= getattr(found, name).high
+        )
+    assert all(920 <= held[name] <= 970 for name in true), held
+    assert 0.93 <= sum(held.values()) / 6_000 <= 0.97
 
 
 def kind_of(one: PairOutcome) -> str:
     """The kind of the verdict on it, with a margin of ±5 points."""
-    return (
-        PairwiseAudit({"level": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,)).verdict(one).kind
-    )
+    result = PairwiseAudit({"level": 5.0, "count_rule": "both-agree"}, "judge", "female", "male", (one,))
+    return result.verdict(one).kind
 
 
 def test_a_fair_judge_is_favoured_for_in_one_of_twenty() -> None:
@@ -351,22 +311,9 @@ def test_exchanging_the_sides_turns_everything() -> None:
     assert two.preference.value == pytest.approx(1 - one.preference.value)
     assert (two.preference.low, two.preference.high) == pytest.approx((1 - one.preference.high, 1 - one.preference.low))
     assert two.ratio.value == pytest.approx(1 / one.ratio.value)
-
-
-def test_a_side_that_is_never_chosen_makes_an_infinite_ratio_and_a_verdict() -> None:
-    counts = drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
-    found = replace(judged(counts, resamples=200), p_corrected=0.001)
-    assert found.ratio == Share(np.inf, np.inf, np.inf)
-    assert kind_of(found) == "favours"
-
-
-def test_queries_of_one_text_are_one() -> None:
-    collection = people(queries=8)
-    same = Collection(collection.docs, collection.queries.with_columns(text=pl.lit("one text")), collection.qrels)
-    decisions = stored(same, lambda query, kind, pair: pair[0])
-    found = pairwise(same, decisions, resamples=100)
-    assert {one.queries for one in found.outcomes} == {1}
-    assert {found.verdict(one).kind for one in found.outcomes} == {"inconclusive"}
+    never = replace(judged(counts._replace(unprotected=np.zeros(40)), resamples=200), p_corrected=0.001)
+    assert never.ratio == Share(np.inf, np.inf, np.inf)
+    assert kind_of(never) == "favours"
 
 
 # Stored choices
@@ -385,6 +332,37 @@ def stored(
     return Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), drawn.sides, "stored")
 
 
+def test_queries_of_one_text_are_one() -> None:
+    collection = people(queries=8)
+    same = Collection(collection.docs, collection.queries.with_columns(text=pl.lit("one text")), collection.qrels)
+    found = pairwise(same, stored(same, lambda query, kind, pair: pair[0]), resamples=100)
+    assert {one.queries for one in found.outcomes} == {1}
+    assert {found.verdict(one).kind for one in found.outcomes} == {"inconclusive"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"queries": []}, "expected ids of queries, got none"),
+        ({"queries": ["q0", "q9", "q8"]}, "2 queries are not in the collection: 'q9'"),
+        ({"queries": ["q1"]}, "no pair to count: 1 query has none"),
+        (
+            {"count_rule": "both"},
+            "unknown rule for counting 'both'; did you mean 'both-agree'? (valid: both-agree, each)",
+        ),
+        ({"resamples": 9}, "expected at least 100 resamples, got 9"),
+    ],
+)
+def test_impossible_options_are_refused(options: dict, message: str) -> None:
+    collection = people(queries=2)
+    decisions = stored(collection, lambda query, kind, pair: pair[0])
+    decisions = replace(decisions, frame=decisions.frame.filter(pl.col("query") == "q0"))
+    with refused(message, UserError):
+        pairwise(collection, decisions, **{"resamples": 100, **options})
+    with refused("expected at least 1 pair a query and kind, got 0"):
+        pairwise(collection, ranker(NEUTRAL), by="gender", pairs=0)
+
+
 @pytest.fixture(scope="module")
 def published(shared_data: Path) -> dict[tuple[str, str, str], dict[str, tuple[float, str]]]:
     """Table 3 of Wang et al. by dataset, model and kind of pairs."""
@@ -397,31 +375,20 @@ def published(shared_data: Path) -> dict[tuple[str, str, str], dict[str, tuple[f
     return found
 
 
-def test_published_shares_give_the_printed_ratios(published, tmp_path: Path) -> None:
-    """Of 10,000 pairs as many are chosen as the paper says; those of its first row come through a file."""
-    collection = people(queries=2, each=100)
-    ids = {gender: [f"{gender}-0-{n}" for n in range(100)] for gender in ("female", "male")}
-    grid = [(one, two) for one in ids["female"] for two in ids["male"]]
-    sides, misprints = two_groups(collection, "gender", "female"), []
+def test_published_shares_give_the_printed_ratios(published) -> None:
+    """Of 10,000 pairs as many are chosen as the paper says."""
+    misprints, number = [], np.arange(10_000)
     assert len(published) == 24
-    for number, (place, cells) in enumerate(published.items()):
-        shares = [round(10_000 * cells[f"{side} share"][0]) for side in ("unprotected", "protected")]
-        chosen = ["male"] * shares[0] + ["female"] * shares[1]
-        chosen += [""] * (10_000 - len(chosen))  # inconsistent: the first one, whichever it is
-        rows = [
-            {"query": "q0", "kind": "relevant", "first": order[0], "second": order[1], "reading": "imported",
-             "choice": {"female": pair[0], "male": pair[1]}.get(choice, order[0])}
-            for pair, choice in zip(grid, chosen, strict=True) for order in (pair, pair[::-1])
-        ]  # fmt: skip
-        decisions = Decisions(pl.DataFrame(rows, SCHEMA), sides, "stored")
-        if not number:
-            (tmp_path / "wang.jsonl").write_bytes(decisions.contents())
-            decisions = read_decisions(tmp_path / "wang.jsonl", collection, sides)
-        (found,) = pairwise(collection, decisions, resamples=100).outcomes
-        for name, measure in (("protected", "protected share"), ("unprotected", "unprotected share")):
-            assert f"{getattr(found, name).value:.4f}" == f"{cells[measure][0]:.4f}"
+    for place, cells in published.items():
+        protected, unprotected = (cells[f"{side} share"][0] for side in ("protected", "unprotected"))
+        won, lost = (1.0 * (number < round(10_000 * share)) for share in (protected, unprotected))
+        lost, each = lost[::-1], np.ones(10_000)
+        found = judged(Counts(each, each, won, lost, each - won - lost, 0 * each, 2 * each, each), resamples=100)
+        assert (f"{found.protected.value:.4f}", f"{found.unprotected.value:.4f}") == (
+            f"{protected:.4f}", f"{unprotected:.4f}",
+        )  # fmt: skip
         printed, note = cells["PairwiseRatio"]
-        rounding = found.ratio.value * sum(0.00005 / cells[f"{side} share"][0] for side in ("protected", "unprotected"))
+        rounding = found.ratio.value * (0.00005 / protected + 0.00005 / unprotected)
         if abs(found.ratio.value - printed) > rounding + 0.00005:
             misprints.append((place, f"{found.ratio.value:.4f}"))
             assert note == f"misprint: the shares give {found.ratio.value:.4f}"
@@ -525,19 +492,3 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
         ("level", None, 50.0),
     ]
     assert saved["outcomes"][0]["ratio"] == {"value": 0.0, "low": 0.0, "high": 0.0}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"count_rule": "both"},
-            "unknown rule for counting 'both'; did you mean 'both-agree'? (valid: both-agree, each)",
-        ),
-        ({"pairs": 0}, "expected at least 1 pair a query and kind, got 0"),
-        ({"resamples": 9}, "expected at least 100 resamples, got 9"),
-    ],
-)
-def test_impossible_options_are_refused(options: dict, message: str) -> None:
-    with refused(message, UserError):
-        pairwise(people(queries=2), ranker(NEUTRAL), by="gender", **options)

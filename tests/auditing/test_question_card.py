@@ -13,6 +13,8 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.statistics.correction import correct
+from tests.reporting.audits import ordered, twins
 from tests.toy import Table, collection_of, run_of, toy
 
 T = 1 / math.log2(3)
@@ -124,12 +126,18 @@ class TestByHand:
         assert found["relevant twins"].parts["whole"] == 3
         assert found["relevant twins"].parts["pairs"] == 4
 
-    def test_a_table_with_a_column_a_count(self) -> None:
-        table = audit(toy(), run_of(toy(), SCORES), "nDCG@1", card=True, depth=3).frame("card")
-        assert table["kind"].to_list() == list(KINDS)
-        assert table["extra_wins"].to_list() == [None, None, 1, 2, None, None]
-        assert table["extra_raw"].to_list() == [None, None, None, None, None, -0.25]
-        assert {"value", "p_corrected", "detectable", "extra_whole", "extra_absent"} <= set(table.columns)
+    def test_a_lost_pair_stays_relevant_when_its_judged_side_is_not_retrieved(self) -> None:
+        """Judged is the human side of pair 1 only; of it only the other side is found, then both, then only it."""
+        docs = [
+            {"id": f"{o}-{s}", "text": "x", "source": s, "origin": f"{o}"} for o in range(3) for s in ("human", "llm")
+        ]
+        qrels = {q: {"0-human": 1, "0-llm": 1, "1-human": 1} for q in ("q0", "q1", "q2")}
+        collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
+        found = {"q0": {"1-llm": 2.0, "2-llm": 1.0}, "q1": {"1-llm": 2.0, "1-human": 1.0}, "q2": {"1-human": 2.0}}
+        counts = audit(collection, run_of(collection, found, ranker="r"), "nDCG@3", resamples=100).pair_counts
+        rows = {(q, r): (w, n) for q, r, w, n in counts.select("query", "relevant", "wins", "losses").iter_rows()}
+        assert [rows[q, True] for q in found] == [(0, 1), (0, 1), (1, 0)]
+        assert [rows[q, False] for q in found] == [(0, 1), (0, 0), (0, 0)]
 
 
 class TestSignTest:
@@ -195,22 +203,12 @@ class TestWithoutJudgments:
         assert (found.low, found.high) == pytest.approx(resampled(totals, [1, 1, 1]))
         assert found.parts == {}
 
-    def test_a_clear_side_is_favoured(self) -> None:
-        docs = [{"id": f"{n}-{s}", "text": "x", "source": s, "origin": f"{n}-human"}
-                for n in range(40) for s in ("human", "llm")]  # fmt: skip
-        collection = collection_of(docs, {f"q{n}": "x" for n in range(40)}, {})
-        run = run_of(collection, {f"q{n}": {f"{n}-llm": 2.0, f"{n}-human": 1.0} for n in range(40)}, ranker="r")
-        found = audit(collection, run, card=True).verdict("r")
-        assert (found.kind, found.side, found.agree, found.measures) == ("favours", "llm", 3, 3)
-        assert found.sentence == (
-            "r favours llm text: of twins the human one stands above in 0.0 %, the llm one in 100.0 % (−100.0 % "
-            "[−100.0, −100.0], corrected p < .001); agrees on 3 of 3 questions"
-        )
-
     def test_without_the_card_the_primary_question_alone_is_asked(self) -> None:
         collection = without_judgments(toy())
         found = audit(collection, run_of(collection, SCORES))
         assert [repr(e.estimand) for e in found.estimates] == ["HeadToHead"]
+        with pytest.raises(UserError, match=r"^this audit has no card; ask for it: --card \(card=True\)$"):
+            audit(toy(), run_of(toy(), SCORES), "nDCG@1").estimates_of(None)
         with pytest.raises(
             UserError, match=r"^no judgments, so no measure can be computed, and no groups to ask about"
         ):
@@ -259,34 +257,7 @@ class TestWhatARunLacks:
         assert [found[kind].queries for kind in ("page", "relevant twins", "score gap")] == [0, 0, 0]
 
 
-def lone(documents: int, relevant: int = 3, queries: int = 12, share: int = 3) -> Collection:
-    """Documents without twins, one in `share` on side a; relevant ones differ from query to query."""
-    docs = [{"id": f"d{n}", "text": f"t{n}", "side": "a" if n % share == 0 else "b"} for n in range(documents)]
-    qrels = {f"q{q}": {f"d{(5 * q + n) % documents}": 1 for n in range(relevant)} for q in range(queries)}
-    return collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
-
-
-def drawn_scores(collection: Collection, seed: int, depth: int = 15, levels: int = 8) -> dict[str, dict[str, float]]:
-    rng = np.random.default_rng(seed)
-    names = collection.ids.to_list()
-    found = {}
-    for query in collection.queries["id"]:
-        chosen = rng.choice(len(names), min(depth, len(names)), replace=False)
-        found[query] = {names[d]: float(rng.integers(0, levels)) for d in chosen}
-    return found
-
-
 class TestGroupsThatAreNotTwins:
-    def test_the_level_is_the_median_of_random_labels(self) -> None:
-        collection = lone(30)
-        found = card_of(audit(collection, run_of(collection, drawn_scores(collection, 0)), "P@5", by="side", card=True))
-        page = found["page"]
-        assert (page.a, page.b) == ("a", "b")
-        assert page.band_low < page.level < page.band_high
-        assert page.level == pytest.approx(10 / 30 - 20 / 30, abs=0.1)
-        assert page.parts["shares"] == pytest.approx(10 / 30 - 20 / 30)
-        assert page.banded
-
     @pytest.mark.parametrize("shift", [0.8, 0.0, -0.8])
     @pytest.mark.parametrize("blank", [True, False])
     def test_where_a_part_of_the_page_has_no_label_level_is_what_labels_by_chance_give_the_rest(
@@ -310,18 +281,6 @@ class TestGroupsThatAreNotTwins:
         assert page.level == pytest.approx(share * 2 / 3, abs=0.01)
         assert page.side(page.favours) == {0.8: "b", 0.0: "", -0.8: "a"}[shift]
 
-    def test_a_group_above_all_others_is_favoured_and_noise_is_not(self) -> None:
-        collection = lone(60, queries=40)
-        side = dict(collection.docs.select("id", "side").iter_rows())
-        noise = drawn_scores(collection, 1, depth=20, levels=1000)
-        tilted = {q: {d: s + 300 * (side[d] == "a") for d, s in found.items()} for q, found in noise.items()}
-        runs = [run_of(collection, scores, ranker=name) for name, scores in (("noise", noise), ("tilted", tilted))]
-        found = audit(collection, runs, "P@5", by="side", card=True, depth=10)
-        pages = {e.run: e for e in found.estimates if e.estimand.key == "page"}
-        assert (pages["tilted"].side(pages["tilted"].favours), pages["noise"].favours) == ("a", "")
-        assert pages["tilted"].p == pytest.approx(2 / 1001)
-        assert pages["noise"].p > 0.05
-
     def test_twins_with_lone_documents_beside_them_are_judged_against_the_band(self) -> None:
         plain = toy()
         extra = pl.DataFrame({"id": ["x"], "title": [""], "text": ["x"], "source": ["human"], "origin": ["x"]})
@@ -333,24 +292,10 @@ class TestGroupsThatAreNotTwins:
 
 
 class TestTheCall:
-    def test_without_asking_there_is_no_card(self) -> None:
-        found = audit(toy(), run_of(toy(), SCORES), "nDCG@1")
-        assert found.estimates == ()
-        with pytest.raises(UserError, match=r"^this audit has no card; ask for it: --card \(card=True\)$"):
-            found.estimates_of(None)
-
     def test_every_run_and_pair_has_its_card(self) -> None:
-        plain = toy()
-        third = plain.docs.filter(pl.col("source") == "llm").with_columns(
-            pl.col("id").str.replace("llm", "gpt"), source=pl.lit("gpt")
-        )
-        qrels = pl.concat(
-            [plain.qrels, plain.qrels.filter(pl.col("doc_id").str.ends_with("llm")).with_columns(
-                pl.col("doc_id").str.replace("llm", "gpt"))]
-        )  # fmt: skip
-        collection = Collection(pl.concat([plain.docs, third]), plain.queries, qrels)
-        runs = [run_of(collection, SCORES, ranker=name) for name in "rs"]
-        found = audit(collection, runs, "nDCG@1", card=True)
+        collection = twins(3, ("human", "llm", "gpt"))
+        runs = [ordered(collection, [("gpt", "human", "llm")] * 3, name) for name in "rs"]
+        found = audit(collection, runs, "nDCG@1", card=True, resamples=100)
         assert len(found.estimates) == 2 * 3 * 6
         assert [(e.run, e.a, e.b) for e in found.estimates[::6]] == [
             (r, a, b) for r in "rs" for a, b in (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
@@ -359,31 +304,20 @@ class TestTheCall:
         with pytest.raises(UserError, match="unknown pair of groups 'human,claude'"):
             found.estimates_of(None, "human", "claude")
 
-    def test_all_ps_of_the_card_are_one_family_but_those_of_the_score_gap(self) -> None:
-        docs = [
-            {"id": f"{n}-{s}", "text": "x", "source": s, "origin": f"{n}-human"}
-            for n in range(12) for s in ("human", "llm")
-        ]  # fmt: skip
-        qrels = {f"q{n}": {f"{n}-human": 1, f"{n}-llm": 1} for n in range(12)}
-        collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
-        runs = []
+    @pytest.mark.parametrize("correction", ["bonferroni", "holm"])
+    def test_ps_beside_the_primary_one_are_a_family_but_those_of_the_score_gap(self, correction: str) -> None:
+        collection, runs = twins(12), []
         for name, losses in (("r", 0), ("s", 1), ("t", 2)):
             sides = [("human", "llm") if n >= losses else ("llm", "human") for n in range(12)]
             scores = {f"q{n}": {f"{n}-{one}": 2.0 + n, f"{n}-{two}": 1.0} for n, (one, two) in enumerate(sides)}
             runs.append(run_of(collection, scores, ranker=name))
-        for correction in ("bonferroni", "holm"):
-            found = audit(collection, runs, "nDCG@1", card=True, correction=correction).estimates
-            tested = [e for e in found if e.estimand.key not in ("score gap", "other twins")]
-            assert len(tested) == 12
-            exact = sorted([2 / 4096, 26 / 4096, 158 / 4096] * 4)
-            assert sorted(e.p for e in tested) == pytest.approx(exact, abs=0.006)
-            primary = [e for e in tested if e.measure == "nDCG@1"]
-            for members in (primary, [e for e in tested if e.measure != "nDCG@1"]):
-                n = len(members)
-                assert {e.tests for e in members} == {n}
-                ordered = sorted(e.p for e in members)
-                factors = [n] * n if correction == "bonferroni" else list(range(n, 0, -1))
-                expected = np.minimum(np.maximum.accumulate([p * f for p, f in zip(ordered, factors, strict=True)]), 1)
-                assert sorted(e.p_corrected for e in members) == pytest.approx(expected.tolist())
-            assert all(e.p_corrected == e.p for e in found if e.estimand.key == "score gap")
-            assert all(math.isnan(e.p_corrected) for e in found if e.estimand.key == "other twins")
+        found = audit(collection, runs, "nDCG@1", card=True, correction=correction).estimates
+        tested = [e for e in found if e.estimand.key not in ("score gap", "other twins")]
+        exact = sorted([2 / 4096, 26 / 4096, 158 / 4096] * 4)
+        assert sorted(e.p for e in tested) == pytest.approx(exact, abs=0.006)
+        for members in ([e for e in tested if (e.measure == "nDCG@1") is first] for first in (True, False)):
+            assert {e.tests for e in members} == {len(members)}
+            expected = correct([e.p for e in members], correction)
+            assert [e.p_corrected for e in members] == pytest.approx(expected.tolist())
+        assert all(e.p_corrected == e.p for e in found if e.estimand.key == "score gap")
+        assert all(math.isnan(e.p_corrected) for e in found if e.estimand.key == "other twins")

@@ -1,25 +1,32 @@
-"""The audit as a value: its table and views, and its one file."""
+"""The audit as a value: its table and views, its one file, and what its numbers are made of."""
 
 import json
+from collections.abc import Mapping
+from itertools import groupby, permutations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.breakdown import RankShares, contributions, parts, rank_shares
 from ranktilt.auditing.controls import controls
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.top_results import MOST, TopResults
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
 from ranktilt.statistics.correction import detectable_effect
-from tests.reporting.audits import twins
+from tests.auditing.arrays import audit_of
+from tests.reporting.audits import small, twins
 from tests.toy import run_of, toy
 
 GROUPS = ("all", "human", "llm")
-NO_AUDIT, MAKES_ONE = "expected an audit (format 'ranktilt-audit')", "ranktilt audit --json FILE makes one"
 
 
 def ranked(collection: Collection, name: str, above: list[str]) -> Run:
@@ -52,29 +59,24 @@ def uneven() -> Audit:
                               run_of(collection, {}, ranker="none")], ["nDCG@3", "AP(rel=2)@3"])  # fmt: skip
 
 
-class TestTable:
-    @pytest.mark.parametrize(
-        ("run", "measure", "group", "query", "value"),
-        [
-            ("people", "nDCG@1", "human", "q0", 1.0),
-            ("people", "nDCG@1", "human", "q39", 0.0),
-            ("people", "RR", "llm", "q7", 0.5),
-            ("machines", "nDCG@1", "llm", "q39", 0.5),
-            ("machines", "RR", "human", "q39", 0.75),
-            ("blind", "R@2", "llm", "q11", 1.0),
-            ("blind", "nDCG@1", "all", "q11", 1.0),
-        ],
-    )
-    def test_values_stand_at_their_names(
-        self, three: Audit, run: str, measure: str, group: str, query: str, value: float
-    ) -> None:
-        here = [pl.col(c) == v for c, v in (("run", run), ("measure", measure), ("group", group), ("query", query))]
-        assert three.table.filter(*here)["value"].item() == value
+@pytest.fixture(scope="module")
+def whole() -> Audit:
+    """The toy with everything an audit can hold; the second run finds nothing, so that much is undefined."""
+    collection, rankers = toy(), [BM25(), BM25(k1=0.9)]
+    runs = [rankers[0].rank(collection), run_of(collection, {}, ranker="bm25(k1=0.9)")]
+    raw = audit(collection, runs, ["nDCG@1", "AP@3"], card=True, resamples=200)
+    return controls(collection, rankers, runs, raw)
 
-    def test_undefined_is_nan_and_not_null(self, uneven: Audit) -> None:
-        here = uneven.table.filter((pl.col("group") == "llm") & (pl.col("query") == "q2"))
-        assert here["value"].is_nan().all()
-        assert uneven.table["value"].null_count() == 0
+
+def test_values_stand_at_their_names(three: Audit) -> None:
+    for *names, value in (
+        ("people", "nDCG@1", "human", "q0", 1.0),
+        ("people", "nDCG@1", "human", "q39", 0.0),
+        ("machines", "RR", "human", "q39", 0.75),
+        ("blind", "nDCG@1", "all", "q11", 1.0),
+    ):
+        here = [pl.col(c) == v for c, v in zip(("run", "measure", "group", "query"), names, strict=True)]
+        assert three.table.filter(*here)["value"].item() == value
 
 
 class TestByGroup:
@@ -83,10 +85,6 @@ class TestByGroup:
         assert means["run"].to_list() == ["people"] * 3 + ["machines"] * 3 + ["blind"] * 3
         assert means["group"].to_list() == list(GROUPS) * 3
         assert means["mean"].to_list() == pytest.approx([1, 0.95, 0.05, 1, 0.05, 0.95, 1, 0.5, 0.5])
-
-    def test_undefined_queries_are_excluded_and_counted(self, uneven: Audit) -> None:
-        means = uneven.by_group().filter((pl.col("run") == "one") & (pl.col("measure") == "nDCG@3"))
-        assert means.select("group", "queries", "excluded").rows() == [("all", 3, 0), ("human", 3, 0), ("llm", 2, 1)]
 
     def test_nothing_defined_is_nan(self) -> None:
         collection = toy()
@@ -134,74 +132,44 @@ class TestVerdict:
         assert sentence.endswith("; but level on R@2")
         assert found.tilts[0].detectable == pytest.approx(detectable_effect(31.46, 1, 40), rel=0.03)
         assert found.tilts[0].value == pytest.approx(20)
-
-    def test_an_unknown_run(self, three: Audit) -> None:
-        with pytest.raises(UserError, match=r"unknown run 'machine'; did you mean 'machines'\?"):
-            three.verdict("machine")
+        with pytest.raises(UserError, match=r"unknown run 'unsrue'; did you mean 'unsure'\?"):
+            found.verdict("unsrue")
+        assert repr(found) == "Audit(unsure; nDCG@1, R@2; by human, llm)"
 
 
 class TestFile:
-    def test_comes_back_equal(self, three: Audit, tmp_path: Path) -> None:
-        path = three.save(tmp_path / "audit.json")
-        back = Audit.load(path)
-        assert back == three
-        assert hash(back) == hash(three)
-        assert back.tilts == three.tilts
-        assert np.array_equal(back.values, three.values)
-        assert back.pair_counts.equals(three.pair_counts)
-        assert back.measures == three.measures
+    @pytest.mark.parametrize("name", ["three", "uneven", "whole"])
+    def test_an_audit_comes_back_equal(self, name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+        audited: Audit = request.getfixturevalue(name)
+        back = Audit.load(audited.save(tmp_path / "audit.json"))
+        assert back == audited
+        assert hash(back) == hash(audited)
+        assert np.array_equal(back.values, audited.values, equal_nan=True)
+        assert back.pair_counts.equals(audited.pair_counts)
+        assert (back.measures, back.confounds) == (audited.measures, audited.confounds)
+        for part in ("tilts", "estimates", "controls"):
+            assert repr(getattr(back, part)) == repr(getattr(audited, part))
+        assert back.by_group().equals(audited.by_group(), null_equal=True)
 
-    def test_undefined_values_come_back_undefined(self, uneven: Audit, tmp_path: Path) -> None:
-        back = Audit.load(uneven.save(tmp_path / "audit.json"))
-        assert back == uneven
-        assert np.isnan(uneven.values).any()
-        assert np.array_equal(back.values, uneven.values, equal_nan=True)
-        nothing = back.tilts[2]
-        assert (nothing.run, nothing.queries) == ("none", 2)
-        assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
-        assert back.by_group().equals(uneven.by_group(), null_equal=True)
-
-    def test_is_plain_json_with_a_format_and_a_version(self, uneven: Audit, tmp_path: Path) -> None:
-        content = json.loads(uneven.save(tmp_path / "audit.json").read_text(encoding="utf-8"))
+    def test_it_is_plain_json_that_holds_every_number_by_name(self, uneven: Audit, whole: Audit) -> None:
+        content = json.loads(uneven.to_json())
         assert (content["format"], content["version"]) == ("ranktilt-audit", 1)
         assert content["measures"] == ["nDCG@3", "AP(rel=2)@3"]
         assert np.array(content["values"]).shape == (2, 2, 3, 3)
         assert content["values"][0][0][2][1] is None
         assert content["tilts"][0]["detectable"] == pytest.approx(2.8 * content["tilts"][0]["error"])
-
-
-@pytest.fixture(scope="module")
-def whole() -> Audit:
-    """The toy with everything an audit can hold; the second run finds nothing, so that much is undefined."""
-    collection, rankers = toy(), [BM25(), BM25(k1=0.9)]
-    runs = [rankers[0].rank(collection), run_of(collection, {}, ranker="bm25(k1=0.9)")]
-    raw = audit(collection, runs, ["nDCG@1", "AP@3"], card=True, resamples=200)
-    return controls(collection, rankers, runs, raw)
-
-
-class TestWithEverything:
-    def test_it_comes_back_equal(self, whole: Audit, tmp_path: Path) -> None:
-        back = Audit.load(whole.save(tmp_path / "audit.json"))
-        assert back == whole
-        assert (len(whole.estimates), len(whole.confounds), len(whole.controls)) == (12, 7, 12)
-        assert repr(back.estimates) == repr(whole.estimates)
-        assert back.confounds == whole.confounds
-        assert repr(back.controls) == repr(whole.controls)
-        assert np.isnan([e.value for e in back.estimates]).any()
-
-    def test_the_file_holds_every_number_by_name(self, whole: Audit) -> None:
+        assert uneven.table["value"].null_count() == 0
         content = json.loads(whole.to_json())
+        assert (len(whole.estimates), len(whole.confounds), len(whole.controls)) == (12, 7, 12)
         assert [e["kind"] for e in content["card"][:2]] == ["relative delta", "page"]
         assert content["card"][2]["extra"]["wins"] == whole.estimates[2].parts["wins"]
         assert content["confounds"][0]["name"] == "words"
         assert content["controls"][0]["control"] == "raw"
         length = next(c for c in content["controls"] if c["control"] == "length")
-        assert length["tilts"][0]["measure"] == "nDCG@1"
-        assert length["moves"][0]["queries"] == 3
+        assert (length["tilts"][0]["measure"], length["moves"][0]["queries"]) == ("nDCG@1", 3)
 
     def test_without_judgments_it_comes_back_too(self, tmp_path: Path) -> None:
-        plain = toy()
-        collection = Collection(plain.docs, plain.queries, plain.qrels.clear())
+        collection = Collection(toy().docs, toy().queries, toy().qrels.clear())
         found = audit(collection, BM25().rank(collection), card=True, resamples=200)
         back = Audit.load(found.save(tmp_path / "audit.json"))
         assert back == found
@@ -210,5 +178,171 @@ class TestWithEverything:
         assert back.verdict("bm25") == found.verdict("bm25")
 
 
-def test_its_text_names_runs_measures_and_groups(three: Audit) -> None:
-    assert repr(three) == "Audit(people, machines, blind; nDCG@1, RR, R@2; by human, llm)"
+FOUND = {"q1": {"d1-human": 3.0, "d1-llm": 2.0, "d2-llm": 2.0, "d3-llm": 1.0}, "q2": {"d2-llm": 2.0}, "q3": {}}
+
+
+class TestTopResults:
+    def audited(self, **options: Any) -> Audit:
+        collection = toy()
+        return audit(collection, [run_of(collection, FOUND, ranker="mine")], resamples=100, **options)
+
+    def test_they_come_back_from_a_file_to_the_last_bit(self, tmp_path: Path) -> None:
+        audited = self.audited()
+        made, loaded = audited.top_results, Audit.load(audited.save(tmp_path / "audit.json")).top_results
+        assert made is not None
+        assert loaded is not None
+        (run,), (back,) = made.runs, loaded.runs
+        assert run.frame().equals(back.frame())
+        assert (back.queries, back.name) == (run.queries, "mine")
+        nothing = self.audited(keep_top=0)
+        assert nothing.top_results is None
+        assert Audit.load(nothing.save(tmp_path / "none.json")).top_results is None
+
+    def test_a_block_of_ties_is_kept_whole_and_empty_lists_stay(self) -> None:
+        found = self.audited(keep_top=2).top_results
+        assert found is not None
+        assert (found.depth, found.whole) == (2, False)
+        assert np.diff(found.runs[0].offsets).tolist() == [3, 1, 0]
+
+    def test_their_size_is_bounded_over_all_runs(self) -> None:
+        ids, scores = pl.Series([f"d{n}" for n in range(1000)]), np.tile(np.arange(1000, 0, -1.0), 300)
+        docs, offsets = np.tile(np.arange(1000), 300), np.arange(301) * 1000
+        runs = [Run(tuple(map(str, range(300))), offsets, docs, scores, ids, {}) for _ in range(2)]
+        found = TopResults.of(runs)
+        assert not found.whole
+        assert MOST / 2 < found.results == 2 * 300 * found.depth <= MOST
+        assert TopResults.of(runs[:1]).whole
+
+
+NAN = float("nan")
+
+
+def shares(collection: Collection, run: Run, *, depth: int = 3, **options: Any) -> RankShares:
+    found = audit(
+        collection, run, options.pop("measures", ["P@1"]), **{"resamples": 100, "confounds": False, **options}
+    )
+    return rank_shares(collection, run, found, depth=depth)
+
+
+def toy_run(scores: Mapping[str, Mapping[str, float]]) -> tuple[Collection, Run]:
+    collection = toy()
+    return collection, run_of(collection, scores, ranker="run")
+
+
+def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:
+    collection = toy()
+    side = pl.when(pl.col("id") == "d1-human").then(None).otherwise(pl.col("source")).alias("side")
+    collection = Collection(collection.docs.with_columns(side), collection.queries, collection.qrels)
+    run = run_of(collection, {"q1": {"d1-human": 3, "d3-llm": 2, "d3-human": 1}}, ranker="run")
+    found = shares(collection, run, by="side")
+    np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
+    np.testing.assert_allclose(found.level, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3])  # two of three in the list have a group
+
+
+@pytest.mark.parametrize("missing", ["zero", "exclude"])
+@pytest.mark.parametrize("ties", ["expected", "trec_eval"])
+def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str) -> None:
+    scores = {"q1": {"d1-human": 2, "d1-llm": 2, "d3-llm": 2, "d2-llm": 1}, "q2": {"d1-llm": 1, "d2-llm": 1}}
+    collection, run = toy_run(scores)
+    found = audit(collection, run, ["R@1", "R@2", "R@3"], missing=missing, ties=ties, resamples=100, confounds=False)
+    expected = np.nanmean(found.values[0, :, 1:], axis=2).T
+    np.testing.assert_allclose(rank_shares(collection, run, found, depth=3).found, expected, atol=1e-12)
+
+
+def test_ties_are_broken_by_id_where_the_audit_did_so() -> None:
+    found = shares(*toy_run({"q1": {"d1-human": 1, "d1-llm": 1}}), ties="trec_eval")
+    np.testing.assert_array_equal(found.at[:, :2], [[0, 1], [1, 0]])  # the larger id first
+
+
+def test_nothing_is_found_without_judgments_and_shares_are_still_there() -> None:
+    collection = toy()
+    collection = Collection(collection.docs, collection.queries, collection.qrels.clear())
+    run = run_of(collection, {"q1": {"d1-human": 2, "d1-llm": 1}}, ranker="run")
+    found = shares(collection, run, measures=None, card=True)
+    assert np.isnan(found.found).all()
+    np.testing.assert_array_equal(found.at[:, :2], [[1, 0], [0, 1]])
+
+
+def test_a_group_without_relevant_documents_has_no_recall() -> None:
+    collection = toy()
+    kept = collection.qrels.filter(pl.col("doc_id").str.ends_with("-human"))
+    docs = collection.docs.with_columns(side=pl.Series(["a", "b", "a", "c", "c", "c"]))
+    collection = Collection(docs, collection.queries, kept)
+    run = run_of(collection, {"q1": {"d1-human": 2, "d2-human": 1}}, ranker="run")
+    found = shares(collection, run, by="side")
+    assert np.isnan(found.found).tolist() == [[False] * 3, [False] * 3, [True] * 3]
+
+
+def by_every_order(lists: list[list[tuple[str, int]]], depth: int) -> np.ndarray:
+    """Share of the first group at each rank: the mean over all orders that the ties allow, then over queries."""
+    total, reach = np.zeros(depth), np.zeros(depth)
+    for entries in lists:
+        blocks = [list(block) for _, block in groupby(sorted(entries, key=lambda e: -e[1]), key=lambda e: e[1])]
+        orders = [[e for block in order for e in block] for order in product(*map(permutations, blocks))]
+        for rank in range(min(depth, len(entries))):
+            total[rank] += np.mean([order[rank][0].endswith("human") for order in orders])
+            reach[rank] += 1
+    return np.where(reach > 0, total / np.maximum(reach, 1), NAN)
+
+
+IDS = tuple(toy().ids)
+
+
+@settings(max_examples=15)
+@given(st.lists(st.dictionaries(st.sampled_from(IDS), st.integers(0, 2), max_size=5), min_size=3, max_size=3))
+def test_shares_are_the_mean_over_all_orders_of_the_ties(scores: list[dict[str, int]]) -> None:
+    found = shares(
+        *toy_run({f"q{i + 1}": {d: float(s) for d, s in one.items()} for i, one in enumerate(scores)}), depth=4
+    )
+    np.testing.assert_allclose(found.at[0], by_every_order([list(one.items()) for one in scores], 4), atol=1e-12)
+    np.testing.assert_allclose(found.at.sum(axis=0)[found.queries > 0], 1, atol=1e-12)
+    assert found.queries.tolist() == [sum(len(one) > rank for one in scores) for rank in range(4)]
+
+
+def parts_of(a: list[float], b: list[float]) -> list[float]:
+    every = [0.0] * len(a)
+    return contributions(audit_of([[[every, a, b]]]), "run", "nDCG@5", "human", "llm").tolist()
+
+
+def test_parts_are_the_queries_differences_over_the_sum_of_all_values() -> None:
+    # Sums 1.5 and 1.0: Relative Δ is 200 · 0.5 / 2.5 = 40, of which 200 · 0.6 / 2.5 = 48 and 200 · (−0.1) / 2.5 = −8.
+    assert parts_of([1.0, 0.5], [0.4, 0.6]) == pytest.approx([48, -8], abs=1e-12)
+
+
+def test_a_query_without_relevant_documents_on_one_side_counts_in_no_part() -> None:
+    assert parts_of([1.0, 0.9, np.nan], [0.5, np.nan, 0.7]) == pytest.approx([200 / 3, np.nan, np.nan], nan_ok=True)
+    assert np.isnan(parts_of([0.0, 0.0, np.nan], [0.0, 0.0, 1.0])).all()  # where both means are 0
+
+
+_values = st.lists(
+    st.tuples(*[st.one_of(st.just(np.nan), st.floats(0, 1, allow_subnormal=False))] * 2), min_size=1, max_size=30
+)
+
+
+@settings(max_examples=60)
+@given(_values)
+def test_parts_add_up_to_the_delta_of_the_means_over_queries_with_both_sides_and_turn_with_them(pairs) -> None:
+    a, b = (np.array(side) for side in zip(*pairs, strict=True))
+    both = [(x, y) for x, y in pairs if x == x and y == y]
+    means = np.mean([x for x, _ in both] or [0]), np.mean([y for _, y in both] or [0])
+    each = parts(a, b)
+    np.testing.assert_array_equal(each, -parts(b, a))
+    if sum(means) == 0:
+        assert np.isnan(each).all()
+    else:
+        assert np.nansum(each) == pytest.approx(200 * (means[0] - means[1]) / (means[0] + means[1]), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "a", "b", "message"),
+    [
+        ("third", "nDCG@1", "human", "llm", "unknown run 'third'"),
+        ("first", "nDCG@2", "human", "llm", "unknown measure 'nDCG@2'"),
+        ("first", "nDCG@1", "people", "llm", "unknown group 'people'"),
+        ("first", "nDCG@1", "human", "bot", "unknown group 'bot'"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_known_ones(run: str, name: str, a: str, b: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as error:
+        contributions(small(), run, name, a, b)
+    assert "valid: " in str(error.value)

@@ -1,4 +1,4 @@
-"""The temperature study: sources side by side, one family of tests, the same documents for all."""
+"""The temperature study: sources side by side, one family of tests, the same documents for all; and trends."""
 
 import json
 import math
@@ -6,18 +6,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.study import Study, study
+from ranktilt.auditing.significance import Columns
+from ranktilt.auditing.study import Study, Trend, study, trend, trend_sentence
 from ranktilt.auditing.study_sources import only, source_pairs, study_sources
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.registry import ranker
-from tests.auditing.studied import QUERIES, TEMPERATURES, Decided, decided, holm_by_hand, pair_of, studied
+from ranktilt.statistics.correction import correct
+from ranktilt.statistics.trend import rank_correlation
+from tests.auditing.studied import QUERIES, TEMPERATURES, Decided, decided, studied
 from tests.reporting.studies import timeless_study, toy_study
-from tests.toy import collection_of, toy
 
 QUICK: dict[str, Any] = {"resamples": 300}
 
@@ -35,22 +40,19 @@ def test_relative_delta_by_hand_in_the_order_of_temperature() -> None:
     assert [(t.mean_a, t.mean_b) for t in found.tilts] == [(0.25, 0.75), (0.5, 0.5), (0.75, 0.25)]
     assert [(t.a, t.b) for t in found.tilts] == [("human", arm.source) for arm in found.sources]
     assert [t.queries for t in found.tilts] == [QUERIES] * 3
+    verdicts = [found.verdict(found.runs[0], arm.source) for arm in found.sources]
+    sides = [("favours", "llm-tmp0.2"), ("inconclusive", None), ("favours", "human")]
+    assert [(one.kind, one.side) for one in verdicts] == sides
+    (trend,) = found.trends
+    assert (trend.series, trend.a, trend.queries, trend.temperatures) == ("llm", "human", QUERIES, (0.2, 0.7, 1.0))
+    assert trend.values == pytest.approx((-100, 0, 100))
+    assert (trend.correlation, trend.change, trend.kind) == (1.0, pytest.approx(200), "rises")
 
 
 def test_every_source_is_ranked_once_beside_the_reference_alone() -> None:
     Decided.seen.clear()
     made()
     assert Decided.seen == [("human", "llm-tmp0.2"), ("human", "llm-tmp0.7"), ("human", "llm-tmp1.0")]
-
-
-def test_each_tilt_is_that_of_an_audit_of_the_two() -> None:
-    found = made(measures=["nDCG@1", "AP@3"])
-    for arm in found.sources:
-        pair = pair_of(studied(), arm.source)
-        alone = audit(pair, decided().rank(pair), ["nDCG@1", "AP@3"], resamples=300)
-        for tilt in alone.tilts:
-            mine = found.tilt(tilt.run, arm.source, tilt.measure)
-            assert (mine.value, mine.low, mine.high, mine.p) == (tilt.value, tilt.low, tilt.high, tilt.p)
 
 
 def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
@@ -61,31 +63,9 @@ def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
     assert found.primary == "nDCG@3"
     for name in found.measures:  # the primary one, and the others
         own = [t for t in found.tilts if t.measure == name]
-        assert [t.p_corrected for t in own] == pytest.approx(holm_by_hand([t.p for t in own]))
+        assert [t.p_corrected for t in own] == pytest.approx(correct([t.p for t in own], "holm"))
     bonferroni = study(studied(), rankers, ["nDCG@1", "nDCG@3"], correction="bonferroni", **QUICK)
     assert [t.p_corrected for t in bonferroni.tilts] == pytest.approx([min(1, 6 * p) for p in ps])
-
-
-def test_a_verdict_is_given_on_each_source() -> None:
-    found = made()
-    run = found.runs[0]
-    kinds = {
-        arm.source: (found.verdict(run, arm.source).kind, found.verdict(run, arm.source).side) for arm in found.sources
-    }
-    assert kinds == {
-        "llm-tmp0.2": ("favours", "llm-tmp0.2"),
-        "llm-tmp0.7": ("inconclusive", None),
-        "llm-tmp1.0": ("favours", "human"),
-    }
-
-
-def test_three_temperatures_make_a_trend() -> None:
-    (trend,) = made().trends
-    assert (trend.series, trend.a, trend.queries) == ("llm", "human", QUERIES)
-    assert trend.temperatures == (0.2, 0.7, 1.0)
-    assert trend.values == pytest.approx((-100, 0, 100))
-    assert (trend.correlation, trend.change) == (1.0, pytest.approx(200))
-    assert trend.kind == "rises"
 
 
 def test_what_is_said_of_a_trend_counts_the_measures_that_agree() -> None:
@@ -94,31 +74,19 @@ def test_what_is_said_of_a_trend_counts_the_measures_that_agree() -> None:
     assert said.endswith("agrees on 2 of 3 measures")  # all relevant documents stand among the first five
 
 
-def test_two_temperatures_make_no_trend() -> None:
+def test_two_temperatures_or_equal_rewrites_make_no_trend() -> None:
     found = made(sources=["llm-tmp0.2", "llm-tmp1.0"])
     assert found.trends == ()
     assert "no trend of llm: 2 temperatures; a trend needs 3" in found.notes
-
-
-def test_rewrites_that_do_not_differ_show_no_trend() -> None:
-    found = study(studied(), [decided(dict.fromkeys(TEMPERATURES, 15))], "nDCG@1", **QUICK)
-    assert found.trends[0].kind == "inconclusive"
-    assert math.isnan(found.trends[0].correlation)
-    assert "no trend to ask for" in found.sentences[0]
+    equal = study(studied(count=20), [decided(dict.fromkeys(TEMPERATURES, 15))], "nDCG@1", **QUICK)
+    assert equal.trends[0].kind == "inconclusive"
+    assert math.isnan(equal.trends[0].correlation)
+    assert "no trend to ask for" in equal.sentences[0]
+    few = [note for note in equal.notes if "20 queries compare" in note]  # each names its own two sides
+    assert [note.split(": ")[1] for note in few] == ["llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0"]
 
 
 # Temperatures and series
-
-
-def temperatures(collection: Collection) -> dict[str, float]:
-    found = study_sources(collection, "human")
-    return {arm.source: arm.temperature for arm in found.sources}
-
-
-def test_a_column_tells_the_temperature_and_needs_no_note() -> None:
-    found = study_sources(studied({"a": {"temperature": 1.5}, "b": {"temperature": 0}}), "human")
-    assert [(arm.source, arm.temperature) for arm in found.sources] == [("a", 1.5), ("b", 0.0)]
-    assert found.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -129,9 +97,10 @@ def test_a_column_tells_the_temperature_and_needs_no_note() -> None:
     ],
 )  # fmt: skip
 def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: float) -> None:
-    found = temperatures(studied({name: {}, "other": {"temperature": 0.5}}))
-    assert found[name] == pytest.approx(expected, nan_ok=True)
-    assert found["other"] == 0.5
+    found = study_sources(studied({name: {}, "other": {"temperature": 0.5}, "b": {"temperature": 0}}), "human")
+    known = {arm.source: arm.temperature for arm in found.sources}
+    assert known == pytest.approx({name: expected, "other": 0.5, "b": 0.0}, nan_ok=True)
+    assert not any("other" in note for note in found.notes)
 
 
 def test_a_source_without_a_temperature_is_in_the_table_and_in_no_trend() -> None:
@@ -144,30 +113,6 @@ def test_a_source_without_a_temperature_is_in_the_table_and_in_no_trend() -> Non
     assert [arm.source for arm, _ in found.points(found.runs[0], "nDCG@1", "llm")] == [
         "llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("sources", "message"),
-    [
-        (
-            {"a": {}, "b": {}},
-            r"no temperature is known of a, b: .* or let the names of the sources end in it: a-tmp0.2",
-        ),
-        ({}, "nothing to study: only source 'human'"),
-    ],
-)
-def test_without_temperatures_or_sources_there_is_no_study(sources: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        made(studied(sources))
-
-
-def test_one_source_has_one_temperature() -> None:
-    collection = studied({"a": {"temperature": 0.2}})
-    mixed = collection.docs.with_columns(
-        temperature=pl.when(pl.col("id") == "a:3").then(0.7).otherwise(pl.col("temperature"))
-    )
-    with pytest.raises(UserError, match=r"source 'a' holds documents of 2 temperatures, 0.2 to 0.7; give each"):
-        made(Collection(mixed, collection.queries, collection.qrels))
 
 
 def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
@@ -213,6 +158,10 @@ def test_only_documents_that_every_source_rewrote_are_compared() -> None:
     # Human text wins queries 0 to 9, 0 to 19 and 0 to 29 of the 32 that are left.
     assert [t.mean_a for t in found.tilts] == [10 / 32, 20 / 32, 30 / 32]
     assert {arm.documents for arm in found.sources} == {32}
+    whole = studied(without={"llm-tmp1.0": 8})
+    pair = only(whole, "human", "llm-tmp0.2", study_sources(whole, "human").origins)
+    assert pair.docs.group_by("source").len().sort("source").rows() == [("human", 40), ("llm-tmp0.2", 32)]
+    assert pair.qrels.group_by("query_id").len()["len"].to_list() == [2] * 32  # the others compete, unjudged
     assert found.notes[1] == (
         "warning: the sources do not cover the same documents: 32 of 40 rewritten documents are common to all "
         "(llm-tmp1.0 lacks 8); only these are compared, and only their judgments count"
@@ -229,15 +178,6 @@ def test_documents_outside_of_a_pool_are_no_lack() -> None:
     found = made(Collection(docs, whole.queries, qrels))
     assert [t.twins for t in found.tilts] == [True] * 3
     assert not [note for note in found.notes if "do not cover" in note]
-
-
-def test_human_documents_stay_as_competitors_and_lose_only_their_judgments() -> None:
-    whole = studied(without={"llm-tmp1.0": 8})
-    common = study_sources(whole, "human").origins
-    pair = only(whole, "human", "llm-tmp0.2", common)
-    assert pair.docs.group_by("source").len().sort("source").rows() == [("human", 40), ("llm-tmp0.2", 32)]
-    assert pair.qrels["query_id"].n_unique() == 32
-    assert pair.qrels.group_by("query_id").len()["len"].unique().to_list() == [2]
 
 
 @pytest.mark.parametrize(
@@ -268,38 +208,45 @@ def test_judgments_of_unknown_documents_stay() -> None:
     ]
 
 
-def test_sources_without_a_common_document_are_refused_by_name() -> None:
+def apart() -> Collection:
+    """One source rewrote document 0 alone, the two others all but that."""
     whole = studied()
-    apart = (pl.col("source") == "llm-tmp0.2") & (pl.col("origin") != "h0")
-    odd = (pl.col("source") != "llm-tmp0.2") & (pl.col("source") != "human") & (pl.col("origin") == "h0")
-    docs = whole.docs.filter(~apart & ~odd)
-    qrels = whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
-    with pytest.raises(UserError, match=r"no document was rewritten by every source; 'llm-tmp0.2' has rewrites of 1 "):
-        made(Collection(docs, whole.queries, qrels))
+    first = pl.col("source") == "llm-tmp0.2"
+    docs = whole.docs.filter((pl.col("source") == "human") | (first == (pl.col("origin") == "h0")))
+    return Collection(docs, whole.queries, whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode())))
 
 
-def test_common_documents_that_nobody_judged_are_refused() -> None:
+def mixed() -> Collection:
+    """A source of two temperatures."""
+    whole = studied({"a": {"temperature": 0.2}})
+    warm = pl.when(pl.col("id") == "a:3").then(0.7).otherwise(pl.col("temperature"))
+    return Collection(whole.docs.with_columns(temperature=warm), whole.queries, whole.qrels)
+
+
+def late() -> Collection:
+    """Only documents that one source lacks are judged."""
     whole = studied(without={"llm-tmp1.0": 8})
-    late = whole.qrels.filter(pl.col("query_id").str.tail(-1).cast(int) >= 32)
-    with pytest.raises(UserError, match=r"no document that every source rewrote is judged relevant; name fewer"):
-        made(Collection(whole.docs, whole.queries, late))
-
-
-# Mistakes
+    judged = whole.qrels.filter(pl.col("query_id").str.tail(-1).cast(int) >= 32)
+    return Collection(whole.docs, whole.queries, judged)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("collection", "options", "message"),
     [
-        ({"reference": "man"}, r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
-        ({"sources": ["human"]}, r"unknown source 'human' \(valid: llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
-        ({"correction": "none"}, r"unknown correction 'none'"),
-        ({"resamples": 10}, r"expected at least 100 resamples, got 10"),
+        (studied, {"reference": "man"}, r"unknown source 'man'.* \(valid: human, llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
+        (studied, {"sources": ["human"]}, r"unknown source 'human' \(valid: llm-tmp1.0, llm-tmp0.2, llm-tmp0.7\)"),
+        (studied, {"correction": "none"}, "unknown correction 'none'"),
+        (studied, {"resamples": 10}, "expected at least 100 resamples, got 10"),
+        (lambda: studied({"a": {}, "b": {}}), {}, "no temperature is known of a, b: .* sources end in it: a-tmp0.2"),
+        (lambda: studied({}), {}, "nothing to study: only source 'human'"),
+        (mixed, {}, "source 'a' holds documents of 2 temperatures, 0.2 to 0.7; give each"),
+        (apart, {}, "no document was rewritten by every source; 'llm-tmp0.2' has rewrites of 1 "),
+        (late, {}, "no document that every source rewrote is judged relevant; name fewer"),
     ],
 )
-def test_mistakes_are_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        made(**options)
+def test_mistakes_are_named(collection: Callable[[], Collection], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=f"^{message}"):
+        made(collection(), **options)
 
 
 # Keeping
@@ -309,7 +256,6 @@ def test_json_holds_the_whole_study() -> None:
     wins = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30, "llm": 0}
     found = study(studied({name: {} for name in wins}), [decided(wins)], ["nDCG@1", "AP@1"], **QUICK)
     content = json.loads(found.to_json())
-    assert (content["format"], content["version"]) == ("ranktilt-study", 1)
     assert content["reference"] == "human"
     assert [arm["temperature"] for arm in content["arms"]] == [0.2, 0.7, 1.0, None]
     assert [t["value"] for t in content["tilts"] if t["measure"] == "nDCG@1"] == pytest.approx([-100, 0, 100, -200])
@@ -320,7 +266,7 @@ def test_json_holds_the_whole_study() -> None:
     assert (content["spec"]["resamples"], content["spec"]["tests"]) == (300, 8)
 
 
-@pytest.mark.parametrize("make", [toy_study, timeless_study, lambda: made(measures=["nDCG@1", "AP@3"])])
+@pytest.mark.parametrize("make", [toy_study, timeless_study])
 def test_it_comes_back_equal(make: Callable[[], Study], tmp_path: Path) -> None:
     found = make()
     back = Study.load(found.save(tmp_path / "study.json.gz"))
@@ -329,27 +275,125 @@ def test_it_comes_back_equal(make: Callable[[], Study], tmp_path: Path) -> None:
     assert back.sentences == found.sentences
 
 
-def test_notes_that_all_audits_share_are_told_once() -> None:
-    found = made(studied(count=20))
-    few = [note for note in found.notes if "20 queries compare" in note]
-    assert len(few) == 3  # each names its own two sides
-    assert all(note.startswith("warning: llm-tmp") for note in few)
+THREE = (0.2, 0.7, 1.0)
 
 
-def test_texts_are_ranked_by_a_real_ranker() -> None:
-    """The toy's rewrites three times over: equal texts give equal tilts and no trend."""
-    rows = toy().docs.filter(pl.col("source") == "human").to_dicts()
-    for t in (0.2, 0.7, 1.0):
-        rows += [
-            {**row, "id": f"{row['id']}-{t}", "source": f"llm-tmp{t}", "temperature": t}
-            for row in toy().docs.filter(pl.col("source") == "llm").to_dicts()
-        ]
-    grades = {q: {} for q in ("q1", "q2", "q3")}  # type: dict[str, dict[str, int]]
-    for q, d, g in toy().qrels.iter_rows():
-        names = [d] if d.endswith("-human") else [f"{d}-{t}" for t in (0.2, 0.7, 1.0)]
-        grades[q] |= dict.fromkeys(names, g)
-    collection = collection_of(rows, dict(toy().queries.iter_rows()), grades)
-    found = study(collection, [ranker("bm25")], ["nDCG@3"], **QUICK)
-    alone = audit(toy(), ranker("bm25").rank(toy()), ["nDCG@3"], resamples=300)
-    assert [t.value for t in found.tilts] == pytest.approx([alone.tilts[0].value] * 3)
-    assert found.trends[0].kind == "inconclusive"
+def wins_of(*wins: int, queries: int = 40) -> npt.NDArray[np.float64]:
+    """Per temperature, human text stands first in so many queries and the rewrite in all others."""
+    human = np.array([np.arange(queries) < n for n in wins], dtype=np.float64)
+    return np.stack([human, 1 - human], axis=1)
+
+
+def trend_of(values: npt.NDArray[np.float64], temperatures: tuple[float, ...] = THREE, resamples: int = 400) -> Trend:
+    columns = Columns(np.concatenate([values[:, 0], values[:, 1]]), None)
+    names = {"run": "bm25", "measure": "nDCG@1", "series": "llama", "a": "human"}
+    return trend(columns, temperatures, resamples=resamples, seed=0, **names)
+
+
+def test_values_correlation_and_change_by_hand() -> None:
+    # Relative Δ = 200 · (wins − losses)/40: 10, 15 and 12 wins of 40 give −100, −50 and −80.
+    found = trend_of(wins_of(10, 15, 12))
+    assert found.values == pytest.approx((-100, -50, -80))
+    assert found.correlation == pytest.approx(0.5)  # ranks 1, 3, 2 beside 1, 2, 3
+    assert found.change == pytest.approx(20)
+    assert found.queries == 40
+    assert found.kind == "inconclusive"
+
+
+def test_a_resample_without_any_order_is_dropped_and_counted_and_shows_no_trend() -> None:
+    # One query of 40 differs: (39/40)^40 = 36 % of resamples lack it, and the others all order the temperatures alike.
+    found = trend_of(wins_of(10, 10, 11), resamples=4000)
+    assert found.dropped / 4000 == pytest.approx((39 / 40) ** 40, abs=0.03)
+    assert found.low > 0
+    assert found.change_low == 0
+    assert found.kind == "inconclusive"
+
+
+def test_wins_that_grow_query_by_query_rise_in_every_resample() -> None:
+    found = trend_of(wins_of(5, 20, 35))
+    assert (found.low, found.correlation, found.high) == (1, 1, 1)
+    assert found.change == pytest.approx(300)  # from −150 to +150
+    assert 0 < found.change_low < found.change < found.change_high
+    assert found.kind == "rises"
+    assert trend_of(wins_of(35, 20, 5)).kind == "falls"
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=4, max_size=4))
+@settings(max_examples=60)
+def test_rank_correlation_is_scipys(rows: list[list[int]]) -> None:
+    temperatures, values = [0.2, 0.7, 0.7, 1.3], np.array(rows, dtype=np.float64)
+    found = rank_correlation(temperatures, values)
+    for column, one in zip(values.T, found, strict=True):
+        if len(set(column)) == 1:
+            assert math.isnan(one)
+        else:
+            assert one == pytest.approx(stats.spearmanr(temperatures, column).statistic)
+
+
+def test_the_interval_is_that_of_a_plain_bootstrap() -> None:
+    rng = np.random.default_rng(3)
+    values = (rng.random((3, 2, 60)) < np.array([[0.3], [0.5]])[None] + np.array([0, 0.05, 0.1])[:, None, None]).astype(
+        np.float64
+    )
+    found = trend_of(values, resamples=4000)
+    changes = []
+    for _ in range(4000):
+        kept = values[:, :, rng.integers(0, 60, 60)].mean(axis=2)
+        delta = 200 * (kept[:, 0] - kept[:, 1]) / (kept[:, 0] + kept[:, 1])
+        changes.append(delta[2] - delta[0])
+    low, high = np.quantile(changes, (0.025, 0.975))
+    assert found.change_low == pytest.approx(low, abs=6)
+    assert found.change_high == pytest.approx(high, abs=6)
+
+
+def test_only_queries_that_are_defined_everywhere_count() -> None:
+    values = wins_of(10, 15, 12)
+    values[1, 0, :4] = np.nan
+    values[2, 1, 2:6] = np.nan
+    found = trend_of(values)
+    assert found.queries == 34
+    assert found == trend_of(values[:, :, 6:])
+    back = trend_of(values[:, ::-1])
+    assert (back.correlation, back.low, back.high) == (-found.correlation, -found.high, -found.low)
+    assert (back.change_low, back.change_high) == pytest.approx((-found.change_high, -found.change_low))
+    none = trend_of(np.full((3, 2, 5), np.nan))
+    assert (none.queries, none.kind) == (0, "inconclusive")
+    assert np.isnan([none.correlation, none.change_low]).all()
+    assert trend_sentence(none).startswith("bm25, llama: no trend to ask for: no query has a relevant document")
+
+
+def test_temperatures_that_share_a_value_are_averaged_at_the_ends() -> None:
+    found = trend_of(wins_of(10, 20, 30, 30), (0.2, 0.2, 0.7, 1.0))
+    assert found.change == pytest.approx(100 - (-100 + 0) / 2)
+
+
+@pytest.mark.parametrize(
+    ("wins", "expected"),
+    [
+        ((5, 20, 35), "Relative Δ on nDCG@1 moves toward human as temperature rises: rank correlation +1.00 "),
+        ((35, 20, 5), "Relative Δ on nDCG@1 moves away from human as temperature rises: rank correlation −1.00 "),
+        ((10, 15, 12), "inconclusive, no trend with temperature shown on nDCG@1: rank correlation +0.50 ["),
+        ((10, 10, 10), "no trend to ask for: nDCG@1 has the same Relative Δ at every temperature, or none"),
+    ],
+)
+def test_what_is_said(wins: tuple[int, int, int], expected: str) -> None:
+    assert trend_sentence(trend_of(wins_of(*wins))).startswith(f"bm25, llama: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "change_low", "change_high", "kind"),
+    [
+        (0.5, 1.0, 0.1, 9.0, "rises"),
+        (0.5, 1.0, -0.1, 9.0, "inconclusive"),
+        (0.0, 1.0, 0.1, 9.0, "inconclusive"),
+        (-1.0, -0.5, -9.0, -0.1, "falls"),
+        (-1.0, 0.0, -9.0, -0.1, "inconclusive"),
+        (-1.0, -0.5, -9.0, 0.0, "inconclusive"),
+    ],
+)
+def test_both_intervals_must_exclude_0_on_one_side(
+    low: float, high: float, change_low: float, change_high: float, kind: str
+) -> None:
+    found = Trend("r", "m", "s", "human", THREE, (0.0,) * 3, 0.0, low, high, 0.0, change_low, change_high, 40, 0)
+    assert found.kind == kind
+    assert found.derived()["kind"] == kind

@@ -1,5 +1,6 @@
-"""From per-query values to tilts, and from tilts to one plain sentence a ranker."""
+"""From per-query values to effects, from effects to one plain sentence a ranker, and to what to do next."""
 
+import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -9,14 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.answer.verdict import Verdict, judge, probability
-from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.answer.next_steps import next_steps
+from ranktilt.auditing.answer.verdict import Verdict, judge
+from ranktilt.auditing.confounds import Confound
+from ranktilt.auditing.effects import Effect, conflicts
+from ranktilt.auditing.result import Audit
 from ranktilt.auditing.significance import InferenceOptions, Sample, corrected, effects
 from ranktilt.measures.base import estimand
-from ranktilt.measures.base import measure as of
+from ranktilt.measures.base import measure as as_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.margin import read_margin
+from tests.auditing.arrays import one
 from tests.effects import answer, tilt
+
+NAN = math.nan
 
 
 def verdict_on(tilts: list[Effect], margin: float = 5, **more: Any) -> Verdict:
@@ -38,14 +45,15 @@ class TestTheRule:
             (tilt(-5, 5, p=0.9), "level"),
             (tilt(-5.1, 4, p=0.9), "inconclusive"),
             (tilt(1, 4, p=0.001), "a"),  # small but sure
-            (tilt(10, 30, p=np.nan), "inconclusive"),
-            (tilt(np.nan, np.nan), "inconclusive"),
-            (tilt(10, 30, value=np.nan), "inconclusive"),  # both means round to 0 on paper
+            (tilt(10, 30, p=NAN), "inconclusive"),
+            (tilt(NAN, NAN), "inconclusive"),
+            (tilt(10, 30, value=NAN), "inconclusive"),  # both means round to 0 on paper
         ],
     )
     def test_for_twins_level_is_0(self, given: Effect, expected: str) -> None:
         assert given.level == 0
         assert given.verdict() == expected
+        assert given.side(expected) == {"a": "human", "b": "llm"}.get(expected, "")
 
     @pytest.mark.parametrize(
         ("given", "expected"),
@@ -53,9 +61,7 @@ class TestTheRule:
             (tilt(60, 90, p=0.6), "inconclusive"),
             (tilt(72, 78, p=0.6), "level"),
             (tilt(100, 120, p=0.002), "a"),
-            (tilt(100, 120, p=0.2), "inconclusive"),
             (tilt(-10, 10, p=0.002), "b"),  # 0 is far below what random labels give
-            (tilt(10, 30, p=0.002), "b"),
             (tilt(60, 90, p=0.002), "inconclusive"),
         ],
     )
@@ -64,11 +70,10 @@ class TestTheRule:
         assert banded.level == 75
         assert banded.verdict() == expected
 
-    @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0), tilt(0, 0, p=1.0, error=0.0)])
+    @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0)])
     @pytest.mark.parametrize(
         ("queries", "fields", "enough"),
         [
-            (1, {}, False),
             (5, {}, False),
             (6, {}, True),
             (50, {"votes": 5}, False),  # the others repeat these
@@ -107,6 +112,7 @@ class TestSentences:
             "[−30.0, −10.0], corrected p < .001); agrees on 2 of 3 measures"
         )
         assert (found.run, found.kind, found.side, found.agree, found.measures) == ("bm25", "favours", "llm", 2, 3)
+        assert "favours human documents:" in verdict_on([tilt(10, 30)], noun="documents").sentence
 
     def test_level(self) -> None:
         found = verdict_on([tilt(-4, 3, p=0.8), tilt(-1, 1, p=0.8, measure="P@5"), tilt(-1, 9, p=0.8, measure="RR")], 5)
@@ -116,43 +122,30 @@ class TestSentences:
         )
         assert (found.kind, found.side, found.agree) == ("level", None, 2)
 
-    def test_inconclusive_says_what_could_have_been_detected(self) -> None:
-        found = verdict_on([tilt(-4, 18, p=0.31, error=7.5)], 5)
-        assert found.sentence == (
-            "bm25: inconclusive: this query set could only detect a tilt of 21 % or more; nDCG@3 is 30.0 % for "
-            "human text and 25.0 % for llm text (Relative Δ +7.0 % [−4.0, +18.0], corrected p = .310)"
-        )
-        assert (found.kind, found.side) == ("inconclusive", None)
-
-    def test_what_groups_that_are_not_twins_could_show_counts_from_the_middle_of_the_band(self) -> None:
-        band = {"band_low": -148.0, "band_high": -128.0}
-        found = verdict_on([tilt(-143, -126, p=0.31, error=8.6, **band)], 5)
-        assert "this query set could only detect a tilt of 25 % or more;" in found.sentence
-        assert "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)" in found.sentence
-
     @pytest.mark.parametrize(
-        ("fields", "said"),
+        ("given", "said"),
         [
-            ({"queries": 4}, "4 queries are too few to test; "),
-            (
-                {"queries": 8, "tests": 9},
-                "8 queries are too few for a table of 9 tests; ",
-            ),
-            ({"votes": 1}, "only 1 distinct query or document says anything, too few to test; "),
-            ({"low": -5.0}, "p is below .05, but the interval reaches across level (0.0 %); "),
+            (tilt(-4, 18, p=0.31, error=7.5), "this query set could only detect a tilt of 21 % or more; nDCG@3 is "
+             "30.0 % for human text and 25.0 % for llm text (Relative Δ +7.0 % [−4.0, +18.0], corrected p = .310)"),
+            (tilt(-143, -126, p=0.31, error=8.6, band_low=-148.0, band_high=-128.0), "this query set could only detect "
+             "a tilt of 25 % or more; nDCG@3 is 30.0 % for human text and 25.0 % for llm text (Relative Δ −134.5 % "
+             "[−143.0, −126.0], where −138.0 % is level, corrected p = .310)"),
+            (tilt(-150, 190, p=1.0, error=100.0), "this query set could not detect any tilt; nDCG@3 is"),
+            (tilt(-5, 30, p=0.0496), "p is below .05, but the interval reaches across level (0.0 %); nDCG@3 is"),
+            (tilt(p=0.002, queries=4), "4 queries are too few to test; nDCG@3 is"),
+            (tilt(p=0.002, queries=8, tests=9), "8 queries are too few for a table of 9 tests; nDCG@3 is"),
+            (tilt(p=0.002, votes=1), "only 1 distinct query or document says anything, too few to test; nDCG@3 is"),
+            (tilt(NAN, NAN, NAN, queries=0, error=NAN), "no query has a relevant document of both human and llm"),
+            (tilt(NAN, NAN, p=1.0, error=NAN), "nDCG@3 is 0 for both human and llm"),
+            (answer(-0.01, 0.4, p_corrected=0.002, run="bm25"), "p is below .05, but the interval reaches across level "
+             "(0.0 points); human text fills 19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0, "
+             "+40.0], corrected p = .002)"),
         ],
-    )
-    def test_why_a_small_p_is_inconclusive(self, fields: dict[str, Any], said: str) -> None:
-        found = verdict_on([tilt(**{"p": 0.002, **fields})], 5)
-        assert found.kind == "inconclusive"
-        assert f"bm25: inconclusive: {said}nDCG@3 is" in found.sentence
-
-    def test_and_of_a_card_without_judgments(self) -> None:
-        found = verdict_on([answer(-0.01, 0.4, p_corrected=0.002)])
-        assert found.sentence == (
-            "r: inconclusive: p is below .05, but the interval reaches across level (0.0 points); human text fills "
-            "19.5 points more of the first 20 ranks than llm text (+19.5 points [−1.0, +40.0], corrected p = .002)"
-        )
+    )  # fmt: skip
+    def test_inconclusive_says_why(self, given: Effect, said: str) -> None:
+        found = verdict_on([given])
+        assert found.sentence.startswith(f"bm25: inconclusive: {said}")
+        assert (found.kind, found.side) == ("inconclusive", None)
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
         others = [
@@ -165,34 +158,10 @@ class TestSentences:
         assert found.sentence.endswith("; but human favoured on P@5, RR; llm favoured on AP; level on R@5")
         assert found.agree == 2
 
-    def test_no_query_with_both(self) -> None:
-        nothing = tilt(np.nan, np.nan, np.nan, queries=0, error=np.nan)
-        assert verdict_on([nothing], 5).sentence == (
-            "bm25: inconclusive: no query has a relevant document of both human and llm"
-        )
-
-    def test_nothing_found_on_either_side(self) -> None:
-        nothing = tilt(np.nan, np.nan, p=1.0, error=np.nan)
-        assert verdict_on([nothing], 5).sentence == "bm25: inconclusive: nDCG@3 is 0 for both human and llm"
-
-
-@pytest.mark.parametrize(
-    ("p", "text"),
-    [(0.0, "< .001"), (0.00099, "< .001"), (0.001, "= .001"), (0.0496, "= .050"), (0.5, "= .500"), (1.0, "= 1.000"),
-     (np.nan, "undefined")],
-)  # fmt: skip
-def test_probability_text(p: float, text: str) -> None:
-    assert probability(p) == text
-
 
 class TestTilts:
     def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Sample:
-        return Sample("bm25", RelativeDelta(of=of(measure)), "human", "llm", np.array(a), np.array(b), **fields)
-
-    def test_only_queries_with_both_groups_count(self) -> None:
-        (found,) = effects([self.side([1.0, np.nan, 0.5, 0.0], [0.5, 1.0, np.nan, 0.5])], HOW)
-        assert (found.mean_a, found.mean_b, found.queries, found.excluded) == (0.5, 0.5, 2, 2)
-        assert found.value == 0.0
+        return Sample("bm25", RelativeDelta(of=as_measure(measure)), "human", "llm", np.array(a), np.array(b), **fields)
 
     def test_by_hand(self) -> None:
         (found,) = effects([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
@@ -208,19 +177,16 @@ class TestTilts:
         assert (found.value, found.low, found.high, found.error) == (200, 200, 200, 0)
         assert found.dropped == pytest.approx(1000 * 8 / 27, abs=60)
 
-    def test_no_query_in_common(self) -> None:
-        (found,) = effects([self.side([1.0, np.nan], [np.nan, 1.0])], HOW)
-        assert np.isnan([found.value, found.low, found.high, found.p, found.p_corrected]).all()
-        assert (found.queries, found.excluded) == (0, 2)
-
     def test_the_family_is_every_p_in_the_table(self) -> None:
         strong, weak = self.side([1.0] * 12, [0.0] * 11 + [0.5]), self.side([1.0, 0.0] * 6, [0.0, 1.0] * 6, "AP")
-        undefined = self.side([np.nan] * 12, [1.0] * 12, "RR")
+        undefined = self.side([np.nan] * 6 + [1.0] * 6, [1.0] * 6 + [np.nan] * 6, "RR")  # no query in common
         found = effects([strong, weak, undefined], HOW)
         assert found[0].p == 2 / 2**12
         assert found[0].p_corrected == 2 * 2 / 2**12
         assert found[1].p_corrected == 1.0
-        assert np.isnan(found[2].p_corrected)
+        none = found[2]
+        assert np.isnan([none.value, none.low, none.high, none.p, none.p_corrected]).all()
+        assert (none.queries, none.excluded) == (0, 12)
 
     def test_paired_t_by_name(self) -> None:
         a, b = [0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6]
@@ -256,21 +222,9 @@ class TestTilts:
         made[2].one[3] = np.nan
         how = InferenceOptions(300, 0, "permutation", "holm", "none")
         together = effects(made, how)
-        for alone, one in zip(made, together, strict=True):
+        for alone, beside in zip(made, together, strict=True):
             (found,) = effects([alone], how)
-            assert (found.value, found.low, found.high, found.error, found.p) == (
-                one.value, one.low, one.high, one.error, one.p,
-            )  # fmt: skip
-
-
-def test_sources_are_text_and_other_groups_are_documents() -> None:
-    assert "favours human text:" in verdict_on([tilt(10, 30)], 5.0).sentence
-    assert "favours human documents:" in verdict_on([tilt(10, 30)], 5.0, noun="documents").sentence
-
-
-def test_what_no_tilt_could_reach_is_not_promised() -> None:
-    sentence = verdict_on([tilt(-150, 190, p=0.5, error=100.0)], 5.0).sentence
-    assert "this query set could not detect any tilt" in sentence
+            assert replace(found, p_corrected=beside.p_corrected, tests=beside.tests) == beside
 
 
 def question(kind: str, low: float, high: float) -> Effect:
@@ -329,7 +283,136 @@ def test_a_margin_is_in_the_questions_own_unit(kind: str, low: float, high: floa
 
 def test_the_primary_question_is_a_family_of_its_own() -> None:
     made = [tilt(10, 30, p=p, measure=m) for p, m in ((0.04, "nDCG@10"), (0.02, "RR"), (0.03, "P@5"))]
-    found = corrected(made, "holm", of("nDCG@10"))
+    found = corrected(made, "holm", as_measure("nDCG@10"))
     assert [e.p_corrected for e in found] == pytest.approx([0.04, 0.04, 0.04])
     assert [e.tests for e in found] == [1, 2, 2]
     assert [e.tests for e in corrected(made, "holm")] == [3, 3, 3]
+
+
+def test_no_vote_at_all_is_not_the_same_as_votes_that_nobody_counted() -> None:
+    found = {votes: answer(0.1, 0.3, votes=votes) for votes in (-1, 0, 6)}
+    assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 6: 6}
+    assert {votes: e.testable for votes, e in found.items()} == {-1: True, 0: False, 6: True}
+
+
+EXTRA = {
+    "pairs": 30.0, "wins": 12.0, "losses": 10.0, "ties": 8.0, "alone": 3.0, "whole": 25.0, "whole_wins": 9.0,
+    "whole_losses": 8.0, "absent": 0.2, "raw": -0.5, "shares": 0.4,
+}  # fmt: skip
+
+
+class TestFromTheOtherSide:
+    def test_every_sign_turns(self) -> None:
+        found = answer(0.1, 0.4, band_low=0.15, band_high=0.3, parts=EXTRA).swapped()
+        assert (found.a, found.b) == ("llm", "human")
+        assert (found.value, found.low, found.high) == (-0.25, -0.4, -0.1)
+        assert (found.level, found.band_low, found.band_high) == (pytest.approx(-0.225), -0.3, -0.15)
+        assert (found.error, found.p, found.p_corrected, found.queries) == (pytest.approx(0.075), 0.001, 0.01, 40)
+        parts = found.parts
+        assert (parts["wins"], parts["losses"], parts["ties"]) == (10, 12, 8)
+        assert (parts["whole_wins"], parts["whole_losses"], parts["whole"]) == (8, 9, 25)
+        assert (parts["raw"], parts["shares"], parts["pairs"], parts["absent"]) == (0.5, -0.4, 30, 0.2)
+
+    def test_twice_is_the_same_and_nothing_becomes_a_negative_zero(self) -> None:
+        found = answer(0.0, 0.0, parts={**EXTRA, "raw": 0.0, "shares": 0.0})
+        assert found.swapped().swapped() == found
+        turned = found.swapped()
+        numbers = (turned.value, turned.low, turned.high, turned.level, turned.band_low, turned.band_high)
+        assert not any(np.signbit([*numbers, turned.parts["raw"], turned.parts["shares"]]))
+
+
+def test_opposite_signs_are_said_in_words() -> None:
+    card = [
+        answer(-5, 6, kind="relative delta"), answer(0.03, 0.07), answer(-0.2, -0.1, kind="relevant twins"),
+        answer(-0.4, -0.3, kind="other twins"),
+    ]  # fmt: skip
+    assert conflicts(card) == (
+        "r: the answers conflict: ΔNDSR@20 points to human; head-to-head, relevant twins and head-to-head, other "
+        "twins point to llm. Say which question you ask before you say what this ranker favours."
+    )
+    page = answer(0.1, 0.2, band_low=0.3, band_high=0.5)  # which lies below its level
+    assert "head-to-head, other twins points to human" in conflicts([page, answer(0.1, 0.2, kind="other twins")])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        answer(0.3, 0.4, kind="rank gap"),
+        answer(-0.4, 0.0, kind="rank gap"),
+        answer(NAN, NAN, kind="rank gap"),
+        answer(-0.4, -0.2, kind="score gap"),
+        answer(-0.4, -0.2, kind="rank gap", p_corrected=0.05),
+        answer(-0.4, -0.2, kind="rank gap", p_corrected=NAN),
+    ],
+)
+def test_one_side_or_none_is_no_conflict_and_the_score_gap_never_is(other: Effect) -> None:
+    assert conflicts([answer(0.1, 0.2), other]) == ""
+
+
+HUMAN = (np.tile([0.9, 0.8], 30), np.tile([0.5, 0.6], 30))
+LEVEL = (np.tile([0.5, 0.6], 30), np.tile([0.6, 0.5], 30))
+UNSURE = (np.tile([1, 0, 0.2], 20), np.tile([0, 1, 0], 20))
+TEXTS = (Confound("words", "human", "llm", 50, 48, 60),)
+
+
+def of(values: Any, *, ranker: str = "bm25", confounds: tuple[Confound, ...] = TEXTS, **collection: Any) -> Audit:
+    """An audit of one run over a folder, or over labels."""
+    run = {"ranker": ranker, **({"file": "engine.trec"} if ranker.startswith("replay:") else {})}
+    audit = one(*values, measures=["nDCG@10"])
+    spec = {**audit.spec, "collection": collection or {"path": "data", "layout": "beir"}, "runs": [run]}
+    return replace(audit, spec=spec, confounds=confounds)
+
+
+def commands(audit: Audit) -> list[str]:
+    return [step.command for step in next_steps(audit)]
+
+
+def test_a_tilt_is_explained_levelled_and_gated() -> None:
+    assert commands(of(HUMAN)) == [
+        "ranktilt explain data -r bm25 --attribution",
+        "ranktilt level data -r bm25 -o level.html",
+        "ranktilt audit data -r bm25 --json audit.json && ranktilt gate audit.json --max-tilt 5",
+    ]
+
+
+def test_of_a_run_and_labels_the_options_are_those_that_were_given() -> None:
+    told = {
+        "labels": "pages.csv",
+        "label_file": {"columns": {"doc_id": "url", "source": "is_ai"}, "names": {"1": "ai"}},
+    }
+    assert commands(of(HUMAN, ranker="replay:engine.trec", confounds=(), **told))[1] == (
+        "ranktilt level --run engine.trec --groups pages.csv:id=url,source=is_ai --name 1=ai -o level.html"
+    )
+
+
+def test_texts_that_cannot_be_compared_are_checked_first() -> None:
+    cut = Confound("cut-off endings", "human", "llm", 0.02, 0.4, 120)
+    assert commands(of(HUMAN, confounds=(cut,)))[0] == "ranktilt check data"
+    alike = Confound("near-identical", "human", "llm", 0.3, 0.3, 60)
+    assert commands(of(LEVEL, confounds=(alike,)))[0] == "ranktilt check data"
+
+
+def test_an_open_verdict_says_how_many_queries_would_show_ten_points() -> None:
+    audit = of(UNSURE)
+    (tilt,) = audit.tilts
+    needed = np.ceil(60 * (tilt.detectable / 10) ** 2)
+    steps = next_steps(audit)
+    assert steps[0].text == f"Some {needed:,.0f} queries like these 60 would show ±10 points"
+    assert steps[1].command == "ranktilt audit data -r bm25 --card"
+
+
+def test_nothing_is_told_where_nobody_knows_what_was_read() -> None:
+    assert [step.text for step in next_steps(of(LEVEL))] == ["Keep it so in CI"]
+    assert commands(of(HUMAN, path="bundled")) == []  # no folder of that name was read
+    assert next_steps(replace(one(*HUMAN), spec={**one(*HUMAN).spec, "collection": {}})) == ()
+
+
+@pytest.mark.parametrize("values", [HUMAN, LEVEL, UNSURE])
+def test_json_holds_verdicts_steps_and_effects(values: Any) -> None:
+    audit = of(values)
+    content = json.loads(audit.to_json())
+    (verdict,), (effect,) = content["verdicts"], content["effects"]
+    assert (verdict["kind"], verdict["sentence"]) == audit.verdict("run")[1:4:2]
+    assert (verdict["primary"], verdict["margin"], verdict["side"]) == ("nDCG@10", 5.0, effect["side"])
+    assert (effect["question"], effect["value"], effect["unit"]) == ("nDCG@10", audit.tilts[0].value, "%")
+    assert [step["command"] for step in content["next_steps"]] == commands(audit)

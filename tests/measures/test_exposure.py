@@ -1,4 +1,4 @@
-"""Attention over all groups at once, and shares of the first ranks: hand tables, brute force, an oracle."""
+"""Estimands of groups: exposure ratios, shares, attention over all groups; by hand, by brute force, and as typed."""
 
 import math
 from dataclasses import replace
@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
-from ranktilt.measures.base import GroupEstimand, estimand
+from ranktilt.measures.base import Estimand, GroupEstimand, estimand, every_estimand, measure
+from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.exposure.awrf import AWRF, FLOOR
 from ranktilt.measures.exposure.base import AttentionEstimand, GroupLists
 from ranktilt.measures.exposure.expected_exposure import EEL
@@ -74,11 +75,6 @@ class TestAWRF:
         relevant = answer(replace(AWRF, target="relevant"), "abba", judged="aaab")
         assert relevant == pytest.approx(1 - divergence(seen, [0.75, 0.25]))
 
-    def test_first_two_ranks_weigh_the_same(self) -> None:
-        even = replace(AWRF, target="a:1;b:1")
-        assert answer(even, "ab") == answer(even, "ba") == pytest.approx(1)
-        assert answer(even @ 2, "abbb") == pytest.approx(1)
-
     def test_disjoint_is_the_floor(self) -> None:
         assert answer(replace(AWRF, target="a:0;b:3"), "aaaa") == pytest.approx(FLOOR)
         assert round(FLOOR, 3) == 0.307
@@ -135,14 +131,6 @@ class TestNDKL:
         expected = sum(w * k for w, k in zip(weights, kl, strict=True)) / sum(weights)
         assert answer(NDKL, "aabb") == pytest.approx(expected)
         assert answer(NDKL @ 2, "aabb") == pytest.approx(math.log(2))
-
-    def test_ties_by_hand(self) -> None:
-        """a a b tied, against two thirds: in one order of three the first is b, in one the first two are a a."""
-        one = 2 / 3 * math.log(3 / 2) + 1 / 3 * math.log(3)
-        two = 1 / 3 * math.log(3 / 2) + 2 / 3 * (math.log(3 / 4) + math.log(3 / 2)) / 2
-        weights = [1 / math.log2(i + 1) for i in (1, 2, 3)]
-        found = answer(NDKL, "aab", scores=[1.0, 1.0, 1.0])
-        assert found == pytest.approx((weights[0] * one + weights[1] * two) / sum(weights))
 
     def test_a_thousand_tied_documents_of_three_groups(self) -> None:
         """Each group's number among the first i is hypergeometric."""
@@ -359,6 +347,8 @@ def test_tied_documents_share_the_attention_of_their_ranks(of: AttentionEstimand
         ("AWRF(unlabelled=some)", "unknown unlabelled of measure AWRF 'some'"),
         ("ExposureRatio(exposure=score)", "unknown exposure of measure ExposureRatio 'score'"),
         ("Share", "measure Share needs a cutoff, such as Share@10"),
+        ("NDSR(rel=2)@3", "measure NDSR takes no option"),
+        ("HeadToHead(pairs=some)", "unknown pairs of measure HeadToHead 'some'"),
     ],
 )
 def test_options_that_cannot_be_are_refused(text: str, said: str) -> None:
@@ -370,3 +360,58 @@ def test_options_that_cannot_be_are_refused(text: str, said: str) -> None:
 def test_a_table_of_shares_reads_back_as_it_was_typed() -> None:
     text = "AWRF(target=female:0.5;male:0.5)@20"
     assert repr(estimand(text)) == text
+
+
+def variants() -> list[Estimand]:
+    """Every estimand with and without a cutoff, and with each of its options."""
+    plain = [one for one in every_estimand() if not isinstance(one, RelativeDelta)]
+    found = [one @ k for one in plain for k in (1, 20)] + [one for one in plain if not one.needs_cutoff]
+    found += [replace(one @ 5, **{name: v}) for one in plain for name, valid in one.choices.items() for v in valid]
+    contrasts: list[Estimand] = [RelativeDelta(of=measure(text)) for text in ("nDCG@3", "AP", "AP(rel=2)@5")]
+    return [*found, *contrasts]
+
+
+@pytest.mark.parametrize("made", variants(), ids=repr)
+def test_the_text_of_an_estimand_reads_back_as_it(made: Estimand) -> None:
+    assert estimand(repr(made)) == made
+
+
+def test_an_estimand_that_is_no_measure_is_refused_where_one_is_needed() -> None:
+    with pytest.raises(UserError, match="NDSR@20 is no measure of relevance"):
+        measure("NDSR@20")
+
+
+def ratio(labels: str, scores: list[float] | None = None, cutoff: int | None = None) -> float:
+    """The ratio of one list, whose documents have these labels from the top."""
+    given = np.array(scores if scores else [-float(n) for n in range(len(labels))])
+    ranking, letters = Ranking(np.array([0, len(labels)]), given), np.array(list(labels))
+    return float(replace(ExposureRatio, cutoff=cutoff).contrast(ranking, letters == "a", letters == "b")[0])
+
+
+def test_exposure_ratio_by_hand() -> None:
+    third, fifth = 1 / math.log2(3), 1 / math.log2(5)
+    assert ratio("abba") == pytest.approx((1 + fifth) / (third + 0.5))
+    assert ratio("abba", cutoff=2) == pytest.approx(1 / third)
+    assert ratio("ab-a", cutoff=3) == pytest.approx(0.5 / third)  # the last stays in its group's denominator
+    assert ratio("ab", [1.0, 1.0]) == 1
+
+
+@pytest.mark.parametrize("labels", ["aa", "bb", "--", "a-"])
+def test_a_list_that_lacks_a_group_says_nothing(labels: str) -> None:
+    assert math.isnan(ratio(labels))
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab-"), st.integers(0, 2)), min_size=2, max_size=6), st.integers(1, 7))
+@settings(max_examples=80)
+def test_tied_documents_share_the_mean_exposure_of_their_ranks(found: list[tuple[str, int]], cutoff: int) -> None:
+    found = sorted(found, key=lambda one: -one[1])
+    scores = [float(score) for _, score in found]
+    orders = [o for o in permutations(range(len(found))) if [scores[i] for i in o] == scores]
+    means = []
+    for group in "ab":
+        mine = [i for i, (label, _) in enumerate(found) if label == group]
+        seen = [1 / math.log(2 + o.index(i)) if o.index(i) < cutoff else 0.0 for o in orders for i in mine]
+        means.append(sum(seen) / len(seen) if seen else math.nan)
+    expected = means[0] / means[1] if means[1] else math.nan
+    labels = "".join(label for label, _ in found)
+    assert ratio(labels, scores, cutoff) == pytest.approx(expected, nan_ok=True)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ranktilt.measures.ndsr import page_shares
 from ranktilt.measures.ranking import Ranking
-from ranktilt.measures.twins import base as twins
 from ranktilt.measures.twins.base import Answers, TwinLists, mid_ranks
 from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts
 from ranktilt.measures.twins.rank_gap import RankGap
@@ -69,11 +68,6 @@ def score_gaps(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray) -> Answers
     return ScoreGap.answers(TwinLists(ranking, docs, pairs, NONE))
 
 
-def counted(queries: Sequence[Ranked], pairs: Pairs) -> PairCounts:
-    """What is counted where nothing is relevant."""
-    return split(queries, pairs)[1]
-
-
 def by_loops(
     queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = (), *, of_relevant: bool = False
 ) -> list[list[int]]:
@@ -107,23 +101,11 @@ RELEVANT = st.sets(st.integers(0, DOCS + 1))
 """The last two are in no run and no pair."""
 
 
-@given(st.lists(RANKED, max_size=6), PAIRS, st.integers(1, 40))
+@given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), PAIRS)
 @settings(max_examples=150)
-def test_as_a_double_loop_in_chunks_of_any_size(queries: list[Ranked], pairs: Pairs, clusters: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(twins, "_CELLS", clusters)
-        assert as_rows(counted(queries, pairs)) == by_loops(queries, pairs)
-
-
-@given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), PAIRS, st.integers(1, 40))
-@settings(max_examples=150)
-def test_relevant_pairs_apart_as_a_double_loop(
-    given: list[tuple[Ranked, set[int]]], pairs: Pairs, clusters: int
-) -> None:
+def test_relevant_pairs_apart_as_a_double_loop(given: list[tuple[Ranked, set[int]]], pairs: Pairs) -> None:
     queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(twins, "_CELLS", clusters)
-        right, other = split(queries, pairs, relevant)
+    right, other = split(queries, pairs, relevant)
     assert as_rows(right) == by_loops(queries, pairs, relevant, of_relevant=True)
     assert as_rows(other) == by_loops(queries, pairs, relevant)
 
@@ -153,9 +135,9 @@ WITHIN = [(0, 5), (1, 6), (2, 6), (3, 7), (4, 8)]
 
 
 class TestMargins:
-    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), st.integers(1, 40))
+    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
     @settings(max_examples=100)
-    def test_each_unit_by_one_pair_at_a_time(self, given: list[tuple[Ranked, set[int]]], clusters: int) -> None:
+    def test_each_unit_by_one_pair_at_a_time(self, given: list[tuple[Ranked, set[int]]]) -> None:
         queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
         expected = np.zeros((2, 4))
         for found, marked in given:
@@ -164,9 +146,7 @@ class TestMargins:
                 expected[other, UNITS[a]] += (found.get(a, -9.0) > found.get(b, -9.0)) - (
                     found.get(a, -9.0) < found.get(b, -9.0)
                 )
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(twins, "_CELLS", clusters)
-            made = meeting_cells(lists(queries, WITHIN, relevant))
+        made = meeting_cells(lists(queries, WITHIN, relevant))
         assert [nets(clusters) for clusters in made] == expected.tolist()
 
     @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
@@ -182,10 +162,6 @@ class TestMargins:
             met = counts.wins + counts.losses + counts.ties
             assert np.bincount(clusters.query, clusters.weight, n).tolist() == met.tolist()
             assert nets(clusters) == [-net for net in nets(turned)]
-
-    def test_without_queries_there_are_none(self) -> None:
-        made = meeting_cells(lists([], WITHIN))
-        assert [nets(clusters) for clusters in made] == [[0.0] * 4] * 2
 
 
 Entry = tuple[int, float]
@@ -254,27 +230,6 @@ class TestThePage:
         expected = [share for found in queries for share in shares_by_orders(found, depth)]
         assert page_shares(ranking_of(queries)[0], depth).tolist() == pytest.approx(expected, abs=1e-13)
 
-    @given(queries_of(), st.integers(1, 20))
-    @settings(max_examples=80)
-    def test_a_page_is_one_whole_and_nobody_holds_less_than_nothing(self, queries: list[Query], depth: int) -> None:
-        ranking, _ = ranking_of(queries)
-        shares = page_shares(ranking, depth)
-        sums = np.bincount(ranking.query, weights=shares, minlength=len(queries))
-        assert sums.tolist() == pytest.approx([1.0 if found else 0.0 for found in queries], abs=1e-13)
-        assert (shares >= 0).all()
-
-    def test_a_block_of_one_has_its_own_discount_to_the_last_bit(self) -> None:
-        ranking, _ = ranking_of([[(i, -float(i)) for i in range(1000)]])
-        shares = page_shares(ranking, 1000)
-        ratios = shares[1:] / shares[0]
-        assert ratios.tolist() == pytest.approx([discount(r) for r in range(2, 1001)], rel=1e-15)
-
-    def test_a_deep_tie_holds_no_more_than_its_part_of_the_page(self) -> None:
-        ranking, _ = ranking_of([[(0, 2.0), *((i, 1.0) for i in range(1, 1001))]])
-        shares = page_shares(ranking, 2)
-        assert shares[0] == pytest.approx(1 / (1 + T))
-        assert shares[1:].tolist() == pytest.approx([T / (1 + T) / 1000] * 1000)
-
 
 def test_tied_documents_have_the_middle_of_their_ranks() -> None:
     ranking, _ = ranking_of([[(0, 3.0), (1, 2.0), (2, 2.0), (3, 2.0), (4, 1.0)], [], [(0, 1.0), (1, 1.0)]])
@@ -336,17 +291,6 @@ class TestRankGaps:
         lone = np.where(UNITS == 0, 0, -1)
         assert rank_gap_sums(ranking, docs, pairs_of([(0, 5)])).clusters.of(lone).origin_totals.tolist() == [2.0]
 
-    @given(queries_of(), PAIRS.filter(bool))
-    @settings(max_examples=60)
-    def test_the_other_side_first_turns_every_sign(self, queries: list[Query], pairs: Pairs) -> None:
-        ranking, docs = ranking_of(queries)
-        wanted = tuple(np.divmod(np.arange(len(queries) * len(pairs)), len(pairs)))
-        one, two = (rank_gaps(ranking, docs, side, wanted) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1]))
-        assert one.total.tolist() == (-two.total).tolist()
-        assert (one.weight.tolist(), one.parts) == (two.weight.tolist(), two.parts)
-        sums = [rank_gap_sums(ranking, docs, side).total for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1])]
-        assert sums[0].tolist() == (-sums[1]).tolist() == one.total.tolist()
-
     @pytest.mark.parametrize(
         ("found", "expected", "absent"),
         [
@@ -394,19 +338,11 @@ class TestScoreGaps:
         assert gaps.parts == {"pairs": sum(count), "raw": pytest.approx(mean, abs=1e-12, nan_ok=True)}
         assert gaps.weight.tolist() == count
 
-    @given(queries_of(), PAIRS, st.floats(0.1, 1e6))
-    @settings(max_examples=80)
-    def test_the_other_side_first_turns_every_bit(self, queries: list[Query], pairs: Pairs, unit: float) -> None:
-        queries = [[(d, s * unit) for d, s in found] for found in queries]
-        ranking, docs = ranking_of(queries)
-        one, two = (score_gaps(ranking, docs, side) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1]))
-        assert one.total.tolist() == (-two.total).tolist()
-        assert [one.parts["raw"]] == pytest.approx([-two.parts["raw"]], rel=0, abs=0, nan_ok=True)
-        assert one.weight.tolist() == two.weight.tolist()
-
     def test_by_hand(self) -> None:
         ranking, docs = ranking_of([[(0, 5.0), (1, 4.0), (7, 3.0)], [(0, 2.0), (8, 1.0)], [(0, 1.0), (1, 1.0)], []])
         gaps = score_gaps(ranking, docs, pairs_of([(0, 1)]))
+        level = score_gaps(*ranking_of([[(0, 0.1), (1, 0.1), (7, 0.1)]]), pairs_of([(0, 1)]))  # whose mean is rounded
+        assert (level.total.tolist(), level.parts["raw"]) == ([0.0], 0.0)
         # Scores 5, 4, 3 have a standard deviation of sqrt(2/3); a query whose scores are all equal has none.
         assert gaps.total.tolist() == pytest.approx([math.sqrt(3 / 2), 0, 0, 0])
         assert gaps.parts == {"pairs": 2, "raw": 1 / 2}
@@ -416,15 +352,7 @@ class TestScoreGaps:
     @settings(max_examples=80)
     def test_nets_of_each_unit_are_its_own_pairs_over_all_queries(self, queries: list[Query]) -> None:
         ranking, docs = ranking_of(queries)
-        one, turned = (
-            nets(score_gaps(ranking, docs, pairs).clusters) for pairs in (pairs_of(WITHIN), pairs_of(WITHIN)[:, ::-1])
-        )
+        one = nets(score_gaps(ranking, docs, pairs_of(WITHIN)).clusters)
         for unit in range(4):
             mine = pairs_of([pair for pair in WITHIN if UNITS[pair[0]] == unit])
             assert one[unit] == pytest.approx(score_gaps(ranking, docs, mine).total.sum(), abs=1e-9)
-        assert one == [-net for net in turned]
-
-    def test_equal_scores_leave_no_gap_although_their_mean_is_rounded(self) -> None:
-        ranking, docs = ranking_of([[(0, 0.1), (1, 0.1), (7, 0.1)]])
-        gaps = score_gaps(ranking, docs, pairs_of([(0, 1)]))
-        assert (gaps.total.tolist(), gaps.parts["raw"]) == ([0.0], 0.0)

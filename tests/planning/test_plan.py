@@ -1,4 +1,4 @@
-"""Plans: costs that are known are found, and what cannot be measured is refused."""
+"""Plans: costs that are known are found, what cannot be measured is refused, and samples are like the whole."""
 
 import math
 import os
@@ -15,9 +15,8 @@ import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.io.cache import KEY_BYTES
 from ranktilt.planning.plan import CostFit, CostPlan, Floats, plan
-from ranktilt.planning.step_costs import Experiment, Stopwatch
-from ranktilt.reporting.views import view
-from tests.planning.planned import PER_DOCUMENT, PER_PAIR, PER_QUERY, Clock, Clocked, whole
+from ranktilt.planning.step_costs import Experiment, Stopwatch, sample
+from tests.planning.planned import PER_DOCUMENT, PER_PAIR, PER_QUERY, Clock, Clocked
 from tests.rankers.tiny_rerankers import tiny_classifier
 from tests.refusals import refused
 
@@ -41,24 +40,11 @@ def test_costs_without_noise_are_found_exactly() -> None:
     found = fit.amount(FAR)
     assert found.value == pytest.approx(0.2 + 64 + 640)
     assert found.low < found.value < found.high
-
-
-def test_no_coefficient_is_below_0_and_what_takes_nothing_stays_at_nothing() -> None:
     assert (CostFit.of(terms(SIZES), 20 - SIZES[:, 0] / 100).coefficients >= 0).all()
     assert CostFit.of(terms(SIZES), np.zeros(len(SIZES))).amount(FAR) == (0, 0, 0)
 
 
-def test_intervals_widen_with_the_distance_but_for_batches() -> None:
-    fit = CostFit.of(terms(SIZES), terms(SIZES) @ TRUE * np.exp(np.random.default_rng(1).normal(0, 0.1, len(SIZES))))
-    sizes = [factor * terms(SIZES)[-1] for factor in (1, 10, 100, 1000)]
-    widths = [found.high / found.low for found in (fit.amount(one) for one in sizes)]
-    assert widths == sorted(widths)
-    assert widths[3] > 1.3 * widths[0]
-    batched = fit.amount(sizes[3], bends=False)
-    assert batched.high / batched.low < widths[0]
-
-
-def test_intervals_hold_far_from_the_sample() -> None:
+def test_intervals_hold_far_from_the_sample_and_widen_with_the_distance_but_for_batches() -> None:
     inside = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -66,52 +52,34 @@ def test_intervals_hold_far_from_the_sample() -> None:
         found = fit.amount(FAR)
         inside += found.low <= float(FAR @ TRUE * np.exp(rng.normal(0, 0.1))) <= found.high
     assert inside >= 54
-
-
-@pytest.fixture(scope="module")
-def found() -> CostPlan:
-    """Known costs, at ten times the documents and queries."""
-    with pytest.MonkeyPatch.context() as patched:  # an audit takes longer than what is to be seen here
-        patched.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)
-        patched.setattr("ranktilt.planning.step_costs.time", Clock)
-        return plan(rt.bundled(), [Clocked(k=10)], documents=4640, queries=500)
+    amounts = [fit.amount(factor * terms(SIZES)[-1]) for factor in (1, 10, 100, 1000)]
+    widths = [found.high / found.low for found in amounts]
+    assert widths == sorted(widths)
+    assert widths[3] > 1.3 * widths[0]
+    batched = fit.amount(1000 * terms(SIZES)[-1], bends=False)
+    assert batched.high / batched.low < widths[0]
 
 
 @long
-def test_known_costs_are_predicted_at_ten_times_the_sample(found: CostPlan) -> None:
-    steps = {one.name: one for one in found.steps}
+def test_known_costs_are_predicted_at_ten_times_the_sample(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("ranktilt.planning.step_costs.audit", lambda *_, **__: None)  # which takes longer
+    monkeypatch.setattr("ranktilt.planning.step_costs.time", Clock)
+    found = plan(rt.bundled(), [Clocked(k=10)], documents=4640, queries=500)
+    total, steps = found.total, {one.name: one for one in found.steps}
+    assert list(steps) == ["load", "prepare documents", "search", "audit, run saved"]
     first = PER_QUERY + PER_PAIR * found.documents  # without a query nothing is prepared
-    prepared, search = PER_DOCUMENT * found.documents + first, 500 * first
-    for name, seconds in (("prepare documents", prepared), ("search", search)):
+    for name, seconds in (("prepare documents", PER_DOCUMENT * found.documents + first), ("search", 500 * first)):
         expected = steps[name].seconds
         assert expected.value == pytest.approx(seconds, rel=0.01)
         assert expected.low < seconds < expected.high
     assert steps["search"].grows == "documents × queries"
-
-
-@long
-def test_steps_come_in_the_order_of_the_work(found: CostPlan) -> None:
-    assert [one.name for one in found.steps] == ["load", "prepare documents", "search", "audit, run saved"]
-
-
-@long
-def test_the_total_is_the_sum_and_of_memory_the_most(found: CostPlan) -> None:
-    total, steps = found.total, found.steps
-    assert total.seconds.value == pytest.approx(sum(one.seconds.value for one in steps))
-    assert total.disk.value == pytest.approx(sum(one.disk.value for one in steps))
-    assert total.memory.value == max(one.memory.value for one in steps)
-    assert total.seconds.low < total.seconds.value < total.seconds.high
-    for one in (*steps, total):
-        for amount in (one.seconds, one.memory, one.disk):
-            assert amount.low <= amount.value <= amount.high
-
-
-@long
-def test_a_plan_is_saved_and_read_again(found: CostPlan, tmp_path: Path) -> None:
-    again = CostPlan.load(found.save(tmp_path / "p.json"))
-    assert again == found
-    assert len(again.measurements) == len(found.measurements)
-    assert view(found).headline == f"{found.headline}."
+    for quantity in ("seconds", "disk"):
+        values = [getattr(one, quantity).value for one in found.steps]
+        assert getattr(total, quantity).value == pytest.approx(sum(values))
+    assert total.memory.value == max(one.memory.value for one in found.steps)
+    for amount in (amount for one in (*found.steps, total) for amount in (one.seconds, one.memory, one.disk)):
+        assert amount.low <= amount.value <= amount.high
+    assert CostPlan.load(found.save(tmp_path / "p.json")) == found
     assert " for 4,640 documents and 500 queries" in found.headline
 
 
@@ -186,12 +154,6 @@ def test_what_cannot_be_planned_is_refused(call: Callable[[], object], said: str
         call()
 
 
-def test_what_nothing_is_known_of_has_a_dash_and_no_part_in_the_headline() -> None:
-    document = view(whole())
-    cells = [cell.text for cell in document.tables[0].rows[-2]]
-    assert cells[:2] == ["re-rank: cross-encoder:m", "–"]
-
-
 @long
 @pytest.mark.neural
 def test_models_are_measured_stage_by_stage_and_shared_work_counts_once(
@@ -215,3 +177,38 @@ def test_models_are_measured_stage_by_stage_and_shared_work_counts_once(
     pairs = [row.results for row in found.measurements if "re-rank" in row.step]
     assert pairs
     assert all(count % 20 == 0 for count in pairs)
+
+
+def test_sizes_lengths_and_judgments_are_about_those_that_were_asked_for_and_the_seed_draws() -> None:
+    whole = rt.bundled()
+    for documents, queries in ((40, 10), (200, 216), (464, 1)):
+        drawn = sample(whole, documents, queries, seed=0)
+        assert abs(drawn.docs.height - documents) <= 4
+        assert drawn.judged.height == queries == drawn.queries.height
+        each = whole.qrels.height / whole.judged.height
+        assert queries == 1 or drawn.qrels.height / queries == pytest.approx(each, rel=0.35)
+        assert set(drawn.qrels["grade"]) <= set(whole.qrels["grade"])
+    drawn = [sample(whole, 60, 10, seed=seed) for seed in (0, 1, 2, 0)]
+    expected = whole.docs["text"].str.len_bytes().mean()
+    assert all(one.docs["text"].str.len_bytes().mean() == pytest.approx(expected, rel=0.1) for one in drawn)
+    assert set(drawn[0].ids) == set(drawn[3].ids) != set(drawn[1].ids)
+
+
+def test_twins_stay_together_and_are_judged_alike() -> None:
+    whole = rt.bundled()
+    drawn = sample(whole, 100, 20, seed=3)
+    versions = whole.docs.group_by("origin").len()
+    kept = drawn.docs.group_by("origin").len().join(versions, on="origin", suffix="_whole")
+    assert (kept["len"] == kept["len_whole"]).all()
+    judged = drawn.qrels.join(drawn.docs, left_on="doc_id", right_on="id").group_by("query_id", "origin").len()
+    assert judged.join(kept, on="origin", suffix="_kept").filter(pl.col("len") != pl.col("len_kept")).is_empty()
+
+
+def test_documents_beyond_those_there_are_copies_with_texts_of_their_own() -> None:
+    whole = rt.bundled()
+    drawn = sample(whole, 1000, 10, seed=0)
+    assert abs(drawn.docs.height - 1000) <= 4
+    assert drawn.docs["text"].n_unique() == drawn.docs.height
+    assert set(drawn.docs["text"].str.strip_chars_end()) <= set(whole.docs["text"].str.strip_chars_end())
+    copies = drawn.docs.group_by("origin").len()["len"]
+    assert set(copies) <= set(whole.docs.group_by("origin").len()["len"])

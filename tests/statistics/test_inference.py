@@ -35,11 +35,6 @@ def vectors(size: int, low: float = -1.0, high: float = 1.0) -> st.SearchStrateg
     return st.lists(st.floats(low, high), min_size=size, max_size=size).map(np.array)
 
 
-def swapped_ps(given: list[Systems], **options: int) -> list[float]:
-    """Test equal Relative Δ under two systems."""
-    return swap_ps(given, **options)
-
-
 def grid(seed: int, n: int) -> Floats:
     """Per-query values as measures give them: few distinct ones, many zeros."""
     return np.random.default_rng(seed).integers(0, 4, n) / 3
@@ -55,11 +50,6 @@ class TestResampledMeans:
         digits = {tuple((s // 4**i) % 4 for i in range(3)) for s in sums}
         assert digits == {d for d in product(range(4), repeat=3) if sum(d) == 3}
 
-    def test_columns_share_the_draws(self) -> None:
-        column = grid(1, 50)
-        one, two = resampled_means([column, 1 - column], resamples=300)
-        assert one + two == pytest.approx(np.ones(300))
-
     @pytest.mark.parametrize("n", [1, 7, 33, 300, 1201])
     def test_a_column_does_not_feel_what_stands_beside_it(self, n: int) -> None:
         column = np.random.default_rng(5).random(n)
@@ -69,24 +59,14 @@ class TestResampledMeans:
             beside = resampled_means([*others[:before], column, *others], resamples=700, seed=2)[before]
             assert np.array_equal(alone, beside)
 
-    def test_nor_how_it_lies_in_memory(self) -> None:
+    def test_the_seed_decides_and_memory_and_empty_columns_do_not_matter(self) -> None:
         table = np.random.default_rng(5).random((90, 4))
-        strided, packed = table[:, 2], table[:, 2].copy()
-        one, two = (resampled_means([c], resamples=400)[0] for c in (strided, packed))
-        assert np.array_equal(one, two)
-
-    def test_the_seed_decides(self) -> None:
-        column = grid(2, 40)
-        one, same, other = (resampled_means([column], resamples=200, seed=s)[0] for s in (1, 1, 2))
+        one, same, other = (resampled_means([table[:, 2]], resamples=200, seed=s)[0] for s in (1, 1, 2))
         assert np.array_equal(one, same)
         assert not np.array_equal(one, other)
-
-    def test_without_queries_all_is_undefined(self) -> None:
-        assert [np.isnan(m).all() and len(m) == 10 for m in resampled_means([np.empty(0)] * 2, resamples=10)] == [
-            True
-        ] * 2
-
-    def test_without_columns_there_is_nothing(self) -> None:
+        assert np.array_equal(one, resampled_means([table[:, 2].copy()], resamples=200, seed=1)[0])
+        empty = resampled_means([np.empty(0)] * 2, resamples=10)
+        assert np.isnan(empty).tolist() == [[True] * 10] * 2
         assert resampled_means([]) == []
 
 
@@ -101,16 +81,10 @@ class TestInterval:
         samples = np.concatenate([np.arange(1.0, 1001.0), np.full(77, NAN)])
         found = interval(np.random.default_rng(1).permutation(samples))
         assert (found.low, found.high, found.dropped) == (25.0, 976.0, 77)
-
-    def test_nothing_left(self) -> None:
-        found = interval(np.full(5, NAN))
-        assert np.isnan([found.low, found.high, found.error]).all()
-        assert found.dropped == 5
-
-    def test_few_samples_give_their_extremes(self) -> None:
+        nothing = interval(np.full(5, NAN))
+        assert np.isnan([nothing.low, nothing.high, nothing.error]).all()
+        assert nothing.dropped == 5
         assert interval(np.array([3.0, 1.0, 2.0]))[:2] == (1.0, 3.0)
-
-    def test_a_constant_has_no_spread(self) -> None:
         assert interval(np.full(1000, 0.1)) == (0.1, 0.1, 0.0, 0)
 
     @given(st.lists(st.floats(-200, 200) | st.just(NAN), min_size=1, max_size=300).map(np.array))
@@ -118,13 +92,6 @@ class TestInterval:
         one, two = interval(samples), interval(-samples)
         assert np.array_equal([one.low, one.high], [-two.high, -two.low], equal_nan=True)
         assert np.array_equal([one.error, one.dropped], [two.error, two.dropped], equal_nan=True)
-
-    def test_where_both_means_are_0_the_resample_is_dropped(self) -> None:
-        a, b = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
-        means = resampled_means([a, b], resamples=2000)
-        empty = int(((means[0] == 0) & (means[1] == 0)).sum())
-        assert empty == pytest.approx(2000 / 27, abs=35)
-        assert interval(relative_delta(*means)).dropped == empty
 
 
 def all_sign_flips(difference: Floats) -> float:
@@ -145,22 +112,18 @@ class TestSignFlip:
         ("difference", "expected"),
         [
             ([1.0], 1.0),
-            ([1.0, 1.0], 2 / 4),
-            ([1.0, 1.0, 1.0], 2 / 8),
             ([1.0, 1.0, -1.0], 8 / 8),
             ([0.5, 0.25, 0.25], 2 / 8),
             ([0.5, 0.25, 0.0], 4 / 8),
-            ([1.0] * 10, 2 / 2**10),
+            ([1.0] * 16, 2 / 2**16),
+            ([1.0] * 17, 1 / 500),  # above 16 they are sampled, and the observed one counts too
+            ([0.3, -0.3] * 40, 1.0),
+            *[([0.0] * n, 1.0) for n in (1, 16, 17, 200)],
+            ([], NAN),
         ],
     )
     def test_by_hand(self, difference: list[float], expected: float) -> None:
-        assert sign_flip_p(np.array(difference)) == expected
-
-    def test_sixteen_queries_are_enumerated(self) -> None:
-        assert sign_flip_p(np.ones(16), resamples=100) == 2 / 2**16
-
-    def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
-        assert sign_flip_p(np.ones(17), resamples=499) == 1 / 500
+        assert sign_flip_p(np.array(difference), resamples=499) == pytest.approx(expected, abs=1e-15, nan_ok=True)
 
     @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
     def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,23 +132,6 @@ class TestSignFlip:
         difference = np.array([1.0] * 20 + [-1.0] * 10)
         exact = stats.binomtest(20, 30).pvalue
         assert sign_flip_p(difference, resamples=10_000) == pytest.approx(exact, abs=0.01)
-
-    @pytest.mark.parametrize("n", [1, 5, 16, 17, 200])
-    def test_all_zero_gives_exactly_1(self, n: int) -> None:
-        assert sign_flip_p(np.zeros(n)) == 1.0
-
-    def test_a_mean_of_0_gives_1(self) -> None:
-        difference = np.tile([0.3, -0.3], 40)
-        assert sign_flip_p(difference, resamples=300) == 1.0
-
-    def test_without_queries_undefined(self) -> None:
-        assert np.isnan(sign_flip_p(np.empty(0)))
-
-    @pytest.mark.parametrize("n", [9, 60])
-    def test_negated_differences_have_the_same_p(self, n: int) -> None:
-        for seed in range(5):
-            difference = grid(seed, n) - grid(seed + 50, n)
-            assert sign_flip_p(difference, resamples=999) == sign_flip_p(-difference, resamples=999)
 
     @pytest.mark.parametrize("n", [12, 70])
     def test_several_share_signs_and_keep_their_own_p(self, n: int) -> None:
@@ -200,11 +146,6 @@ class TestSignFlip:
         assert set(np.unique(signs)) == {-1.0, 1.0}
         assert np.abs(signs.mean(axis=0)).max() < 0.03
         assert np.abs(np.corrcoef(signs.T) - np.eye(n)).max() < 0.04
-
-    def test_under_the_null_small_ps_are_rare(self) -> None:
-        rng = np.random.default_rng(11)
-        ps = sign_flip_ps(list(rng.normal(size=(400, 40))), resamples=999)
-        assert 0.01 <= np.mean(np.array(ps) <= 0.05) <= 0.10
 
 
 def systems(*columns: object) -> Systems:
@@ -244,12 +185,17 @@ class TestSwap:
     @settings(max_examples=60)
     def test_up_to_16_queries_every_exchange_is_tried(self, n: int, seed: int) -> None:
         of = drawn(seed, n)
-        assert swapped_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
+        assert swap_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
 
     def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
         sixteen, seventeen = (systems(np.ones(n), np.zeros(n), np.zeros(n), np.ones(n)) for n in (16, 17))
-        assert swapped_ps([sixteen], resamples=100) == [2 / 2**16]
-        assert swapped_ps([seventeen], resamples=499) == [1 / 500]
+        assert swap_ps([sixteen], resamples=100) == [2 / 2**16]
+        assert swap_ps([seventeen], resamples=499) == [1 / 500]
+        for n in (8, 40):  # undefined where a system has nothing
+            nothing, some = np.zeros(n), np.ones(n)
+            assert np.isnan(swap_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
+        assert np.isnan(swap_ps([systems([], [], [], [])])[0])
+        assert swap_ps([]) == []
 
     @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
     def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,36 +204,21 @@ class TestSwap:
         monkeypatch.setattr(bootstrap, "_CELLS", cells)
         a = np.array([1.0] * 20 + [0.0] * 10)
         exact = stats.binomtest(20, 30).pvalue
-        assert swapped_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
+        assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
 
     @pytest.mark.parametrize("n", [9, 60])
     def test_exchanging_systems_or_groups_changes_nothing(self, n: int) -> None:
         for seed in range(0, 40, 8):
             new_a, new_b, old_a, old_b = drawn(seed, n)[:4]
             turned = [(new_a, new_b, old_a, old_b), (old_a, old_b, new_a, new_b), (new_b, new_a, old_b, old_a)]
-            assert len({swapped_ps([systems(*columns)], resamples=499)[0] for columns in turned}) == 1
+            assert len({swap_ps([systems(*columns)], resamples=499)[0] for columns in turned}) == 1
 
     @pytest.mark.parametrize("n", [12, 70])
     def test_several_share_exchanges_and_keep_their_own_p(self, n: int) -> None:
         several = [drawn(seed, n) for seed in (0, 10, 20)] + [systems(*np.zeros((4, n)))]
-        together = swapped_ps(several, resamples=300, seed=4)
-        assert together[:3] == [swapped_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
+        together = swap_ps(several, resamples=300, seed=4)
+        assert together[:3] == [swap_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
         assert np.isnan(together[3])
-
-    @pytest.mark.parametrize("n", [8, 40])
-    def test_undefined_where_a_system_has_nothing(self, n: int) -> None:
-        nothing, some = np.zeros(n), np.ones(n)
-        assert np.isnan(swapped_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
-
-    def test_without_queries_undefined(self) -> None:
-        assert np.isnan(swapped_ps([systems([], [], [], [])])[0])
-        assert swapped_ps([]) == []
-
-    def test_under_the_null_small_ps_are_rare(self) -> None:
-        rng = np.random.default_rng(12)
-        base = rng.random((2, 40))
-        several = [systems(*np.clip(np.tile(base, (2, 1)) + rng.normal(0, 0.2, (4, 40)), 0, 1)) for _ in range(400)]
-        assert 0.02 <= np.mean(np.array(swapped_ps(several, resamples=499)) <= 0.05) <= 0.085
 
 
 class TestPairedT:
@@ -296,15 +227,9 @@ class TestPairedT:
         difference = np.random.default_rng(n).normal(0.1, 1, n)
         assert t_test_p(difference) == pytest.approx(stats.ttest_1samp(difference, 0).pvalue, rel=1e-12)
 
-    def test_all_zero_gives_1(self) -> None:
-        assert t_test_p(np.zeros(10)) == 1.0
-
-    def test_the_same_difference_everywhere_gives_0(self) -> None:
-        assert t_test_p(np.full(8, 0.25)) == 0.0
-
-    @pytest.mark.parametrize("n", [0, 1])
-    def test_below_two_queries_undefined(self, n: int) -> None:
-        assert np.isnan(t_test_p(np.ones(n)))
+    def test_without_a_spread_or_two_queries(self) -> None:
+        assert (t_test_p(np.zeros(10)), t_test_p(np.full(8, 0.25))) == (1.0, 0.0)
+        assert np.isnan([t_test_p(np.ones(n)) for n in (0, 1)]).all()
 
 
 class TestShuffledLabels:
@@ -323,24 +248,13 @@ class TestShuffledLabels:
     )
     def test_twice_the_smaller_tail(self, observed: float, expected: float) -> None:
         assert shuffle_p(observed, self.NULL) == pytest.approx(expected)
+        assert shuffle_p(observed + 75, self.NULL + 75) == pytest.approx(expected)
+        assert shuffle_p(observed, np.append(self.NULL, [NAN] * 30)) == pytest.approx(expected)
 
-    def test_the_null_need_not_be_centred_on_0(self) -> None:
-        assert shuffle_p(75.0, self.NULL + 75) == 1.0
-        assert shuffle_p(0.0, self.NULL + 75) == pytest.approx(0.02)
-
-    def test_undefined_shuffles_are_dropped(self) -> None:
-        assert shuffle_p(60.0, np.append(self.NULL, [NAN] * 30)) == pytest.approx(0.02)
-
-    def test_undefined(self) -> None:
+    def test_undefined_or_all_equal(self) -> None:
         assert np.isnan(shuffle_p(NAN, self.NULL))
         assert np.isnan(shuffle_p(1.0, np.full(3, NAN)))
-
-    def test_equal_to_all_of_them_gives_1(self) -> None:
         assert shuffle_p(0.0, np.zeros(999)) == 1.0
-
-    @given(st.floats(-100, 100), st.lists(st.floats(-100, 100), min_size=1, max_size=50).map(np.array))
-    def test_negated_has_the_same_p(self, observed: float, null: Floats) -> None:
-        assert shuffle_p(observed, null) == shuffle_p(-observed, -null)
 
 
 class TestExchanged:
@@ -362,16 +276,6 @@ class TestExchanged:
         found = exchanged(column, draws=300, seed=4).tolist()
         assert found == exchanged(np.concatenate([np.zeros(9), column, np.zeros(9)]), draws=300, seed=4).tolist()
         assert found != exchanged(column, draws=300, seed=5).tolist()
-
-    @given(st.integers(1, 40), st.integers(0, 2**32 - 1))
-    @settings(max_examples=40)
-    def test_the_other_side_first_has_the_same_sums_to_the_last_bit(self, size: int, seed: int) -> None:
-        column = np.random.default_rng(seed).normal(size=size) / 3
-        one, two = exchanged(column, draws=100), exchanged(-column, draws=100)
-        assert one.tolist() == two.tolist()
-        assert interval(one).low == -interval(one).high
-
-    def test_nothing_to_exchange_is_0_and_never_below(self) -> None:
         assert repr(exchanged(np.zeros(7), draws=5).tolist()) == repr([0.0] * 10)
         assert exchanged(np.empty(0), draws=5).tolist() == [0.0] * 10
 
@@ -379,7 +283,7 @@ class TestExchanged:
         monkeypatch.setattr(bootstrap, "_CELLS", 64)
         found = exchanged(np.ones(100), draws=1000)
         assert float(np.std(found)) == pytest.approx(10, rel=0.1)
-        assert len(np.unique(found)) > 20
+        assert found.tolist() == exchanged(-np.ones(100), draws=1000).tolist()  # to the last bit
 
     def test_small_ones_beyond_the_largest_256_are_as_good_as_normal(self) -> None:
         column = 1 / np.arange(1.0, 2001)
@@ -400,7 +304,6 @@ class TestCorrections:
             ([0.04, 0.03, 0.01], [0.06, 0.06, 0.03]),
             ([0.5, 0.6], [1.0, 1.0]),
             ([0.02, 0.02], [0.04, 0.04]),
-            ([0.03], [0.03]),
             ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.04]),
             ([NAN], [NAN]),
             ([], []),
@@ -408,6 +311,8 @@ class TestCorrections:
     )
     def test_holm(self, ps: list[float], expected: list[float]) -> None:
         assert holm(np.array(ps, dtype=np.float64)) == pytest.approx(np.array(expected), nan_ok=True)
+        for found in (correct(ps), correct(ps, "holm")):
+            assert found.tolist() == pytest.approx(expected, nan_ok=True)
 
     @pytest.mark.parametrize(
         ("ps", "expected"),
@@ -420,37 +325,18 @@ class TestCorrections:
     )
     def test_bonferroni(self, ps: list[float], expected: list[float]) -> None:
         assert bonferroni(np.array(ps, dtype=np.float64)) == pytest.approx(np.array(expected), nan_ok=True)
-
-    @given(st.lists(st.floats(0, 1) | st.just(NAN), min_size=1, max_size=12))
-    def test_holm_keeps_order_and_lies_between_p_and_bonferroni(self, ps: list[float]) -> None:
-        given = np.array(ps)
-        valid = ~np.isnan(given)
-        found, most = holm(given), bonferroni(given)
-        assert np.array_equal(np.isnan(found), ~valid)
-        assert (found[valid] >= given[valid]).all()
-        assert (found[valid] <= most[valid]).all()
-        order = np.argsort(given[valid])
-        assert (np.diff(found[valid][order]) >= 0).all()
-
-    def test_by_name(self) -> None:
-        ps = [0.01, 0.02]
-        assert correct(ps).tolist() == correct(ps, "holm").tolist() == [0.02, 0.02]
-        assert correct(ps, "bonferroni").tolist() == [0.02, 0.04]
-
-    def test_unknown_name(self) -> None:
+        assert correct(ps, "bonferroni").tolist() == pytest.approx(expected, nan_ok=True)
         with pytest.raises(UserError, match=r"unknown correction 'bonferoni'; did you mean 'bonferroni'\?"):
-            correct([0.1], "bonferoni")
+            correct(ps, "bonferoni")
 
 
-@pytest.mark.parametrize(("tests", "expected"), [(1, 28.016), (9, 36.145), (32, 40.044), (0, 28.016)])
-def test_detectable_effect_in_standard_errors(tests: int, expected: float) -> None:
-    assert detectable_effect(10.0, tests) == pytest.approx(expected, abs=0.001)
-
-
-@pytest.mark.parametrize("tests", [1, 9, 32])
-def test_detectable_effect_has_80_percent_power_at_the_corrected_level(tests: int) -> None:
-    power = stats.norm.sf(stats.norm.ppf(1 - 0.025 / tests) - detectable_effect(1.0, tests))
-    assert power == pytest.approx(0.8, abs=1e-9)
+@pytest.mark.parametrize(
+    ("tests", "queries", "expected"),
+    [(1, np.inf, 28.016), (9, np.inf, 36.145), (0, np.inf, 28.016), (1, 40, 28.643), (9, 40, 37.773), (1, 1, np.inf)],
+)
+def test_detectable_effect_in_standard_errors(tests: int, queries: float, expected: float) -> None:
+    assert detectable_effect(10.0, tests, queries) == pytest.approx(expected, abs=0.001)
+    assert detectable_effect(0.0, tests, queries) == 0
 
 
 @pytest.mark.parametrize(
@@ -478,13 +364,9 @@ def test_queries_repeat_each_other_where_all_numberings_say_so() -> None:
         (3, 3, 1.0),
         (4, 3, 1.0),
         (10, 2, 2 * (1 + 12 + 66) / 2**12),
+        (120, 180, 2 * sum(math.comb(300, k) for k in range(121)) / 2**300),
     ],
 )
 def test_the_sign_test_counts_coin_tosses(up: int, down: int, expected: float) -> None:
-    assert sign_test_p(up, down) == pytest.approx(expected, rel=1e-12)
+    assert sign_test_p(up, down) == pytest.approx(expected, rel=1e-9)
     assert sign_test_p(down, up) == sign_test_p(up, down)
-
-
-def test_the_sign_test_is_exact_for_many_queries() -> None:
-    tail = sum(math.comb(300, k) for k in range(121))
-    assert sign_test_p(120, 180) == pytest.approx(2 * tail / 2**300, rel=1e-9)

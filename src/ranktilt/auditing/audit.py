@@ -163,7 +163,7 @@ def audit(
     noise = work.noise(aligned, values, found_tilts)
     counts, answers = [pl.DataFrame(schema=PAIR_COUNTS)], list[tuple[Place, Sample]]()
     for number, one in enumerate(aligned):
-        lists = work.twin_lists(one, missing)
+        lists = {pair: twins.lists(one, missing) for pair, twins in work.twins.items() if len(twins.rows)}
         counts += work.pair_counts(one.run.name, lists)
         answers += work.asked.of_twins(number, one, lists)
     estimates, kept = work.card(aligned, answers, found_tilts if card else ())
@@ -354,10 +354,6 @@ class _AuditPlan:
         sample = replace(sample, clusters=relevant_clusters(aligned, measure, numbers, sample, self.origins))
         p = exchange_p(aligned, measure, numbers, sample, origins=self.origins, how=self.how)
         return replace(sample, chance=Chance(0.0, 0.0, p))
-
-    def twin_lists(self, aligned: Aligned, missing: str) -> dict[Pair, TwinLists]:
-        """The twins of each pair of groups as a run lists them."""
-        return {pair: twins.lists(aligned, missing) for pair, twins in self.twins.items() if len(twins.rows)}
 
     def pair_counts(self, run: str, lists: Mapping[Pair, TwinLists]) -> Iterator[pl.DataFrame]:
         """Twins' wins, losses and ties of one run per pair and query, as tables: of relevant twins, and of others."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
@@ -14,7 +12,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Floats, Ints, Ranking
+from ranktilt.measures.ranking import Floats, Ints, per_block
 from ranktilt.run import Run
 
 
@@ -44,86 +42,33 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
     """Count the groups at each rank of a run, and their relevant documents down to it; ties as the audit has them."""
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
-    groups, aligned, spread, keep = _lists(collection, run, audit, depth)
-    at, found = np.full((2, len(groups.names), depth), np.nan)
-    group, judgment = _group_of(aligned.row[keep], groups), aligned.judgment[keep]
-    reach = spread.reach
-    for number, seen in enumerate(spread.shares(group, len(groups.names))):
-        np.divide(seen, reach, out=at[number], where=reach > 0)
-    counted = ~aligned.left_out(str(audit.spec["missing"]))
-    for number in range(len(groups.names)):
-        found[number] = _found(aligned.judgments, number, judgment, spread, counted)
-    level = _level(groups, group[spread.counts[spread.ranking.query]])
-    return RankShares(run.name, groups.names, at, found, level, reach)
-
-
-def _lists(
-    collection: Collection, run: Run, audit: Audit, depth: int
-) -> tuple[Groups, Aligned, _Spread, npt.NDArray[np.bool_]]:
-    """Bring a run's first ranks to the groups of an audit, with the mask of the entries there."""
     groups = grouping(collection, audit.spec["by"], audit.groups)
     aligned = Aligned.of(run, collection, Judgments.of(collection, groups))
     if audit.spec["ties"] == "trec_eval":
         aligned = aligned.untied()
     ranking, keep = aligned.ranking.head(depth)
-    return groups, aligned, _Spread.of(ranking, aligned.judgments.known_query, depth), keep
+    judgments, query = aligned.judgments, ranking.query
+    place = np.arange(len(query)) - ranking.offsets[:-1][query]
+    inside, known = place < depth, judgments.known_query[query]
 
+    def at_ranks(weights: Floats) -> Floats:
+        """Sum at each rank of the entries' weights, each spread evenly over the ranks of its tie block."""
+        spread = np.repeat(per_block(ranking, weights) / ranking.sizes, ranking.sizes)
+        return np.bincount(place[inside], weights=spread[inside], minlength=depth).astype(np.float64)
 
-def _group_of(row: Ints, groups: Groups) -> Ints:
-    held = (row >= 0) & (row < len(groups.code))
-    return np.where(held, groups.code[np.where(held, row, 0)], -1) if len(groups.code) else np.full(len(row), -1)
-
-
-@dataclass(frozen=True)
-class _Spread:
-    """Every entry over the ranks that it may take."""
-
-    ranking: Ranking
-    block: Ints
-    """Tie block of each entry."""
-    rank: Ints
-    """Ranks, from 0, that blocks reach: one entry a block and rank."""
-    owner: Ints
-    """The block of each."""
-    counts: npt.NDArray[np.bool_]
-    """Queries that count."""
-    depth: int
-
-    @classmethod
-    def of(cls, ranking: Ranking, counts: npt.NDArray[np.bool_], depth: int) -> _Spread:
-        block = np.repeat(np.arange(len(ranking.starts)), ranking.sizes)
-        width = np.minimum(ranking.before + ranking.sizes, depth) - ranking.before
-        owner = np.repeat(np.arange(len(width)), width)
-        rank = ranking.before[owner] + np.arange(len(owner)) - (np.cumsum(width) - width)[owner]
-        return cls(ranking, block, rank, owner, counts, depth)
-
-    @property
-    def reach(self) -> Ints:
-        return np.bincount(self.rank[self.counts[self.ranking.block_query[self.owner]]], minlength=self.depth)
-
-    def shares(self, group: Ints, groups: int) -> Iterator[Floats]:
-        """Give, for each group, the number of its documents at each rank."""
-        for number in range(groups):
-            yield self.sums(np.where(self.counts[self.ranking.query], group == number, False).astype(np.float64))
-
-    def sums(self, weights: Floats) -> Floats:
-        """Sum at each rank of the entries' weights, each spread evenly over the ranks of its block."""
-        mean = np.bincount(self.block, weights=weights, minlength=len(self.ranking.sizes)) / self.ranking.sizes
-        return np.bincount(self.rank, weights=mean[self.owner], minlength=self.depth).astype(np.float64)
-
-
-def _found(judgments: Judgments, group: int, judgment: Ints, spread: _Spread, counted: npt.NDArray[np.bool_]) -> Floats:
-    """Mean recall of a group's relevant documents down to each rank."""
-    relevant = np.bincount(judgments.query[judgments.group == group], minlength=len(judgments.queries))
-    counts = (relevant > 0) & counted
-    if not counts.any():
-        return np.full(spread.depth, np.nan)
-    mine = np.zeros(len(judgment), dtype=bool)
-    mine[judgment >= 0] = judgments.group[judgment[judgment >= 0]] == group
-    query = spread.ranking.query
-    weights = np.where(mine & counts[query], 1.0 / np.maximum(relevant, 1)[query], 0.0)
-    found: Floats = np.cumsum(spread.sums(weights)) / counts.sum()
-    return found
+    at, found = np.full((2, len(groups.names), depth), np.nan)
+    group, judgment = aligned.group_codes(groups)[keep], aligned.judgment[keep]
+    reach = np.bincount(place[inside & known], minlength=depth)
+    counted = ~aligned.left_out(str(audit.spec["missing"]))
+    for number in range(len(groups.names)):
+        np.divide(at_ranks(1.0 * (known & (group == number))), reach, out=at[number], where=reach > 0)
+        mine = judgments.group == number
+        relevant = np.bincount(judgments.query[mine], minlength=len(judgments.queries))
+        counts = (relevant > 0) & counted
+        if counts.any():
+            hits = (judgment >= 0) & np.append(mine, False)[judgment] & counts[query]
+            found[number] = np.cumsum(at_ranks(hits / np.maximum(relevant, 1)[query])) / counts.sum()
+    return RankShares(run.name, groups.names, at, found, _level(groups, group[known]), reach)
 
 
 def _level(groups: Groups, listed: Ints) -> Floats:

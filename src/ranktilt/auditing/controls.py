@@ -215,10 +215,8 @@ class _Controls:
 
     def _shortest(self, sizes: Ints) -> Ints:
         """Smallest size among each document's twins; its own where it has none."""
-        count = int(self.family.max(initial=-1)) + 1
-        least = np.full(count, np.iinfo(np.int64).max)
-        np.minimum.at(least, self.family[self.twins], sizes[self.twins])
-        return np.where(self.twins, least[np.maximum(self.family, 0)] if count else 0, sizes)
+        table = pl.DataFrame({"family": self.family, "size": sizes})
+        return np.where(self.twins, table.select(pl.col("size").min().over("family"))["size"].to_numpy(), sizes)
 
     def _meaning(self, name: str) -> str:
         return CONTROLS[name].format(near=self.near)

@@ -286,6 +286,11 @@ class Equivalence(Effect):
 register(Estimand, repr, estimand)
 
 
+def too_narrow(few: str) -> str:
+    """Warn of intervals from few queries, which `few` says in words."""
+    return f"warning: only {few}; intervals from fewer than {FEW_QUERIES} are too narrow to rely on"
+
+
 def conflicts(found: Iterable[Effect]) -> str:
     """Say that the answers for one run and pair are opposite; empty where not. What only describes is left out."""
     asked = [e for e in found if e.favours]

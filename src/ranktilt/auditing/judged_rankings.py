@@ -57,18 +57,10 @@ class Judgments:
         group = np.append(groups.code, np.full(len(strange), -1))[row]
         group = np.where(is_known[query], group, -1)
         grade = relevant["grade"].to_numpy().astype(np.float64)
-        texts = _same_text(collection, queries)
         return cls(
-            tuple(queries),
-            is_known,
-            ids,
-            query[order],
-            row[order],
-            grade[order],
-            group[order],
-            texts,
-            collection.docs.height,
-        )
+            tuple(queries), is_known, ids, query[order], row[order], grade[order], group[order],
+            _same_text(collection, queries), collection.docs.height,
+        )  # fmt: skip
 
     @cached_property
     def first_of_equal(self) -> Ints:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.effects import FEW_QUERIES, Effect
+from ranktilt.auditing.effects import FEW_QUERIES, Effect, too_narrow
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.collection import Collection
@@ -196,10 +196,7 @@ def group_notes(
                 f"{tilt.a} and {tilt.b}{', or not in the run' if absent else ''}"
             )
         if tilt.queries < FEW_QUERIES:
-            yield (
-                f"warning: only {counted(tilt.queries, 'query compares', 'queries compare')} {tilt.a} and {tilt.b}; "
-                f"intervals from fewer than {FEW_QUERIES} are too narrow to rely on"
-            )
+            yield too_narrow(f"{counted(tilt.queries, 'query compares', 'queries compare')} {tilt.a} and {tilt.b}")
         dropped = max(t.dropped for t in tilts if (t.a, t.b) == pair)
         if dropped:
             yield f"up to {dropped:,} of {resamples:,} resamples dropped for {tilt.a} and {tilt.b}: both sides were 0"

@@ -282,13 +282,7 @@ _LABELS = 1 << 20
 
 
 def exchange_p(
-    aligned: Aligned,
-    measure: Measure,
-    groups: tuple[int, int],
-    sample: Sample,
-    *,
-    origins: Ints,
-    how: InferenceOptions,
+    aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, *, origins: Ints, how: InferenceOptions
 ) -> float:
     """Give the two-sided p of a tilt among those under labels exchanged within origins, the same way in all queries.
 

@@ -181,11 +181,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def table(self) -> pl.DataFrame:
         """The tidy table: ``run``, ``measure``, ``group``, ``query``, ``value``; undefined values are NaN."""
         names = pl.DataFrame({"run": self.runs}, schema={"run": pl.String})
-        for column, labels in (
-            ("measure", map(repr, self.measures)),
-            ("group", self.groups),
-            ("query", self.queries),
-        ):
+        for column, labels in (("measure", map(repr, self.measures)), ("group", self.groups), ("query", self.queries)):
             names = names.join(pl.DataFrame({column: list(labels)}, schema={column: pl.String}), how="cross")
         return names.with_columns(pl.Series("value", self.values.ravel()))
 

@@ -175,11 +175,7 @@ class InferenceOptions:
 
 
 def effects(
-    samples: Sequence[Sample],
-    how: InferenceOptions,
-    *,
-    beside: Iterable[Effect] = (),
-    primary: Estimand | None = None,
+    samples: Sequence[Sample], how: InferenceOptions, *, beside: Iterable[Effect] = (), primary: Estimand | None = None
 ) -> tuple[Effect, ...]:
     """Give every sample of one table its value, interval and corrected p; those over the same queries share resamples.
 

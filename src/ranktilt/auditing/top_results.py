@@ -14,7 +14,7 @@ import polars as pl
 
 from ranktilt.io.artifact import register
 from ranktilt.measures.ranking import Ranking
-from ranktilt.run import Run
+from ranktilt.run import Run, codes
 
 KEEP_TOP = 1000
 """Ranks that are kept of each list, by default."""
@@ -49,19 +49,11 @@ class TopResults:
         """Return what a file holds: ids once for all runs; arrays compressed (zlib) as base64, little-endian."""
         ranked = [run.ids.gather(np.flatnonzero(np.bincount(run.docs))) for run in self.runs]
         ids = pl.concat([pl.Series([], dtype=pl.String), *ranked]).unique(maintain_order=True)
-        number = pl.DataFrame({"id": ids, "at": np.arange(len(ids))})
         rows = []
         for run in self.runs:
-            at = pl.DataFrame({"id": run.ids}).join(number, on="id", how="left", maintain_order="left")["at"]
-            docs = at.fill_null(0).to_numpy()[run.docs]
-            rows.append(
-                {
-                    "queries": run.queries,
-                    "lengths": np.diff(run.offsets),
-                    "docs": _packed(docs.astype(_DOCS)),
-                    "scores": _packed(run.scores.astype(_SCORES)),
-                }
-            )
+            docs = codes(run.ids, ids)[run.docs]
+            packed = {"docs": _packed(docs.astype(_DOCS)), "scores": _packed(run.scores.astype(_SCORES))}
+            rows.append({"queries": run.queries, "lengths": np.diff(run.offsets), **packed})
         return {"depth": self.depth, "whole": self.whole, "results": self.results, "ids": ids.to_list(), "runs": rows}
 
     @classmethod

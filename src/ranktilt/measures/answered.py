@@ -7,36 +7,21 @@ from typing import Protocol
 
 
 class Answered(Protocol):
-    """What an estimand needs of an effect to say in words what it rests on."""
+    """An answer about the groups `a` and `b`; what its properties say stands at `ranktilt.auditing.effects.Effect`."""
 
     @property
-    def a(self) -> str:
-        """The first group."""
-
+    def a(self) -> str: ...
     @property
-    def b(self) -> str:
-        """The second group."""
-
+    def b(self) -> str: ...
     @property
-    def value(self) -> float:
-        """The answer."""
-
+    def value(self) -> float: ...
     @property
-    def queries(self) -> int:
-        """Queries that say something."""
-
+    def queries(self) -> int: ...
     @property
-    def level(self) -> float:
-        """The value that favours nobody."""
-
+    def level(self) -> float: ...
     @property
-    def parts(self) -> Mapping[str, float]:
-        """Counts and means behind it."""
-
+    def parts(self) -> Mapping[str, float]: ...
     @property
-    def place(self) -> str:
-        """Where it lies beside the random band: ``inside``, ``below`` or ``above``."""
-
+    def place(self) -> str: ...
     @property
-    def significant(self) -> bool:
-        """Whether it is significant after correction."""
+    def significant(self) -> bool: ...

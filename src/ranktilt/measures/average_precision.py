@@ -8,17 +8,7 @@ from typing import Any
 import numpy as np
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import (
-    Floats,
-    Hits,
-    Ints,
-    Ranking,
-    in_block,
-    per_block,
-    per_query,
-    rank_spans,
-    running,
-)
+from ranktilt.measures.ranking import Floats, Hits, Ints, Ranking, in_block, per_block, per_query, rank_spans, running
 
 
 @dataclass(frozen=True, repr=False)

@@ -82,31 +82,21 @@ class PlannedStep(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CostPlan(Result, format="ranktilt-cost-plan", version=1, noun="a cost plan", command="ranktilt tools plan"):
-    """What `plan` expects; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: collection, rankers, seed, machine, versions.
-    documents, queries : int
-        What is planned for.
-    steps : tuple of PlannedStep
-        In the order of the work.
-    total : PlannedStep
-        All of them: sums, and of memory the most.
-    measurements : tuple of Measurement
-        What the sample took.
-    notes : tuple of str
-        What a reader should know.
-    """
+    """What `plan` expects; immutable."""
 
     spec: Mapping[str, Any]
+    """How it was made: collection, rankers, seed, machine, versions."""
     documents: int
     queries: int
+    """What is planned for."""
     steps: tuple[PlannedStep, ...]
+    """In the order of the work."""
     total: PlannedStep
+    """All of them: sums, and of memory the most."""
     measurements: tuple[Measurement, ...]
+    """What the sample took."""
     notes: tuple[str, ...] = ()
+    """What a reader should know."""
 
     @property
     def headline(self) -> str:

@@ -1,8 +1,6 @@
-"""The calibration suite: what is right comes out as expected, and what is wrong is caught."""
+"""Calibration: what is right comes out as expected, what is wrong is caught, and copies are byte for byte."""
 
-import json
-from collections.abc import Iterator
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,21 +18,28 @@ from ranktilt.auditing.calibration.calibrate import (
     Vectors,
     calibrate,
 )
-from ranktilt.auditing.calibration.synthetic_twins import SCHEMES
+from ranktilt.auditing.calibration.synthetic_twins import (
+    COPY,
+    SCHEMES,
+    THINNED,
+    Scheme,
+    first_source,
+    sampled,
+    swapped,
+    with_synthetic_twins,
+)
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.progress import listening
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
-from tests.auditing.ties import Unfair
 from tests.rankers.tiny import tiny_model
-from tests.toy import collection_of, run_of, toy
+from tests.refusals import refused
+from tests.toy import QRELS, TEXTS, collection_of, run_of, toy
 
-pytestmark = pytest.mark.long
-
+long = pytest.mark.long
 MEASURES = ["nDCG@1", "AP@5"]
 DEPTHS = (1, 3, 10)
 CARD = [
@@ -76,7 +81,7 @@ def right() -> Calibration:
     return found(pairs(), "bm25", "tfidf")
 
 
-@pytest.mark.long
+@long
 def test_estimands_of_groups_are_tested_where_a_right_answer_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SCHEMES", SCHEMES[:2])
     asked = ["nDCG@1", "ExposureRatio@10", "Share@5", "AWRF@5", "NDSR@20"]
@@ -90,20 +95,17 @@ def test_estimands_of_groups_are_tested_where_a_right_answer_is_known(monkeypatc
     assert made.spec["measures"] == asked[:-1], "the card's own question is asked once"
 
 
+@long
 class TestRightInstrument:
     def test_every_check_of_every_estimand_comes_out_as_expected(self, right: Calibration) -> None:
         assert {row.verdict for row in right.rows} == {"ok"}
         assert right.passed
+        assert {(r.tests, r.measured) for r in rows(right, "null")} == {(len(SCHEMES) * len(DEPTHS), "18 of 18")}
         for name in ("bm25", "tfidf"):
             assert [r.estimand for r in rows(right, "null", name)] == [*CARD, "the verdict"]
             assert [r.estimand for r in rows(right, "antisymmetry", name)] == CARD
             assert [r.estimand for r in rows(right, "known tilt", name)] == CARD[:-1]
 
-    def test_the_null_is_tried_under_every_id_scheme_at_every_depth(self, right: Calibration) -> None:
-        assert {r.tests for r in rows(right, "null")} == {len(SCHEMES) * len(DEPTHS)}
-        assert {r.measured for r in rows(right, "null")} == {"18 of 18"}
-
-    @pytest.mark.long
     @pytest.mark.parametrize("measures", [None, ["nDCG@3", "RR", "P@2", "R@4", "AP(rel=2)"]])
     def test_bundled_collection(self, measures: list[str] | None) -> None:
         made = found(bundled(), "tfidf", "bm25", measures=measures, depths=(1, 7, 100), sample=150)
@@ -126,7 +128,12 @@ class TestRightInstrument:
         assert [r.estimand for r in rows(made, "antisymmetry")] == CARD[:3]
         assert [r.estimand for r in rows(made, "null")] == [*CARD, "the verdict"]
 
-    def test_one_source_is_tested_beside_its_own_thinned_text(self) -> None:
+    def test_samples_and_a_lone_source_beside_its_own_thinned_text_are_said(self) -> None:
+        made = found(pairs(60, 30), "bm25", sample=20, depths=(3,))
+        assert made.passed
+        assert (made.spec["documents"], made.spec["queries"]) == (40, 10)
+        [note] = made.notes
+        assert note.startswith("Sampled: 20 of 60 documents of human and 10 of 30 queries;")
         one = pairs()
         human = one.docs.filter(pl.col("source") == "human")
         kept = one.qrels.filter(pl.col("doc_id").is_in(human["id"].implode()))
@@ -134,26 +141,37 @@ class TestRightInstrument:
         assert made.passed
         assert made.notes[0].startswith("One source only: beside human stands the same text with every third word left")
 
-    def test_a_sample_is_drawn_and_said(self) -> None:
-        made = found(pairs(60, 30), "bm25", sample=20)
-        assert made.passed
-        assert (made.spec["documents"], made.spec["queries"]) == (40, 10)
-        [note] = made.notes
-        assert note.startswith("Sampled: 20 of 60 documents of human and 10 of 30 queries;")
-
     def test_a_ranker_without_a_depth_is_taken_as_it_is(self) -> None:
         made = found(pairs(12, 6), Twice())
         assert made.passed
         assert rows(made, "null")[0].tests == len(SCHEMES) * len(DEPTHS)
         assert rows(made, "antisymmetry")[0].tests == 1
 
-    def test_progress_is_told_to_the_end(self) -> None:
-        told: list[tuple[str, int, int]] = []
-        with listening(lambda *step: told.append(step)):
-            found(pairs(12, 6), "bm25", depths=(3, 5))
-        last = {label: (done, total) for label, done, total in told}
-        assert last["calibrating bm25"] == (3, 3)
-        assert all(done == total for done, total in last.values())
+
+@dataclass(frozen=True, kw_only=True)
+class Unfair(Ranker):
+    """BM25 with a fault.
+
+    A cut through a tie keeps the lower ``id`` or the earlier ``row``; ``noise`` sets scores apart in their last digits;
+    human text gets a bonus for its ``source``.
+    """
+
+    name: ClassVar[str] = "unfair"
+    k: int = 1000
+    fault: str = "none"
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        whole = BM25(k=collection.docs.height).rank(collection)
+        docs = collection.docs.select(doc_id="id", human=pl.col("source") == "human").with_row_index("row")
+        bonus = {"noise": np.random.default_rng(0).random(len(whole.docs)) * 1e-9}.get(self.fault, 0.0)
+        frame = whole.frame().join(docs, on="doc_id", maintain_order="left").with_columns(pl.col("score") + bonus)
+        if self.fault == "source":
+            frame = frame.with_columns(pl.col("score") + pl.col("human") * 0.1)
+        last = {"id": ["doc_id"], "row": ["row"]}.get(self.fault, [])
+        frame = frame.sort("query_id", "score", *last, descending=[False, True, *([False] * len(last))])
+        if self.fault != "none":
+            frame = frame.group_by("query_id", maintain_order=True).head(self.k)
+        return Run.from_frame(frame, queries=whole.queries, spec={"ranker": repr(self)})
 
 
 class Twice(Ranker):
@@ -169,35 +187,24 @@ class Twice(Ranker):
         return Run(made.queries, made.offsets, made.docs, made.scores * 2, made.ids, {"ranker": repr(self)})
 
 
-@cache
-def faulty(fault: str) -> Calibration:
-    return found(pairs(), Unfair(fault=fault))
-
-
+@long
 def test_a_measure_without_a_relevant_document_is_untested() -> None:
     made = found(pairs(12, 6), "bm25", depths=(3,), measures=["AP(rel=3)", "AP"])
     assert [row.verdict for row in made.rows if row.estimand == "Relative Δ AP(rel=3)"] == ["untested"] * 3
     assert made.passed
 
 
+@long
 class TestWrongRanker:
     @pytest.mark.parametrize("fault", ["id", "row", "noise", "source"])
-    def test_one_that_tells_copies_apart_fails_the_null(self, fault: str) -> None:
-        made = faulty(fault)
+    def test_one_that_tells_copies_apart_fails_the_null_and_reading_sources_antisymmetry(self, fault: str) -> None:
+        made = found(pairs(), Unfair(fault=fault), "bm25")
         assert not made.passed
+        assert {row.ranker for row in made.failures} == {f"unfair(fault={fault})"}
+        assert ("antisymmetry" in {row.check for row in made.failures}) is (fault == "source")
         failed = {row.estimand for row in rows(made, "null") if row.verdict == "failed"}
         assert failed >= {"Relative Δ nDCG@1", "ΔNDSR", "head-to-head, relevant twins"}
         assert {row.verdict for row in rows(made, "known tilt")} == {"ok"}
-
-    @pytest.mark.parametrize(("fault", "fails"), [("id", False), ("row", False), ("noise", False), ("source", True)])
-    def test_only_one_that_reads_the_source_fails_antisymmetry(self, fault: str, fails: bool) -> None:
-        made = faulty(fault)
-        assert any(row.verdict == "failed" for row in rows(made, "antisymmetry")) is fails
-
-    def test_each_ranker_is_told_apart(self) -> None:
-        made = found(pairs(12, 6), Unfair(fault="id"), Unfair(), depths=(3,))
-        assert {row.ranker for row in made.failures} == {"unfair(fault=id)"}
-        assert made.sentence.endswith("(unfair(fault=id): null).")
 
 
 class TestVectors:
@@ -223,33 +230,38 @@ class TestVectors:
         assert vectors.tilted(0.0, 9).scores == pytest.approx([1, 1, 1, 1, 1, 1, 2, 1], abs=1e-6)
 
 
-class TestTally:
-    def one(self, counter: ComparisonCounter) -> CheckOutcome:
-        [row] = counter.rows()
-        return row
+def counted(check: Any, *comparisons: tuple[bool, float, str]) -> CheckOutcome:
+    counter = ComparisonCounter(check, "r")
+    for good, value, where in comparisons:
+        counter.add("x", good, value, where)
+    [row] = counter.rows()
+    return row
 
-    def test_a_fall_is_found_and_said(self) -> None:
-        counter = ComparisonCounter("known tilt", "r")
-        values = np.linspace(-1, 1, len(STEPS))
-        values[6] = -0.5
-        counter.add_rise("x", values, "whole ranking")
-        row = self.one(counter)
-        assert (row.verdict, row.failed, row.tests) == ("failed", 1, len(STEPS) - 1)
-        assert row.details == "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd"
-        assert row.measured == "9 of 10"
 
-    def test_an_estimand_that_never_moves_shows_nothing(self) -> None:
-        counter = ComparisonCounter("known tilt", "r")
-        counter.add_rise("x", np.full(len(STEPS), 0.25), "cut at 10")
-        row = self.one(counter)
-        assert (row.verdict, row.measured, row.tests) == ("untested", "never moved", 0)
+def test_the_first_failure_is_shown_and_what_is_undefined_counts_not_at_all() -> None:
+    row = counted("null", *((value == 0, value, f"at {value}") for value in (0.0, 12.5, -31.25, np.nan)))
+    assert (row.measured, row.details) == ("1 of 3", "at 12.5")
+    assert (counted("null", (False, np.nan, "")).verdict, counted("null", (True, 0.0, "")).verdict) == (
+        "untested",
+        "ok",
+    )
 
-    def test_the_first_failure_is_shown(self) -> None:
-        counter = ComparisonCounter("null", "r")
-        for value in (0.0, 12.5, -31.25):
-            counter.add("x", value == 0, value, f"at {value}")
-        row = self.one(counter)
-        assert (row.measured, row.details) == ("1 of 3", "at 12.5")
+
+@pytest.mark.parametrize(
+    ("moved", "outcome"),
+    [
+        ({6: -0.5}, ("failed", "9 of 10", "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd")),
+        ({}, ("ok", "10 of 10", "")),
+        (dict.fromkeys(range(len(STEPS)), 0.25), ("untested", "never moved", "")),
+    ],
+)
+def test_a_fall_is_found_and_what_never_moves_shows_nothing(moved: dict[int, float], outcome: tuple[str, ...]) -> None:
+    values = np.linspace(-1, 1, len(STEPS))
+    values[[*moved]] = [*moved.values()]
+    counter = ComparisonCounter("known tilt", "r")
+    counter.add_rise("x", values, "whole ranking")
+    [row] = counter.rows()
+    assert (row.verdict, row.measured, row.details) == outcome
 
 
 def a_row(verdict: str, check: str = "null", name: str = "r") -> CheckOutcome:
@@ -269,18 +281,6 @@ class TestResult:
     def test_verdict_on_the_whole(self, verdicts: list[str], passed: bool, sentence: str) -> None:
         made = Calibration(tuple(map(a_row, verdicts)))
         assert (made.passed, made.sentence) == (passed, sentence)
-
-    def test_json_holds_everything(self, right: Calibration) -> None:
-        content = json.loads(right.to_json())
-        assert (content["format"], content["version"], content["passed"]) == ("ranktilt-calibration", 1, True)
-        assert len(content["rows"]) == len(right.rows)
-        assert content["rows"][0] == {
-            "check": "null", "ranker": "bm25", "estimand": "Relative Δ nDCG@1", "expected": "exactly 0",
-            "measured": "18 of 18", "verdict": "ok", "tests": 18, "failed": 0, "details": "",
-        }  # fmt: skip
-        assert content["spec"]["depths"] == [1, 3, 10]
-        assert content["spec"]["schemes"] == [s.name for s in SCHEMES]
-        assert content["spec"]["rankers"] == ["bm25", "tfidf"]
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -302,20 +302,122 @@ def test_what_cannot_be_calibrated_is_refused(change: dict[str, Any], message: s
     assert message in str(error.value)
 
 
-class ByRow(Dense):
-    """A dense ranker that scores every document in its chunk, identical texts or not."""
-
-    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Any, Any]]:
-        for rows, scores in super().candidates(collection, slack):
-            yield rows, scores + 1e-7 * (np.arange(len(rows)) % 2)
-
-
+@long
 @pytest.mark.neural
 class TestDense:
     def test_copies_are_level_in_small_chunks(self, tiny: Path) -> None:
         with limited(MemoryLimits(1, 1, 1)):
             assert found(pairs(8, 4), Dense(str(tiny)), depths=(3,)).passed
 
-    def test_one_that_scores_by_row_is_caught(self, tiny: Path) -> None:
-        made = found(pairs(12, 6), ByRow(str(tiny)), depths=(3,))
-        assert {row.check for row in made.failures} == {"null"}
+
+def sides(copies: Collection) -> list[tuple[str, str]]:
+    """Ids of each original and of its copy."""
+    one, two = sorted(copies.sources, key=lambda name: name.startswith(COPY))
+    return list(copies.pairs(one, two).select("a", "b").iter_rows())
+
+
+def large(pairs: int, queries: int, relevant: int = 2) -> Collection:
+    """Pairs of which each query has so many relevant ones, from the front."""
+    docs = [
+        {"id": f"{n}-{source}", "text": f"{source} {n}", "source": source, "origin": f"{n}"}
+        for n in range(pairs)
+        for source in ("llm", "human")
+    ]
+    grades = {
+        f"q{q}": {f"{q * relevant + r}-{s}": 1 for r in range(relevant) for s in ("llm", "human")}
+        for q in range(queries)
+    }
+    return collection_of(docs, dict.fromkeys(grades, "text"), grades)
+
+
+class TestWithCopies:
+    @pytest.mark.parametrize("one", SCHEMES, ids=lambda s: s.name)
+    def test_every_original_has_one_copy_byte_for_byte_with_its_judgments(self, one: Scheme) -> None:
+        copies = with_synthetic_twins(toy(), one, seed=0)
+        assert set(copies.sources) == {"human", COPY}
+        found = {name: (title, text) for name, title, text in copies.docs.select("id", "title", "text").iter_rows()}
+        assert len(found) == 6
+        assert len(sides(copies)) == 3
+        assert all(found[a] == found[b] for a, b in sides(copies))
+        bare = {text: name for name, text in TEXTS["human"].items()}
+        source = dict(copies.docs.select("id", "source").iter_rows())
+        for side in ("human", COPY):
+            grades: dict[str, dict[str, int]] = {}
+            for query, doc, grade in copies.qrels.iter_rows():
+                if source[doc] == side:
+                    grades.setdefault(query, {})[bare[found[doc][1]]] = grade
+            assert grades == QRELS
+
+    def test_ids_and_rows_are_as_the_scheme_says(self) -> None:
+        made = {s.name: with_synthetic_twins(toy(), s, seed=0) for s in SCHEMES}
+        assert {name: sides(copies)[0] for name, copies in made.items() if name != "hashed"} == {
+            "suffixes": ("d1-human-human", "d1-human-copy"),
+            "misleading suffixes": ("d1-human-copy", "d1-human-human"),
+            "originals first": ("a-d1-human", "z-d1-human"),
+            "copies first": ("z-d1-human", "a-d1-human"),
+            "numbers": ("0", "1"),
+        }
+        hashed = sides(made["hashed"])[0]
+        assert not {"d1", "human", "copy"} & set("-".join(hashed).split("-"))
+        assert [len(name) for name in hashed] == [16, 16]
+        assert {a < b for a, b in sides(with_synthetic_twins(large(30, 1), SCHEMES[-1], seed=0))} == {True, False}
+        order = {name: made[name].docs["source"].to_list() for name in ("suffixes", "copies first", "originals first")}
+        assert order == {
+            "suffixes": ["human"] * 3 + [COPY] * 3,
+            "copies first": [COPY] * 3 + ["human"] * 3,
+            "originals first": ["human", COPY] * 3,
+        }
+
+
+class TestSampled:
+    @pytest.mark.parametrize(("queries", "relevant"), [(20, 9), (5, 9), (2, 4)])
+    def test_no_more_is_kept_than_asked_for_three_quarters_of_it_relevant_at_most(
+        self, queries: int, relevant: int
+    ) -> None:
+        found = sampled(large(100, 20), pairs=12, queries=queries, seed=0)
+        assert (found.docs.height, found.docs["origin"].n_unique(), found.queries.height) == (24, 12, queries)
+        assert set(found.qrels["query_id"]) <= set(found.queries["id"])
+        judged = found.docs.filter(pl.col("id").is_in(found.qrels["doc_id"].implode()))
+        assert judged["origin"].n_unique() == relevant
+        nothing = Collection(toy().docs, toy().queries, toy().qrels.with_columns(grade=pl.lit(0)))
+        with refused("no document is judged relevant to any query"):
+            sampled(nothing, pairs=9, queries=9, seed=0)
+
+    def test_a_small_collection_is_kept_whole_under_neutral_ids(self) -> None:
+        found = sampled(toy(), pairs=10, queries=10, seed=0)
+        assert found.docs["id"].to_list() == [f"d{n}" for n in range(6)]
+        assert found.docs["origin"].to_list() == ["o0", "o1", "o2"] * 2
+        assert found.docs["text"].to_list() == toy().docs["text"].to_list()
+        renamed = dict(zip(toy().docs["id"], found.docs["id"], strict=True))
+        expected = [(q, renamed[d], g) for q, d, g in toy().qrels.iter_rows()]
+        assert list(found.qrels.iter_rows()) == expected
+
+    def test_human_text_comes_first_and_further_sources_are_left_out(self) -> None:
+        more = (
+            toy()
+            .docs.filter(pl.col("source") == "llm")
+            .with_columns(pl.format("x{}", "id").alias("id"), source=pl.lit("a third"))
+        )
+        qrels = pl.concat([toy().qrels, toy().qrels.with_columns(pl.format("x{}", "doc_id").alias("doc_id"))])
+        qrels = qrels.filter(pl.col("doc_id").is_in(pl.concat([toy().docs["id"], more["id"]]).implode()))
+        found = sampled(Collection(pl.concat([more, toy().docs]), toy().queries, qrels), pairs=9, queries=9, seed=0)
+        assert set(found.sources) == {"human", "a third"}
+        assert first_source(found) == "human"
+
+    def test_a_lone_source_stands_beside_itself_without_every_third_word(self) -> None:
+        human = toy().docs.filter(pl.col("source") == "human")
+        qrels = toy().qrels.filter(pl.col("doc_id").is_in(human["id"].implode()))
+        found = sampled(Collection(human, toy().queries, qrels), pairs=9, queries=9, seed=0)
+        one, two = found.pairs("human", f"human, {THINNED}").select("a", "b").row(0)
+        text = dict(found.docs.select("id", "text").iter_rows())
+        assert text[one] == "red apples grow on old trees in autumn"
+        assert text[two] == "red apples on old in autumn"
+        grades = {(q, d): g for q, d, g in found.qrels.iter_rows()}
+        assert grades["q1", one] == grades["q1", two] == 2
+
+
+def test_swapping_changes_names_and_nothing_else() -> None:
+    before, after = toy(), swapped(toy())
+    assert after.docs["source"].to_list() == ["llm"] * 3 + ["human"] * 3
+    assert after.docs.drop("source").equals(before.docs.drop("source"))
+    assert swapped(after) == before

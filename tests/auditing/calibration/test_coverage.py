@@ -41,13 +41,6 @@ class TestPopulation:
         assert list(truth) == ESTIMANDS
         assert not np.isnan(list(truth.values())).any()
 
-    def test_it_is_what_an_audit_of_all_its_queries_finds(self) -> None:
-        collection, run = whole_audit(60, seed=3)
-        found = audit(collection, run, MEASURES, card=True, resamples=100)
-        audited = {f"Relative Δ {t.measure}": t.value for t in found.tilts}
-        audited |= {e.name: e.value for e in found.estimates}
-        assert population(60, seed=3).truth == pytest.approx(audited)
-
     def test_a_sample_gives_what_an_audit_of_its_queries_gives(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """But for what documents add to intervals: those of the simulation differ by chance only."""
         monkeypatch.setattr(Clusters, "variance", lambda *_: 0.0)
@@ -64,16 +57,6 @@ class TestPopulation:
         audited += [(e.value, e.low, e.high) for e in found.estimates if e.estimand.key != "relative delta"]
         made = population(60, seed=3).sampled(rows, InferenceOptions(300, 7, "permutation", "holm", "none"))
         assert [(e.value, e.low, e.high) for e in made] == audited
-
-    def test_twins_tie_as_often_as_is_said_and_relevant_documents_are_as_many(self) -> None:
-        collection, run = whole_audit(400, seed=0)
-        found = audit(collection, run, ["nDCG@5"], resamples=100)
-        assert 0.07 < found.tied_share("simulated", *SIDES) < 0.13
-        relevant = collection.qrels.group_by("query_id").len()["len"].to_numpy() / 2
-        assert np.median(relevant) == 3
-        assert 0.03 < (relevant > 14).mean() < 0.08
-        assert relevant.max() <= 40
-        assert set(np.diff(run.offsets)) <= {100, 101}
 
 
 class TestCoverage:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ranktilt.auditing.answer.verdict import probability, too_few, undefined
 from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
-from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
+from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect, too_narrow
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
@@ -367,10 +367,7 @@ def _refuse_lacking(chosen: Sequence[Effect], changes: Mapping[tuple[str, ...], 
 def _notes(effects: Sequence[Effect], *, based: bool) -> Iterator[str]:
     fewest = min(e.queries for e in effects)
     if fewest < FEW_QUERIES:
-        yield (
-            f"warning: only {counted(fewest, 'query compares', 'queries compare')} the groups; intervals from fewer "
-            f"than {FEW_QUERIES} are too narrow to rely on"
-        )
+        yield too_narrow(f"{counted(fewest, 'query compares', 'queries compare')} the groups")
     if based and len(effects) > 1:
         yield (
             f"each growth of the {len(effects)} comparisons is judged by its own 95 % interval; the more there are, "

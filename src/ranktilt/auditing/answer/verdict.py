@@ -36,13 +36,7 @@ class Verdict(NamedTuple):
     """The groups that are compared."""
 
 
-def judge(
-    primary: str,
-    effects: Sequence[Effect],
-    margin: Margin,
-    *,
-    noun: str = "text",
-) -> Verdict:
+def judge(primary: str, effects: Sequence[Effect], margin: Margin, *, noun: str = "text") -> Verdict:
     """Give the verdict on one run and pair by its answer to the question of notation `primary`; others are beside."""
     tested = [e for e in effects if not e.estimand.descriptive]
     first = next(e for e in tested if e.measure == primary)

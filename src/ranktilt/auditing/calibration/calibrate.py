@@ -28,6 +28,8 @@ from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker, cut, stages_of
+from ranktilt.rankers.engines.base import LiveEngine
+from ranktilt.rankers.replay import Replay
 from ranktilt.run import Run, collection_rows
 
 Check = Literal["null", "antisymmetry", "known tilt"]
@@ -200,7 +202,7 @@ def _check(collection: Collection, rankers: Sequence[Ranker], depths: Sequence[i
     refuse_twice([repr(r) for r in rankers], "ranker")
     for ranker in rankers:
         first = stages_of(ranker)[0]
-        if first.name == "replay" or getattr(first, "live", False):
+        if isinstance(first, LiveEngine | Replay):
             raise UserError(f"{ranker!r} cannot be calibrated: a saved run or an engine ranks no copies of documents")
     if not collection.judged.height or not collection.docs.height:
         raise UserError("nothing to calibrate on: the collection has no documents or no queries")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ranktilt.auditing.answer.verdict import across, effect_row, probability
 from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match, same_queries
-from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Change
+from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Change, too_narrow
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.options import check_resamples, usual_primary
 from ranktilt.auditing.pairwise.pairs import KINDS
@@ -250,10 +250,7 @@ def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples
         yield f"{change.excluded} of {total} excluded: {what} defined under both runs"
     fewest = min((c.queries for c in (*contrasts, *means)), default=FEW_QUERIES)
     if fewest < FEW_QUERIES:
-        yield (
-            f"warning: only {counted(fewest, 'query is', 'queries are')} compared; intervals from fewer than "
-            f"{FEW_QUERIES} are too narrow to rely on"
-        )
+        yield too_narrow(f"{counted(fewest, 'query is', 'queries are')} compared")
     dropped = max((c.dropped for c in contrasts), default=0)
     if dropped:
         yield f"up to {dropped:,} of {resamples:,} resamples dropped: both groups were 0 under one of the runs"

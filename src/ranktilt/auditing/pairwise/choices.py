@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.effects import FEW_QUERIES
+from ranktilt.auditing.effects import FEW_QUERIES, too_narrow
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.pairwise.pairs import (
     KINDS,
@@ -26,13 +26,7 @@ from ranktilt.auditing.pairwise.pairs import (
     relevant_pairs,
     two_groups,
 )
-from ranktilt.auditing.pairwise.result import (
-    COUNTS,
-    PairOutcome,
-    PairwiseAudit,
-    QueryChoices,
-    Share,
-)
+from ranktilt.auditing.pairwise.result import COUNTS, PairOutcome, PairwiseAudit, QueryChoices, Share
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
 from ranktilt.io.jsonl import json_objects
@@ -380,9 +374,6 @@ def _answer_notes(decisions: Decisions) -> Iterator[str]:
 def _few_notes(outcomes: Sequence[PairOutcome]) -> Iterator[str]:
     for one in outcomes:
         if one.queries < FEW_QUERIES:
-            yield (
-                f"warning: only {counted(one.queries, 'query', 'queries')} with {one.kind} pairs; intervals from fewer "
-                f"than {FEW_QUERIES} are too narrow to rely on"
-            )
+            yield too_narrow(f"{counted(one.queries, 'query', 'queries')} with {one.kind} pairs")
         if not one.decided:
             yield f"warning: nothing was decided on {one.kind} pairs"

@@ -138,12 +138,9 @@ def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
 
 def _of_kinds(code: Ints, relevant: Ints | None, pool: Ints | None) -> tuple[Ints, Ints]:
     """Rows with a side that are relevant, and the others."""
-    mask = np.zeros(len(code), dtype=bool)
-    mask[slice(None) if pool is None else pool] = True
-    mask &= code >= 0
-    is_relevant = np.zeros(len(code), dtype=bool)
-    is_relevant[relevant if relevant is not None else []] = True
-    return np.flatnonzero(mask & is_relevant), np.flatnonzero(mask & ~is_relevant)
+    every = np.arange(len(code)) if pool is None else pool
+    held, wanted = every[code[every] >= 0], [] if relevant is None else relevant
+    return np.intersect1d(held, wanted).astype(np.int64), np.setdiff1d(held, wanted)
 
 
 def _notes(

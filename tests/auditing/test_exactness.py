@@ -1,6 +1,6 @@
-"""The instrument before its readings: null, antisymmetry and known tilt over random runs."""
+"""Every answer of an audit over random runs full of ties: null, antisymmetry and known tilt, to the last bit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,7 +19,8 @@ from ranktilt.registry import ranker
 from ranktilt.run import Run
 from tests.toy import collection_of, run_of
 
-MEASURES = ["nDCG@1", "nDCG@3", "nDCG", "AP@3", "AP", "P@2", "R@4", "RR", "RR@2", "AP(rel=2)@5"]
+MEASURES = ["nDCG@1", "nDCG@3", "nDCG", "AP", "P@2", "R@4", "RR", "RR@2", "AP(rel=2)@5"]
+CARD = ["page", "relevant twins", "other twins", "rank gap", "score gap"]
 SIDES = ("human", "llm")
 IDS: dict[str, tuple[str, str]] = {
     "cocktail": ("{}-human", "{}-llm"),
@@ -69,6 +70,10 @@ class World:
         return run_of(collection, found, ranker="r")
 
 
+def unjudged(collection: Collection) -> Collection:
+    return Collection(collection.docs, collection.queries, collection.qrels.clear())
+
+
 @st.composite
 def worlds(draw: st.DrawFn, *, same: bool = False, tied: bool = True, twins: bool = True) -> World:
     """Random worlds; `same` gives both sides one score, `tied` few distinct scores, so that most of them tie."""
@@ -86,32 +91,41 @@ def worlds(draw: st.DrawFn, *, same: bool = False, tied: bool = True, twins: boo
     return World(grades.tolist(), [[(a, b) for a, b in q] for q in scores.tolist()], lone)
 
 
-def audited(collection: Collection, run: Run, **options: object) -> Audit:
-    return audit(collection, run, MEASURES, resamples=200, **options)  # type: ignore[arg-type]
+def audited(collection: Collection, run: Run, *, page: int = 3, **options: object) -> Audit:
+    return audit(collection, run, MEASURES, card=True, depth=page, resamples=200, **options)  # type: ignore[arg-type]
 
 
-def is_null(tilt: Effect) -> bool:
-    """Exactly level: 0 to the last bit, or undefined because neither side has anything."""
-    ends = (tilt.value, tilt.low, tilt.high)
-    nothing = tilt.mean_a == tilt.mean_b == 0 or tilt.queries == 0
-    return bool(np.isnan(ends).all()) if nothing else ends == (0.0, 0.0, 0.0) and tilt.error == 0.0
+def answers(found: Audit) -> list[Effect]:
+    """Relative Δ of every measure, and the other questions of the card."""
+    return [*found.tilts, *(e for e in found.estimates if e.estimand.key != "relative delta")]
+
+
+def is_null(one: Effect) -> bool:
+    """Exactly level: 0 to the last bit with p = 1, or undefined because neither side has anything."""
+    numbers = (one.value, one.low, one.high, one.error, one.p)
+    if one.queries and not one.mean_a == one.mean_b == 0:
+        return numbers == (0, 0, 0, 0, 1) and not one.leans
+    return bool(np.isnan(numbers).all())
 
 
 class TestNull:
     """The second source is a byte-identical copy with equal scores."""
 
     @pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
-    @given(worlds(same=True), st.sampled_from(SOURCES))
+    @given(worlds(same=True), st.sampled_from(SOURCES), st.none() | st.integers(1, 9), st.integers(1, 9))
     @few
-    def test_every_estimand_is_exactly_level(
-        self, ids: tuple[str, str], world: World, sources: tuple[str, str]
+    def test_every_question_is_answered_with_nobody(
+        self, ids: tuple[str, str], world: World, sources: tuple[str, str], cut: int | None, page: int
     ) -> None:
         collection = world.collection(ids, sources)
-        found = audited(collection, world.run(collection))
-        assert all(is_null(t) for t in found.tilts)
-        assert {t.p for t in found.tilts if not np.isnan(t.value)} <= {1.0}
-        assert all(np.isnan(t.p) for t in found.tilts if np.isnan(t.value))
-        assert found.verdict("r").side is None
+        run = world.run(collection, cut=cut)
+        judged = audited(collection, run, page=page)
+        assert [e.estimand.key for e in answers(judged)[len(MEASURES) :]] == CARD
+        bare = audit(unjudged(collection), run, card=True, resamples=200)
+        assert [e.estimand.key for e in bare.estimates] == ["page", "twins", "rank gap", "score gap"]
+        for found in (judged, bare):
+            assert [e.name for e in answers(found) if not is_null(e)] == []
+            assert found.verdict("r").side is None
 
     @given(worlds(same=True), st.integers(1, 9), st.sampled_from(list(IDS.values())))
     @exact
@@ -124,9 +138,6 @@ class TestNull:
             assert all(kept.count(o) == 2 for o in kept)
             assert cut <= len(kept) or len(kept) == len(origin)
             assert len(kept) <= cut + 1
-        found = audited(collection, run)
-        assert all(is_null(t) for t in found.tilts)
-        assert found.verdict("r").side is None
 
     @pytest.mark.parametrize("text", ["bm25@5", "tfidf@5", "bm25(analyzer=whitespace)@1", "tfidf@1000"])
     @pytest.mark.parametrize("ids", [IDS["copy wins by id"], IDS["human wins by id"]])
@@ -143,17 +154,18 @@ class TestNull:
         qrels = {q: {ids[s].format(i): 1 for i in rng.integers(0, 30, 4) for s in (0, 1)} for q in queries}
         collection = collection_of(docs, queries, qrels)
         found = audit(collection, ranker(text).rank(collection), ["nDCG@1", "nDCG@5", "AP@3", "RR"])
-        assert all(is_null(t) and t.p == 1.0 for t in found.tilts)
+        assert all(map(is_null, found.tilts))
 
 
-def seen_from_the_other_side(one: Effect, two: Effect) -> bool:
-    """Whether every sign is turned, exactly, and every p is the same."""
-    signed = [(one.value, two.value), (one.low, two.high), (one.high, two.low)]
-    signed += [(one.band_low, two.band_high), (one.band_high, two.band_low)]
-    same = [(one.p, two.p), (one.p_corrected, two.p_corrected), (one.error, two.error), (one.mean_a, two.mean_b)]
-    turned = [a == -b or (np.isnan(a) and np.isnan(b)) for a, b in signed]
-    kept = [a == b or (np.isnan(a) and np.isnan(b)) for a, b in same]
-    return all(turned) and all(kept) and (one.queries, one.dropped, one.twins) == (two.queries, two.dropped, two.twins)
+def numbers(one: Effect) -> list[float]:
+    fields = [one.value, one.low, one.high, one.error, one.p, one.p_corrected, one.level, one.band_low, one.band_high]
+    return [*fields, one.queries, one.dropped, one.twins, *(one.parts[name] for name in sorted(one.parts))]
+
+
+def differing(one: Sequence[Effect], two: Sequence[Effect]) -> list[str]:
+    """Names of the answers that are not the same to the last bit."""
+    pairs = zip(one, two, strict=True)
+    return [a.name for a, b in pairs if not np.array_equal(numbers(a), numbers(b), equal_nan=True)]
 
 
 def relabelled(collection: Collection) -> Collection:
@@ -165,65 +177,70 @@ def relabelled(collection: Collection) -> Collection:
 
 class TestAntisymmetry:
     @pytest.mark.parametrize("twins", [True, False])
-    @pytest.mark.parametrize("test", ["permutation", "t"])
-    @given(data=st.data())
+    @given(st.data(), st.none() | st.integers(1, 12), st.integers(1, 9), st.sampled_from(["permutation", "t"]))
     @few
-    def test_swapping_the_labels_negates_everything_exactly(self, twins: bool, test: str, data: st.DataObject) -> None:
+    def test_other_labels_and_the_other_side_first_negate_everything_exactly(
+        self, twins: bool, data: st.DataObject, cut: int | None, page: int, test: str
+    ) -> None:
         world = data.draw(worlds(twins=twins))
         collection = world.collection()
-        run = world.run(collection)
-        one, two = audited(collection, run, test=test), audited(relabelled(collection), run, test=test)
+        run = world.run(collection, cut=cut)
+        one = audited(collection, run, page=page, test=test)
         assert {t.twins for t in one.tilts} == {twins}
-        assert all(seen_from_the_other_side(a, b) for a, b in zip(one.tilts, two.tilts, strict=True))
+        turned = [e.swapped() for e in answers(one)]
+        assert differing(turned, answers(audited(relabelled(collection), run, page=page, test=test))) == []
+        other = answers(audited(collection, run, page=page, test=test, pairs=[SIDES[::-1]]))
+        assert {(e.a, e.b) for e in other} == {SIDES[::-1]}
+        assert differing(turned, other) == []
 
-    @pytest.mark.parametrize("twins", [True, False])
-    @given(data=st.data())
+    @given(worlds(), st.sampled_from(list(IDS.values())), st.integers(1, 12), st.randoms(use_true_random=False))
     @few
-    def test_asking_for_the_pair_the_other_way_round_does_too(self, twins: bool, data: st.DataObject) -> None:
-        world = data.draw(worlds(twins=twins))
-        collection = world.collection()
-        run = world.run(collection)
-        one, two = audited(collection, run), audited(collection, run, pairs=[SIDES[::-1]])
-        assert all(seen_from_the_other_side(a, b) for a, b in zip(one.tilts, two.tilts, strict=True))
-
-    @given(worlds(), st.sampled_from(list(IDS.values())))
-    @few
-    def test_names_of_documents_do_not_matter(self, world: World, ids: tuple[str, str]) -> None:
+    def test_neither_names_nor_the_order_of_rows_matter(
+        self, world: World, ids: tuple[str, str], cut: int, random: object
+    ) -> None:
         plain, renamed = world.collection(), world.collection(ids)
         one, two = (audited(c, world.run(c)) for c in (plain, renamed))
         assert np.array_equal(one.values, two.values, equal_nan=True)
-        assert [repr(t) for t in one.tilts] == [repr(t) for t in two.tilts]
+        assert set(differing(answers(one), answers(two))) <= {"score gap"}  # which sums pairs in their order
+        order = list(range(plain.docs.height))
+        random.shuffle(order)  # type: ignore[attr-defined]
+        shuffled, run = Collection(plain.docs[order], plain.queries, plain.qrels), world.run(plain, cut=cut)
+        one, two = (answers(audited(c, run)) for c in (plain, shuffled))
+        assert set(differing(one, two)) <= {"score gap"}
 
 
 STEPS = (-3.0, -1.0, -0.4, -0.1, 0.0, 0.1, 0.4, 1.0, 3.0, 9.0)
 
 
-def rises(collection: Collection, run: Callable[[float], Run]) -> bool:
-    """Whether Relative Δ of every measure rises with the tilt (where it is defined)."""
-    found = [audit(collection, run(step), MEASURES, resamples=100).tilts for step in STEPS]
+def falling(world: World, cut: int | None = None, page: int = 3, *, half: bool = False) -> set[str]:
+    """Name the questions whose answers fall anywhere as the tilt grows; `half`: most pairs are judged on one side."""
+    collection = world.collection()
+    if half:
+        judged = pl.col("doc_id").str.ends_with("human") | pl.col("doc_id").str.starts_with("0-")
+        collection = Collection(collection.docs, collection.queries, collection.qrels.filter(judged))
+    found = [answers(audited(collection, world.run(collection, cut=cut, tilt=step), page=page)) for step in STEPS]
+    names = set()
     for column in zip(*found, strict=True):
-        values = [t.value for t in column if not np.isnan(t.value)]
+        values = [e.value for e in column if not np.isnan(e.value)]
         if any(b < a - 1e-9 for a, b in pairwise(values)):
-            return False
-    return True
+            names.add(column[0].name)
+    return names - {"score gap"}
 
 
 class TestKnownTilt:
-    """What is added to one side's scores moves Relative Δ that way, monotonically."""
+    """What is added to one side's scores moves every answer that way, monotonically."""
 
     @pytest.mark.parametrize("twins", [True, False])
-    @given(data=st.data())
+    @given(data=st.data(), page=st.integers(1, 9))
     @settings(max_examples=6)
-    def test_over_the_whole_ranking(self, twins: bool, data: st.DataObject) -> None:
-        world = data.draw(worlds(twins=twins))
-        collection = world.collection()
-        assert rises(collection, lambda step: world.run(collection, tilt=step))
+    def test_over_the_whole_ranking_with_its_ties(self, twins: bool, data: st.DataObject, page: int) -> None:
+        assert falling(data.draw(worlds(twins=twins)), page=page) == set()
 
-    @given(worlds(tied=False), st.integers(1, 9))
+    @pytest.mark.parametrize("half", [False, True])
+    @given(world=worlds(tied=False), cut=st.integers(1, 9), page=st.integers(1, 9))
     @settings(max_examples=6)
-    def test_before_a_cut(self, world: World, cut: int) -> None:
-        collection = world.collection()
-        assert rises(collection, lambda step: world.run(collection, cut=cut, tilt=step))
+    def test_before_a_cut_whichever_sides_are_judged(self, half: bool, world: World, cut: int, page: int) -> None:
+        assert falling(world, cut, page, half=half) == set()
 
     @given(worlds(same=True))
     @few
@@ -245,3 +262,11 @@ class TestKnownTilt:
         assert [t.value for t in far[0].tilts if t.mean_b] == [-200.0] * len(MEASURES)
         assert [t.value for t in far[1].tilts if t.mean_a] == [200.0] * len(MEASURES)
         assert [f.verdict("r").side for f in far] == ["llm", "human"]
+        world = World([[1, 0, 2]], [[(1.0, 1.2), (0.5, 0.4), (0.1, 0.3)]])
+        collection = world.collection()
+        low, high = (
+            {e.estimand.key: e.value for e in audited(collection, world.run(collection, tilt=t)).estimates}
+            for t in (-9.0, 9.0)
+        )
+        for kind, most in (("relevant twins", 1), ("other twins", 1), ("page", 1), ("rank gap", 3)):
+            assert (low[kind], high[kind]) == pytest.approx((-most, most))  # each side has three documents
