@@ -10,8 +10,7 @@ from ranktilt.experiments.tradeoff_result import Bench
 from tests.cli.conftest import Cli, refused
 from tests.rankers.tiny import tiny_model
 from tests.toy import tsv, write
-from tests.training.material import judgments
-from tests.training.test_retriever import marked_mix
+from tests.training.material import marked, marked_mix
 
 pytestmark = pytest.mark.neural
 FEW = (
@@ -29,7 +28,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(tmp_path: Path) -> Path:
     """Both sides judged to test and dev on, the human one to learn from."""
     folder = save(marked_mix(), tmp_path / "data")
-    write(folder / "qrels" / "train.tsv", tsv(judgments()))
+    write(folder / "qrels" / "train.tsv", tsv(marked().qrels.rows()))
     write(folder / "qrels" / "dev.tsv", (folder / "qrels" / "test.tsv").read_text())
     return folder
 

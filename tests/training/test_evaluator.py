@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from ranktilt import Collection, audit, ranker
@@ -16,7 +15,7 @@ from tests.house import tree
 from tests.rankers.tiny import tiny_model
 from tests.rankers.tiny_rerankers import tiny_classifier
 from tests.refusals import refused
-from tests.training.material import WORDS, marked
+from tests.training.material import WORDS, human_part, marked, marked_mix
 
 pytestmark = pytest.mark.neural
 library = pytest.importorskip("sentence_transformers")
@@ -24,15 +23,7 @@ library = pytest.importorskip("sentence_transformers")
 
 @pytest.fixture(scope="module")
 def mixed() -> Collection:
-    """Both versions of each document, judged alike."""
-    one = marked()
-    twins = one.qrels.with_columns(pl.col("doc_id").str.replace("-human", "-llm"))
-    return Collection(one.docs, one.queries, pl.concat([one.qrels, twins]))
-
-
-def human_part(mixed: Collection) -> Collection:
-    docs = mixed.docs.filter(source="human")
-    return Collection(docs, mixed.queries, mixed.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode())))
+    return marked_mix()
 
 
 def by_hand(mixed: Collection, text: str) -> dict[str, float]:
