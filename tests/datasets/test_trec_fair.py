@@ -1,6 +1,7 @@
 """Documents with labels: TREC Fair's biographies as a CSV, and the track's collection through ir_datasets."""
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,22 +35,14 @@ def test_a_csv_gives_documents_once_with_their_labels(tmp_path: Path) -> None:
     assert found.spec == {"files": [str(file)], "by": "gender"}
 
 
-def test_one_of_several_columns_is_named(tmp_path: Path) -> None:
-    rows = [line.replace("gender", "gender,region") for line in [HEAD]] + ["84,Agriculture,1,male,Asia,John Doe,A.\n"]
-    file = write(tmp_path / "people.csv", "".join(rows))
-    assert read_labelled(file, "region").labels.row(0) == ("1", ["Asia"])
-    with refused(f"{file}: which column holds the groups? name one of gender, region (--by)"):
-        read_labelled(file)
-    with refused(f"{file}: unknown column of groups 'regoin'; did you mean 'region'? (valid: gender, region)"):
-        read_labelled(file, "regoin")
-
-
-def test_further_columns_are_passed_over_whatever_they_are_called(tmp_path: Path) -> None:
+def test_one_of_several_columns_is_named_whatever_it_is_called(tmp_path: Path) -> None:
     head = "query,labels,origin,q_id,q_text,doc_id,query_id,doc_title,first sentence,id\n"
     file = write(tmp_path / "people.csv", head + "x,male,y,84,Agriculture,1,female,John,A farmer.,7\n")
     assert read_labelled(file, "labels").labels.row(0) == ("1", ["male"])
     found = read_labelled(file, "query_id")
     assert (found.labels.row(0), found.queries.row(0)) == (("1", ["female"]), ("84", "Agriculture"))
+    with refused(f"{file}: which column holds the groups? name one of query, labels, query_id (--by)"):
+        read_labelled(file)
     with refused(f"{file}: unknown column of groups 'origin' (valid: query, labels, query_id)"):
         read_labelled(file, "origin")
 
@@ -57,25 +50,20 @@ def test_further_columns_are_passed_over_whatever_they_are_called(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("q_id,doc_id,gender\n1,2,male\n", "expected the columns q_id, q_text, doc_id, doc_title, first sentence; "),
-        ("q_id,gender\n1,male\n", "expected a column doc_id, got 'q_id, gender'"),
-        ("q_id,q_text,doc_id,doc_title,first sentence\n", "which column holds the groups? there is none, such as g"),
-        (HEAD, "expected documents, got column names only"),
-        (HEAD + "84,Agriculture,1,male\n", "expected 6 fields as in the first line, got 4: "),
-        (HEAD + ",Agriculture,1,male,T,S\n", "q_id is empty"),
-        (HEAD + "84,Agriculture, ,male,T,S\n", "doc_id is empty"),
-        (HEAD + ROWS + "86,Art,2,male,Jane Roe,\n", "document '2' has two values of 'gender': 'female' (line 3)"),
+        ("q_id,doc_id,gender\n1,2,male\n", ": expected the columns q_id, q_text, doc_id, doc_title, first sentence; "),
+        ("q_id,gender\n1,male\n", ":1: expected a column doc_id, got 'q_id, gender'"),
+        ("q_id,q_text,doc_id,doc_title,first sentence\n", ": which column holds the groups? there is none, such as g"),
+        (HEAD, ": expected documents, got column names only"),
+        (HEAD + "84,Agriculture,1,male\n", ":2: expected 6 fields as in the first line, got 4: "),
+        (HEAD + ",Agriculture,1,male,T,S\n", ":2: q_id is empty"),
+        (HEAD + "84,Agriculture, ,male,T,S\n", ":2: doc_id is empty"),
+        (HEAD + ROWS + "86,Art,2,male,Jane Roe,\n", ":7: document '2' has two values of 'gender': 'female' (line 3)"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_with_a_csv_is_said_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     file = write(tmp_path / "people.csv", text)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match="^" + re.escape(f"{file}{message}")):
         read_labelled(file)
-    where, _, said = str(caught.value).partition(": ")
-    assert said.startswith(message)
-    lines = {"two values": 7, "fields as": 2, "is empty": 2}
-    expected = next((f"{file}:{line}" for words, line in lines.items() if words in message), None)
-    assert where == expected or (expected is None and where.startswith(str(file)))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -89,9 +77,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def track(home: Path) -> str:  # noqa: F811
     """TREC Fair 2022's training topics where ir_datasets keeps them, with three articles; one topic has no document."""
     pytest.importorskip("ir_datasets")
-    articles = [
-        {"id": n, "title": f"Title {n}", "plain": f"Page {n}", "url": ""} for n in (1, 2, 3, 4)
-    ]  # fmt: skip
+    articles = [{"id": n, "title": f"Title {n}", "plain": f"Page {n}", "url": ""} for n in (1, 2, 3, 4)]
     people: list[dict[str, Any]] = [
         {"page_id": 1, "gender": ["male"], "page_countries": ["Peru", "Chile"], "source_countries": {"Peru": 2}},
         {"page_id": 2, "gender": ["female", "transgender female"]},
