@@ -24,10 +24,10 @@ class Stored:
         return self.vectors[rows]
 
 
-def vectors_of(human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]) -> tuple[DocumentVectors, Any]:
+def vectors_of(human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]) -> tuple[DocumentVectors, str, Any]:
     both = np.concatenate([human, llm]).astype(np.float32)
     rows = np.arange(len(human)), np.arange(len(human), len(both))
-    return DocumentVectors(Stored(both), np.arange(len(both))), rows
+    return DocumentVectors(Stored(both), np.arange(len(both))), "llm", rows
 
 
 def test_as_numpy_down_to_the_300th_value() -> None:
@@ -43,22 +43,18 @@ def test_as_numpy_down_to_the_300th_value() -> None:
 
 def test_identical_twins_have_relative_values_of_one() -> None:
     human = np.random.default_rng(1).normal(size=(80, 16))
-    found = spectrum(*reordered(vectors_of(human, human)))
+    found = spectrum(*vectors_of(human, human))
     assert (found.relative == 1).all()
     assert found.heads[0] == found.heads[1]
     assert found.interval == (0, 0)
     assert found.leading.g == 0
 
 
-def reordered(made: tuple[DocumentVectors, Any]) -> tuple[DocumentVectors, str, Any]:
-    return made[0], "llm", made[1]
-
-
 def test_a_concentrated_source_is_found_to_be_one() -> None:
     generator = np.random.default_rng(2)
     human = generator.normal(size=(400, 20))
     llm = human * np.where(np.arange(20) < 2, 1.5, 0.8)
-    found = spectrum(*reordered(vectors_of(human, llm)))
+    found = spectrum(*vectors_of(human, llm))
     assert found.relative[0] > 1.3
     assert found.relative[-1] < 0.9
     assert found.interval[0] > 0
@@ -71,7 +67,7 @@ def test_a_concentrated_source_is_found_to_be_one() -> None:
 def test_values_that_the_reference_lacks_have_no_ratio() -> None:
     human, llm = np.zeros((9, 3)), np.random.default_rng(3).normal(size=(9, 3))
     human[:, 0] = 1
-    found = spectrum(*reordered(vectors_of(human, llm)))
+    found = spectrum(*vectors_of(human, llm))
     assert found.relative == pytest.approx(np.linalg.svd(llm, compute_uv=False)[:1] / 3)
 
 
@@ -81,7 +77,7 @@ def test_values_within_rounding_are_not_compared() -> None:
     sides = generator.normal(size=(2, 400, 8)) * np.array([8, 4, 2, 1, 1, 1, 1e-7, 0])
     turned = sides @ np.linalg.qr(generator.normal(size=(8, 8)))[0] + 3
     exact = [np.linalg.svd(side, compute_uv=False) for side in turned]
-    vectors, rows = vectors_of(*turned)
+    vectors, _, rows = vectors_of(*turned)
     found = spectrum(vectors, "llm", rows)
     known = len(found.relative)
     assert known == 7, "six and the constant"
@@ -96,7 +92,7 @@ def test_values_within_rounding_are_not_compared() -> None:
     coarse = spectrum(DocumentVectors(vectors.stored, vectors.row, "float16"), "llm", rows)
     assert coarse.rounding > 1_000 * found.rounding
     with np.errstate(invalid="ignore"):
-        nothing = spectrum(*reordered(vectors_of(np.zeros((9, 3)), np.zeros((9, 3)))))
+        nothing = spectrum(*vectors_of(np.zeros((9, 3)), np.zeros((9, 3))))
     says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,)).figures[0].says
     assert says == "llm: no value is above rounding."
 
@@ -105,8 +101,8 @@ def test_too_few_twins_are_refused_with_a_way_out() -> None:
     few = vectors_of(*np.random.default_rng(4).normal(size=(2, 10, 16)))
     with pytest.raises(UserError, match=r"16 values need more than 16 pairs of twins, got 10 pairs of twins; ask for "
                        r"fewer values: spectrum\(values=N\)"):  # fmt: skip
-        spectrum(*reordered(few))
-    assert len(spectrum(*reordered(few), values=5).values) == 5
+        spectrum(*few)
+    assert len(spectrum(*few, values=5).values) == 5
     with pytest.raises(UserError, match="values must be a whole number of at least 1, got 0"):
         SpectrumProbe(values=0)
 
