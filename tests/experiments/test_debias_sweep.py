@@ -11,8 +11,8 @@ from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.training import mining
 from ranktilt.training.retriever import train_retriever
 from tests.refusals import refused
-from tests.training.material import marked
-from tests.training.test_retriever import BM, marked_mix
+from tests.training.material import marked, marked_mix
+from tests.training.test_retriever import BM
 
 pytestmark = pytest.mark.neural
 
@@ -60,14 +60,11 @@ def test_a_sweep_is_its_models_on_a_bench(tiny: Path, tmp_path: Path, monkeypatc
     assert found.mean("α = 3", "human").value == pytest.approx(float(only.values.mean()))
 
 
-def test_a_sweep_needs_a_constraint(tiny: Path, tmp_path: Path) -> None:
-    with refused("a sweep needs an alpha above 0 beside the baseline"):
-        debias_sweep(marked(), marked_mix(), tiny, tmp_path, alphas=[0.0])
-
-
 def test_what_the_bench_would_refuse_is_refused_before_any_training(tiny: Path, tmp_path: Path) -> None:
     with refused("expected a budget of at least 0 and below 1, such as 0.01 (1 point), got 5"):
         debias_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.1], budget=5)
     with refused("a sweep compares sources, and the test collection has 'human' alone; mix it first"):
         debias_sweep(marked(), reference_alone(marked_mix()), tiny, tmp_path / "m", alphas=[0.1])
+    with refused("a sweep needs an alpha above 0 beside the baseline"):
+        debias_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.0])
     assert not (tmp_path / "m").exists()
