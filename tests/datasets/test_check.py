@@ -96,17 +96,11 @@ def test_a_sound_collection_is_a_fair_comparison() -> None:
     assert {r.found for r in result.rows} == {0}
     assert all(r.examples == () for r in result.rows)
     assert result.sentence == "A fair comparison of llm with human: nothing found that voids it."
-
-
-def test_every_check_has_a_row_and_a_meaning() -> None:
-    result = check(made(sound()))
-    assert [r.name for r in result.rows] == list(MEANINGS)
-    assert [r.meaning for r in result.rows] == list(MEANINGS.values())
+    assert {r.name: r.meaning for r in result.rows} == MEANINGS
     assert [r.source for r in result.rows] == ["llm"] * 14 + ["", ""]
     totals = {r.name: r.total for r in result.rows}
-    assert totals["one-sided judgments"] == 20
-    assert totals["dangling judgments"] == 60
-    assert {n for name, n in totals.items() if not name.endswith("judgments")} == {20}
+    assert (totals.pop("one-sided judgments"), totals.pop("dangling judgments")) == (20, 60)
+    assert set(totals.values()) == {20}
 
 
 @pytest.mark.parametrize(
@@ -183,15 +177,6 @@ def test_one_sided_judgments_name_query_and_relevant_document() -> None:
     assert row(allowed, "one-sided judgments").verdict == "warning"
 
 
-def test_near_identical_pairs_are_counted_beside_identical_ones() -> None:
-    docs = change(1, human)
-    docs = [{**r, "text": sentence("human", 1) + " Human!"} if r["id"] == "p1-llm" else r for r in docs]
-    found = row(check(made(docs)), "near-identical pairs")
-    assert (found.found, found.examples, found.verdict) == (1, ("p1-llm",), "warning")
-    assert found.note == "Jaccard similarity of terms ≥ 0.95"
-    assert row(check(made(docs)), "identical pairs").examples == ("p0-llm",)
-
-
 def backwards(old: str) -> str:
     return " ".join(old.removesuffix(".").split()[::-1]) + "."
 
@@ -214,39 +199,44 @@ def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, li
     assert check(made(other)).fair  # one pair is left
 
 
+RUSSIAN = "Синий день был долгим, пчёлы танцевали над полем, дождь ждал вечера, мы пели песни дома."
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "found", "reference"),
+    [
+        (
+            "near-identical pairs",
+            {"p0-llm": sentence("human", 0), "p1-llm": f"{sentence('human', 1)} Human!"},
+            [1],
+            None,
+        ),
+        ("empty texts", {"p0-llm": " ", "p0-human": " ", "p1-human": " "}, [0], 10.0),
+        ("identical pairs", {"p0-llm": " ", "p0-human": " "}, [], None),
+        ("duplicate texts", {"p0-llm": " ", "p1-llm": " "}, [], 0.0),
+        (
+            "duplicate texts",  # within a source alone
+            {"p1-llm": sentence("llm", 0), "p2-llm": sentence("llm", 0), "p4-human": sentence("human", 3)},
+            [1, 2],
+            5.0,
+        ),
+        ("script differs", {"p0-llm": RUSSIAN, "p1-llm": RUSSIAN, "p5-llm": "12 34."}, [0, 1], None),
+    ],
+)
+def test_faults_that_only_warn(name: str, texts: dict[str, str], found: list[int], reference: float | None) -> None:
+    docs = [{**r, "text": texts.get(r["id"], r["text"])} for r in sound()]
+    result = row(check(made(docs)), name)
+    assert (result.found, result.examples) == (len(found), tuple(f"p{n}-llm" for n in found))
+    assert (result.value, result.verdict) == (100 * len(found) / PAIRS, "warning" if found else "ok")
+    assert result.reference == pytest.approx(math.nan if reference is None else reference, nan_ok=True)
+
+
 def test_the_threshold_of_near_identical_pairs_is_an_option() -> None:
     # Of 14 terms a side, "human" and "llm" are not shared: 13 of 15.
-    assert row(check(made(sound()), limits=CheckLimits(near_identical=13 / 15)), "near-identical pairs").found == PAIRS
+    all_alike = check(made(sound()), limits=CheckLimits(near_identical=13 / 15))
+    assert (row(all_alike, "near-identical pairs").found, all_alike.fair) == (PAIRS, False)  # none is left to compare
     found = row(check(made(sound()), limits=CheckLimits(near_identical=0.87)), "near-identical pairs")
-    assert not check(made(sound()), limits=CheckLimits(near_identical=13 / 15)).fair  # none is left to compare
     assert (found.found, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
-
-
-def test_empty_texts_are_counted_and_are_not_identical() -> None:
-    docs = [{**r, "text": " "} if r["id"] in ("p0-llm", "p0-human", "p1-human") else r for r in sound()]
-    result = check(made(docs))
-    found = row(result, "empty texts")
-    assert (found.found, found.value, found.reference, found.examples) == (1, 5.0, 10.0, ("p0-llm",))
-    assert row(result, "identical pairs").found == 0
-    assert row(result, "duplicate texts").reference == 0.0
-
-
-def test_duplicates_are_those_within_a_source() -> None:
-    same = {**dict.fromkeys(("p1-llm", "p2-llm"), sentence("llm", 0)), "p4-human": sentence("human", 3)}
-    docs = [{**r, "text": same.get(r["id"], r["text"])} for r in sound()]
-    found = row(check(made(docs)), "duplicate texts")
-    assert (found.found, found.value, found.reference) == (2, 10.0, 5.0)
-    assert found.examples == ("p1-llm", "p2-llm")
-    assert found.verdict == "warning"
-
-
-def test_twins_in_different_scripts_are_counted() -> None:
-    docs = change(
-        2, text(lambda _: "Синий день был долгим, пчёлы танцевали над полем, дождь ждал вечера, мы пели песни дома.")
-    )
-    docs = [{**r, "text": "12 34."} if r["id"] == "p5-llm" else r for r in docs]
-    found = row(check(made(docs)), "script differs")
-    assert (found.found, found.examples, found.verdict) == (2, ("p0-llm", "p1-llm"), "warning")
 
 
 def test_shared_titles_are_a_warning_and_empty_ones_are_none() -> None:
@@ -333,9 +323,6 @@ def test_limits_and_references_that_cannot_be_are_refused(
 ) -> None:
     with refused(message):
         check(made(sound()), limits=CheckLimits(**limits), **options)
-
-
-def test_one_source_alone_is_refused() -> None:
     with pytest.raises(rt.UserError, match=r"^nothing to compare: only source 'llm'; "):
         check(made([r for r in sound() if r["source"] == "llm"]))
 

@@ -8,16 +8,7 @@ import pytest
 from ranktilt.datasets.hub import inventory
 from ranktilt.datasets.load import load
 from ranktilt.errors import MissingExtra, UserError
-from tests.datasets.hub_cache import (
-    COMMIT,
-    OTHER,
-    cached,
-    cocktail_zip,
-    judgments_parquet,
-    mteb,
-    point_to,
-    rows,
-)
+from tests.datasets.hub_cache import COMMIT, OTHER, cached, cocktail_zip, judgments_parquet, mteb, point_to, rows
 from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, toy, tsv, write
 
 pytest.importorskip("huggingface_hub")

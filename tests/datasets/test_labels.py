@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import from_labels, no_overlap, read_labels
 from ranktilt.errors import DataError, UserError
 from ranktilt.io import files
 from ranktilt.rankers.replay import Replay
-from ranktilt.run import Run
 from tests.toy import write
 
 EMPTY_QUERIES = pl.DataFrame(schema={"id": pl.String, "text": pl.String})
@@ -215,16 +214,11 @@ def test_a_collection_without_texts() -> None:
     }  # fmt: skip
 
 
-def test_under_another_column_it_stays_without_a_group() -> None:
-    found = from_labels(labels(gender=["f", None, "m"]), queries=["q"], by="gender")
-    groups = grouping(found, "gender")
-    assert groups.names == ("f", "m")
-    assert groups.code.tolist() == [0, -1, 1]
-    assert groups.unlabelled == found.spec["unlabelled"] == 1
-
-
 def test_nobody_becomes_human_by_default() -> None:
     assert from_labels(labels(gender=["f", "m"]), queries=["q"], by="gender").sources == ("unknown",)
+    other = from_labels(labels(gender=["f", None, "m"]), queries=["q"], by="gender")
+    assert grouping(other, "gender").code.tolist() == [0, -1, 1]
+    assert grouping(other, "gender").unlabelled == other.spec["unlabelled"] == 1
     found = from_labels(labels(gender=["f", "m"], source=["human", None]), queries=["q"], by="gender")
     assert found.docs["source"].to_list() == ["human", "unknown"]
     found = from_labels(labels(source=["human", None, "llm", None]), queries=["q"])
@@ -242,20 +236,6 @@ def test_bins_of_a_column() -> None:
 # With a run
 
 
-def audited(folder: Path, content: str, lines: list[str], **options: Any) -> tuple[Collection, Run]:
-    """A label file and a run as files, read as the command line reads them."""
-    collection = from_labels(read_labels(write(folder / "l.tsv", content)), queries=[], **options)
-    return collection, Replay(str(write(folder / "run.trec", "\n".join(lines)))).rank(collection)
-
-
-def test_a_run_keeps_its_documents_without_a_label(tmp_path: Path) -> None:
-    content = "doc_id\tsource\torigin\na\thuman\ta\nb\tllm\ta\nc\t\t\n"
-    lines = [f"q 0 {doc} {rank} {9 - rank}" for rank, doc in enumerate(["c", "b", "web", "a"], start=1)]
-    collection, run = audited(tmp_path, content, lines)
-    assert run.frame()["doc_id"].to_list() == ["c", "b", "web", "a"]
-    assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [[0, 1]]
-
-
 @pytest.mark.data
 def test_real_scores_of_twins_as_run_and_labels(shared_data: Path, tmp_path: Path) -> None:
     """ANCE's published head-to-head on SciDocs: LLM above human in 56.87 % of 4,739 pairs, by .0881 on average."""
@@ -264,7 +244,8 @@ def test_real_scores_of_twins_as_run_and_labels(shared_data: Path, tmp_path: Pat
     names = {f"{p['doc_id']}/{side}": side for p in pairs for side in ("human", "llm")}
     content = "doc_id\tsource\torigin\n" + "".join(f"{n}\t{s}\t{n.partition('/')[0]}\n" for n, s in names.items())
     entries = [f"{p['query_id']} 0 {p['doc_id']}/{side} 0 {p[side]!r}" for p in pairs for side in ("human", "llm")]
-    collection, run = audited(tmp_path, content, entries)
+    collection = from_labels(read_labels(write(tmp_path / "l.tsv", content)), queries=[])
+    run = Replay(str(write(tmp_path / "run.trec", "\n".join(entries)))).rank(collection)
     table = run.frame().join(collection.docs.select("id", "source", "origin"), left_on="doc_id", right_on="id")
     sides = table.pivot("source", index=["query_id", "origin"], values="score")
     gaps = sides["llm"] - sides["human"]

@@ -9,15 +9,13 @@ import polars as pl
 import pytest
 
 from ranktilt.collection import Collection
-from ranktilt.datasets.assemble import judged, only_judged, read_rows
+from ranktilt.datasets.assemble import judged, only_judged
 from ranktilt.datasets.load import load, splits
 from ranktilt.datasets.named import Named, read_name
 from ranktilt.errors import DataError, DataWarning, UserError
-from tests.datasets.hub_cache import rows
 from tests.toy import (
     collection_of,
     jsonl,
-    raw_docs,
     raw_qrels,
     toy,
     tsv,
@@ -71,12 +69,11 @@ def test_a_judgment_of_a_shared_id_holds_for_every_version(tmp_path: Path) -> No
     corpora = {"human": [doc("a")], "x": [doc("a"), doc("b")], "y": [doc("a")]}
     collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a", 2), ("q2", "b", 1)]))
     assert judgments(collection) == {("q1", "a-human", 2), ("q1", "a-x", 2), ("q1", "a-y", 2), ("q2", "b-x", 1)}
-
-
-def test_one_version_alone_can_be_judged(tmp_path: Path) -> None:
-    corpora = {"human": [doc("a"), doc("b")], "llm": [doc("a"), doc("b")]}
-    collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a-llm", 1), ("q1", "b", 2)]))
-    assert judgments(collection) == {("q1", "a-llm", 1), ("q1", "b-human", 2), ("q1", "b-llm", 2)}
+    corpora = {"human": [doc("a"), doc("b")], "llm": [doc("a"), doc("c")]}  # or for one version alone
+    collection = load(write_cocktail(tmp_path / "2", corpora=corpora, qrels=[("q1", "a-llm", 1), ("q1", "b", 2)]))
+    assert judgments(collection) == {("q1", "a-llm", 1), ("q1", "b-human", 2)}
+    origins = [("a-human", "a-human"), ("b-human", "b-human"), ("a-llm", "a-human"), ("c-llm", "c-human")]
+    assert collection.docs.select("id", "origin").rows() == origins
 
 
 def test_the_file_s_name_is_the_source(tmp_path: Path) -> None:
@@ -266,38 +263,18 @@ def test_unknown_ids_can_be_kept(tmp_path: Path) -> None:
 # The real collections: counts as their authors give them, or by an independent count of the file
 
 
-@pytest.fixture(scope="module")
-def nfcorpus(shared_data: Path) -> Collection:
-    return load(shared_data / "cocktail-nfcorpus")
-
-
-@pytest.fixture(scope="module")
-def scifact(shared_data: Path) -> Collection:
-    return load(shared_data / "scifact")
-
-
 LLAMA = "llama-2-7b-chat-tmp0.2"
 
 
 @pytest.mark.data
-def test_nfcorpus_is_paired_throughout(nfcorpus: Collection) -> None:
+def test_real_collections_have_their_published_size(shared_data: Path) -> None:
+    nfcorpus, scifact = (load(shared_data / name) for name in ("cocktail-nfcorpus", "scifact"))
     assert nfcorpus.sources == ("human", LLAMA)
-    assert nfcorpus.pairs("human", LLAMA).height == 3633
-    assert nfcorpus.docs.height == 2 * 3633
-    assert nfcorpus.unpaired("human", LLAMA).height == 0
-    assert nfcorpus.judged.height == 323
-
-
-@pytest.mark.data
-def test_nfcorpus_judgments_hold_for_both_versions(nfcorpus: Collection, shared_data: Path) -> None:
+    assert (nfcorpus.docs.height, nfcorpus.pairs("human", LLAMA).height, nfcorpus.judged.height) == (7266, 3633, 323)
     file = shared_data / "cocktail-nfcorpus" / "qrels" / "test.tsv"
     rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
     assert len(rows) == 12334
     assert judgments(nfcorpus) == {(q, f"{d}-{s}", int(g)) for q, d, g in rows for s in nfcorpus.sources}
-
-
-@pytest.mark.data
-def test_scifact_has_its_published_size(scifact: Collection) -> None:
     assert scifact.sources == ("human",)
     assert (scifact.docs.height, scifact.queries.height, scifact.judged.height) == (5183, 1109, 300)
 
@@ -360,17 +337,8 @@ def test_a_judged_document_stays_with_its_versions(tmp_path: Path) -> None:
     assert kept.ids.to_list() == ["a", "a2"]
     assert (kept.spec["docs"], kept.spec["docs_of"]) == ("judged", 4)
     assert kept.qrels.rows() == [("q", "a2", 0)]
-
-
-def test_only_judged_of_a_folder(tmp_path: Path) -> None:
     collection = load(write_cocktail(tmp_path, qrels=[("q1", "d2", 1)]), docs="judged")
     assert collection.ids.to_list() == ["d2-human", "d2-llm"]
-
-
-def test_rows_of_either_kind_are_one(tmp_path: Path) -> None:
-    write_beir(tmp_path)
-    write(tmp_path / "corpus.parquet", rows(raw_docs()))
-    assert read_rows(tmp_path / "corpus.parquet").equals(read_rows(tmp_path / "corpus.jsonl"))
 
 
 def test_judgments_without_lines_are_counted_as_pairs() -> None:

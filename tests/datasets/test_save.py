@@ -16,15 +16,7 @@ from ranktilt.datasets.load import load
 from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
 from tests.refusals import refused
-from tests.toy import (
-    collection_of,
-    no_room,
-    toy,
-    write,
-    write_beir,
-    write_cocktail,
-    write_paper,
-)
+from tests.toy import collection_of, no_room, toy, write, write_beir, write_cocktail, write_paper
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -108,13 +100,10 @@ def further(values: st.SearchStrategy[Any], dtype: Any) -> Callable[[int], st.Se
 
 
 KINDS = [
-    further(TEXT, pl.String),
-    further(st.integers(-(2**63), 2**63 - 1), pl.Int64),
-    further(st.floats(), pl.Float64),
-    further(st.booleans(), pl.Boolean),
+    further(TEXT, pl.String), further(st.integers(-(2**63), 2**63 - 1), pl.Int64), further(st.floats(), pl.Float64),
+    further(st.booleans(), pl.Boolean), further(st.sampled_from(["f", "m"]), pl.Categorical),
     further(JSON.map(lambda value: None if value is None else orjson.dumps(value)), pl.Binary),
-    further(st.sampled_from(["f", "m"]), pl.Categorical),
-]
+]  # fmt: skip
 
 
 @st.composite

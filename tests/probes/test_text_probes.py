@@ -124,15 +124,6 @@ def test_a_side_without_terms_is_undefined() -> None:
     )
 
 
-@pytest.mark.data
-def test_nfcorpus_has_the_known_means(shared_data: Path) -> None:
-    whole = load(shared_data / "cocktail-nfcorpus")
-    found = shared_terms(whole, "human", next(s for s in whole.sources if s != "human"))
-    assert (found.jaccard.count, found.overlap.count) == (3633, 3633)
-    assert found.jaccard.mean == pytest.approx(0.58, abs=0.01)
-    assert found.overlap.mean == pytest.approx(0.69, abs=0.01)
-
-
 DOCS = [
     {"id": "a-h", "title": "many words of a title", "text": "one two three", "source": "human", "origin": "a-h"},
     {"id": "b-h", "text": "one", "source": "human", "origin": "b-h"},
@@ -185,14 +176,6 @@ def test_all_queries_and_the_judged_ones_stand_apart() -> None:
     (row,) = statistics(collection_of(DOCS, {}, {})).queries
     assert (row.which, row.queries) == ("all", 0)
     assert math.isnan(row.words)
-
-
-@pytest.mark.data
-def test_nfcorpus_has_the_published_lengths(shared_data: Path) -> None:
-    found = statistics(load(shared_data / "cocktail-nfcorpus"))
-    assert [row.documents for row in found.sources] == [3633, 3633]
-    assert [row.words for row in found.sources] == [pytest.approx(220.98, abs=0.01), pytest.approx(179.76, abs=0.01)]
-    assert [(row.which, row.queries) for row in found.queries] == [("all", 3237), ("judged", 323)]
 
 
 @pytest.mark.data
