@@ -125,7 +125,7 @@ def test_judgments_of_what_is_not_in_the_part() -> None:
     assert judgments(mixed) == {("q", "b-human"): 1}
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.permutations([0, 1, 2]), st.lists(st.sampled_from([None, 0, 1, 2]), min_size=6, max_size=6))
 def test_the_order_makes_no_difference(order: list[int], grades: list[int | None]) -> None:
     parts = []

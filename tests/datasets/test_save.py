@@ -156,7 +156,7 @@ def collections(draw: st.DrawFn) -> Collection:
     )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(collection=collections())
 def test_what_is_saved_loads_equal_and_saves_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, collection: Collection

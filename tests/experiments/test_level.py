@@ -43,7 +43,7 @@ def levelled(folder: Path, *methods: str, found: Simulated | None = None, **opti
     measures = options.pop("measures", ["nDCG@10", "Share@10", "ExposureRatio"])
     how = {name: options.pop(name) for name in ("level", "budget") if name in options}
     chosen = Levelling(methods=methods or ("offset",), **{"strengths": (0.5, 1.0), **options})
-    return level(split(found), found.run, measures, folder=folder, options=chosen, resamples=300, **how)
+    return level(split(found), found.run, measures, folder=folder, options=chosen, resamples=200, **how)
 
 
 @pytest.mark.parametrize(

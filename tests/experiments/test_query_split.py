@@ -31,7 +31,7 @@ def queries(split: QuerySplit) -> list[list[str]]:
     return [side.judged["id"].to_list() for side in (split.fit, split.select, split.test)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.dictionaries(
         st.text("pqrstuvwxyz", min_size=1, max_size=3),

@@ -12,8 +12,8 @@ from ranktilt.io.cache import Vectors
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.training.batches import BatchSampler, EpochRows, Rows
 from ranktilt.training.cross_encoder import epoch_rows
-from ranktilt.training.mining import Miner
 from ranktilt.training.options import RerankerTraining, RetrieverTraining
+from ranktilt.training.retriever import Miner
 from ranktilt.training.training_set import TrainingSet, retriever_set
 from tests.toy import collection_of
 from tests.training.material import marked
