@@ -104,38 +104,8 @@ def train_lora(
 ) -> Trained:
     """Train a low-rank adapter of a chat model, so that its choice between two documents does not go by their group.
 
-    Only matrices that peft adds to those of the attention are trained, by transformers' ``Trainer`` on the answer's
-    tokens. An interrupted training goes on from its last checkpoint.
-
-    Parameters
-    ----------
-    collection : Collection
-        With a column of groups, such as ``ranktilt data build fair-ranking`` makes.
-    model : str or Path
-        A chat model in a local folder, as transformers saves it.
-    folder : str or Path
-        Where the adapter goes: new, or with an unfinished training of the same options, which is continued.
-    by : str
-        The column of groups.
-    protected : str, optional
-        The protected group; of two groups the smaller one by default.
-    options : LoraTraining, optional
-        How.
-
-    Returns
-    -------
-    Trained
-        ``transformers:MODEL(adapter=FOLDER)`` answers with it.
-
-    Raises
-    ------
-    UserError
-        Before any work: where there are no pairs, the model cannot be used, or the folder holds something else. Later:
-        if the loss stops being a number, or the disk is full.
-
-    References
-    ----------
-    Hu et al., ICLR 2022 (LoRA); Wang et al., NAACL 2024, sec. 5.
+    Only matrices that peft adds to those of the attention are trained (LoRA, Hu et al., ICLR 2022; Wang et al., NAACL
+    2024, sec. 5). `folder` is new, or holds an unfinished training of the same options, which goes on.
     """
     began, asked = time.monotonic(), options or LoraTraining()
     library, peft = (
