@@ -155,11 +155,3 @@ def test_a_full_disk_leaves_the_earlier_version(made: Made, tmp_path: Path) -> N
         save_rewritten(rewritten, tmp_path / "out")
     assert files(tmp_path / "out") == before
     assert [p.name for p in tmp_path.iterdir() if p.name != "journal"] == ["out"]
-
-
-def test_a_link_to_the_folder_stays_a_link(made: Made, tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    save_rewritten(made(), tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    assert list(files(tmp_path / "real")) == NAMES

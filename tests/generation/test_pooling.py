@@ -111,6 +111,9 @@ def test_a_real_ranker_is_cut_at_the_pools_depth() -> None:
 def test_mistakes_are_named(grades: Any, rankers: list[str], options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         pool(made(grades), [ranker(text) for text in rankers], **options)
+    chosen = Pool(pl.Series(["d0", "z9"]), (), 2, 1, {"of": "human"})
+    with pytest.raises(UserError, match="the pool's document 'z9' is not in this collection; pool the same collection"):
+        pooled(made(), chosen)
 
 
 def test_a_ranker_that_cannot_rank_says_so_before_any_other_starts() -> None:
@@ -149,12 +152,6 @@ def test_a_pooled_collection_keeps_all_human_documents_and_the_twins_of_the_pool
     assert found.docs["pool"].null_count() == 0
     assert found.qrels.rows() == [("q0", "d0", 1), ("q0", "d0-llm", 1), ("q0", "d1", 0)]
     assert found.spec["pool"]["of"] == "human"
-
-
-def test_the_pool_of_another_collection_is_refused() -> None:
-    chosen = Pool(pl.Series(["d0", "z9"]), (), 2, 1, {"of": "human"})
-    with pytest.raises(UserError, match="the pool's document 'z9' is not in this collection; pool the same collection"):
-        pooled(made(), chosen)
 
 
 def test_a_pooled_collection_is_a_fair_comparison_also_from_its_file(tmp_path: Path) -> None:

@@ -46,6 +46,10 @@ def test_each_document_gets_its_rewrite(do: Do) -> None:
     told = made.collection.docs.select("source", "model", "temperature", "prompt").unique().sort("source")
     assert told.rows() == [("human", None, None, None), (SOURCE, "lab/tiny", 0.2, "paper")]
     assert not {"cut_to", "pool"} & set(made.collection.docs.columns)
+    assert made.spec["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
+    assert made.spec["prompt"] == {"name": "paper", "text": "Please rewrite the following text: {text}"}
+    assert (made.spec["sources"], made.spec["top_p"], made.spec["attempts"]) == ({SOURCE: 0.2}, 1.0, 3)
+    assert json.loads(json.dumps(made.spec)) == made.spec
 
 
 def test_twins_share_origin_title_and_judgments(do: Do) -> None:
@@ -168,13 +172,9 @@ def test_what_is_in_the_journal_is_not_asked_again(do: Do) -> None:
     changed = humans({**TEXTS, "d2": TEXTS["d2"] + " It is slow."})
     assert do(changed, llm).made[0].rewritten == 3
     assert llm.prompts == [f"Please rewrite the following text: {TEXTS['d2']} It is slow."]
-
-
-def test_equal_texts_are_asked_for_once_and_each_gets_the_rewrite(do: Do) -> None:
-    llm = Scripted()
-    made = do(humans({"d1": TEXTS["d1"], "d2": TEXTS["d2"], "twice": TEXTS["d1"]}), llm)
-    assert len(llm.prompts) == 2
-    assert texts_of(made.collection, SOURCE)[f"twice-{SOURCE}"] == GOOD["d1"]
+    made = do(humans({"one": TEXTS["d3"] + " Rust too.", "two": TEXTS["d3"] + " Rust too."}), llm)
+    assert len(llm.prompts) == 2  # equal texts are asked for once, and each gets the rewrite
+    assert texts_of(made.collection, SOURCE) == {f"one-{SOURCE}": GOOD["d3"], f"two-{SOURCE}": GOOD["d3"]}
 
 
 @pytest.mark.parametrize(
@@ -257,12 +257,6 @@ def test_titles_are_rewritten_by_requests_of_their_own(do: Do) -> None:
     assert docs["title"].to_list() == ["On d1", "On d2", "On d3", "", "", ""]
 
 
-def test_a_trial_rewrites_the_first_documents_only(do: Do) -> None:
-    made = do(humans(), Scripted(), first=2)
-    assert list(texts_of(made.collection, SOURCE)) == [f"d1-{SOURCE}", f"d2-{SOURCE}"]
-    assert made.collection.docs.height == 5
-
-
 def test_only_named_documents_are_rewritten_and_marked(do: Do) -> None:
     made = do(humans(), Scripted(), only=["d3", "d1"])
     assert list(texts_of(made.collection, SOURCE)) == [f"d1-{SOURCE}", f"d3-{SOURCE}"]
@@ -271,6 +265,8 @@ def test_only_named_documents_are_rewritten_and_marked(do: Do) -> None:
         "d1-human": True, "d2-human": False, "d3-human": True, f"d1-{SOURCE}": True, f"d3-{SOURCE}": True,
     }  # fmt: skip
     assert made.spec["pool"] is None
+    trial = do(humans(), Scripted(), first=2).collection
+    assert (list(texts_of(trial, SOURCE)), trial.docs.height) == ([f"d1-{SOURCE}", f"d2-{SOURCE}"], 5)
     chosen = pool(humans(), [BM25()], depth=1)
     pooled = do(humans(), Scripted(), only=chosen)
     assert len(texts_of(pooled.collection, SOURCE)) == len(chosen.ids) < 4
@@ -341,12 +337,3 @@ def test_a_model_that_cannot_be_asked_ends_it_and_keeps_what_was_answered(do: Do
     later = Scripted()
     assert do(humans(), later).made[0].rewritten == 3
     assert len(later.prompts) == 1
-
-
-def test_the_spec_says_how_it_was_made(do: Do) -> None:
-    spec = do(humans(), Scripted(), max_tokens=99, seed=1).spec
-    assert spec["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
-    assert spec["prompt"] == {"name": "paper", "text": "Please rewrite the following text: {text}"}
-    assert spec["sources"] == {SOURCE: 0.2}
-    assert (spec["max_tokens"], spec["seed"], spec["top_p"], spec["attempts"]) == (99, 1, 1.0, 3)
-    assert json.loads(json.dumps(spec)) == spec
