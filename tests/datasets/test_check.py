@@ -15,7 +15,7 @@ from ranktilt.datasets.check import MEANINGS, CheckResult, CheckRow, check, perc
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
 from ranktilt.datasets.load import load
 from tests.refusals import refused
-from tests.toy import collection_of
+from tests.toy import collection_of, versions
 
 PAIRS = 20
 WORDS = ("amber", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "isle", "jade")
@@ -29,11 +29,7 @@ def sentence(side: str, number: int) -> str:
 
 def sound() -> list[dict[str, Any]]:
     """Twenty pairs without a fault: p0-human, p0-llm, ..."""
-    return [
-        {"id": f"p{n}-{side}", "title": "", "text": sentence(side, n), "source": side, "origin": f"p{n}-human"}
-        for side in ("human", "llm")
-        for n in range(PAIRS)
-    ]
+    return versions({side: [sentence(side, n) for n in range(PAIRS)] for side in ("human", "llm")}, "p")
 
 
 Docs = list[dict[str, Any]]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ranktilt.datasets.check import CheckResult, CheckRow, check, cut_at, title_prefixed
 from ranktilt.datasets.load import load
 from ranktilt.text.quality import words
-from tests.toy import collection_of
+from tests.toy import collection_of, versions
 
 PAIRS = 40
 LONG = [f"word{n}" for n in range(60)]
@@ -20,11 +20,8 @@ LONG = [f"word{n}" for n in range(60)]
 
 def found(human: Any, llm: Any, **more: Any) -> CheckResult:
     """Check pairs whose texts two functions of the pair's number make."""
-    docs = [
-        {"id": f"{n}-{side}", "title": f"Page {n}", "text": make(n), "source": side, "origin": f"{n}-human", **more}
-        for side, make in (("human", human), ("llm", llm))
-        for n in range(PAIRS)
-    ]
+    docs = versions({"human": map(human, range(PAIRS)), "llm": map(llm, range(PAIRS))})
+    docs = [{**row, "title": f"Page {n % PAIRS}", **more} for n, row in enumerate(docs)]
     return check(collection_of(docs, {"q": "x"}, {"q": {"0-human": 1, "0-llm": 1}}))
 
 

@@ -13,17 +13,7 @@ from ranktilt.datasets.assemble import judged, only_judged
 from ranktilt.datasets.load import load, splits
 from ranktilt.datasets.named import Named, read_name
 from ranktilt.errors import DataError, DataWarning, UserError
-from tests.toy import (
-    collection_of,
-    jsonl,
-    raw_qrels,
-    toy,
-    tsv,
-    write,
-    write_beir,
-    write_cocktail,
-    write_paper,
-)
+from tests.toy import collection_of, jsonl, raw_qrels, toy, tsv, write, write_beir, write_cocktail, write_paper
 
 WRITERS = [write_beir, write_cocktail, write_paper]
 

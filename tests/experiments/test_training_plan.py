@@ -15,14 +15,7 @@ from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.experiments import training_plan
 from ranktilt.experiments.tradeoff import reference_alone
-from ranktilt.experiments.training_plan import (
-    StudyOptions,
-    ZeroShot,
-    apart,
-    drawn_queries,
-    training_study,
-    tuned_for,
-)
+from ranktilt.experiments.training_plan import StudyOptions, ZeroShot, apart, drawn_queries, training_study, tuned_for
 from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.registry import ranker
 from ranktilt.run import Run

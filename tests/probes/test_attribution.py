@@ -19,7 +19,7 @@ from ranktilt.probes.text_probes import QueryWordsProbe
 from ranktilt.rankers.base import score_documents
 from ranktilt.run import Run
 from tests.refusals import refused
-from tests.toy import collection_of, run_of, toy
+from tests.toy import collection_of, run_of, toy, versions
 
 QUERIES, ORIGINS = 12, 40
 
@@ -110,13 +110,11 @@ ROUND = property_of("round", lambda text: text.count("o"))
 
 def twins(seed: int = 0) -> Collection:
     generator = np.random.default_rng(seed)
-    docs = [
-        {"id": f"{n}-{source}", "title": "", "text": "o" * generator.integers(0, 5) + "x" * generator.integers(1, 9),
-         "source": source, "origin": f"{n}-human"}
+    texts = {
+        source: ["o" * generator.integers(0, 5) + "x" * generator.integers(1, 9) for _ in range(ORIGINS)]
         for source in ("human", "llm")
-        for n in range(ORIGINS)
-    ]  # fmt: skip
-    return collection_of(docs, {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
+    }
+    return collection_of(versions(texts), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
 
 
 def scored(whole: Collection, score: Callable[[dict[str, Any]], float], noise: float = 0.0) -> Run:
@@ -127,24 +125,19 @@ def scored(whole: Collection, score: Callable[[dict[str, Any]], float], noise: f
 
 
 def test_gaps_by_hand() -> None:
-    docs = [
-        {"id": f"{n}-{s}", "title": "", "text": "t", "source": s, "origin": f"{n}-human"}
-        for s in ("human", "llm")
-        for n in "ab"
-    ]
-    whole = collection_of(docs, {"q": "q", "r": "r"}, {})
-    run = run_of(whole, {"q": {"a-human": 4.0, "a-llm": 2.0, "b-llm": 2.0, "b-human": 0.0}, "r": {"a-llm": 1.0}})
+    whole = collection_of(versions({"human": "tt", "llm": "tt"}), {"q": "q", "r": "r"}, {})
+    run = run_of(whole, {"q": {"0-human": 4.0, "0-llm": 2.0, "1-llm": 2.0, "1-human": 0.0}, "r": {"0-llm": 1.0}})
     found = gaps(whole, run, "human", "llm")
     spread = math.sqrt(2)  # of 4, 2, 2, 0
     assert sorted(found["score"]) == pytest.approx([-2 / spread, 2 / spread])
     assert sorted(found["rank"]) == [-1.5, 1.5]
     assert found["query"].to_list() == [0, 0]
-    assert whole.docs["id"].gather(found["reference"]).to_list() == ["a-human", "b-human"]
-    flat = run_of(whole, {"q": {"a-human": 1.0, "a-llm": 1.0}})
+    assert whole.docs["id"].gather(found["reference"]).to_list() == ["0-human", "1-human"]
+    flat = run_of(whole, {"q": {"0-human": 1.0, "0-llm": 1.0}})
     assert gaps(whole, flat, "human", "llm")["score"].to_list() == [0.0]
     entries = {
         "query_id": ["q", "q", "q", "none", "none"],
-        "doc_id": ["a-human", "a-llm", "lost", "a-human", "a-llm"],
+        "doc_id": ["0-human", "0-llm", "lost", "0-human", "0-llm"],
         "score": [1.0, 3.0, 2.0, 2.0, 1.0],
     }
     strange = Run.from_frame(pl.DataFrame(entries))
@@ -196,12 +189,8 @@ def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(a
 
 
 def test_nothing_is_attributed_to_identical_twins() -> None:
-    docs = [
-        {"id": f"{n}-{s}", "title": "", "text": "x" * (n + 1), "source": s, "origin": f"{n}-human"}
-        for s in ("human", "llm")
-        for n in range(ORIGINS)
-    ]
-    whole = collection_of(docs, {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
+    texts = ["x" * (n + 1) for n in range(ORIGINS)]
+    whole = collection_of(versions({"human": texts, "llm": texts}), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
     found = attribute(whole, [scored(whole, lambda row: len(row["text"]))])
     (row,) = table(found).values()
     assert row["property"] == "what remains"
@@ -238,12 +227,8 @@ def test_parts_of_either_sign_are_told_apart() -> None:
 def test_query_words_are_those_of_the_query_of_the_row() -> None:
     """No document is judged; a ranker that counts the query's words is found to."""
     generator, words = np.random.default_rng(3), [f"w{n}" for n in range(30)]
-    docs = [
-        {"id": f"{n}-{s}", "title": "", "text": " ".join(generator.choice(words, 12)), "source": s,
-         "origin": f"{n}-human"}
-        for s in ("human", "llm")
-        for n in range(ORIGINS)
-    ]  # fmt: skip
+    drawn = {s: [" ".join(generator.choice(words, 12)) for _ in range(ORIGINS)] for s in ("human", "llm")}
+    docs = versions(drawn)
     queries = {f"q{n}": " ".join(generator.choice(words, 4, replace=False)) for n in range(QUERIES)}
     whole = collection_of(docs, queries, {})
     held = {

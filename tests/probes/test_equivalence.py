@@ -26,7 +26,7 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run
 from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
-from tests.toy import collection_of, run_of
+from tests.toy import collection_of, run_of, versions
 
 FIVE = np.array([0.01, 0.02, 0.03, 0.04, 0.05])
 """Mean .03, standard error √(.00025/5) = .0070711."""
@@ -121,11 +121,7 @@ class Given(Ranker):
 
 def bed(count: int = 4, sources: tuple[str, ...] = ("human", "llm")) -> Collection:
     """Query n has the one relevant document n, in a version of every source."""
-    docs = [
-        {"id": f"d{n}-{s}", "text": f"text {n} of {s}", "source": s, "origin": f"d{n}-human"}
-        for s in sources
-        for n in range(count)
-    ]
+    docs = versions({s: [f"text {n} of {s}" for n in range(count)] for s in sources}, "d")
     qrels = {f"q{n}": {f"d{n}-{s}": 1 for s in sources} for n in range(count)}
     return collection_of(docs, dict.fromkeys(qrels, "text"), qrels)
 

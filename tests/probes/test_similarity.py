@@ -25,7 +25,7 @@ from ranktilt.probes.similarity import (
 from ranktilt.probes.vectors import DocumentVectors, parts, require_encoder
 from ranktilt.registry import ranker
 from tests.probes.lexical_vectors import LetterVectors
-from tests.toy import collection_of
+from tests.toy import collection_of, versions
 
 pytest.importorskip("sklearn")
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -33,11 +33,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 def bed(count: int, *, rewrite: str = "") -> list[dict[str, str]]:
     """Text n is letter n; a rewrite adds letters."""
-    return [
-        {"id": f"{n}-{s}", "text": ALPHABET[n] + end, "source": s, "origin": f"{n}-human"}
-        for s, end in (("human", ""), ("llm", rewrite))
-        for n in range(count)
-    ]
+    return versions({"human": ALPHABET[:count], "llm": [letter + rewrite for letter in ALPHABET[:count]]})
 
 
 def near(docs: list[dict[str, str]], *, letters: str = ALPHABET, map_pairs: int = 0, seed: int = 0) -> Similarity:
@@ -97,22 +93,15 @@ def test_the_sentence(auc: float) -> None:
     assert _sentence(nothing) == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
 
 
-pytest.importorskip("sklearn")
-
-
 def mapped_texts(count: int) -> list[dict[str, str]]:
     """Half of the pairs are about a, half about b."""
-    return [
-        {"id": f"{n}-{s}", "text": "ba"[n % 2] * 30 + "c" * (n % 5) + end, "source": s, "origin": f"{n}-human"}
-        for n in range(count)
-        for s, end in (("human", ""), ("llm", "d"))
-    ]
+    texts = ["ba"[n % 2] * 30 + "c" * (n % 5) for n in range(count)]
+    return versions({"human": texts, "llm": [text + "d" for text in texts]})
 
 
 def drawn(count: int, most: int = 100, seed: int = 0) -> Map | None:
     whole = collection_of(mapped_texts(count), {}, {})
-    pairs = np.stack([np.arange(0, 2 * count, 2), np.arange(1, 2 * count, 2)], axis=1)
-    return scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs, most=most, seed=seed)
+    return scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs_of(count), most=most, seed=seed)
 
 
 def test_twins_stand_in_the_same_order() -> None:
@@ -148,14 +137,11 @@ def test_near_vectors_are_near_points() -> None:
 
 def test_pairs_without_a_vector_are_not_shown() -> None:
     whole = collection_of([*mapped_texts(6), {"id": "x", "text": "z", "source": "human"}], {}, {})
-    pairs = np.array([[0, 1], [2, 3], [4, 5], [6, 7], [12, 9]])
+    pairs = np.array([[0, 6], [1, 7], [2, 8], [3, 9], [12, 10]])
     found = scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs, most=100)
     assert found is not None
     assert (found.pairs, found.of) == (4, 5)
     assert "x" not in found.ids
-
-
-pytest.importorskip("sklearn")
 
 
 class Table:

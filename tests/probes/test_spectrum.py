@@ -11,7 +11,7 @@ from ranktilt.errors import UserError
 from ranktilt.probes.spectrum import SpectrumProbe, singular_values, spectrum
 from ranktilt.probes.vectors import DocumentVectors
 from tests.llm.server import Server, vector
-from tests.toy import collection_of
+from tests.toy import collection_of, versions
 
 
 class Stored:
@@ -84,9 +84,7 @@ def test_values_within_rounding_are_not_compared() -> None:
     assert found.relative == pytest.approx(exact[1][:known] / exact[0][:known], rel=1e-5)
     for values, true in ((found.reference, exact[0]), (found.values, exact[1])):
         assert (abs(values - true)[:known] <= found.rounding).all()
-    docs = [
-        {"id": f"{n}-{s}", "source": s, "origin": f"{n}-human", "text": "t"} for s in ("human", "llm") for n in "ab"
-    ]
+    docs = versions({"human": "tt", "llm": "tt"})
     says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (found,)).figures[0].says
     assert says.endswith(f"{found.relative[-1]:.3f} at the last that is above rounding.")
     coarse = spectrum(DocumentVectors(vectors.stored, vectors.row, "float16"), "llm", rows)
@@ -111,16 +109,9 @@ def test_vectors_of_a_server_whose_length_only_its_answers_tell(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against numpy's values; the second explanation asks for nothing again."""
-    docs = [
-        {"id": f"{n}-{s}", "text": f"text {n} {s}", "source": s, "origin": f"{n}-human"}
-        for s in ("human", "llm")
-        for n in range(20)
-    ]
-    whole = collection_of(docs, {"q": "text"}, {})
-    sides = [
-        np.linalg.svd(np.array([vector(f"text {n} {s}") for n in range(20)]), compute_uv=False)
-        for s in ("human", "llm")
-    ]
+    texts = {s: [f"text {n} {s}" for n in range(20)] for s in ("human", "llm")}
+    whole = collection_of(versions(texts), {"q": "text"}, {})
+    sides = [np.linalg.svd(np.array([vector(text) for text in found]), compute_uv=False) for found in texts.values()]
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with Server() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -130,5 +121,5 @@ def test_vectors_of_a_server_whose_length_only_its_answers_tell(
         assert len(server.requests) == before
     assert spectral.rows[0]["values"] == len(vector("a")) == len(sides[0])
     np.testing.assert_allclose(spectral.figures[0].series["llm"], sides[1] / sides[0], rtol=1e-4)
-    cosines = [float(np.dot(vector(f"text {n} human"), vector(f"text {n} llm"))) for n in range(20)]
+    cosines = [float(np.dot(vector(a), vector(b))) for a, b in zip(*texts.values(), strict=True)]
     assert near.rows[0]["mean"] == pytest.approx(np.mean(cosines), abs=1e-5)

@@ -28,18 +28,13 @@ from ranktilt.probes.text_probes import (
 )
 from ranktilt.reporting.output import table
 from tests.house.tree import ROOT
-from tests.toy import collection_of, toy
+from tests.toy import collection_of, toy, versions
 
 PROBES = [PerplexityProbe, ReadabilityProbe, SentenceLengthProbe, SpecificityProbe, TypeTokenProbe, QueryWordsProbe]
 
 
 def measured(probe: TextProbe, human: Sequence[str], llm: Sequence[str] = ()) -> list[float]:
-    docs = [
-        {"id": f"{number}-{source}", "title": "", "text": text, "source": source, "origin": f"{number}-human"}
-        for source, texts in (("human", human), ("llm", llm))
-        for number, text in enumerate(texts)
-    ]
-    return probe.measure(collection_of(docs, {}, {}), "human", None).tolist()
+    return probe.measure(collection_of(versions({"human": human, "llm": llm}), {}, {}), "human", None).tolist()
 
 
 def test_specificity_is_the_median_idf_over_distinct_terms() -> None:
@@ -72,11 +67,7 @@ def test_query_words_of_relevant_documents() -> None:
 @pytest.mark.parametrize("kind", PROBES)
 def test_identical_twins_do_not_differ(kind: type[TextProbe]) -> None:
     texts = [f"the {word} sat on a mat. It {word} again, and again!" for word in ("cat", "dog", "hen", "fox")]
-    docs = [
-        {"id": f"{number}-{source}", "title": "", "text": text, "source": source, "origin": f"{number}-human"}
-        for source in ("human", "llm")
-        for number, text in enumerate(texts)
-    ]
+    docs = versions({"human": texts, "llm": texts})
     grades = {"q": {row["id"]: 1 for row in docs}}
     found = kind()(collection_of(docs, {"q": "cat mat fox"}, grades))
     (effect,) = found.effects
@@ -87,11 +78,8 @@ def test_identical_twins_do_not_differ(kind: type[TextProbe]) -> None:
 
 
 def twin_texts(*pairs: tuple[str, str]) -> list[dict[str, str]]:
-    return [
-        {"id": f"{n}-{s}", "title": "same title", "text": text, "source": s, "origin": f"{n}-human"}
-        for s, place in (("human", 0), ("llm", 1))
-        for n, text in ((n, pair[place]) for n, pair in enumerate(pairs))
-    ]
+    texts = dict(zip(("human", "llm"), zip(*pairs, strict=True), strict=True))
+    return [{**row, "title": "same title"} for row in versions(texts)]
 
 
 def test_the_toy_by_hand() -> None:

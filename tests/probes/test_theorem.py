@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.probes.theorem import (
-    Condition,
-    check_theorem,
-    conditions,
-    divergence,
-    read_twin,
-)
-from tests.toy import collection_of
+from ranktilt.probes.theorem import Condition, check_theorem, conditions, divergence, read_twin
+from tests.toy import collection_of, versions
 
 
 class Known:
@@ -118,12 +112,7 @@ def test_an_interval_on_both_sides_of_the_limit_decides_nothing() -> None:
 
 
 def collection(*pairs: tuple[str, str]) -> object:
-    docs = [
-        {"id": f"{n}-{source}", "title": "", "text": text, "source": source, "origin": f"{n}-human"}
-        for n, pair in enumerate(pairs)
-        for source, text in zip(("human", "llm"), pair, strict=True)
-    ]
-    return collection_of(docs, {}, {})
+    return collection_of(versions(dict(zip(("human", "llm"), zip(*pairs, strict=True), strict=True))), {}, {})
 
 
 def test_rows_and_sentence_of_a_collection() -> None:

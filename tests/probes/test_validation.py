@@ -19,7 +19,7 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from tests.probes.lexical_vectors import LetterVectors
 from tests.probes.validations import toy_effectiveness, toy_validation
-from tests.toy import QUERIES, collection_of, toy, write_cocktail
+from tests.toy import QUERIES, collection_of, toy, versions, write_cocktail
 
 pytest.importorskip("sklearn")
 LETTERS = LetterVectors("abcdefghijklmnopqrstuvwxyz")
@@ -29,11 +29,7 @@ def three() -> Collection:
     """Two rewrites of each of twelve texts; text n and its query share a word."""
     words = ["apple", "river", "clock", "stone", "field", "glass", "horse", "night", "paper", "queen", "train", "voice"]
     ends = {"human": "stands there.", "llm": "is standing over there.", "gpt": "was seen there once."}
-    docs = [
-        {"id": f"{n}-{s}", "text": f"The {word} {end}", "source": s, "origin": f"{n}-human"}
-        for s, end in ends.items()
-        for n, word in enumerate(words)
-    ]
+    docs = versions({s: [f"The {word} {end}" for word in words] for s, end in ends.items()})
     qrels = {f"q{n}": {f"{n}-{s}": 1 for s in ends} for n in range(len(words))}
     return collection_of(docs, {f"q{n}": word for n, word in enumerate(words)}, qrels)
 
