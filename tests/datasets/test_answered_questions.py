@@ -22,9 +22,8 @@ def row(question: str = "why?", human: Any = ("because",), llm: Any = ("as it is
 
 
 def test_answers_of_both_sides_are_read_and_blank_ones_counted(tmp_path: Path) -> None:
-    file = write(
-        tmp_path / "medicine.jsonl", row(human=["because", " "], llm=["", "\n"]), row("how?", llm=" one text ")
-    )
+    path = tmp_path / "medicine.jsonl"
+    file = write(path, row(human=["because", " "], llm=["", "\n"]), row("how?", llm=" one text "))
     found = read_answered([file])
     first, second = found.questions
     assert (first.human, first.llm) == (("because",), ())

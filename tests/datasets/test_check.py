@@ -53,6 +53,10 @@ def change(count: int, edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Docs
     return [edit(row) if row["id"] in wanted else row for row in sound()]
 
 
+def without(*names: str) -> Docs:
+    return [row for row in sound() if row["id"] not in names]
+
+
 def text(of: Callable[[str], str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return lambda row: {**row, "text": of(row["text"])}
 
@@ -106,13 +110,7 @@ def test_a_sound_collection_is_a_fair_comparison() -> None:
         ("refusals", "refusals", change(3, text(refuse)), 15.0, 0.0),
         ("boilerplate openings", "boilerplate", change(3, text(announce)), 15.0, 0.0),
         ("cut-off endings", "cut_off", change(3, text(stop)), 15.0, 0.0),
-        (
-            "pairs missing a side",
-            "missing",
-            [r for r in sound() if r["id"] not in ("p0-llm", "p1-llm", "p2-human")],
-            15.0,
-            math.nan,
-        ),
+        ("pairs missing a side", "missing", without("p0-llm", "p1-llm", "p2-human"), 15.0, math.nan),
     ],
 )
 def test_a_fault_alone_voids_above_its_limit(
@@ -201,12 +199,7 @@ RUSSIAN = "Синий день был долгим, пчёлы танцевал�
 @pytest.mark.parametrize(
     ("name", "texts", "found", "reference"),
     [
-        (
-            "near-identical pairs",
-            {"p0-llm": sentence("human", 0), "p1-llm": f"{sentence('human', 1)} Human!"},
-            [1],
-            None,
-        ),
+        ("near-identical pairs", {"p0-llm": sentence("human", 0), "p1-llm": sentence("human", 1) + " Of"}, [1], None),
         ("empty texts", {"p0-llm": " ", "p0-human": " ", "p1-human": " "}, [0], 10.0),
         ("identical pairs", {"p0-llm": " ", "p0-human": " "}, [], None),
         ("duplicate texts", {"p0-llm": " ", "p1-llm": " "}, [], 0.0),

@@ -151,11 +151,7 @@ def test_files_that_a_mac_leaves_beside_others_are_passed_over(tmp_path: Path, w
         ("queries.jsonl", '{"text": "x"}', "queries.jsonl:1: expected the fields _id and text, _id is missing:"),
         ("qrels/test.tsv", "q1\td1\t1\tx", "qrels/test.tsv:1: expected query-id, corpus-id, score (3 tab-separated"),
         ("qrels/test.tsv", tsv([]), "qrels/test.tsv: expected judgments, got a header only"),
-        (
-            "qrels/test.tsv",
-            "q1\td1-llm\t1\nq1\td1\t2\n",
-            "qrels/test.tsv:2: a second grade (2) for query 'q1', document",
-        ),
+        ("qrels/test.tsv", "q1\td1-llm\t1\nq1\td1\t2\n", "qrels/test.tsv:2: a second grade (2) for query 'q1', "),
     ],
 )
 def test_a_fault_in_any_file_names_it(tmp_path: Path, file: str, content: str, message: str) -> None:
@@ -167,10 +163,7 @@ def test_a_fault_in_any_file_names_it(tmp_path: Path, file: str, content: str, m
 @pytest.mark.parametrize(
     ("gone", "message"),
     [
-        (
-            "corpus.jsonl",
-            "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or corpus-",
-        ),
+        ("corpus.jsonl", "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or "),
         ("queries.jsonl", "expected queries.jsonl (or .gz) in this folder"),
         ("qrels/dev.tsv", "expected judgments in qrels/<split>.tsv (or .gz)"),
         ("qrels", "expected judgments in qrels/<split>.tsv (or .gz)"),
@@ -189,11 +182,7 @@ def test_a_missing_part_says_what_was_expected(tmp_path: Path, gone: str, messag
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        (
-            "{folder}",
-            {"split": "trian"},
-            "qrels: unknown split 'trian'; did you mean 'train'? (valid: dev, train); cho",
-        ),
+        ("{folder}", {"split": "trian"}, "qrels: unknown split 'trian'; did you mean 'train'? (valid: dev, train); "),
         ("{folder}", {"split": "test", "qrels": "none"}, "name a split or a file of judgments, not both"),
         ("{folder}", {"docs": "juged"}, "unknown choice of documents 'juged'; did you mean 'judged'? (valid: all, ju"),
         ("{folder}", {"qrels": "none", "docs": "judged"}, "docs 'judged' needs judgments, and there are none"),
@@ -220,11 +209,7 @@ def test_what_cannot_be_asked_for_is_refused(tmp_path: Path, name: str, options:
         ([("q1", "y", 1), ("q2", "x", 1), ("q3", "x", 0)], 2, "3 judgments of 2 unknown documents (first: 'y')"),
         ([("q1", "d1", 1), ("q7", "d1", 1), ("q8", "d1", 1)], 3, "2 judgments of 2 unknown queries (first: 'q7')"),
         ([("q9", "d1", 1), ("q9", "d2", 1)], 2, "2 judgments of 1 unknown query (first: 'q9')"),
-        (
-            [("q1", "d1", 1), ("q9", "d1", 1), ("q1", "x", 1)],
-            3,
-            "1 judgment of 1 unknown document (first: 'x'); 1 judg",
-        ),
+        ([("q1", "d1", 1), ("q9", "d1", 1), ("q1", "x", 1)], 3, "1 judgment of 1 unknown document (first: 'x'); 1 "),
     ],
 )
 @pytest.mark.parametrize("writer", [write_beir, write_cocktail])
@@ -239,13 +224,8 @@ def test_unknown_ids_are_counted_and_the_first_is_named(
 def test_unknown_ids_can_be_kept(tmp_path: Path) -> None:
     qrels = [("q1", "d1", 1), ("q1", "x", 2), ("q9", "d1", 1)]
     collection = load(write_cocktail(tmp_path, qrels=qrels), ignore_unknown=True)
-    assert judgments(collection) == {
-        ("q1", "d1-human", 1),
-        ("q1", "d1-llm", 1),
-        ("q1", "x", 2),
-        ("q9", "d1-human", 1),
-        ("q9", "d1-llm", 1),
-    }
+    known = {(query, f"d1-{source}", 1) for query in ("q1", "q9") for source in ("human", "llm")}
+    assert judgments(collection) == known | {("q1", "x", 2)}
     assert collection.judged["id"].to_list() == ["q1"]
     assert collection.spec["ignore_unknown"] is True
 

@@ -154,9 +154,7 @@ def test_another_script_is_flagged_and_another_language_in_the_same_is_not() -> 
     assert flagged("ミツバチの行動の研究", "蜜蜂行動研究") == []
 
 
-@pytest.mark.parametrize(
-    ("words", "found"), [(20, []), (10, []), (9, ["too short"]), (40, []), (41, ["too long"]), (1, ["too short"])]
-)
+@pytest.mark.parametrize(("words", "found"), [(20, []), (10, []), (9, ["too short"]), (40, []), (41, ["too long"])])
 def test_half_to_twice_as_many_words_are_allowed(words: int, found: list[str]) -> None:
     assert flagged(numbered(words, "x"), numbered(20)) == found
     assert flagged(numbered(words, "x"), numbered(20), shortest=0, longest=9) == []

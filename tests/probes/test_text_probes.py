@@ -134,11 +134,7 @@ def test_each_source_has_its_documents_and_their_words_without_titles() -> None:
 
 
 def test_judged_documents_twins_and_duplicates() -> None:
-    docs = [
-        *DOCS,
-        {"id": "d-h", "text": "one", "source": "human", "origin": "d-h"},
-        {"id": "a2-l", "text": "one", "source": "llm", "origin": "a-h"},
-    ]
+    docs = [*DOCS, {**DOCS[1], "id": "d-h", "origin": "d-h"}, {**DOCS[3], "id": "a2-l", "text": "one"}]
     rows = by_name(collection_of(docs, QUERIES, {"q1": {"a-h": 1, "b-h": 0, "gone": 1}, "q2": {"a-h": 1}}))
     human, llm = rows["human"], rows["llm"]
     assert (human.judged, human.twins, human.duplicates) == (2, 1, 1)  # d-h repeats b-h

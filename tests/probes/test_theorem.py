@@ -129,6 +129,4 @@ def test_rows_and_sentence_of_a_collection() -> None:
     with pytest.raises(UserError, match="needs 3 twins with tokens on both sides, llm has 2"):
         check_theorem(collection(*PAIRS[:2]), llm, plm)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="no source has twins of human"):
-        check_theorem(
-            collection_of([{"id": "a", "title": "", "text": "a", "source": "human", "origin": "a"}], {}, {}), llm, plm
-        )
+        check_theorem(collection_of(versions({"human": "a"}), {}, {}), llm, plm)

@@ -129,10 +129,7 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
         ({"map_pairs": -1}, r"^expected 0 or more pairs in the map, got -1$"),
         ({"margin": 0.0}, r"^expected a margin above 0 and below 1"),
         ({"alpha": 1.0}, r"^expected an alpha above 0"),
-        (
-            {"similarity": "bm25"},
-            r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes none$",
-        ),
+        ({"similarity": "bm25"}, r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes "),
     ],
 )
 def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:

@@ -93,11 +93,7 @@ def test_a_model_that_cannot_be_compared_is_refused(mixed: Collection, tiny: Pat
 def rows_of(mixed: Collection) -> dict[str, list[Any]]:
     """A row a word: its query, a marked human document, and the other source's version of it."""
     texts = dict(zip(mixed.ids, mixed.texts(), strict=True))
-    return {
-        "query": WORDS,
-        "human": [texts[f"{word}0-human"] for word in WORDS],
-        "llm": [texts[f"{word}0-llm"] for word in WORDS],
-    }
+    return {"query": WORDS} | {side: [texts[f"{word}0-{side}"] for word in WORDS] for side in ("human", "llm")}
 
 
 @pytest.mark.parametrize("kind", ["bi-encoder", "cross-encoder"])

@@ -33,12 +33,8 @@ def learned(collection: Collection, **options: object) -> dict[str, tuple[set[st
 
 def apples(*more: Row, qrels: Table | None = None) -> Collection:
     """One query; one relevant document, one that shares a word with it, one that shares none, and more."""
-    docs = [
-        {"id": "good", "text": "red apples"},
-        {"id": "bad", "text": "red cars"},
-        {"id": "far", "text": "blue sky"},
-        *more,
-    ]
+    texts = {"good": "red apples", "bad": "red cars", "far": "blue sky"}
+    docs = [*({"id": name, "text": text} for name, text in texts.items()), *more]
     return collection_of(docs, {"q": "red apples"}, qrels or {"q": {"good": 1}})
 
 
