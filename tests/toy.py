@@ -57,6 +57,15 @@ def toy() -> Collection:
     return collection_of(docs, QUERIES, qrels)
 
 
+def versions(texts: Mapping[str, Iterable[str]], prefix: str = "") -> list[dict[str, Any]]:
+    """Documents by source: the first texts of all sources are twins, 0-human and 0-llm, and so on."""
+    return [
+        {"id": f"{prefix}{n}-{source}", "text": text, "source": source, "origin": f"{prefix}{n}-human"}
+        for source, found in texts.items()
+        for n, text in enumerate(found)
+    ]
+
+
 def collection_of(docs: Sequence[Row], queries: Mapping[str, str], qrels: Table) -> Collection:
     """Make a collection from literals: documents as rows, queries as id -> text, grades by query and document.
 

@@ -21,8 +21,7 @@ from ranktilt.io.cache import VectorCache, content_keys
 from ranktilt.llm.base import Answer
 from ranktilt.llm.journal import Journal, JournalRecord
 from ranktilt.reporting.output import table
-from tests.auditing.calibration.test_calibrate import pairs
-from tests.auditing.ties import Unfair
+from tests.auditing.calibration.test_calibrate import Unfair, pairs
 from tests.cli.conftest import Cli, refused
 from tests.toy import tsv, write
 
@@ -48,7 +47,7 @@ def test_bundled_collection_and_lexical_rankers_are_calibrated_by_default(cli: C
 def test_a_ranker_that_breaks_ties_by_id_is_found_out(
     cli: Cli, thirty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(registry.RANKERS, Unfair.name, "tests.auditing.ties:Unfair")
+    monkeypatch.setitem(registry.RANKERS, Unfair.name, "tests.auditing.calibration.test_calibrate:Unfair")
     file = tmp_path / "new" / "c.json"
     options = ("-r", "unfair(fault=id)", *DEPTHS, "--seed", "7", "--sample", "20", "--json", str(file))
     code, out, _ = cli("tools", "calibrate", thirty, *options)

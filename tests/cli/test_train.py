@@ -17,8 +17,7 @@ from tests.cli.conftest import Cli, refused
 from tests.llm.stories import make_stories
 from tests.rankers.tiny import tiny_model
 from tests.toy import tsv, write
-from tests.training.material import QUICK, judgments, marked_folder
-from tests.training.test_retriever import marked_mix
+from tests.training.material import QUICK, marked, marked_folder, marked_mix
 
 pytestmark = pytest.mark.neural
 FEW = (
@@ -45,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 def mixed(tmp_path: Path) -> Path:
     """Both sides judged to test and dev on, the human one to learn from."""
     folder = rt.save(marked_mix(), tmp_path / "mixed")
-    write(folder / "qrels" / "train.tsv", tsv(judgments()))
+    write(folder / "qrels" / "train.tsv", tsv(marked().qrels.rows()))
     write(folder / "qrels" / "dev.tsv", (folder / "qrels" / "test.tsv").read_text())
     return folder
 

@@ -22,9 +22,8 @@ def row(question: str = "why?", human: Any = ("because",), llm: Any = ("as it is
 
 
 def test_answers_of_both_sides_are_read_and_blank_ones_counted(tmp_path: Path) -> None:
-    file = write(
-        tmp_path / "medicine.jsonl", row(human=["because", " "], llm=["", "\n"]), row("how?", llm=" one text ")
-    )
+    path = tmp_path / "medicine.jsonl"
+    file = write(path, row(human=["because", " "], llm=["", "\n"]), row("how?", llm=" one text "))
     found = read_answered([file])
     first, second = found.questions
     assert (first.human, first.llm) == (("because",), ())
@@ -55,10 +54,9 @@ def test_a_question_with_blank_answers_only_is_left_out_in_one_line(tmp_path: Pa
 @pytest.mark.parametrize(
     ("lines", "line", "message"),
     [
-        (b"{]\n", 1,
-         "expected one JSON object, got broken JSON "
-         "(unexpected character, expected a string key: line 1 column 2 (char 1)): '{]'"),
         (b"[1]\n", 1, "expected one JSON object, got list: '[1]'"),
+        (b'{"question": "a", "of": "law\\tmedicine"}\n', 1,
+         "expected a name in one line in the field 'of', got 'law\\tmedicine'"),
         (b'{"question": " "}\n', 1, "expected a question in the field 'question', got ' '"),
         (b'{"question": "a", "human_answers": [1]}\n', 1,
          "expected an answer or a list of answers in the field 'human_answers', got [1]"),
@@ -73,13 +71,7 @@ def test_faults_name_their_line(tmp_path: Path, lines: bytes, line: int | None, 
     file.write_bytes(lines)
     where = file if line is None else f"{file}:{line}"
     with refused(f"{where}: {message}", DataError):
-        read_answered([file])
-
-
-def test_a_domain_with_a_tab_and_a_file_named_twice_are_refused(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.jsonl", row(of="law\tmedicine"))
-    with refused(f"{file}:1: expected a name in one line in the field 'of', got 'law\\tmedicine'", DataError):
-        read_answered([file], QuestionFields(domain="of"))
+        read_answered([file], QuestionFields(domain="of" if "'of'" in message else None))
     with refused(f"file {str(file)!r} is given twice"):
         read_answered([file, tmp_path / "." / "a.jsonl"])
 

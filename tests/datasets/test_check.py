@@ -14,7 +14,8 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check import MEANINGS, CheckResult, CheckRow, check, percent
 from ranktilt.datasets.check_limits import LIMITS, CheckLimits
 from ranktilt.datasets.load import load
-from tests.toy import collection_of
+from tests.refusals import refused
+from tests.toy import collection_of, versions
 
 PAIRS = 20
 WORDS = ("amber", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "isle", "jade")
@@ -28,11 +29,7 @@ def sentence(side: str, number: int) -> str:
 
 def sound() -> list[dict[str, Any]]:
     """Twenty pairs without a fault: p0-human, p0-llm, ..."""
-    return [
-        {"id": f"p{n}-{side}", "title": "", "text": sentence(side, n), "source": side, "origin": f"p{n}-human"}
-        for side in ("human", "llm")
-        for n in range(PAIRS)
-    ]
+    return versions({side: [sentence(side, n) for n in range(PAIRS)] for side in ("human", "llm")}, "p")
 
 
 Docs = list[dict[str, Any]]
@@ -54,6 +51,10 @@ def change(count: int, edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Docs
     """Edit the rewrites of the first pairs."""
     wanted = {f"p{n}-llm" for n in range(count)}
     return [edit(row) if row["id"] in wanted else row for row in sound()]
+
+
+def without(*names: str) -> Docs:
+    return [row for row in sound() if row["id"] not in names]
 
 
 def text(of: Callable[[str], str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -95,30 +96,26 @@ def test_a_sound_collection_is_a_fair_comparison() -> None:
     assert {r.found for r in result.rows} == {0}
     assert all(r.examples == () for r in result.rows)
     assert result.sentence == "A fair comparison of llm with human: nothing found that voids it."
-
-
-def test_every_check_has_a_row_and_a_meaning() -> None:
-    result = check(made(sound()))
-    assert [r.name for r in result.rows] == list(MEANINGS)
-    assert [r.meaning for r in result.rows] == list(MEANINGS.values())
+    assert {r.name: r.meaning for r in result.rows} == MEANINGS
     assert [r.source for r in result.rows] == ["llm"] * 14 + ["", ""]
     totals = {r.name: r.total for r in result.rows}
-    assert totals["one-sided judgments"] == 20
-    assert totals["dangling judgments"] == 60
-    assert {n for name, n in totals.items() if not name.endswith("judgments")} == {20}
+    assert (totals.pop("one-sided judgments"), totals.pop("dangling judgments")) == (20, 60)
+    assert set(totals.values()) == {20}
 
 
-SPOILED: list[tuple[str, Docs, float, float]] = [
-    ("identical pairs", change(2, human), 10.0, math.nan),
-    ("refusals", change(3, text(refuse)), 15.0, 0.0),
-    ("boilerplate openings", change(3, text(announce)), 15.0, 0.0),
-    ("cut-off endings", change(3, text(stop)), 15.0, 0.0),
-    ("pairs missing a side", [r for r in sound() if r["id"] not in ("p0-llm", "p1-llm", "p2-human")], 15.0, math.nan),
-]
-
-
-@pytest.mark.parametrize(("name", "docs", "value", "reference"), SPOILED, ids=[s[0] for s in SPOILED])
-def test_a_fault_alone_voids_and_is_named(name: str, docs: Docs, value: float, reference: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "option", "docs", "value", "reference"),
+    [
+        ("identical pairs", "identical", change(2, human), 10.0, math.nan),
+        ("refusals", "refusals", change(3, text(refuse)), 15.0, 0.0),
+        ("boilerplate openings", "boilerplate", change(3, text(announce)), 15.0, 0.0),
+        ("cut-off endings", "cut_off", change(3, text(stop)), 15.0, 0.0),
+        ("pairs missing a side", "missing", without("p0-llm", "p1-llm", "p2-human"), 15.0, math.nan),
+    ],
+)
+def test_a_fault_alone_voids_above_its_limit(
+    name: str, option: str, docs: Docs, value: float, reference: float
+) -> None:
     known = {d["id"] for d in docs}
     qrels = {q: {d: g for d, g in grades.items() if d in known} for q, grades in judged().items()}
     result = check(made(docs, qrels))
@@ -131,17 +128,6 @@ def test_a_fault_alone_voids_and_is_named(name: str, docs: Docs, value: float, r
     assert found.reference == pytest.approx(reference, nan_ok=True)
     assert found.examples[:2] == ("p0-llm", "p1-llm") if name != "pairs missing a side" else ("p0-human", "p1-human")
     assert result.sentence.startswith(f"Void because of {name} ({found.found} of 20, {value:.1f} %; limit ≤ ")
-
-
-@pytest.mark.parametrize(("name", "docs", "value", "reference"), SPOILED, ids=[s[0] for s in SPOILED])
-def test_a_share_at_its_limit_does_not_void(name: str, docs: Docs, value: float, reference: float) -> None:
-    option = {
-        "identical pairs": "identical",
-        "refusals": "refusals",
-        "boilerplate openings": "boilerplate",
-        "cut-off endings": "cut_off",
-        "pairs missing a side": "missing",
-    }[name]
     at = row(check(made(docs), limits=replace(LIMITS, **{option: value})), name)
     assert (at.verdict, at.limit) == ("warning", f"≤ {value:g} %")
     assert row(check(made(docs), limits=replace(LIMITS, **{option: value - 0.01})), name).verdict == "void"
@@ -156,14 +142,9 @@ def test_the_median_length_ratio_is_judged(edit: Callable[[str], str], ratio: fl
     assert found.value == pytest.approx(ratio)
     assert (found.verdict, found.limit) == (verdict, "0.67–1.5")
     assert f"quartiles {ratio:.2f} and {ratio:.2f}" in found.note
-
-
-def test_limits_of_the_length_ratio_are_options() -> None:
-    docs = change(PAIRS, text(short))
-    assert check(made(docs), limits=CheckLimits(shortest=0.4)).fair
-    assert not check(made(docs), limits=CheckLimits(shortest=0.41)).fair
-    longer = change(PAIRS, text(lambda t: t + " " + t))
-    assert check(made(longer), limits=CheckLimits(longest=2)).fair
+    docs = change(PAIRS, text(edit))
+    assert check(made(docs), limits=CheckLimits(shortest=min(ratio, 1), longest=max(ratio, 1.5))).fair
+    assert not check(made(docs), limits=CheckLimits(shortest=1.15, longest=1.16)).fair
 
 
 @pytest.mark.parametrize(
@@ -178,29 +159,16 @@ def test_limits_of_the_length_ratio_are_options() -> None:
 )
 def test_judgments_of_one_side_void(edit: Callable[[dict[str, int]], dict[str, int]]) -> None:
     result = check(made(sound(), {q: edit(grades) for q, grades in judged().items()}))
-    found = row(result, "one-sided judgments")
-    assert [r.name for r in result.of("void")] == ["one-sided judgments"]
-    assert (found.found, found.total, found.value) == (PAIRS, PAIRS, 100.0)
+    assert [(r.name, r.found, r.total) for r in result.of("void")] == [("one-sided judgments", PAIRS, PAIRS)]
 
 
 def test_one_sided_judgments_name_query_and_relevant_document() -> None:
-    qrels = judged()
-    qrels["q3"] = {"p3-llm": 1, "p3-human": 0}
-    qrels["q5"] = {"p5-human": 1}
+    qrels = {**judged(), "q3": {"p3-llm": 1, "p3-human": 0}, "q5": {"p5-human": 1}}
     found = row(check(made(sound(), qrels)), "one-sided judgments")
     assert found.examples == ("q3 p3-llm", "q5 p5-human")
     assert (found.found, found.total, found.value, found.verdict) == (2, 20, 10.0, "void")
     allowed = check(made(sound(), qrels), limits=CheckLimits(one_sided=10))
     assert row(allowed, "one-sided judgments").verdict == "warning"
-
-
-def test_near_identical_pairs_are_counted_beside_identical_ones() -> None:
-    docs = change(1, human)
-    docs = [{**r, "text": sentence("human", 1) + " Human!"} if r["id"] == "p1-llm" else r for r in docs]
-    found = row(check(made(docs)), "near-identical pairs")
-    assert (found.found, found.examples, found.verdict) == (1, ("p1-llm",), "warning")
-    assert found.note == "Jaccard similarity of terms ≥ 0.95"
-    assert row(check(made(docs)), "identical pairs").examples == ("p0-llm",)
 
 
 def backwards(old: str) -> str:
@@ -225,39 +193,39 @@ def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, li
     assert check(made(other)).fair  # one pair is left
 
 
+RUSSIAN = "Синий день был долгим, пчёлы танцевали над полем, дождь ждал вечера, мы пели песни дома."
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "found", "reference"),
+    [
+        ("near-identical pairs", {"p0-llm": sentence("human", 0), "p1-llm": sentence("human", 1) + " Of"}, [1], None),
+        ("empty texts", {"p0-llm": " ", "p0-human": " ", "p1-human": " "}, [0], 10.0),
+        ("identical pairs", {"p0-llm": " ", "p0-human": " "}, [], None),
+        ("duplicate texts", {"p0-llm": " ", "p1-llm": " "}, [], 0.0),
+        (
+            "duplicate texts",  # within a source alone
+            {"p1-llm": sentence("llm", 0), "p2-llm": sentence("llm", 0), "p4-human": sentence("human", 3)},
+            [1, 2],
+            5.0,
+        ),
+        ("script differs", {"p0-llm": RUSSIAN, "p1-llm": RUSSIAN, "p5-llm": "12 34."}, [0, 1], None),
+    ],
+)
+def test_faults_that_only_warn(name: str, texts: dict[str, str], found: list[int], reference: float | None) -> None:
+    docs = [{**r, "text": texts.get(r["id"], r["text"])} for r in sound()]
+    result = row(check(made(docs)), name)
+    assert (result.found, result.examples) == (len(found), tuple(f"p{n}-llm" for n in found))
+    assert (result.value, result.verdict) == (100 * len(found) / PAIRS, "warning" if found else "ok")
+    assert result.reference == pytest.approx(math.nan if reference is None else reference, nan_ok=True)
+
+
 def test_the_threshold_of_near_identical_pairs_is_an_option() -> None:
     # Of 14 terms a side, "human" and "llm" are not shared: 13 of 15.
-    assert row(check(made(sound()), limits=CheckLimits(near_identical=13 / 15)), "near-identical pairs").found == PAIRS
+    all_alike = check(made(sound()), limits=CheckLimits(near_identical=13 / 15))
+    assert (row(all_alike, "near-identical pairs").found, all_alike.fair) == (PAIRS, False)  # none is left to compare
     found = row(check(made(sound()), limits=CheckLimits(near_identical=0.87)), "near-identical pairs")
-    assert not check(made(sound()), limits=CheckLimits(near_identical=13 / 15)).fair  # none is left to compare
     assert (found.found, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
-
-
-def test_empty_texts_are_counted_and_are_not_identical() -> None:
-    docs = [{**r, "text": " "} if r["id"] in ("p0-llm", "p0-human", "p1-human") else r for r in sound()]
-    result = check(made(docs))
-    found = row(result, "empty texts")
-    assert (found.found, found.value, found.reference, found.examples) == (1, 5.0, 10.0, ("p0-llm",))
-    assert row(result, "identical pairs").found == 0
-    assert row(result, "duplicate texts").reference == 0.0
-
-
-def test_duplicates_are_those_within_a_source() -> None:
-    same = {**dict.fromkeys(("p1-llm", "p2-llm"), sentence("llm", 0)), "p4-human": sentence("human", 3)}
-    docs = [{**r, "text": same.get(r["id"], r["text"])} for r in sound()]
-    found = row(check(made(docs)), "duplicate texts")
-    assert (found.found, found.value, found.reference) == (2, 10.0, 5.0)
-    assert found.examples == ("p1-llm", "p2-llm")
-    assert found.verdict == "warning"
-
-
-def test_twins_in_different_scripts_are_counted() -> None:
-    docs = change(
-        2, text(lambda _: "Синий день был долгим, пчёлы танцевали над полем, дождь ждал вечера, мы пели песни дома.")
-    )
-    docs = [{**r, "text": "12 34."} if r["id"] == "p5-llm" else r for r in docs]
-    found = row(check(made(docs)), "script differs")
-    assert (found.found, found.examples, found.verdict) == (2, ("p0-llm", "p1-llm"), "warning")
 
 
 def test_shared_titles_are_a_warning_and_empty_ones_are_none() -> None:
@@ -323,44 +291,29 @@ def test_every_other_source_is_held_against_the_reference() -> None:
     assert row(result, "boilerplate openings", "other").verdict == "void"
     assert "boilerplate openings of other (20 of 20, 100.0 %; limit ≤ 10 %)" in result.sentence
     assert sum(r.name == "dangling judgments" for r in result.rows) == 1
-
-
-def test_the_reference_can_be_chosen() -> None:
-    result = check(third(announce), reference="other")
-    assert (result.reference, result.sources) == ("other", ("human", "llm"))
-    assert row(result, "boilerplate openings", "llm").reference == 100.0
+    turned = check(third(announce), reference="other")
+    assert (turned.reference, turned.sources) == ("other", ("human", "llm"))
+    assert row(turned, "boilerplate openings", "llm").reference == 100.0
 
 
 @pytest.mark.parametrize(
-    ("collection", "options", "message"),
+    ("limits", "options", "message"),
     [
-        (lambda: made([r for r in sound() if r["source"] == "llm"]), {}, "nothing to compare: only source 'llm'; "),
-        (lambda: made(sound()), {"reference": "hum"}, "unknown source 'hum'; did you mean 'human'? (valid: human, llm"),
+        ({"missing": 101}, {}, "limit 'missing': expected 0 to 100 %, got 101"),
+        ({"cut_off": -1}, {}, "limit 'cut_off': expected 0 to 100 %, got -1"),
+        ({"notice": math.nan}, {}, "limit 'notice': expected 0 to 100 %, got nan"),
+        ({"near_identical": 95}, {}, "limit 'near_identical': expected 0 to 1, got 95"),
+        ({"shortest": 2}, {}, "limits of the length ratio: expected the lower below the upper, got 2 and 1.5"),
+        ({}, {"reference": "hum"}, "unknown source 'hum'; did you mean 'human'? (valid: human, llm)"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
-    collection: Callable[[], Collection], options: dict[str, Any], message: str
+def test_limits_and_references_that_cannot_be_are_refused(
+    limits: dict[str, float], options: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(rt.UserError) as error:
-        check(collection(), **options)
-    assert str(error.value).startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("limits", "message"),
-    [
-        ({"missing": 101}, "limit 'missing': expected 0 to 100 %, got 101"),
-        ({"cut_off": -1}, "limit 'cut_off': expected 0 to 100 %, got -1"),
-        ({"notice": math.nan}, "limit 'notice': expected 0 to 100 %, got nan"),
-        ({"near_identical": 95}, "limit 'near_identical': expected 0 to 1, got 95"),
-        ({"shortest": -0.5}, "limit 'shortest': expected 0 or more, got -0.5"),
-        ({"shortest": 2}, "limits of the length ratio: expected the lower below the upper, got 2 and 1.5"),
-    ],
-)
-def test_impossible_limits_are_refused(limits: dict[str, float], message: str) -> None:
-    with pytest.raises(rt.UserError) as error:
-        CheckLimits(**limits)
-    assert str(error.value) == message
+    with refused(message):
+        check(made(sound()), limits=CheckLimits(**limits), **options)
+    with pytest.raises(rt.UserError, match=r"^nothing to compare: only source 'llm'; "):
+        check(made([r for r in sound() if r["source"] == "llm"]))
 
 
 @pytest.mark.parametrize(

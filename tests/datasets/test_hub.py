@@ -8,16 +8,7 @@ import pytest
 from ranktilt.datasets.hub import inventory
 from ranktilt.datasets.load import load
 from ranktilt.errors import MissingExtra, UserError
-from tests.datasets.hub_cache import (
-    COMMIT,
-    OTHER,
-    cached,
-    cocktail_zip,
-    judgments_parquet,
-    mteb,
-    point_to,
-    rows,
-)
+from tests.datasets.hub_cache import COMMIT, OTHER, cached, cocktail_zip, judgments_parquet, mteb, point_to, rows
 from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, toy, tsv, write
 
 pytest.importorskip("huggingface_hub")
@@ -46,12 +37,8 @@ def test_the_commit_and_every_file_are_told(cache: Path, tmp_path: Path) -> None
     collection = load("hub:IR-Cocktail/scifact")
     spec = collection.spec
     assert collection == toy()
-    assert {name: spec[name] for name in ("path", "revision", "split", "layout")} == {
-        "path": "hub:IR-Cocktail/scifact",
-        "revision": COMMIT,
-        "split": "test",
-        "layout": "cocktail",
-    }
+    names = ("path", "revision", "split", "layout")
+    assert [spec[name] for name in names] == ["hub:IR-Cocktail/scifact", COMMIT, "test", "cocktail"]
     unpacked = tmp_path / "ours" / "collections" / f"IR-Cocktail--scifact-{COMMIT}" / "scifact"
     names = ("corpus/human.jsonl", "corpus/llm.jsonl", "queries.jsonl", "qrels/test.tsv")
     assert spec["files"] == [str(unpacked / name) for name in names]
@@ -78,13 +65,8 @@ def test_beirs_judgments_lie_in_a_data_set_beside(cache: Path) -> None:
     collection = load("hub:BeIR/scifact")
     assert collection.sources == ("human",)
     assert set(collection.qrels.rows()) == set(raw_qrels())
-    assert {name: collection.spec[name] for name in ("layout", "revision", "qrels", "qrels_revision", "split")} == {
-        "layout": "beir",
-        "revision": COMMIT,
-        "qrels": "hub:BeIR/scifact-qrels",
-        "qrels_revision": OTHER,
-        "split": "test",
-    }
+    names = ("layout", "revision", "qrels", "qrels_revision", "split")
+    assert [collection.spec[name] for name in names] == ["beir", COMMIT, "hub:BeIR/scifact-qrels", OTHER, "test"]
     assert load("hub:BeIR/scifact", split="train").qrels.height == 2
 
 
@@ -114,13 +96,8 @@ def test_judgments_of_ones_own_and_none(cache: Path, tmp_path: Path) -> None:
     assert load("hub:mteb/scifact", qrels=own).qrels.rows() == [("q3", "d1", 1)]
     unjudged = load("hub:mteb/scifact", qrels="none")
     assert (unjudged.qrels.height, unjudged.queries.height) == (0, 3)
-
-
-def test_judged_documents_only(cache: Path) -> None:
-    cached(cache, "mteb/scifact", mteb())
-    collection = load("hub:mteb/scifact", split="train", docs="judged")
-    assert collection.ids.to_list() == ["d1"]
-    assert (collection.spec["docs"], collection.spec["docs_of"]) == ("judged", 3)
+    judged = load("hub:mteb/scifact", split="train", docs="judged")
+    assert (judged.ids.to_list(), judged.spec["docs"], judged.spec["docs_of"]) == (["d1"], "judged", 3)
 
 
 # What is not
@@ -147,54 +124,29 @@ def test_what_is_not_in_the_cache_is_fetched_or_said_to_be_missing(
     assert load("hub:mteb/scifact").spec["revision"] == COMMIT
 
 
-@pytest.mark.parametrize("name", ["hub:scifact/a/b", "hub:a b/c", "hub:-a/b--c"])
-def test_a_name_that_cannot_be(cache: Path, name: str) -> None:
-    assert refused(name) == f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact"
-
-
-def test_an_unknown_layout_lists_what_there_is(cache: Path) -> None:
-    cached(cache, "a/images", {"data/train-00000-of-00001.parquet": rows(raw_docs()), "labels.jsonl": "{}\n"})
-    assert refused("hub:a/images") == (
-        "hub:a/images: expected documents (corpus.jsonl, corpus/*) in the layout of Cocktail, BEIR or MTEB; there are: "
-        "data/train-00000-of-00001.parquet, labels.jsonl"
-    )
-
-
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, "there are: no file of .jsonl, .parquet, .tsv or .zip"),
-        (
-            {"corpus.jsonl": jsonl(raw_docs())},
-            "hub:a/b: expected queries (queries.jsonl, queries/*.parquet) in",
-        ),
+        ({}, ": expected documents (corpus.jsonl, corpus/*) in the layout of Cocktail, BEIR or MTEB; there are: no "),
+        ({"labels.jsonl": "{}\n", "data/train-00000-of-00001.parquet": rows(raw_docs())},
+         ": expected documents (corpus.jsonl, corpus/*) in the layout of Cocktail, BEIR or MTEB; there are: data"
+         "/train-00000-of-00001.parquet, labels.jsonl"),
+        ({"corpus.jsonl": jsonl(raw_docs())}, ": expected queries (queries.jsonl, queries/*.parquet) in"),
+        ({"corpus.jsonl": jsonl(raw_docs()), "queries.jsonl": jsonl(raw_queries())},
+         " holds no judgments, nor does hub:a/b-qrels, where BEIR keeps them; name a file of judgments with --qrels, "
+         "or --qrels none (hub:a/b-qrels: the hub cannot be reached"),
+        ({"qrels/dev.tsv": tsv(raw_qrels()), **mteb()}, ": unknown split 'tset'; did you mean 'test'? (valid: dev, "),
+        ({**cocktail_zip("one"), **cocktail_zip("two")}, ": expected one zip file, got one.zip, two.zip"),
     ],
-    ids=["none", "no queries"],
-)
-def test_what_lacks_documents_or_queries(cache: Path, files: dict[str, str], message: str) -> None:
+)  # fmt: skip
+def test_what_is_no_collection_is_refused(cache: Path, files: dict[str, str | bytes], message: str) -> None:
     cached(cache, "a/b", files)
-    assert message in refused("hub:a/b")
+    assert refused("hub:a/b", split="tset" if "split" in message else None).startswith(f"hub:a/b{message}")
 
 
-def test_no_judgments_anywhere(cache: Path) -> None:
-    cached(cache, "a/b", {"corpus.jsonl": jsonl(raw_docs()), "queries.jsonl": jsonl(raw_queries())})
-    message = refused("hub:a/b")
-    assert message.startswith(
-        "hub:a/b holds no judgments, nor does hub:a/b-qrels, where BEIR keeps them; name a file of judgments with "
-        "--qrels, or --qrels none (hub:a/b-qrels: the hub cannot be reached"
-    )
-
-
-def test_a_split_that_is_not_there(cache: Path) -> None:
-    cached(cache, "mteb/scifact", mteb())
-    assert refused("hub:mteb/scifact", split="tset") == (
-        "hub:mteb/scifact: unknown split 'tset'; did you mean 'test'? (valid: test, train); choose one with --split"
-    )
-
-
-def test_two_zip_files(cache: Path) -> None:
-    cached(cache, "a/b", {**cocktail_zip("one"), **cocktail_zip("two")})
-    assert refused("hub:a/b") == ("hub:a/b: expected one zip file, got one.zip, two.zip")
+def test_a_name_that_cannot_be(cache: Path) -> None:
+    for name in ("hub:scifact/a/b", "hub:a b/c", "hub:-a/b--c"):
+        assert refused(name) == f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact"
 
 
 def test_a_broken_zip_file_leaves_nothing(cache: Path, tmp_path: Path) -> None:
@@ -207,9 +159,7 @@ def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtra) as caught:
         load("hub:IR-Cocktail/scifact")
-    assert str(caught.value) == (
-        'hub:IR-Cocktail/scifact needs huggingface_hub. Install it with: pip install "ranktilt[datasets]"'
-    )
+    assert 'needs huggingface_hub. Install it with: pip install "ranktilt[datasets]"' in str(caught.value)
 
 
 # Over the network
@@ -221,42 +171,22 @@ def place(folder: Path, *names: str) -> Path:
     return folder
 
 
-def relative(folder: Path, *files: Path) -> list[str]:
-    return [file.relative_to(folder).as_posix() for file in files]
-
-
 @pytest.mark.parametrize(
     ("names", "layout", "sources"),
     [
-        (["corpus.jsonl"], "beir", [None]),
         (["corpus.jsonl.gz"], "beir", [None]),
         (["corpus/corpus-00000-of-00002.parquet", "corpus/corpus-00001-of-00002.parquet"], "beir", [None, None]),
         (["corpus/train-00000-of-00001.parquet"], "beir", [None]),
         (["corpus/corpus/0000.parquet", "corpus/corpus/index.duckdb"], "beir", [None]),
         (["corpus/gpt.jsonl", "corpus/human.jsonl"], "cocktail", ["human", "gpt"]),
-        (
-            ["corpus/llama-2-7b-chat-tmp0.2.jsonl", "corpus/human.jsonl"],
-            "cocktail",
-            ["human", "llama-2-7b-chat-tmp0.2"],
-        ),
+        (["corpus/llama-2-7b-tmp0.2.jsonl", "corpus/human.jsonl"], "cocktail", ["human", "llama-2-7b-tmp0.2"]),
         (["corpus/human/0000.parquet", "corpus/llm/0000.parquet"], "cocktail", ["human", "llm"]),
     ],
 )
-def test_documents(tmp_path: Path, names: list[str], layout: str, sources: list[str | None]) -> None:
-    found = inventory(place(tmp_path, *names))
+def test_files_of_documents(tmp_path: Path, names: list[str], layout: str, sources: list[str | None]) -> None:
+    found = inventory(place(tmp_path, *names, "queries/test.jsonl"))
     assert (found.layout, [source for source, _ in found.corpora]) == (layout, sources)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "queries.jsonl.gz",
-        "queries/queries-00000-of-00001.parquet",
-        "queries/test.jsonl",
-    ],
-)
-def test_queries(tmp_path: Path, name: str) -> None:
-    assert relative(tmp_path, *inventory(place(tmp_path, name)).queries) == [name]
+    assert found.queries == (tmp_path / "queries" / "test.jsonl",)
 
 
 @pytest.mark.parametrize(
@@ -268,15 +198,12 @@ def test_queries(tmp_path: Path, name: str) -> None:
         (["data/test-00000-of-00001.parquet"], ["test"]),
         (["default/test/0000.parquet"], ["test"]),
         (["test.tsv", "validation.tsv"], ["test", "validation"]),
-        (["other.tsv"], []),
-        (["results/test.tsv"], []),
+        (["other.tsv", "results/test.tsv"], []),
     ],
 )
-def test_judgments(tmp_path: Path, names: list[str], splits: list[str]) -> None:
+def test_files_of_judgments(tmp_path: Path, names: list[str], splits: list[str]) -> None:
     found = inventory(place(tmp_path, *names)).splits
     assert list(found) == splits
     assert sum(map(len, found.values())) == (len(names) if splits else 0)
-
-
-def test_a_data_set_of_judgments_names_its_splits_freely(tmp_path: Path) -> None:
-    assert list(inventory(place(tmp_path, "fold1.tsv"), judgments_only=True).splits) == ["fold1"]
+    (tmp_path / "fold1.tsv").touch()
+    assert "fold1" in inventory(tmp_path, judgments_only=True).splits

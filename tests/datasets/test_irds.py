@@ -1,31 +1,34 @@
-"""Collections of ir_datasets, from a home folder laid out as that library leaves it; nothing reaches the network."""
+"""Collections of ir_datasets, from a home folder as that library leaves it, and TREC Fair's documents with labels."""
 
+import gzip
 import io
+import re
 import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 
 from ranktilt.datasets.load import load
+from ranktilt.datasets.trec_fair import read_labelled
 from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError
 from ranktilt.optional import nothing_fetched
 from tests.datasets.hub_cache import zipped
 from tests.refusals import refused
 from tests.toy import TEXTS, TITLES, jsonl, raw_docs, raw_qrels, raw_queries, tsv, write
 
-pytest.importorskip("ir_datasets")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # the library leaves files to the collector
 
 PASSAGES = {str(n): text for n, text in enumerate([*TEXTS["human"].values(), *TEXTS["llm"].values()])}
-AGREE = "ignore:.*Please confirm you agree:ranktilt.errors.DataWarning"
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Let ir_datasets start anew in this folder: it reads the place as it is imported."""
+    pytest.importorskip("ir_datasets")
     ours = [name for name in sys.modules if name.partition(".")[0] == "ir_datasets"]
     kept = {name: sys.modules.pop(name) for name in ours}
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "irds"))
@@ -83,11 +86,8 @@ def test_title_text_and_judgments_of_beir(home: Path) -> None:
     assert collection.docs.rows() == expected
     assert collection.queries.rows() == [("q1", "red apples"), ("q2", "river water"), ("q3", "old clock bell")]
     assert set(collection.qrels.rows()) == set(raw_qrels())
-    assert {name: collection.spec[name] for name in ("path", "split", "layout")} == {
-        "path": "irds:beir/scifact/test",
-        "split": "test",
-        "layout": "irds",
-    }
+    names = ("path", "split", "layout")
+    assert [collection.spec[name] for name in names] == ["irds:beir/scifact/test", "test", "irds"]
 
 
 def test_msmarco_and_its_judged_queries(home: Path) -> None:
@@ -98,13 +98,9 @@ def test_msmarco_and_its_judged_queries(home: Path) -> None:
     assert collection.queries["id"].to_list() == ["q1", "q3"]
     assert collection.qrels.rows() == [("q1", "0", 3), ("q1", "4", 0), ("q3", "2", 1)]
     assert collection.spec["split"] == "judged"
-
-
-def test_judged_documents_only(home: Path) -> None:
-    msmarco(home, "q1 Q0 0 3\nq1 Q0 4 0\n")
-    collection = load("irds:msmarco-passage/trec-dl-2019/judged", docs="judged")
-    assert collection.ids.to_list() == ["0", "4"]
-    assert (collection.spec["docs"], collection.spec["docs_of"]) == ("judged", 6)
+    judged = load("irds:msmarco-passage/trec-dl-2019/judged", docs="judged")
+    assert judged.ids.to_list() == ["0", "2", "4"]
+    assert (judged.spec["docs"], judged.spec["docs_of"]) == ("judged", 6)
 
 
 def test_what_is_to_be_agreed_to_before_a_download_is_shown(home: Path) -> None:
@@ -127,99 +123,57 @@ def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:
     assert own == {"q1": {"0": 3}, "q2": {"1": 0}}
 
 
-def test_an_unknown_document_is_judged(home: Path) -> None:
-    beir(home, tsv([("q1", "d9", 1)]))
-    with pytest.raises(DataError) as caught:
-        load("irds:beir/scifact/test")
-    assert str(caught.value).startswith("irds:beir/scifact/test: 1 judgment of 1 unknown document (first: 'd9'); ")
-    assert load("irds:beir/scifact/test", ignore_unknown=True).qrels.rows() == [("q1", "d9", 1)]
-
-
-def test_a_subset_without_judgments_names_those_that_have_them(home: Path) -> None:
-    assert message("irds:beir/scifact") == (
-        "irds:beir/scifact: has no judgments of its own; these have them: beir/scifact/test, beir/scifact/train; "
-        "or --qrels none to do without"
-    )
-
-
-def test_a_collection_without_queries(home: Path) -> None:
-    text = message("irds:msmarco-passage")
-    assert text.startswith("irds:msmarco-passage: has no queries of its own; these have them: ")
-
-
-def test_an_unknown_name(home: Path) -> None:
-    for name, near in (("beir/scifact/tset", "beir/scifact/test"), ("msmarco-pasage", "msmarco-passage")):
-        start = f"irds:{name}: unknown collection {name!r}; did you mean {near!r}? (valid: "
-        assert message(f"irds:{name}").startswith(start)
-
-
-KEEPS = "ir_datasets keeps its files in {home} (IR_DATASETS_HOME names another place)"
-
-
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("name", "start"),
     [
-        (
-            "irds:nyt/wksup",
-            "The New York Times Annotated Corpus. It is available from the LDC via: <https://catalog.ldc.up",
-        ),
-        ("irds:beir/scifact/test", ""),
-        ("irds:beir/nfcorpus/test", "File is not a zip file"),
+        ("beir/scifact/tset", "unknown collection 'beir/scifact/tset'; did you mean 'beir/scifact/test'? (valid: "),
+        ("msmarco-passage", "has no queries of its own; these have them: "),
+        ("beir/scifact", "has no judgments of its own; these have them: beir/scifact/test, beir/scifact/train; or --q"),
+        ("beir/scifact/test", "1 judgment of 1 unknown document (first: 'd9'); --ignore-unknown"),
+        ("beir/nfcorpus/test", "cannot be read: File is not a zip file; ir_datasets keeps its files in {home} (IR_"),
+        ("nyt/wksup", "cannot be read: The New York Times Annotated Corpus. It is available from the LDC via: <http"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(home: Path, name: str, reason: str) -> None:
+def test_what_cannot_be_loaded_is_refused_in_one_line(home: Path, name: str, start: str) -> None:
+    beir(home, tsv([("q1", "d9", 1)]))
     write(home / "beir" / "nfcorpus" / "source.zip", "<html>not found</html>")
-    found = message(name)
-    assert found.startswith(f"{name}: cannot be read: {reason}")
-    assert found.endswith(f"; {KEEPS.format(home=home)}")
+    assert message(f"irds:{name}").startswith(f"irds:{name}: {start.format(home=home)}")
+    assert load("irds:beir/scifact/test", ignore_unknown=True).qrels.rows() == [("q1", "d9", 1)]
 
 
 def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     with pytest.raises(MissingExtra) as caught:
         load("irds:beir/scifact/test")
-    assert str(caught.value) == (
-        'irds:beir/scifact/test needs ir_datasets. Install it with: pip install "ranktilt[datasets]"'
-    )
+    assert 'needs ir_datasets. Install it with: pip install "ranktilt[datasets]"' in str(caught.value)
 
 
 def test_documents_and_queries_without_a_text(home: Path) -> None:
     """Vaswani's documents have a text; TREC's topics have a title instead, which is their default text."""
     from ranktilt.datasets.irds import _docs, dataset_queries
 
-    class Doc(tuple[str, ...]):
-        doc_id, title, abstract = "d", "T", "A"
-        _fields = ("doc_id", "title", "abstract")
+    class Doc(NamedTuple):
+        doc_id: str = "d"
+        title: str = "T"
+        abstract: str = "A"
 
         def default_text(self) -> str:
-            return "T A"
+            return f"{self.title} {self.abstract}"
 
-    class Query:
-        query_id, title = "q", "red apples"
-        _fields = ("query_id", "title", "description")
+    class Query(NamedTuple):
+        query_id: str = "q"
+        title: str = "red apples"
 
         def default_text(self) -> str:
             return self.title
 
-    class Set:
-        def docs_cls(self) -> type[Doc]:
-            return Doc
-
-        def docs_iter(self) -> Iterator[Doc]:
-            return iter([Doc()])
-
-        def docs_count(self) -> None:
-            return None
-
-        def queries_cls(self) -> type[Query]:
-            return Query
-
-        def queries_iter(self) -> Iterator[Query]:
-            return iter([Query()])
-
-    docs, total = _docs(Set(), None)
+    given = SimpleNamespace(
+        docs_cls=lambda: Doc, docs_iter=lambda: iter([Doc()]), docs_count=lambda: None,
+        queries_cls=lambda: Query, queries_iter=lambda: iter([Query()]),
+    )  # fmt: skip
+    docs, total = _docs(given, None)
     assert (docs.rows(), total) == ([("d", "", "T A")], 1)
-    assert dataset_queries(Set()).rows() == [("q", "red apples")]
+    assert dataset_queries(given).rows() == [("q", "red apples")]
 
 
 @pytest.mark.parametrize("grade", [float("inf"), 2.0**40, None])
@@ -232,16 +186,11 @@ def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
         doc_id: str
         relevance: float | None
 
-    class Judged:
-        def qrels_cls(self) -> type[Judgment]:
-            return Judgment
-
-        def qrels_iter(self) -> Iterator[Judgment]:
-            yield Judgment("q", "d", 1)
-            yield Judgment("q", "e", grade)
-
+    judged = SimpleNamespace(
+        qrels_cls=lambda: Judgment, qrels_iter=lambda: iter([Judgment("q", "d", 1), Judgment("q", "e", grade)])
+    )
     with refused(f"irds:some/set: expected numbers as grades, got {grade} for query 'q' and document 'e'"):
-        dataset_qrels(Judged(), Named("irds", "some/set"))
+        dataset_qrels(judged, Named("irds", "some/set"))
 
 
 def test_what_is_there_is_read_and_nothing_else_fetched(home: Path) -> None:
@@ -251,3 +200,106 @@ def test_what_is_there_is_read_and_nothing_else_fetched(home: Path) -> None:
         said = message("irds:beir/nfcorpus/test")
     assert "nothing is fetched for a report" in said
     assert "nothing is fetched" not in message("irds:beir/nfcorpus/test")
+
+
+HEAD = "q_id,q_text,doc_id,gender,doc_title,first sentence\n"
+ROWS = (
+    '84,Agriculture,1,male,John Doe,"A farmer, and a poet."\n'
+    "84,Agriculture,2,female,Jane Roe,\n"
+    '85,Film,1,male,John Doe,"A farmer, and a poet."\n'
+    "85,Film,3,,Jo Poe,An actor.\n"
+    "85,Film,4,female | other,Kim Loe,An actor too.\n"
+)
+
+
+def test_a_csv_gives_documents_once_with_their_labels(tmp_path: Path) -> None:
+    file = write(tmp_path / "people.csv", HEAD + ROWS)
+    found = read_labelled(file)
+    assert found.by == "gender"
+    labels = dict(zip(found.labels["id"], found.labels["labels"].to_list(), strict=True))
+    assert labels == {"1": ["male"], "2": ["female"], "3": [], "4": ["female", "other"]}
+    assert found.queries.rows() == [("84", "Agriculture"), ("85", "Film")]
+    assert found.relevant.rows() == [("84", "1"), ("84", "2"), ("85", "1"), ("85", "3"), ("85", "4")]
+    assert found.texts(["2", "1"]).rows() == [("2", "Jane Roe", ""), ("1", "John Doe", "A farmer, and a poet.")]
+    assert found.spec == {"files": [str(file)], "by": "gender"}
+
+
+def test_one_of_several_columns_is_named_whatever_it_is_called(tmp_path: Path) -> None:
+    head = "query,labels,origin,q_id,q_text,doc_id,query_id,doc_title,first sentence,id\n"
+    file = write(tmp_path / "people.csv", head + "x,male,y,84,Agriculture,1,female,John,A farmer.,7\n")
+    assert read_labelled(file, "labels").labels.row(0) == ("1", ["male"])
+    found = read_labelled(file, "query_id")
+    assert (found.labels.row(0), found.queries.row(0)) == (("1", ["female"]), ("84", "Agriculture"))
+    with refused(f"{file}: which column holds the groups? name one of query, labels, query_id (--by)"):
+        read_labelled(file)
+    with refused(f"{file}: unknown column of groups 'origin' (valid: query, labels, query_id)"):
+        read_labelled(file, "origin")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("q_id,doc_id,gender\n1,2,male\n", ": expected the columns q_id, q_text, doc_id, doc_title, first sentence; "),
+        ("q_id,gender\n1,male\n", ":1: expected a column doc_id, got 'q_id, gender'"),
+        ("q_id,q_text,doc_id,doc_title,first sentence\n", ": which column holds the groups? there is none, such as g"),
+        (HEAD, ": expected documents, got column names only"),
+        (HEAD + "84,Agriculture,1,male\n", ":2: expected 6 fields as in the first line, got 4: "),
+        (HEAD + ",Agriculture,1,male,T,S\n", ":2: q_id is empty"),
+        (HEAD + "84,Agriculture, ,male,T,S\n", ":2: doc_id is empty"),
+        (HEAD + ROWS + "86,Art,2,male,Jane Roe,\n", ":7: document '2' has two values of 'gender': 'female' (line 3)"),
+    ],
+)
+def test_what_is_wrong_with_a_csv_is_said_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    file = write(tmp_path / "people.csv", text)
+    with pytest.raises(DataError, match="^" + re.escape(f"{file}{message}")):
+        read_labelled(file)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with refused(f"{tmp_path / 'none.csv'}: cannot be read: No such file or directory", DataError):
+        read_labelled(tmp_path / "none.csv")
+    with refused("hub:a/b: expected a CSV file, or irds:ID, such as irds:trec-fair/2022/train"):
+        read_labelled("hub:a/b")
+
+
+@pytest.fixture
+def track(home: Path) -> str:
+    """TREC Fair 2022's training topics where ir_datasets keeps them, with three articles; one topic has no document."""
+    articles = [{"id": n, "title": f"Title {n}", "plain": f"Page {n}", "url": ""} for n in (1, 2, 3, 4)]
+    people: list[dict[str, Any]] = [
+        {"page_id": 1, "gender": ["male"], "page_countries": ["Peru", "Chile"], "source_countries": {"Peru": 2}},
+        {"page_id": 2, "gender": ["female", "transgender female"]},
+        {"page_id": 4, "gender": []},
+    ]
+    topics = [
+        {"id": 84, "title": "Agriculture", "url": "", "rel_docs": [1, 2]},
+        {"id": 85, "title": "Film", "url": "", "rel_docs": [4, 9]},
+        {"id": 86, "title": "Dams", "url": "", "rel_docs": []},
+    ]
+    for name, rows in (("trec_corpus_20220301_plain", articles), ("trec_2022_articles_discrete", people)):
+        place = home / "trec-fair" / "2022" / f"{name}.json.gz"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(gzip.compress(jsonl(rows).encode()))
+    write(home / "trec-fair" / "2022" / "trec_2022_train_reldocs.jsonl", jsonl(topics))
+    return "irds:trec-fair/2022/train"
+
+
+def test_the_tracks_labels_and_texts_are_read_by_name(track: str) -> None:
+    found = read_labelled(track, "gender")
+    labels = dict(zip(found.labels["id"], found.labels["labels"].to_list(), strict=True))
+    assert labels == {"1": ["male"], "2": ["female", "transgender female"], "4": []}
+    assert found.queries.rows() == [("84", "Agriculture"), ("85", "Film"), ("86", "Dams")]
+    assert found.relevant.rows() == [("84", "1"), ("84", "2"), ("85", "4")]  # document 9 is not in the collection
+    assert found.texts(["4", "1"]).rows() == [("4", "Title 4", "Page 4"), ("1", "Title 1", "Page 1")]
+    assert found.spec["path"] == track
+    countries = read_labelled(track, "page_countries").labels
+    assert countries.rows() == [("1", ["Peru", "Chile"]), ("2", []), ("4", [])]
+
+
+def test_a_field_that_is_not_there_or_holds_no_names(track: str) -> None:
+    with pytest.raises(UserError, match=r"holds the groups\? name one of url, pred_qual, .*gender.* \(--by\)$"):
+        read_labelled(track)
+    with pytest.raises(UserError, match=r"unknown column of groups 'gendre'; did you mean 'gender'\?"):
+        read_labelled(track, "gendre")
+    with refused(f"{track}: field 'source_countries' holds dict, expected a name or a list of names"):
+        read_labelled(track, "source_countries")

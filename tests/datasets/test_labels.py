@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
-from ranktilt.datasets.labels import from_labels, label_column, no_overlap, read_labels
-from ranktilt.errors import DataError
+from ranktilt.datasets.labels import from_labels, labelled, no_overlap, read_labels, with_labels
+from ranktilt.errors import DataError, UserError
 from ranktilt.io import files
 from ranktilt.rankers.replay import Replay
 from ranktilt.run import Run
-from tests.refusals import refused
-from tests.toy import write
+from tests.toy import QRELS, TEXTS, Table, toy, tsv, write, write_run
 
 EMPTY_QUERIES = pl.DataFrame(schema={"id": pl.String, "text": pl.String})
 EMPTY_QRELS = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
@@ -32,7 +33,7 @@ def fault(path: Path, **options: Any) -> str:
     return str(caught.value).removeprefix(f"{path.parent}/")
 
 
-def labels(**columns: list[Any]) -> pl.DataFrame:
+def table_of(**columns: list[Any]) -> pl.DataFrame:
     return pl.DataFrame({"doc_id": [f"d{i}" for i in range(len(next(iter(columns.values()))))], **columns})
 
 
@@ -49,14 +50,17 @@ def test_the_ending_tells_the_format(tmp_path: Path, name: str) -> None:
     assert read_labels(tmp_path / name).to_dict(as_series=False) == TABLE
 
 
-def test_quotes_hold_commas_quotes_and_line_ends_in_csv(tmp_path: Path) -> None:
-    path = write(tmp_path / "l.csv", 'doc_id,source\n"a,b","the ""best"""\nc,"two\nlines"\n')
-    assert read_labels(path).rows() == [("a,b", 'the "best"'), ("c", "two\nlines")]
-
-
-def test_quotes_are_plain_characters_in_tsv(tmp_path: Path) -> None:
-    path = write(tmp_path / "l.tsv", 'doc_id\tsource\n"a\t"b" c\n')
-    assert read_labels(path).rows() == [('"a', '"b" c')]
+@pytest.mark.parametrize(
+    ("name", "content", "rows"),
+    [
+        ("l.csv", 'doc_id,source\n"a,b","the ""best"""\nc,"2\nlines"\n', [("a,b", 'the "best"'), ("c", "2\nlines")]),
+        ("l.tsv", 'doc_id\tsource\n"a\t"b" c\n', [('"a', '"b" c')]),
+        ("l.tsv", "doc_id\tsource\torigin\na\t\u00a0\tx\nb\thuman\t \n", [("a", None, "x"), ("b", "human", None)]),
+        ("l.csv", ",doc_id,source,text,id,title\n0,a,human,words,9,T\n", [("a", "human")]),
+    ],
+)
+def test_rows_are_read(tmp_path: Path, name: str, content: str, rows: list[tuple[str | None, ...]]) -> None:
+    assert read_labels(write(tmp_path / name, content)).rows() == rows
 
 
 def test_labels_and_ids_stay_as_they_are_written_and_other_numbers_are_numbers(tmp_path: Path) -> None:
@@ -64,23 +68,8 @@ def test_labels_and_ids_stay_as_they_are_written_and_other_numbers_are_numbers(t
     found = read_labels(write(tmp_path / "l.csv", content), by="label")
     assert found.columns == ["doc_id", "label", "origin", "year", "score", "mixed", "none"]
     assert found.rows() == [("007", "01", "06", 2001, 0.5, "1", None), ("8", "1", "1e3", None, 2.0, "x", None)]
-
-
-def test_a_label_column_of_bins_holds_numbers(tmp_path: Path) -> None:
-    path = write(tmp_path / "l.tsv", "doc_id\tyear\na\t2001\nb\t1999\nc\t\n")
-    assert read_labels(path, by="year:2")["year"].to_list() == [2001, 1999, None]
-    assert read_labels(path, by="year")["year"].to_list() == ["2001", "1999", None]
-
-
-@pytest.mark.parametrize("blank", ["", " ", "\u00a0"])
-def test_a_blank_is_no_label(tmp_path: Path, blank: str) -> None:
-    path = write(tmp_path / "l.tsv", f"doc_id\tsource\torigin\na\t{blank}\tx\nb\thuman\t{blank}\n")
-    assert read_labels(path).rows() == [("a", None, "x"), ("b", "human", None)]
-
-
-def test_columns_that_a_collection_has_no_use_for_are_passed_over(tmp_path: Path) -> None:
-    path = write(tmp_path / "l.csv", ",doc_id,source,text,id,title\n0,a,human,words,9,T\n")
-    assert read_labels(path).rows() == [("a", "human")]
+    assert read_labels(tmp_path / "l.csv", by="year:2")["year"].to_list() == [2001, None]
+    assert read_labels(tmp_path / "l.csv", by="year")["year"].to_list() == ["2001", None]
 
 
 def test_parquet_of_other_types(tmp_path: Path) -> None:
@@ -100,11 +89,8 @@ def test_parquet_of_other_types(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "l.parquet")
     found = read_labels(tmp_path / "l.parquet", by="kind")
     assert found.columns == ["doc_id", "kind", "score", "day"]
-    assert found.rows() == [
-        ("1", "x", 0.5, "2020-01-02"),
-        ("2", "y", None, "2020-01-02"),
-        ("3", "x", 2.0, "2020-01-02"),
-    ]
+    day = "2020-01-02"
+    assert found.rows() == [("1", "x", 0.5, day), ("2", "y", None, day), ("3", "x", 2.0, day)]
     assert read_labels(tmp_path / "l.parquet", by="score")["score"].to_list() == ["0.5", None, "2.0"]
 
 
@@ -117,11 +103,7 @@ PADDED = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, table: dict[str, tuple[str, str]], form: str
 ) -> None:
-    columns = {
-        "doc_id": list(table),
-        "source": [a for a, _ in table.values()],
-        "origin": [b for _, b in table.values()],
-    }
+    columns = {"doc_id": [*table], "source": [a for a, _ in table.values()], "origin": [b for _, b in table.values()]}
     separator, style = ("\t", "never") if form == "tsv" else (",", "necessary")
     text = pl.DataFrame(columns).write_csv(separator=separator, quote_style=style)
     path = write(tmp_path_factory.mktemp("labels") / f"l.{form}", text)
@@ -131,44 +113,45 @@ def test_what_is_written_is_read_back(
 
 # What is refused
 
-OTHER = "choose the column of labels with --by (by=)"
-NO_SOURCE = "unknown column 'source'"
-NAMES = "a label file begins with its columns' names"
+
 IDS, LIST = "; name that of ids: FILE:id=COLUMN", "; of a bare list of ids say what all others are: --rest LABEL"
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("name", "content", "message"),
     [
-        ("", "l.tsv: the file is empty"),
-        ("docid\tsource\na\th\n", f"l.tsv:1: expected a column doc_id, got 'docid, source'; {NAMES}{IDS}"),
-        ("doc\t" + "x" * 90 + "\n", f"l.tsv:1: expected a column doc_id, got 'doc, {'x' * 74}…'; {NAMES}{IDS}"),
-        ("human\thuman\nb\tllm\n", f"l.tsv:1: column 'human' is named twice; {NAMES}"),
-        ("doc_id\tsuorce\tx\na\th\ten\n", f"l.tsv: {NO_SOURCE}; did you mean 'suorce'? (valid: suorce, x); {OTHER}"),
-        ("doc_id\tsource\n\na\th\n \th\n", "l.tsv:4: doc_id is empty"),
-        ("doc_id\tsource\na\t\nb\t \n", "l.tsv: column 'source' is blank in every row"),
-        ("doc_id\tsource\na\th\n\nb\th\tx\n", r"l.tsv:4: expected 2 fields as in the first line, got 3: 'b\th\tx'"),
-        ("doc_id\tsource\na\th\nb\th\n\na\tl\n", "l.tsv:5: document 'a' has two values of 'source': 'h' (line 2) and"),
+        ("l.tsv", "", ": the file is empty"),
+        ("l.tsv", "docid\tsource\na\th\n", ":1: expected a column doc_id, got 'docid, source'; a label file begins wi"),
+        ("l.tsv", "human\thuman\nb\tllm\n", ":1: column 'human' is named twice; "),
+        ("l.tsv", "doc_id\tsuorce\tx\na\th\ten\n", ": unknown column 'source'; did you mean 'suorce'? (valid: suorce,"),
+        ("l.tsv", "doc_id\tsource\n\na\th\n \th\n", ":4: doc_id is empty"),
+        ("l.tsv", "doc_id\tsource\na\t\nb\t \n", ": column 'source' is blank in every row"),
+        ("l.tsv", "doc_id\tsource\na\th\n\nb\th\tx\n", ":4: expected 2 fields as in the first line, got 3: 'b\\th\\tx"),
+        ("l.tsv", "doc_id\tsource\na\th\nb\th\n\na\tl\n", ":5: document 'a' has two values of 'source': 'h' (line 2) "),
+        ("l.csv", 'doc_id,source\n"a,h\nb,l\n', ":3: cannot be read as CSV: unexpected end of data"),
+        ("l.csv", 'doc_id,source\n"a","h\nx"\n\n"a",l\n', ":5: document 'a' has two values of 'source': 'h\\nx' "),
+        ("labels.txt", "doc_id\tsource\n", ": expected a label file that ends in .tsv, .tsv.gz, .csv, .csv.gz, .jsonl"),
     ],
 )  # fmt: skip
-def test_a_fault_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | bytes, message: str) -> None:
+def test_a_fault_is_named_by_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, message: str
+) -> None:
     monkeypatch.setattr(files, "CHUNK", 3)
-    assert fault(write(tmp_path / "l.tsv", content)).startswith(message)
+    assert fault(write(tmp_path / name, content)).startswith(name + message)
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("by", "message"),
     [
-        ('doc_id,source\n"a,h\nb,l\n', "l.csv:3: cannot be read as CSV: unexpected end of data"),
-        ('doc_id,source\n"a"x,h\n', "l.csv:2: cannot be read as CSV: ',' expected after '\"'"),
-        ('doc_id,source\n"a","h\nx"\nb\n', "l.csv:4: expected 2 fields as in the first line, got 1: 'b'"),
-        ('doc_id,source\n"a","h\nx"\n\n"a",l\n', r"l.csv:5: document 'a' has two values of 'source': 'h\nx' "),
+        ("length:3", "--by length:3 needs texts: name a collection DIR, without --groups (a column of numbers can be "),
+        ("title", "'title' cannot be grouped by (valid: source)"),
+        ("origin", "'origin' cannot be grouped by (valid: source)"),
     ],
 )
-def test_a_fault_in_quoted_csv_is_named_by_the_line_where_its_row_ends(
-    tmp_path: Path, content: str, message: str
-) -> None:
-    assert fault(write(tmp_path / "l.csv", content)).startswith(message)
+def test_what_no_label_file_holds_is_refused(tmp_path: Path, by: str, message: str) -> None:
+    path = write(tmp_path / "l.tsv", "doc_id\ttitle\tsource\torigin\na\tt\th\ta\n")
+    with pytest.raises(UserError, match="^" + re.escape(message)):
+        read_labels(path, by=by)
 
 
 def test_faults_in_parquet_have_no_line(tmp_path: Path) -> None:
@@ -181,31 +164,6 @@ def test_faults_in_parquet_have_no_line(tmp_path: Path) -> None:
     assert fault(path).startswith("l.parquet: cannot be read as Parquet: ")
 
 
-@pytest.mark.parametrize("name", ["labels", "labels.txt", "labels.parquet.gz", "tsv"])
-def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
-    assert fault(write(tmp_path / name, "doc_id\tsource\n")) == (
-        f"{name}: expected a label file that ends in .tsv, .tsv.gz, .csv, .csv.gz, .jsonl, .jsonl.gz, .parquet{LIST}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("by", "message"),
-    [
-        (
-            "length:3",
-            "--by length:3 needs texts: name a collection DIR, without --groups (a column of numbers can be parted "
-            "too, such as year:3)",
-        ),
-        ("title", "'title' cannot be grouped by (valid: source)"),
-        ("origin", "'origin' cannot be grouped by (valid: source)"),
-    ],
-)
-def test_what_no_label_file_holds(tmp_path: Path, by: str, message: str) -> None:
-    path = write(tmp_path / "l.tsv", "doc_id\ttitle\tsource\torigin\na\tt\th\ta\n")
-    with refused(message):
-        read_labels(path, by=by)
-
-
 # Nothing in common with a run
 
 
@@ -214,39 +172,20 @@ def test_what_no_label_file_holds(tmp_path: Path, by: str, message: str) -> None
     [
         (["d1", "d2"], {"labels": "l.tsv"}, "2 documents is in l.tsv (first: 'd1'; its ids look like 'x1')"),
         (["d1"], {}, "1 document is in the collection (first: 'd1'; its ids look like 'x1')"),
-        (
-            [f"d{i}" for i in range(1, 1235)],
-            {"path": "dir", "labels": "l.tsv"},
-            "1,234 documents is in the collection (first: 'd1'; its ids look like 'x1')",
-        ),
+        (["d1"] * 1234, {"path": "dir", "labels": "l.tsv"}, "1,234 documents is in the collection (first: 'd1'; "),
     ],
 )
 def test_no_overlap_shows_an_id_of_both(documents: list[str], spec: dict[str, str], message: str) -> None:
     docs = pl.DataFrame({"id": ["x1"], "text": [""], "source": ["human"]})
     found = no_overlap(documents, Collection(docs, EMPTY_QUERIES, EMPTY_QRELS, spec))
-    assert found == f"no overlap: none of its {message}"
-
-
-@pytest.mark.parametrize(
-    ("by", "columns", "expected"),
-    [
-        ("source", ["source"], "source"),
-        ("year:3", ["year"], "year"),
-        ("year:x", ["year"], "year"),
-        ("a:b:3", ["a:b"], "a:b"),
-        ("a:3", ["a", "a:3"], "a:3"),
-        ("gone", [], "gone"),
-    ],
-)
-def test_the_column_that_is_meant(by: str, columns: list[str], expected: str) -> None:
-    assert label_column(by, columns) == expected
+    assert found.startswith(f"no overlap: none of its {message}")
 
 
 # A collection of them
 
 
 def test_a_collection_without_texts() -> None:
-    frame = labels(source=["human", "llm", "llm"], origin=["d0", "d0", None], year=[1, 2, None])
+    frame = table_of(source=["human", "llm", "llm"], origin=["d0", "d0", None], year=[1, 2, None])
     qrels = pl.DataFrame({"query_id": ["q2", "q3"], "doc_id": ["d1", "unknown"], "grade": [2, 1], "line": [1, 2]})
     found = from_labels(frame, queries=["q1", "q2", "q1"], qrels=qrels, labels_file=Path("a/l.tsv"), qrels_file="q.txt")
     assert found.docs.columns == ["id", "title", "text", "source", "origin", "year"]
@@ -262,47 +201,26 @@ def test_a_collection_without_texts() -> None:
     }  # fmt: skip
 
 
-def test_a_document_without_a_source_is_left_out_and_counted() -> None:
-    found = from_labels(labels(source=["human", None, "llm", None]), queries=["q"])
+def test_nobody_becomes_human_by_default() -> None:
+    assert from_labels(table_of(gender=["f", "m"]), queries=["q"], by="gender").sources == ("unknown",)
+    other = from_labels(table_of(gender=["f", None, "m"]), queries=["q"], by="gender")
+    assert grouping(other, "gender").code.tolist() == [0, -1, 1]
+    assert grouping(other, "gender").unlabelled == other.spec["unlabelled"] == 1
+    found = from_labels(table_of(gender=["f", "m"], source=["human", None]), queries=["q"], by="gender")
+    assert found.docs["source"].to_list() == ["human", "unknown"]
+    found = from_labels(table_of(source=["human", None, "llm", None]), queries=["q"])
     assert found.docs.select("id", "source").rows() == [("d0", "human"), ("d2", "llm")]
     assert found.spec["unlabelled"] == 2
 
 
-def test_under_another_column_it_stays_without_a_group() -> None:
-    found = from_labels(labels(gender=["f", None, "m"]), queries=["q"], by="gender")
-    groups = grouping(found, "gender")
-    assert groups.names == ("f", "m")
-    assert groups.code.tolist() == [0, -1, 1]
-    assert groups.unlabelled == found.spec["unlabelled"] == 1
-
-
-def test_nobody_becomes_human_by_default() -> None:
-    assert from_labels(labels(gender=["f", "m"]), queries=["q"], by="gender").sources == ("unknown",)
-    found = from_labels(labels(gender=["f", "m"], source=["human", None]), queries=["q"], by="gender")
-    assert found.docs["source"].to_list() == ["human", "unknown"]
-
-
 def test_bins_of_a_column() -> None:
-    found = from_labels(labels(year=[2001, 1999, None, 2003]), queries=["q"], by="year:3")
-    assert grouping(found, "year:3").names == ("1999", "2001", "2003")
-    assert found.spec["unlabelled"] == 1
+    for name in ("year", "of:year"):  # a colon may be part of a column's name
+        found = from_labels(table_of(**{name: [2001, 1999, None, 2003]}), queries=["q"], by=f"{name}:3")
+        assert grouping(found, f"{name}:3").names == ("1999", "2001", "2003")
+        assert found.spec["unlabelled"] == 1
 
 
 # With a run
-
-
-def audited(folder: Path, content: str, lines: list[str], **options: Any) -> tuple[Collection, Run]:
-    """A label file and a run as files, read as the command line reads them."""
-    collection = from_labels(read_labels(write(folder / "l.tsv", content)), queries=[], **options)
-    return collection, Replay(str(write(folder / "run.trec", "\n".join(lines)))).rank(collection)
-
-
-def test_a_run_keeps_its_documents_without_a_label(tmp_path: Path) -> None:
-    content = "doc_id\tsource\torigin\na\thuman\ta\nb\tllm\ta\nc\t\t\n"
-    lines = [f"q 0 {doc} {rank} {9 - rank}" for rank, doc in enumerate(["c", "b", "web", "a"], start=1)]
-    collection, run = audited(tmp_path, content, lines)
-    assert run.frame()["doc_id"].to_list() == ["c", "b", "web", "a"]
-    assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [[0, 1]]
 
 
 @pytest.mark.data
@@ -313,10 +231,131 @@ def test_real_scores_of_twins_as_run_and_labels(shared_data: Path, tmp_path: Pat
     names = {f"{p['doc_id']}/{side}": side for p in pairs for side in ("human", "llm")}
     content = "doc_id\tsource\torigin\n" + "".join(f"{n}\t{s}\t{n.partition('/')[0]}\n" for n, s in names.items())
     entries = [f"{p['query_id']} 0 {p['doc_id']}/{side} 0 {p[side]!r}" for p in pairs for side in ("human", "llm")]
-    collection, run = audited(tmp_path, content, entries)
+    collection = from_labels(read_labels(write(tmp_path / "l.tsv", content)), queries=[])
+    run = Replay(str(write(tmp_path / "run.trec", "\n".join(entries)))).rank(collection)
     table = run.frame().join(collection.docs.select("id", "source", "origin"), left_on="doc_id", right_on="id")
     sides = table.pivot("source", index=["query_id", "origin"], values="score")
     gaps = sides["llm"] - sides["human"]
     assert len(gaps) == 4739
     assert round(100 * (gaps > 0).sum() / len(gaps), 2) == 56.87
     assert gaps.mean() == pytest.approx(0.0881, abs=5e-5)
+
+
+SCORES = {
+    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-llm": 2.0, "d2-human": 1.0, "d3-human": 1.0},
+    "q2": {"d1-llm": 5.0, "d2-llm": 4.0, "d2-human": 3.0},
+    "q3": {"d3-human": 2.0, "d3-llm": 2.0, "d1-human": 1.0},
+}
+
+
+def label_file(folder: Path, *, origin: bool = True, name: str = "labels.tsv", column: str = "source") -> Path:
+    """The toy's documents with their sources, as a table."""
+    rows = [("doc_id", column, "origin")]
+    rows += [(f"{d}-{s}", s, f"{d}-human") for s, texts in TEXTS.items() for d in texts]
+    return write(folder / name, "".join("\t".join(row[: 3 if origin else 2]) + "\n" for row in rows))
+
+
+def run(folder: Path, scores: Table = SCORES, name: str = "my.trec") -> Run:
+    return Run.load(write_run(folder / name, scores))
+
+
+def judgments(folder: Path, *more: tuple[str, str, int]) -> Path:
+    rows = [(q, f"{d}-{s}", g) for q, grades in QRELS.items() for d, g in grades.items() for s in TEXTS]
+    return write(folder / "qrels.tsv", tsv([*rows, *more]))
+
+
+def test_a_run_and_labels_give_what_the_texts_give(tmp_path: Path) -> None:
+    mine = run(tmp_path)
+    bare = labelled(label_file(tmp_path), [mine], qrels=judgments(tmp_path))
+    whole = toy()
+    one, two = (audit(c, mine, ["nDCG@3", "AP"], card=True, resamples=200) for c in (bare, whole))
+    assert one.tilts == two.tilts
+    assert one.estimates == two.estimates
+    assert one.pair_counts.equals(two.pair_counts)
+    assert (one.confounds, bool(two.confounds)) == ((), True)
+
+
+def test_without_origins_nobody_has_a_twin(tmp_path: Path) -> None:
+    mine = run(tmp_path)
+    found = audit(labelled(label_file(tmp_path, origin=False), [mine]), mine, card=True, resamples=200)
+    assert [e.estimand.key for e in found.estimates] == ["page", "Share"]
+    assert found.pair_counts.height == 0
+
+
+def test_an_id_says_nothing_about_its_source(tmp_path: Path) -> None:
+    turned = label_file(tmp_path).read_text().replace("\thuman\t", "\t?\t").replace("\tllm\t", "\thuman\t")
+    file = write(tmp_path / "turned.tsv", turned.replace("\t?\t", "\tllm\t"))
+    mine = run(tmp_path)
+    one = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, resamples=200).estimates
+    two = audit(labelled(file, [mine]), mine, card=True, resamples=200).estimates
+    assert [e.value for e in two] == [-e.value for e in one]
+
+
+def test_queries_of_all_runs_and_of_the_judgments_are_known(tmp_path: Path) -> None:
+    runs = [run(tmp_path, {q: SCORES[q]}, f"{q}.trec") for q in ("q1", "q3")]
+    found = labelled(label_file(tmp_path), runs, qrels=judgments(tmp_path))
+    assert found.queries["id"].to_list() == ["q1", "q3", "q2"]
+    audited = audit(found, runs[0], "nDCG@3", resamples=200)
+    assert "2 judged queries not in the run, counted as 0" in audited.notes[0]
+
+
+def test_an_unlabelled_document_is_counted_and_named_and_keeps_its_rank(tmp_path: Path) -> None:
+    mine = run(tmp_path, {"q1": {"web-7": 9.0, **SCORES["q1"]}, "q2": SCORES["q2"]})
+    found = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
+    assert (
+        f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); "
+        "these keep their ranks and belong to no group"
+    ) in found.notes
+    assert found.estimates[0].value == pytest.approx((0 - 1) / 2)
+
+
+def test_a_judged_document_outside_run_and_labels_counts_in_the_row_all(tmp_path: Path) -> None:
+    mine = run(tmp_path)
+    found = labelled(label_file(tmp_path), [mine], qrels=judgments(tmp_path, ("q2", "web-7", 1)))
+    values = audit(found, mine, "R@5", resamples=200).by_group()
+    assert values["mean"].to_list() == pytest.approx([(1 + 2 / 3 + 1) / 3, 1, 1])
+
+
+def test_a_column_is_added(tmp_path: Path) -> None:
+    file = write(tmp_path / "side.csv", "doc_id,side\nd1-human,east\nd1-llm,west\nd2-llm,east\nzz,west\n")
+    found = with_labels(toy(), file, by="side")
+    assert found.docs.select("id", "side").rows() == [
+        ("d1-human", "east"), ("d2-human", None), ("d3-human", None),
+        ("d1-llm", "west"), ("d2-llm", "east"), ("d3-llm", None),
+    ]  # fmt: skip
+    assert found.docs.drop("side").equals(toy().docs)
+    assert found.qrels.equals(toy().qrels)
+
+
+def test_sources_and_origins_come_from_the_file(tmp_path: Path) -> None:
+    plain = toy()
+    docs = plain.docs.with_columns(source=pl.lit("human"), origin=pl.col("id"))
+    bare = Collection(docs, plain.queries, plain.qrels, {"files": ["x"]})
+    found = with_labels(bare, label_file(tmp_path), by="source")
+    assert found == plain
+    assert (found.spec["files"], found.spec["labels"]) == (["x", str(tmp_path / "labels.tsv")], found.spec["files"][1])
+    assert with_labels(plain, label_file(tmp_path, origin=False), by="source") == plain
+    file = write(tmp_path / "side.tsv", "doc_id\tside\torigin\nd1-human\tx\tX\nd2-human\ty\t\n")
+    origins = with_labels(toy(), file, by="side").docs["origin"].to_list()
+    assert origins == ["X", "d2-human", "d3-human", "d1-human", "d2-human", "d3-human"]
+
+
+@pytest.mark.parametrize(
+    ("column", "rows", "message"),
+    [
+        ("title", "d1-human\tx\n", "--groups cannot replace the column 'title' of a collection; call it"),
+        ("id", "d1-human\tx\n", "--groups cannot replace the column 'id' of a collection; call it"),
+        ("side", "zz\tx\n", "{file}: names none of the collection's 6 documents"),
+        ("source", "d1-human\tme\nd1-llm\tit\n", "{file}: no source for 4 documents of the collection (first: 'd2-"),
+    ],
+)
+def test_labels_that_do_not_fit_the_texts_are_refused(tmp_path: Path, column: str, rows: str, message: str) -> None:
+    file = write(tmp_path / "x.tsv", f"doc_id\t{column}\n{rows}")
+    with pytest.raises(UserError, match="^" + re.escape(message.format(file=file))):
+        with_labels(toy(), file, by=column)
+
+
+def test_a_run_none_of_whose_queries_is_judged_is_refused(tmp_path: Path) -> None:
+    runs = [run(tmp_path), run(tmp_path, {"7": SCORES["q1"], "8": SCORES["q2"]}, "other.trec")]
+    with pytest.raises(DataError, match=r"other\.trec: no overlap: none of its 2 queries has a judgment \(first: '"):
+        labelled(label_file(tmp_path), runs, qrels=judgments(tmp_path))

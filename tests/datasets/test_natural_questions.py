@@ -1,6 +1,7 @@
 """NQ320K from small files in the two forms of Natural Questions."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.datasets.natural_questions import PUBLISHED, Built, build_nq320k, fold_title, read_page
+from ranktilt.datasets.natural_questions import PUBLISHED, build_nq320k, fold_title, read_page
 from ranktilt.errors import DataError, DataWarning, UserError
-from ranktilt.progress import listening
 from tests.generation.questions import full, simplified
 from tests.refusals import refused
 from tests.toy import jsonl, write
@@ -35,30 +35,21 @@ def files(folder: Path, train: list[Any] = TRAIN, dev: list[Any] = DEV, *, end: 
     ]
 
 
-def built(folder: Path, **options: Any) -> Built:
-    return build_nq320k(files(folder), **options)
-
-
 @pytest.mark.parametrize("end", [".gz", ""])
-def test_each_page_is_one_document_with_its_first_text(tmp_path: Path, end: str) -> None:
-    found = build_nq320k(files(tmp_path, end=end)).collection.docs
-    assert found.select("id", "title", "text", "page_title", "source").rows() == [
+def test_a_page_is_one_document_and_a_question_of_the_development_set_one_query(tmp_path: Path, end: str) -> None:
+    built = build_nq320k(files(tmp_path, end=end))
+    assert built.collection.docs.select("id", "title", "text", "page_title", "source").rows() == [
         ("0", "", "Red Apple Apples are red . They grow on trees .", "Red Apple", "human"),
         ("1", "", "Beyoncé ( Singer ) She sings .", "Beyoncé ( Singer )", "human"),
         ("2", "", "Lake Water , cold .", "Lake", "human"),
     ]
-    assert found["url"][2] == "https://en.wikipedia.org//w/index.php?title=Lake&amp;oldid=-22"
-
-
-def test_each_question_of_the_development_set_has_its_page(tmp_path: Path) -> None:
-    collection = built(tmp_path).collection
-    assert collection.queries.rows() == [
-        ("21", "what is an apple"),
-        ("-22", "where is it"),
-        ("23", "who sings"),
-        ("24", "how deep"),
-    ]
-    assert collection.qrels.rows() == [("21", "0", 1), ("-22", "2", 1), ("23", "1", 1), ("24", "2", 1)]
+    assert built.collection.docs["url"][2] == "https://en.wikipedia.org//w/index.php?title=Lake&amp;oldid=-22"
+    queries = [("21", "what is an apple"), ("-22", "where is it"), ("23", "who sings"), ("24", "how deep")]
+    assert built.collection.queries.rows() == queries
+    assert built.collection.qrels.rows() == [("21", "0", 1), ("-22", "2", 1), ("23", "1", 1), ("24", "2", 1)]
+    assert built.counts == {"documents": 3, "test queries": 4, "mean words": pytest.approx((11 + 7 + 5) / 3)}
+    assert (built.train_lines, built.as_published) == (3, False)
+    assert PUBLISHED == {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
 
 
 def test_training_files_come_first_in_any_order(tmp_path: Path) -> None:
@@ -68,87 +59,39 @@ def test_training_files_come_first_in_any_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("limit", "text"), [(1, "Red"), (2, "Red Apple"), (4, "Red Apple Apples are")])
 def test_a_title_counts_among_the_words(tmp_path: Path, limit: int, text: str) -> None:
-    assert built(tmp_path, words=limit).collection.docs["text"][0] == text
-
-
-def test_the_counts_are_beside_the_published_ones(tmp_path: Path) -> None:
-    found = built(tmp_path)
-    assert found.counts == {"documents": 3, "test queries": 4, "mean words": pytest.approx((11 + 7 + 5) / 3)}
-    assert (found.train_lines, found.as_published) == (3, False)
-    assert PUBLISHED == {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
-
-
-def test_progress_is_told_for_both_parts(tmp_path: Path) -> None:
-    heard: dict[str, list[tuple[int, int]]] = {}
-    with listening(lambda label, done, total: heard.setdefault(label, []).append((done, total))):
-        built(tmp_path)
-    assert {label: steps[-1] for label, steps in heard.items()} == {
-        "reading training questions": (307_373, 307_373),
-        "reading development questions": (7_830, 7_830),
-    }
-
-
-def fault(folder: Path, line: str | None = None, **parts: Any) -> str:
-    paths = files(folder, end="", **parts)
-    if line is not None:
-        paths[1].write_text(jsonl(TRAIN[:1]) + line + "\n")
-    with pytest.raises(DataError) as caught:
-        build_nq320k(paths)
-    return str(caught.value).replace(f"{folder}/v1.0-simplified_", "")
+    assert build_nq320k(files(tmp_path), words=limit).collection.docs["text"][0] == text
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{oops", "simplified-nq-train.jsonl:2: expected one JSON object, got broken JSON ("),
-        ("[]", "simplified-nq-train.jsonl:2: expected one JSON object, got list: '[]'"),
-        (
-            json.dumps({"example_id": 1, "question_text": "q", "text": "x"}),
-            "simplified-nq-train.jsonl:2: expected document_text (simplified) or document_tokens (full); its fields ",
-        ),
-        (
-            json.dumps({"example_id": 1, "question_text": "q", "document_text": "x"}),
-            "simplified-nq-train.jsonl:2: expected a title in document_title, <H1> or document_url, found none",
-        ),
-        (
-            json.dumps({"example_id": 1, "question_text": "q", "document_title": "T", "document_tokens": ["x"]}),
-            "simplified-nq-train.jsonl:2: expected document_tokens to be objects with the string token",
-        ),
+        ("{oops", "expected one JSON object, got broken JSON ("),
+        ("[]", "expected one JSON object, got list: '[]'"),
+        ('{"text": "x"}', "expected document_text (simplified) or document_tokens (full); its fields are: text"),
+        ('{"document_text": "x"}', "expected a title in document_title, <H1> or document_url, found none"),
+        ('{"document_title": "T", "document_tokens": ["x"]}', "expected document_tokens to be objects with the string"),
+        ('{"document_title": "T", "document_text": "x"}', "expected the fields example_id and question_text"),
+        (json.dumps(DEV[0]), "example_id 21 came before; is a file named twice?"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
-    assert fault(tmp_path, line).startswith(message)
+    paths = files(tmp_path, end="")
+    paths[0].write_text(jsonl(DEV[:1]) + line + "\n")
+    with pytest.raises(DataError, match="^" + re.escape(f"{paths[0]}:2: {message}")):
+        build_nq320k(paths)
 
 
-def test_a_question_given_twice_or_without_a_name_is_refused(tmp_path: Path) -> None:
-    nameless = {name: value for name, value in DEV[0].items() if name != "example_id"}
-    message = "nq-dev-all.jsonl:2: expected the fields example_id and question_text"
-    assert fault(tmp_path, dev=[DEV[1], nameless]) == message
-    assert fault(tmp_path, dev=[*DEV, DEV[0]]) == (
-        "nq-dev-all.jsonl:5: example_id 21 came before; is a file named twice?"
-    )
-
-
-@pytest.mark.parametrize("name", ["nq.jsonl", "train-and-dev.jsonl"])
-def test_a_file_whose_name_does_not_say_what_it_holds(tmp_path: Path, name: str) -> None:
-    path = write(tmp_path / name, jsonl(DEV))
-    with refused(f"{path}: expected train or dev in the file's name, which says what it holds; rename it"):
-        build_nq320k([path])
-
-
-def test_no_development_set(tmp_path: Path) -> None:
+def test_files_that_are_missing_or_do_not_say_what_they_hold(tmp_path: Path) -> None:
+    dev, train = files(tmp_path)
+    for name in ("nq.jsonl", "train-and-dev.jsonl"):
+        with refused(f"{name}: expected train or dev in the file's name, which says what it holds; rename it"):
+            build_nq320k([name])
     with pytest.raises(UserError, match=r"^expected the development set too \(v1.0-simplified_nq-dev-all"):
-        build_nq320k(files(tmp_path)[1:])
-
-
-def test_no_training_set_is_warned_of(tmp_path: Path) -> None:
+        build_nq320k([train])
     with pytest.warns(DataWarning, match="no training file: only the pages of the development set are there"):
-        assert build_nq320k(files(tmp_path)[:1]).collection.docs.height == 3
-
-
-def test_no_words(tmp_path: Path) -> None:
+        assert build_nq320k([dev]).collection.docs.height == 3
     with refused("expected at least 1 word a text, got 0"):
-        built(tmp_path, words=0)
+        build_nq320k([dev, train], words=0)
 
 
 @pytest.mark.parametrize("form", [simplified, full])
@@ -171,18 +114,16 @@ def test_a_text_ends_before_the_last_list(form: Any, lists: tuple[str, ...], exp
     assert read_page(form(1, "q", "T", "one", "two", lists=lists)).text(100) == expected
 
 
-def test_a_list_before_the_first_paragraph_does_not_end_the_text() -> None:
-    text = "<H1> T </H1> <Ul> <Li> a </Li> </Ul> <P> one </P> two"
-    assert read_page({"document_text": text}).text(9) == "one"
-
-
-def test_a_page_without_paragraphs_is_whole() -> None:
-    assert read_page({"document_text": "<H1> T </H1> <Dl> <Dd> one </Dd> </Dl>"}).text(9) == "T one"
-
-
-def test_signs_of_mathematics_are_no_tags() -> None:
-    page = read_page({"document_text": '<H1> T </H1> <P> a < b and c > d , <x </P> <Td_colspan="2"> e </Td>'})
-    assert page.text(20) == "a < b and c > d , <x e"
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<H1> T </H1> <Ul> <Li> a </Li> </Ul> <P> one </P> two", "one"),  # a list before the first paragraph
+        ("<H1> T </H1> <Dl> <Dd> one </Dd> </Dl>", "T one"),  # no paragraph at all
+        ('<H1> T </H1> <P> a < b and c > d , <x </P> <Td_colspan="2"> e </Td>', "a < b and c > d , <x e"),
+    ],
+)
+def test_what_of_a_page_is_its_text(content: str, text: str) -> None:
+    assert read_page({"document_text": content}).text(20) == text
 
 
 def test_a_tag_with_blanks_in_it_is_one_token() -> None:
@@ -211,7 +152,6 @@ def test_a_title_is_found(row: dict[str, Any], title: str) -> None:
     ("title", "folded"),
     [
         ("The Walking Dead (season 8)", "the walking dead ( season 8 )"),
-        ("2017–18 NBA", "2017 – 18 nba"),
         ("Beyoncé", "beyonce"),
         ("  A \t B\u200b ", "a b"),
         ("東京", "東 京"),

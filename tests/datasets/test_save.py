@@ -1,7 +1,9 @@
-"""Saving: what is written loads equal, writes the same bytes again, and is there whole or not at all."""
+"""Saving: what is written loads equal, as JSON lines or in Parquet parts, and is there whole or not at all."""
 
 import dataclasses
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,30 +14,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import ranktilt.collection
+import ranktilt.io.jsonl
+import ranktilt.io.parquet
+from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
+from ranktilt.datasets.mix import mix
 from ranktilt.datasets.save import save
-from ranktilt.errors import UserError
+from ranktilt.errors import DataError, UserError
+from ranktilt.rankers.lexical.bm25 import BM25
 from tests.refusals import refused
-from tests.toy import (
-    collection_of,
-    no_room,
-    toy,
-    write,
-    write_beir,
-    write_cocktail,
-    write_paper,
-)
+from tests.toy import QUERIES, collection_of, no_room, toy, write, write_beir, write_cocktail, write_paper
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file below a folder."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-def lone(**fields: Any) -> Collection:
-    """One document with these fields, one query, one judgment."""
-    return collection_of([{"id": "a", "text": "x", **fields}], {"q": "?"}, {"q": {"a": 1}})
 
 
 # What is written
@@ -68,46 +63,29 @@ def test_the_split_keeps_its_name(tmp_path: Path) -> None:
 # What is refused
 
 
-def test_an_id_that_judgments_cannot_hold_is_refused(tmp_path: Path) -> None:
-    collection = collection_of([{"id": "a\tb", "text": ""}], {"q": "?"}, {"q": {"a\tb": 1}})
-    with pytest.raises(UserError, match=r"^id 'a\\tb' has a tab or line end in it"):
-        save(collection, tmp_path / "new")
-    assert os.listdir(tmp_path) == []
-
-
 @pytest.mark.parametrize(
     ("writer", "file"),
     [(write_beir, "corpus.jsonl"), (write_cocktail, "corpus/human.jsonl"), (write_paper, "corpus-human.jsonl")],
 )
 def test_a_folder_that_holds_another_collection_is_left_alone(tmp_path: Path, writer: Any, file: str) -> None:
-    before = contents(writer(tmp_path))
-    with refused(f"{tmp_path}: holds another collection ({tmp_path / file}); choose an empty folder"):
-        save(toy(), tmp_path)
-    assert contents(tmp_path) == before
+    folder = writer(tmp_path, qrels=[("q1", "d1", 1)])
+    before = contents(folder)
+    with refused(f"{folder}: holds another collection ({folder / file}); choose an empty folder"):
+        save(toy(), folder)
+    assert contents(folder) == before
 
 
-def test_another_collection_is_never_written_over(tmp_path: Path) -> None:
-    save(lone(), tmp_path)
-    before = contents(tmp_path)
-    with pytest.raises(UserError, match="holds another collection"):
-        save(lone(text="changed"), tmp_path)
-    assert contents(tmp_path) == before
-
-
-# What cannot be written
-
-
-def test_where_the_judgments_cannot_be_written_nothing_is(tmp_path: Path) -> None:
+def test_what_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
+    unwritable = collection_of([{"id": "a\tb", "text": ""}], {"q": "?"}, {"q": {"a\tb": 1}})
+    with pytest.raises(UserError, match=r"^id 'a\\tb' has a tab or line end in it"):
+        save(unwritable, tmp_path / "new")
+    with no_room(150), pytest.raises(UserError, match="cannot be written: File too large"):
+        save(toy(), tmp_path / "new" / "folder")
+    assert contents(tmp_path) == {}
     write(tmp_path / "qrels", "in the way")
     with pytest.raises(UserError, match=r"/qrels/test\.tsv: cannot be written: Not a directory"):
         save(toy(), tmp_path)
     assert contents(tmp_path) == {"qrels": b"in the way"}
-
-
-def test_a_disk_that_fills_up_leaves_no_file(tmp_path: Path) -> None:
-    with no_room(150), pytest.raises(UserError, match="cannot be written: File too large"):
-        save(toy(), tmp_path / "new" / "folder")
-    assert contents(tmp_path) == {}
 
 
 # Any collection: loads equal, and writes the same bytes again
@@ -119,14 +97,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )  # fmt: skip
+QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
 ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=6)
 COLUMN = st.sampled_from(["n", "_id", "bare", "metadata", "ü ", "line", "full", "", "new"])
 STEM = st.sampled_from(["x", "y", "x-human", "x-llm", "-human", "llm", "é 1", "x-human-human"])
 SOURCE = st.sampled_from(["human", "llm", "llm-human", "a b", "ü.gz", "corpus"])
-
-
-def raw(value: Any) -> bytes | None:
-    return None if value is None else orjson.dumps(value)
 
 
 def further(values: st.SearchStrategy[Any], dtype: Any) -> Callable[[int], st.SearchStrategy[pl.Series]]:
@@ -134,13 +109,10 @@ def further(values: st.SearchStrategy[Any], dtype: Any) -> Callable[[int], st.Se
 
 
 KINDS = [
-    further(TEXT, pl.String),
-    further(st.integers(-(2**63), 2**63 - 1), pl.Int64),
-    further(st.floats(), pl.Float64),
-    further(st.booleans(), pl.Boolean),
-    further(JSON.map(raw), pl.Binary),
-    further(st.sampled_from(["f", "m"]), pl.Categorical),
-]
+    further(TEXT, pl.String), further(st.integers(-(2**63), 2**63 - 1), pl.Int64), further(st.floats(), pl.Float64),
+    further(st.booleans(), pl.Boolean), further(st.sampled_from(["f", "m"]), pl.Categorical),
+    further(JSON.map(lambda value: None if value is None else orjson.dumps(value)), pl.Binary),
+]  # fmt: skip
 
 
 @st.composite
@@ -155,17 +127,14 @@ def twins(draw: st.DrawFn) -> list[tuple[str, str, str]]:
     stems = draw(st.lists(STEM, min_size=1, max_size=3, unique=True))
     sources = draw(st.lists(SOURCE, min_size=1, max_size=3, unique=True))
     rows = [(f"{stem}-{source}", source, f"{stem}-human") for source in sources for stem in stems]
-    return (
-        draw(st.lists(st.sampled_from(rows), min_size=1, unique_by=lambda row: row[0])) if draw(st.booleans()) else rows
-    )
+    some = st.lists(st.sampled_from(rows), min_size=1, unique_by=lambda row: row[0])
+    return draw(some) if draw(st.booleans()) else rows
 
 
 @st.composite
 def loose(draw: st.DrawFn) -> list[tuple[str, str, str]]:
     """Ids, sources and origins that follow no rule."""
-    ids = draw(
-        st.lists(STEM | TEXT.filter(lambda t: t and not set(t) & set("\t\r\n")), min_size=1, max_size=4, unique=True)
-    )
+    ids = draw(st.lists(STEM | ID, min_size=1, max_size=4, unique=True))
     return [(name, draw(SOURCE), draw(st.sampled_from(ids) | STEM)) for name in ids]
 
 
@@ -176,14 +145,8 @@ def collections(draw: st.DrawFn) -> Collection:
     ids = [row[0] for row in rows]
     queries = draw(st.lists(STEM, min_size=1, max_size=3, unique=True))
     shared = {row[2] for row in rows} if draw(st.booleans()) else set()
-    grades = draw(
-        st.dictionaries(
-            st.tuples(st.sampled_from([*queries, "unknown"]), st.sampled_from([*ids, *shared, "unknown"])),
-            st.integers(-1, 3),
-            min_size=1,
-            max_size=5,
-        )
-    )
+    pairs = st.tuples(st.sampled_from([*queries, "unknown"]), st.sampled_from([*ids, *shared, "unknown"]))
+    grades = draw(st.dictionaries(pairs, st.integers(-1, 3), min_size=1, max_size=5))
     if shared:  # whoever judges one version judges them all
         grades = {(q, i): g for (q, d), g in grades.items() for i, _, o in rows if o == d} or {(queries[0], ids[0]): 1}
     docs = {
@@ -198,15 +161,11 @@ def collections(draw: st.DrawFn) -> Collection:
     return Collection(
         pl.DataFrame(docs),
         pl.DataFrame({"id": queries, "text": [f"text of {q}" for q in queries], **draw(extras(len(queries)))}),
-        pl.DataFrame(
-            [(q, d, g) for (q, d), g in grades.items()],
-            schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32},
-            orient="row",
-        ),
+        pl.DataFrame([(q, d, g) for (q, d), g in grades.items()], schema=QRELS, orient="row"),
     )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(collection=collections())
 def test_what_is_saved_loads_equal_and_saves_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, collection: Collection
@@ -232,3 +191,168 @@ def test_a_collection_without_judgments_has_no_file_of_them(tmp_path: Path) -> N
     save(bare, tmp_path / "bare")
     assert not (tmp_path / "bare" / "qrels").exists()
     assert load(tmp_path / "bare", qrels="none") == bare
+
+
+DOCS: list[dict[str, Any]] = [
+    {"id": "a", "title": "größe", "text": "", "year": 1999, "tags": b'["x",1]', "_id": "other"},
+    {"id": "b", "title": "", "text": "a text of more than twelve bytes, 日本語", "tags": None},
+    {"id": "c", "title": " t ", "text": "short\nlines\t\u2028", "source": "llm", "origin": "b"},
+    {"id": "d", "title": "", "text": "x" * 5000, "year": -1, "tags": b'{"k":null}'},
+    {"id": "e", "title": "", "text": "x" * 5000},
+]
+
+
+@pytest.fixture
+def mapped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Map the texts of collections however small, two documents at a time; the cache's folder."""
+    for module in (ranktilt.collection, ranktilt.io.parquet, ranktilt.io.jsonl):
+        monkeypatch.setattr(module, "LARGE", 0)
+        monkeypatch.setattr(module, "AT_ONCE", 2, raising=False)
+    monkeypatch.setattr(ranktilt.io.files, "CHUNK", 64)
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "texts"
+
+
+def of(docs: list[dict[str, Any]]) -> Collection:
+    return collection_of(docs, {"q": "more bytes", "r": "short x"}, {"q": {"b": 1}, "r": {"c": 2}})
+
+
+def parts_of(folder: Path, *frames: pl.DataFrame, names: tuple[str, ...] = ()) -> Path:
+    """A folder of parts as others may write them, without judgments."""
+    write(folder / "queries.jsonl", '{"_id":"q","text":"?"}\n')
+    (folder / "corpus").mkdir()
+    for number, frame in enumerate(frames):
+        frame.write_parquet(folder / "corpus" / (names[number] if names else f"{number}.parquet"))
+    return folder
+
+
+def one(name: str, text: str | None = "x") -> pl.DataFrame:
+    return pl.DataFrame({"_id": [name], "text": [text]}, schema={"_id": pl.String, "text": pl.String})
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 100])
+def test_parts_are_equal_to_json_lines(tmp_path: Path, mapped: Path, size: int) -> None:
+    parts, lines = save(of(DOCS), tmp_path / "parts", rows_per_file=size), save(of(DOCS), tmp_path / "lines")
+    number = -(-5 // size)
+    names = [f"corpus/part-{n:05}-of-{number:05}.parquet" for n in range(number)]
+    assert sorted(str(p.relative_to(parts)) for p in parts.rglob("*.parquet")) == names
+    one, two = load(parts), load(lines)
+    assert one == two == of(DOCS)
+    assert one.docs.rows() == two.docs.select(one.docs.columns).rows()
+    assert [str(parts / name) for name in names] == list(one.spec["files"])[:number]
+    for choice in ("title+text", "text", "title"):
+        assert one.texts(choice).to_list() == two.texts(choice).to_list()
+    assert one.tie_keys().tolist() == two.tie_keys().tolist() == of(DOCS).tie_keys().tolist()
+    assert not list(mapped.iterdir())
+    assert save(load(parts), parts, rows_per_file=size) == parts  # the same bytes again
+    assert (save(one, tmp_path / "again") / "corpus.jsonl").read_bytes() == (lines / "corpus.jsonl").read_bytes()
+
+
+def test_runs_audits_and_mixes_are_equal(tmp_path: Path, mapped: Path) -> None:
+    found = [load(save(toy(), tmp_path / str(parts), rows_per_file=parts)) for parts in (None, 2)]
+    runs = [BM25().rank(one) for one in found]
+    assert runs[0].contents(Path("run.trec"))[Path("run.trec")] == runs[1].contents(Path("run.trec"))[Path("run.trec")]
+    one, two = (audit(c, run, card=True, resamples=200) for c, run in zip(found, runs, strict=True))
+    assert one.table.equals(two.table)
+    assert repr(one.estimates) == repr(two.estimates)
+    assert one.confounds == two.confounds
+    assert mix(found[1], found[0]) == mix(found[1], found[1]) == found[0]
+
+
+def test_parts_of_others_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    names = ("train-10.parquet", "train-2.parquet", ".hidden.parquet", "train-1.parquet", "more-11.parquet")
+    folder = parts_of(tmp_path / "c", one("x"), one("b"), one("z"), one("a"), one("m"), names=names)
+    assert load(folder, qrels="none").ids.to_list() == ["m", "a", "b", "x"]
+
+
+def test_damage_is_one_line(tmp_path: Path, mapped: Path) -> None:
+    folder = save(toy(), tmp_path / "c", rows_per_file=2)
+    part = folder / "corpus" / "part-00001-of-00003.parquet"
+    data = part.read_bytes()
+    part.write_bytes(data[: len(data) // 2])
+    with pytest.raises(DataError, match=f"^{part}: cannot be read as Parquet: [^\n]+$"):
+        load(folder)
+    part.write_bytes(b"")
+    with pytest.raises(DataError, match=r"cannot be read as Parquet: .*; fetch it again"):
+        load(folder)
+    part.unlink()
+    with refused(f"{folder / 'corpus'}: expected 3 parts, as their names say, got 2", DataError):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (one("b").drop("text"), "expected the columns _id String, text String, as in 0.parquet, got _id String"),
+        (one("b").clear(), "the file is empty"),
+        (pl.concat([one("b"), one("b")]), "_id 'b' came before; ids must be unique"),
+        (one(""), "1: 1 row without _id"),
+        (pl.concat([one("b"), one("c", None)]), "2: 1 row without text"),
+    ],
+)
+@pytest.mark.parametrize("large", [0, 1 << 30])
+def test_what_is_wrong_with_a_part(
+    tmp_path: Path, mapped: Path, monkeypatch: pytest.MonkeyPatch, second: pl.DataFrame, message: str, large: int
+) -> None:
+    monkeypatch.setattr(ranktilt.io.parquet, "LARGE", large)
+    folder = parts_of(tmp_path / "c", one("a"), second)
+    file = folder / "corpus" / "1.parquet"
+    separator = ":" if message[0].isdigit() else ": "
+    with refused(f"{file}{separator}{message}", DataError):
+        load(folder, qrels="none")
+
+
+def test_json_lines_beside_parts_are_refused(tmp_path: Path) -> None:
+    folder = save(toy(), tmp_path / "c", rows_per_file=6)
+    for name in ("corpus/human.jsonl", "corpus.jsonl"):
+        write(folder / name, "{}\n")
+        came = f"{name} beside Parquet parts in corpus/ (part-00000-of-00001.parquet)"
+        with refused(f"{folder}: expected one form of the documents, got {came}; remove one of them", DataError):
+            load(folder)
+
+
+def test_what_cannot_be_saved_in_parts(tmp_path: Path) -> None:
+    with refused("expected rows_per_file of at least 1, got 0"):
+        save(toy(), tmp_path / "c", rows_per_file=0)
+    first = save(toy(), tmp_path / "c", rows_per_file=2) / "corpus" / "part-00000-of-00003.parquet"
+    for parts in (None, 3):
+        with refused(f"{tmp_path / 'c'}: holds another collection ({first}); choose an empty folder"):
+            save(toy(), tmp_path / "c", rows_per_file=parts)
+    with pytest.raises(Exception, match="File too large"), no_room(1):
+        save(toy(), tmp_path / "new", rows_per_file=2)
+    assert not list((tmp_path / "new").rglob("*.parquet"))
+
+
+CODE = """
+import sys, threading, time
+import ranktilt.collection, ranktilt.io.parquet, ranktilt.datasets.save
+from ranktilt.datasets.load import load
+from ranktilt.datasets.mix import mix
+for module in (ranktilt.collection, ranktilt.io.parquet, ranktilt.datasets.save):
+    module.AT_ONCE = 50
+ranktilt.io.parquet.LARGE = 0
+peak = []
+def watch():
+    while True:
+        peak.append(int(open("/proc/self/status").read().partition("RssAnon:")[2].split()[0]))
+        time.sleep(0.002)
+threading.Thread(target=watch, daemon=True).start()
+found = load(sys.argv[1], qrels="none")
+mixed = mix(found, found)
+assert mixed.texts().str.len_bytes().sum() > 99_000_000
+mixed.tie_keys()
+ranktilt.datasets.save.save(mixed, sys.argv[2], rows_per_file=50)
+print(max(peak) - peak[0])
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="reads this system's count of a process's memory")
+def test_a_process_holds_no_texts(tmp_path: Path) -> None:
+    """2,000 documents of 50 kB: loading, mixing, joining titles and saving hold less than these 100 MB."""
+    docs = [{"id": str(n), "title": "t", "text": f"{n} " * (50_000 // len(f"{n} "))} for n in range(2000)]
+    save(collection_of(docs, QUERIES, {}), tmp_path / "c", rows_per_file=50)
+    given = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache"), "POLARS_MAX_THREADS": "2"}
+    command = [sys.executable, "-c", CODE, str(tmp_path / "c"), str(tmp_path / "new")]
+    done = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 75_000, done.stdout

@@ -13,7 +13,7 @@ from ranktilt.experiments.spiral import spiral
 from ranktilt.experiments.spiral_result import Spiral
 from ranktilt.mitigation.base import Correction, Lists
 from ranktilt.rankers.base import FirstStage, Rows, Scores
-from tests.toy import collection_of
+from tests.toy import collection_of, versions
 
 ORIGINS, QUERIES = 60, 40
 
@@ -21,11 +21,7 @@ ORIGINS, QUERIES = 60, 40
 @cache
 def growing(sources: tuple[str, ...] = ("llm",), *, origins: int = ORIGINS) -> Collection:
     """Documents and their rewrites; every query has two relevant documents in each version."""
-    docs = [
-        {"id": f"{n}-{name}", "text": f"text {n} of {name}", "source": name, "origin": f"{n}-human"}
-        for name in ("human", *sources)
-        for n in range(origins)
-    ]
+    docs = versions({name: [f"text {n} of {name}" for n in range(origins)] for name in ("human", *sources)})
     grades = {
         f"q{q}": {f"{n % origins}-{name}": 1 for name in ("human", *sources) for n in (q, q + 7)}
         for q in range(QUERIES)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from ranktilt.auditing.audit import audit
 from ranktilt.experiments.debias_sweep import debias_sweep, sweep_alphas
 from ranktilt.experiments.tradeoff import reference_alone
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.training import mining
-from ranktilt.training.retriever import train_retriever
+from ranktilt.training import retriever
 from tests.refusals import refused
-from tests.training.material import marked
-from tests.training.test_retriever import BM, marked_mix
+from tests.training.material import marked, marked_mix
+from tests.training.test_retriever import BM
 
 pytestmark = pytest.mark.neural
 
@@ -33,8 +33,8 @@ def test_bad_strengths() -> None:
 
 def test_a_sweep_is_its_models_on_a_bench(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
-    keep = mining.BM25.rank
-    monkeypatch.setattr(mining.BM25, "rank", lambda *given: searched.append("bm25") or keep(*given))
+    keep = retriever.BM25.rank
+    monkeypatch.setattr(retriever.BM25, "rank", lambda *given: searched.append("bm25") or keep(*given))
     asked = replace(BM, device="cpu")
     found, trained = debias_sweep(
         marked(), marked_mix(), tiny, tmp_path / "models", alphas=[3.0, 0.1], options=asked,
@@ -46,23 +46,14 @@ def test_a_sweep_is_its_models_on_a_bench(tiny: Path, tmp_path: Path, monkeypatc
     assert found.baseline.name == "α = 0"
     assert found.pairs == (("human", "llm"),)
     assert found.over == ("all", "human")
-    alone = train_retriever(marked(), tiny, tmp_path / "alone", options=replace(asked, alpha=3.0))
-    weights = [(one / "model.safetensors").read_bytes() for one in (alone.folder, tmp_path / "models" / "alpha-3")]
-    assert weights[0] == weights[1]
-    from ranktilt.auditing.audit import audit
-
-    run = Dense(str(alone.folder), k=100, device="cpu").rank(marked_mix())
-    assert found.tilt("α = 3", ("human", "llm")).value == pytest.approx(
-        audit(marked_mix(), run, "nDCG@3", confounds=False).tilts[0].value
-    )
+    record = trained[2].record["spec"]
+    assert (record["alpha"], record["mine"], record["steps"]) == (3.0, "bm25", 5)
+    model = Dense(str(tmp_path / "models" / "alpha-3"), k=100, device="cpu")
     own = reference_alone(marked_mix())
-    only = audit(own, Dense(str(alone.folder), k=100, device="cpu").rank(own), "nDCG@10", by=None)
+    whole = audit(marked_mix(), model.rank(marked_mix()), "nDCG@3", confounds=False, resamples=200)
+    only = audit(own, model.rank(own), "nDCG@10", by=None)
+    assert found.tilt("α = 3", ("human", "llm")).value == pytest.approx(whole.tilts[0].value)
     assert found.mean("α = 3", "human").value == pytest.approx(float(only.values.mean()))
-
-
-def test_a_sweep_needs_a_constraint(tiny: Path, tmp_path: Path) -> None:
-    with refused("a sweep needs an alpha above 0 beside the baseline"):
-        debias_sweep(marked(), marked_mix(), tiny, tmp_path, alphas=[0.0])
 
 
 def test_what_the_bench_would_refuse_is_refused_before_any_training(tiny: Path, tmp_path: Path) -> None:
@@ -70,4 +61,6 @@ def test_what_the_bench_would_refuse_is_refused_before_any_training(tiny: Path, 
         debias_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.1], budget=5)
     with refused("a sweep compares sources, and the test collection has 'human' alone; mix it first"):
         debias_sweep(marked(), reference_alone(marked_mix()), tiny, tmp_path / "m", alphas=[0.1])
+    with refused("a sweep needs an alpha above 0 beside the baseline"):
+        debias_sweep(marked(), marked_mix(), tiny, tmp_path / "m", alphas=[0.0])
     assert not (tmp_path / "m").exists()

@@ -1,5 +1,6 @@
 """Levelling from end to end: what is fitted, chosen and told of simulated rankers that favour one side."""
 
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from benchmarks.simulated import Simulated
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
+from ranktilt.errors import UserError
 from ranktilt.experiments.level import at_depth, choose_strengths, level
 from ranktilt.experiments.level_options import Levelling
 from ranktilt.experiments.query_split import QuerySplit
@@ -41,7 +43,7 @@ def levelled(folder: Path, *methods: str, found: Simulated | None = None, **opti
     measures = options.pop("measures", ["nDCG@10", "Share@10", "ExposureRatio"])
     how = {name: options.pop(name) for name in ("level", "budget") if name in options}
     chosen = Levelling(methods=methods or ("offset",), **{"strengths": (0.5, 1.0), **options})
-    return level(split(found), found.run, measures, folder=folder, options=chosen, resamples=300, **how)
+    return level(split(found), found.run, measures, folder=folder, options=chosen, resamples=200, **how)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +106,8 @@ def test_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:
 
 def test_a_target_is_where_fair_re_ranking_ends(tmp_path: Path) -> None:
     found = levelled(tmp_path, "fair-rerank", target=5.0, measures=["Share@10"])
-    assert found.interventions[-1].ranker.endswith("fair-rerank(group=llm,target=5.0)")
     level_there = levelled(tmp_path, "fair-rerank", measures=["Share@10"])
+    assert found.interventions[-1].ranker.endswith("fair-rerank(group=llm,target=5.0)")
     assert found.tilt("fair-rerank 1", PAIR).value < level_there.tilt("fair-rerank 1", PAIR).value
 
 
@@ -122,54 +124,31 @@ def test_strengths_are_chosen_by_values_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "deep"),
     [
-        ("bm25", "bm25@100"), ("bm25@50", "bm25@50"), ("dense:minilm", "dense:minilm@100"),
-        ("bm25@200>>dense:minilm", "bm25@200>>dense:minilm@100"), ("replay:my.trec", "replay:my.trec@100"),
+        ("bm25", "bm25@100"),
+        ("bm25@50", "bm25@50"),
+        ("bm25@200>>dense:minilm", "bm25@200>>dense:minilm@100"),
+        ("replay:my.trec", "replay:my.trec@100"),
     ],
-)  # fmt: skip
+)
 def test_a_ranker_that_leaves_its_depth_open_gets_one(text: str, deep: str) -> None:
     assert repr(at_depth(ranker(text), 100)) == deep
 
 
-ORDER = replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank"})
-
-
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        (
-            {"methods": ("magic",)},
-            "unknown method 'magic' (valid: causal, projection, fair-rerank, interleave, offset)",
-        ),
-        (
-            {"methods": ("fair-rerank:best",)},
-            "unknown method of fair-rerank 'best' (valid: det-const-sort, fa-ir, exposure)",
-        ),
+        ({"methods": ("magic",)}, "unknown method 'magic' (valid: causal, projection, fair-rerank, interleave, offset"),
+        ({"methods": ("fair-rerank:best",)}, "unknown method of fair-rerank 'best' (valid: det-const-sort, fa-ir, exp"),
         ({"methods": ("offset", "offset")}, "expected methods, each once; got offset, offset"),
         ({"strengths": (0.5, 0.0)}, "expected strengths above 0 and at most 2, got 0.5, 0"),
-        ({"methods": ("interleave", "causal"), "strengths": (0.5, 1.5)}, "interleave has strengths up to 1, got 1.5; "
-         "offset alone goes further"),
-        ({"methods": ("projection",), "by": "gender"}, "projection learns from twins, which differ in their source; "
-         "leave it out, or by=gender"),
-        ({"methods": ("fair-rerank", "fair-rerank:exposure"), "target": 1.0}, "a target is where fair-rerank ends "
-         "(points of a share), or fair-rerank:exposure (a ratio); name one of them, and the other apart"),
+        ({"methods": ("interleave", "causal"), "strengths": (0.5, 1.5)}, "interleave has strengths up to 1, got 1.5; "),
+        ({"methods": ("projection",), "by": "gender"}, "projection learns from twins, which differ in their source; "),
+        ({"methods": ("fair-rerank", "fair-rerank:exposure"), "target": 1.0}, "a target is where fair-rerank ends (po"),
     ],
-)  # fmt: skip
-def test_options_out_of_range_are_refused(options: dict[str, Any], said: str) -> None:
-    with refused(said):
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match="^" + re.escape(message)):
         Levelling(**options)
-
-
-def test_a_ranker_without_vectors_has_no_direction(tmp_path: Path) -> None:
-    sides = split(simulated())
-    with refused("projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"):
-        level(QuerySplit(*map(_texts, (sides.fit, sides.select, sides.test))), ranker("bm25"), folder=tmp_path,
-              options=Levelling(methods=("projection",)))  # fmt: skip
-
-
-def _texts(side: Collection) -> Collection:
-    return Collection(
-        side.docs.with_columns(text=pl.col("id")), side.queries.with_columns(text=pl.lit("3")), side.qrels
-    )
 
 
 def test_more_than_two_groups_are_not_guessed_among(tmp_path: Path) -> None:
@@ -193,12 +172,18 @@ def test_a_run_that_lacks_a_side_s_queries_is_refused(tmp_path: Path) -> None:
         level(sides, short, ["nDCG@10"], folder=tmp_path)
 
 
-def test_a_run_that_gives_only_an_order_is_levelled_without_offsets(tmp_path: Path) -> None:
-    found = levelled(
-        tmp_path, *Levelling().methods, found=replace(simulated(), run=ORDER), measures=["Share@10"], strengths=(1.0,)
-    )
+def test_a_method_without_its_scores_or_vectors_is_refused(tmp_path: Path) -> None:
+    order = replace(simulated(), run=replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank"}))
+    found = levelled(tmp_path, *Levelling().methods, found=order, measures=["Share@10"], strengths=(1.0,))
     assert found.methods == ("interleave", "fair-rerank")
     assert found.refused == (("offset", "an offset is fitted to scores, and by rank gives only an order"),)
+    given = split(simulated())
+    sides = (
+        Collection(side.docs.with_columns(text=pl.col("id")), side.queries.with_columns(text=pl.lit("3")), side.qrels)
+        for side in (given.fit, given.select, given.test)
+    )
+    with refused("projection takes a direction out of vectors, and bm25@100 has none; it is for dense rankers"):
+        level(QuerySplit(*sides), ranker("bm25"), folder=tmp_path, options=Levelling(methods=("projection",)))
 
 
 def test_a_method_that_is_refused_leaves_the_others(tmp_path: Path) -> None:

@@ -9,19 +9,17 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.experiments.query_split import QuerySplit, at_most, split_queries
 from tests.refusals import refused
+from tests.toy import collection_of
 
 
-def judged(relevant: dict[str, list[str]], grade: int = 1) -> Collection:
+def judged(relevant: dict[str, list[str]]) -> Collection:
     """Twins of ten origins, and queries with relevant documents."""
     docs = [
         {"id": f"{origin}-{source}", "text": origin, "source": source, "origin": f"{origin}-human"}
         for origin in "abcdefghij"
         for source in ("human", "llm")
     ]
-    qrels = [{"query_id": q, "doc_id": doc, "grade": grade} for q, docs in relevant.items() for doc in docs]
-    queries = [{"id": q, "text": q} for q in relevant]
-    schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64}
-    return Collection(pl.DataFrame(docs), pl.DataFrame(queries), pl.DataFrame(qrels, schema=schema))
+    return collection_of(docs, {q: q for q in relevant}, {q: dict.fromkeys(found, 1) for q, found in relevant.items()})
 
 
 def origins(collection: Collection) -> set[str]:
@@ -33,16 +31,15 @@ def queries(split: QuerySplit) -> list[list[str]]:
     return [side.judged["id"].to_list() for side in (split.fit, split.select, split.test)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.dictionaries(
         st.text("pqrstuvwxyz", min_size=1, max_size=3),
         st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=3, unique=True),
-        min_size=6,
-        max_size=20,
+        min_size=6, max_size=20,
     ),
     st.integers(0, 5),
-)
+)  # fmt: skip
 def test_no_query_and_no_origin_that_is_learned_from_is_tested_on(relevant: dict[str, list[str]], seed: int) -> None:
     collection = judged({q: [f"{origin}-llm" for origin in found] for q, found in relevant.items()})
     try:
@@ -105,27 +102,17 @@ def test_so_many_are_drawn_by_a_seed() -> None:
     assert at_most(collection, 3, seed=1).judged["id"].to_list() == few
 
 
-def test_fewer_than_three_queries_are_refused() -> None:
-    with refused("a bench needs queries to fit on, to select by and to test on; the collection has 2 to rank"):
-        split_queries(judged({name: ["a-llm"] for name in ("q0", "q1")}))
-
-
-def test_nothing_left_to_fit_on_is_refused() -> None:
-    collection = judged({f"q{n}": ["a-llm"] for n in range(4)})
-    with refused(
-        "no query to fit on is left: every document that is relevant to one is relevant to a query of the other "
-        "sides too"
-    ):
-        split_queries(collection)
-
-
 def test_two_large_sets_of_linked_queries_leave_no_side_empty() -> None:
     relevant = {f"q{n}": [f"{'ab'[n % 2]}-llm", f"{'cdefghij'[n % 8]}-llm"] for n in range(10)}
-    assert all(queries(split_queries(judged({name: docs[:1] for name, docs in relevant.items()} | relevant))))
+    assert all(queries(split_queries(judged(relevant))))
 
 
-@pytest.mark.parametrize("shares", [(), (0.5, 0.5, 0.0)])
-def test_shares_out_of_range_are_refused(shares: tuple[float, ...]) -> None:
-    shown = ", ".join(map(str, shares)) or "none"
-    with refused(f"expected three shares between 0 and 1, got {shown}"):
-        split_queries(judged({f"q{n}": ["a-llm"] for n in range(5)}), shares)
+def test_what_cannot_be_split_is_refused() -> None:
+    with refused("a bench needs queries to fit on, to select by and to test on; the collection has 2 to rank"):
+        split_queries(judged({name: ["a-llm"] for name in ("q0", "q1")}))
+    one_origin = judged({f"q{n}": ["a-llm"] for n in range(4)})
+    with pytest.raises(UserError, match=r"^no query to fit on is left: every document that is relevant to one is rele"):
+        split_queries(one_origin)
+    for shares, shown in (((), "none"), ((0.5, 0.5, 0.0), "0.5, 0.5, 0.0")):
+        with refused(f"expected three shares between 0 and 1, got {shown}"):
+            split_queries(one_origin, shares)

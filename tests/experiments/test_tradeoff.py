@@ -1,18 +1,23 @@
 """The bench: the smallest intervention that reaches level within the budget, or that none does."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.groups import ALL
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import Bench, check_cost
+from ranktilt.reporting.output import table
 from ranktilt.run import Run
 from tests.experiments.planted import DIAL, collection, swept, trial
 from tests.refusals import refused
@@ -28,14 +33,14 @@ def test_the_smallest_that_is_level_within_the_budget_is_chosen() -> None:
     assert [choice.outcome_of(one.name) for one in found.interventions] == ["tilted", "tilted", "level", "tilted"]
     assert choice.chosen == found.interventions[2]
     assert choice.outcome == "level"
+    over = swept({**DIAL, 1.0: (0, 60, 0)}).choose()
+    assert [bool(over.overcorrected(one.name)) for one in over.bench.interventions] == [False] * 3 + [True] * 2
 
 
 def test_a_level_baseline_needs_nothing() -> None:
     choice = swept({0: (0, 0, 0), 1: (0, 0, 0)}).choose()
     assert (choice.chosen, choice.outcome, choice.tilted) == (None, "level", False)
-    assert choice.headline.startswith(
-        "Nothing to level: α = 0 is level between human and llm, within ±5 points: nDCG@1 is "
-    )
+    assert choice.headline.startswith("Nothing to level: α = 0 is level between human and llm, within ±5 points: ")
 
 
 def test_a_budget_that_is_not_kept_leaves_none() -> None:
@@ -77,11 +82,6 @@ def test_a_tilt_that_the_interval_leaves_open_is_inconclusive() -> None:
     assert tilt.low < -5 < 5 < tilt.high
     assert choice.outcome == "inconclusive"
     assert found.choose(level=max(-tilt.low, tilt.high)).chosen is not None
-
-
-def test_over_correction_is_told() -> None:
-    choice = swept({**DIAL, 1.0: (0, 60, 0)}).choose()
-    assert [bool(choice.overcorrected(one.name)) for one in choice.bench.interventions] == [False] * 3 + [True] * 2
 
 
 def test_level_is_level_on_every_source_also_on_those_not_trained_on() -> None:
@@ -151,38 +151,24 @@ def test_it_is_saved_and_read_again(tmp_path: Path) -> None:
 ONES = (trial(0, (60, 0, 0)), trial(1, (0, 0, 0)))
 
 
-def _without_queries(one: Trial) -> Trial:
-    frame = one.mixed.frame().filter(one.mixed.frame()["query_id"] != "q7")
-    return one._replace(mixed=Run.from_frame(frame, spec=one.mixed.spec))
+FRAME = ONES[1].mixed.frame()
+FEWER = ONES[1]._replace(mixed=Run.from_frame(FRAME.filter(FRAME["query_id"] != "q7"), spec=ONES[1].mixed.spec))
 
 
 @pytest.mark.parametrize(
-    ("trials", "options", "said"),
+    ("trials", "options", "message"),
     [
-        (
-            ONES[1:], {}, "a bench needs one baseline, the ranker without any intervention (no method), and an "
-            "intervention at least; got 0 and 1",
-        ),
+        (ONES[1:], {}, "a bench needs one baseline, the ranker without any intervention (no method), and an intervent"),
         ((*ONES, ONES[1]), {}, "intervention 'α = 1' is given twice"),
-        (
-            (ONES[0], _without_queries(ONES[1])), {},
-            "α = 1 and α = 0 ranked other queries (1 query is in one of them only, first 'q7'); rank the same queries "
-            "with both",
-        ),
-        (
-            (ONES[0], ONES[1]._replace(alone=None)), {},
-            "α = 1 has no run of human documents alone, others have; rank them with all or none",
-        ),
-        (
-            (ONES[0], ONES[1]._replace(alone=ONES[1].mixed)), {},
-            "α = 1: its run of human documents alone holds others too",
-        ),
+        ((ONES[0], FEWER), {}, "α = 1 and α = 0 ranked other queries (1 query is in one of them only, first 'q7'); "),
+        ((ONES[0], ONES[1]._replace(alone=None)), {}, "α = 1 has no run of human documents alone, others have; rank "),
+        ((ONES[0], ONES[1]._replace(alone=ONES[1].mixed)), {}, "α = 1: its run of human documents alone holds others "),
         (ONES, {"budget": -0.1}, "expected a budget of at least 0 and below 1, such as 0.01 (1 point), got -0.1"),
         (ONES, {"level": -1}, "expected a level of at least 0 and below 200 points, got -1"),
     ],
-)  # fmt: skip
-def test_what_makes_no_bench_is_refused(trials: Any, options: dict[str, Any], said: str) -> None:
-    with refused(said):
+)
+def test_what_makes_no_bench_is_refused(trials: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match="^" + re.escape(message)):
         bench(collection(), trials, ["nDCG@1"], resamples=200, **options)
 
 
@@ -195,3 +181,104 @@ def test_what_is_undefined_is_not_level() -> None:
     assert [choice.outcome_of(name) for name in ("α = 0", "α = 1")] == ["tilted", "tilted"]  # it finds nothing at all
     assert choice.sentences[0].startswith("Nearest is α = 1: ")
     assert json.loads(found.to_json())["outcome"] == "tilted"
+
+
+TRIALS = [trial(strength, counts) for strength, counts in DIAL.items()]
+
+
+def benched(*measures: str, trials: Any = TRIALS, mixed: Collection | None = None, **options: Any) -> Bench:
+    return bench(mixed or collection(), trials, measures, **{"resamples": 200, **options})
+
+
+def unjudged() -> Collection:
+    return Collection(collection().docs, collection().queries, collection().qrels.clear())
+
+
+def test_the_primary_question_is_the_one_that_is_judged() -> None:
+    found = benched("HeadToHead", "nDCG@1", "Share@1", primary="HeadToHead")
+    assert found.primary == "HeadToHead"
+    assert found.questions == ("HeadToHead", "nDCG@1", "Share@1", "nDCG@10")
+    assert found.measures == ("nDCG@1", "nDCG@10")
+    # Both always retrieved: the human twin wins none, none, none and all; in the others they tie.
+    assert [found.tilt(one.name, PAIR).value for one in found.interventions] == [-1, -0.5, 0, 1]
+    choice = found.choose(budget=0.05)
+    assert choice.chosen == found.interventions[2]
+    assert choice.sentences == ()
+    assert choice.rows["α = 0"][0].checks[0].reason == (
+        "toward llm: head-to-head −100.0 % [−100.0, −100.0] lies wholly beyond −5.0"
+    )
+
+
+def test_a_share_is_judged_in_points_and_its_change_is_that_of_a_comparison() -> None:
+    found = benched("Share@1", "nDCG@1", primary="Share@1")
+    # Two of three candidates are human, and one of the two twins; ties at the top count half.
+    assert found.tilt("α = 0", PAIR).value == pytest.approx(-2 / 3)
+    whole = audit(collection(), [one.mixed for one in TRIALS[:2]], ["Share@1", "nDCG@1"], resamples=200)
+    theirs = compare(whole, baseline_run=whole.runs[0], resamples=200).estimates[0]
+    mine = found.change("α = 0.001", PAIR, "Share@1")
+    assert mine is not None
+    assert (mine.value, mine.low, mine.high, mine.p) == (theirs.value, theirs.low, theirs.high, theirs.p)
+    text = table(found)
+    assert "Share@1: + favours human. Tilt: level where its whole interval lies within ±5 points" in text
+
+
+def test_a_ratio_is_level_within_percent_of_one() -> None:
+    level = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0))]
+    mixed = unjudged()
+    docs = mixed.docs.filter(~pl.col("id").str.starts_with("other"))
+    twins = Collection(docs, mixed.queries, mixed.qrels)
+    runs = [one._replace(mixed=_only(one.mixed, docs["id"]), alone=None) for one in level]
+    found = benched("ExposureRatio", trials=runs, mixed=twins)
+    low, equal = (found.tilt(one.name, PAIR) for one in found.interventions)
+    assert (low.value, equal.value) == (pytest.approx(0.6309, abs=1e-4), 1.0)
+    assert found.choose().chosen == found.interventions[1]
+    reason = found.choose().rows["α = 0"][0].checks[0].reason
+    assert reason.endswith("lies wholly beyond 1.058 around the median of random labels (1.108)")
+
+
+def _only(run: Any, ids: pl.Series) -> Any:
+    frame = run.frame()
+    return type(run).from_frame(frame.filter(frame["doc_id"].is_in(ids.implode())), spec=run.spec)
+
+
+def test_without_judgments_nothing_is_said_of_the_cost() -> None:
+    trials = [one._replace(alone=None) for one in TRIALS]
+    found = benched("Share@1", trials=trials, mixed=unjudged())
+    assert (found.measures, found.over, found.effectiveness) == ((), (), ())
+    choice = found.choose()
+    assert found.costs("α = 0.01") == []
+    assert choice.limits == "within ±5 points"
+    assert "cost" not in table(found)
+
+
+def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> None:
+    found = benched("nDCG@1", selected=["α = 0.1"], budget=0.05)
+    choice = found.choose()
+    assert [one.name for one in found.judged] == ["α = 0", "α = 0.1"]
+    assert (choice.chosen, choice.outcome) == (None, "tilted")  # α = 0.01 is level, and was not chosen
+    assert choice.headline.startswith("No intervention, of those chosen on other queries, is level within ±5 points")
+    right = benched("nDCG@1", selected=["α = 0.01"], budget=0.05).choose()
+    assert right.headline.startswith("α = 0.01, chosen on other queries, is level within ±5 points")
+    assert Bench.load(found.save(tmp_path / "bench.json")) == found
+
+
+@pytest.mark.parametrize(
+    ("measures", "said"),
+    [
+        ((), "a bench needs a measure on which level is judged, such as nDCG@3 or Share@10"),
+        (("AWRF",), "AWRF favours none of two groups; a bench levels what does, such as Share@10"),
+        (("Share",), "measure Share needs a cutoff, such as Share@10"),
+        (("RankGap",), "level is judged in percent, and RankGap has another unit; ask for Share@10 first"),
+    ],
+)
+def test_questions_that_no_bench_can_ask_are_refused(measures: tuple[str, ...], said: str) -> None:
+    with refused(said):
+        benched(*measures)
+
+
+def test_a_question_of_twins_where_there_are_none_is_refused() -> None:
+    mixed = collection()
+    alone = Collection(mixed.docs.with_columns(origin=pl.col("id")), mixed.queries, mixed.qrels)
+    trials = [Trial(one.intervention, one.mixed) for one in TRIALS]
+    with refused("HeadToHead cannot be answered: there are no twins; nDCG@10 or Share@10 can"):
+        benched("HeadToHead", trials=trials, mixed=alone, primary="HeadToHead")

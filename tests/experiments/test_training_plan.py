@@ -1,6 +1,7 @@
 """The training study from end to end: what is trained, ranked, kept, resumed and refused."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,7 @@ from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.experiments import training_plan
 from ranktilt.experiments.tradeoff import reference_alone
-from ranktilt.experiments.training_plan import (
-    StudyOptions,
-    ZeroShot,
-    apart,
-    drawn_queries,
-    training_study,
-    tuned_for,
-)
+from ranktilt.experiments.training_plan import StudyOptions, ZeroShot, apart, drawn_queries, training_study, tuned_for
 from ranktilt.experiments.training_result import TrainingStudy
 from ranktilt.registry import ranker
 from ranktilt.run import Run
@@ -32,7 +26,8 @@ from tests.toy import jsonl, tsv, write
 from tests.training.material import QUICK, WORDS
 
 pytestmark = pytest.mark.neural
-NO_FOLDER = "{}: expected a collection's folder, or candidates with their texts (rank_llm's JSON)"
+
+
 Made = tuple[TrainingStudy, Path]
 FEW = StudyOptions(training=replace(QUICK, steps=2, device="cpu"), depth=20)
 
@@ -51,9 +46,8 @@ def candidates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two lists of candidates with texts, the relevant document last, and its judgments."""
     place = tmp_path_factory.mktemp("candidates")
     hits = [[{"qid": q, "docid": f"{q}{n}", "content": f"text {n} {q}"} for n in range(3)] for q in "ab"]
-    write(
-        place / "lists.json", json.dumps([{"query": f"text {q}", "hits": h} for q, h in zip("ab", hits, strict=True)])
-    )
+    lists = [{"query": f"text {query}", "hits": found} for query, found in zip("ab", hits, strict=True)]
+    write(place / "lists.json", json.dumps(lists))
     write(place / "qrels.tsv", tsv([("a", "a2", 2), ("b", "b2", 1), ("b", "elsewhere", 1)]))
     return place
 
@@ -79,10 +73,8 @@ def test_every_side_is_trained_and_every_collection_ranked(made: Made, tiny: Pat
     ]  # fmt: skip
     body = tiny.name
     assert found.evaluations[2].rankers == ("BM25", f"{body} trained on llm")  # its labels were not seen
-    assert found.evaluations[7].rankers == (
-        "BM25",
-        *(f"{body} trained on 4 human{more}" for more in ("", " and 4 llm")),
-    )
+    trained = [f"{body} trained on 4 human{more}" for more in ("", " and 4 llm")]
+    assert found.evaluations[7].rankers == ("BM25", *trained)
     record = json.loads((work / "models" / f"{body}-trained-on-llm-seed-0" / "training.json").read_text())
     assert record["spec"]["sources"] == ["llm"]
     assert found.spec["depth"] == 20
@@ -129,15 +121,9 @@ def test_queries_are_drawn_by_domain_and_nested() -> None:
     assert few.docs.equals(whole.docs)
     assert set(drawn_queries(whole, 3, 6).judged["id"]) != set(few.judged["id"])
     assert drawn_queries(whole, None, 0) is whole
-    judged = Collection(
-        whole.docs, whole.queries, whole.qrels.vstack(whole.qrels.head(1).with_columns(doc_id=_beyond()))
-    )
+    beyond = whole.qrels.head(1).with_columns(doc_id=pl.lit("elsewhere"))
+    judged = Collection(whole.docs, whole.queries, whole.qrels.vstack(beyond))
     assert drawn_queries(judged, 3, 5).judged.height == 6  # a document that is elsewhere has no domain
-
-
-def _beyond():  # type: ignore[no-untyped-def]
-
-    return pl.lit("elsewhere")
 
 
 def test_disjoint_leaves_no_document_of_the_other_split_nor_a_copy_of_one(folder: Path) -> None:
@@ -166,34 +152,29 @@ def test_refusals_before_any_training(
 ) -> None:
     monkeypatch.setattr(training_plan, "train_cross_encoder", None)
     lists, work = str(candidates / "lists.json"), tmp_path / "work"
-    for options, message in (
+    run = write(tmp_path / "other.trec", f"q-{WORDS[-1]} Q0 nowhere 1 1.0 x\n")
+    refusals: list[tuple[dict[str, Any], str]] = [
         ({"queries": 0}, "training study: expected queries of at least 1, got 0"),
         ({"reference": "people"}, "unknown source 'people' (valid: human, llm)"),
         ({"curve": ((("human", 0),),)}, "the curve: a ranker needs a document to learn from; got none of any source"),
-        ({"curve": ((("human", 999),),)},
-         f"{folder}, split train: asked to learn from 999 relevant documents of source 'human', and there are 24"),
+        ({"curve": ((("human", 999),),)}, "asked to learn from 999 relevant documents of source 'human', and there ar"),
         ({"curve": ((("human", 1),),) * 2}, f"training '{tiny.name} trained on 1 human, seed 0' is given twice"),
-        ({"zero_shot": (ZeroShot(lists),)},
-         f"zero-shot collection {lists}: no judgments (qrels); name them: {lists},qrels=FILE"),
+        ({"zero_shot": (ZeroShot(lists),)}, f"zero-shot collection {lists}: no judgments (qrels); name them: {lists},"),
         ({"zero_shot": (ZeroShot(str(folder)),) * 2}, "collection 'qa' is given twice"),
-        ({"zero_shot": (ZeroShot(str(folder / "queries.jsonl")),)}, NO_FOLDER.format(folder / "queries.jsonl")),
-    ):  # fmt: skip
-        with refused(message):
-            study(folder, tiny, work, **options)  # type: ignore[arg-type]
-    with refused(f"{folder}: no model for a cross-encoder: expected a config.json as transformers saves it"):
-        study(folder, folder, work)
-    with refused("a training study needs an encoder to start from (--base-model MODEL)"):
-        training_study(folder, [], work)
-    with refused(f"model {tiny.name!r} is given twice"):
-        training_study(folder, [tiny, tiny], work)
+        ({"zero_shot": (ZeroShot(str(folder / "queries.jsonl")),)}, "expected a collection's folder, or candidates wi"),
+        ({"zero_shot": (ZeroShot(str(folder), candidates=str(run)),)}, "1 candidate of 1 not in the collection"),
+    ]
+    for options, message in refusals:
+        with pytest.raises(UserError, match=re.escape(message)):
+            study(folder, tiny, work, **options)
+    for bodies, message in (
+        ([folder], "no model for a cross-encoder: expected a config.json as transformers saves it"),
+        ([], "a training study needs an encoder to start from (--base-model MODEL)"),
+        ([tiny, tiny], f"model {tiny.name!r} is given twice"),
+    ):
+        with pytest.raises(UserError, match=re.escape(message)):
+            training_study(folder, bodies, work)
     assert not work.exists()
-
-
-def test_candidates_without_a_text_are_refused_before_any_training(folder: Path, tiny: Path, tmp_path: Path) -> None:
-    run = write(tmp_path / "other.trec", f"q-{WORDS[-1]} Q0 nowhere 1 1.0 x\n")
-    with pytest.raises(UserError, match="1 candidate of 1 not in the collection"):
-        study(folder, tiny, tmp_path / "work", zero_shot=(ZeroShot(str(folder), candidates=str(run)),))
-    assert not (tmp_path / "work").exists()
 
 
 def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Path) -> None:
@@ -207,14 +188,8 @@ def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Pat
     write(folder / "qrels" / "train.tsv", never)
     foreign = [{**row, "text": "quite other words"} if row["_id"].endswith("llm0") else row for row in rows]
     write(folder / "corpus.jsonl", jsonl(foreign))
-    with refused(
-        f"{folder}, split train: no relevant document of source 'llm' beside others among BM25's best 100; there is "
-        "nothing to learn"
-    ):
+    with pytest.raises(UserError, match="train: no relevant document of source 'llm' beside others among BM25's best"):
         study(folder, tiny, tmp_path / "work")
     write(folder / "corpus.jsonl", jsonl(row for row in rows if row["source"] == "human"))
-    with refused(
-        "a training study needs documents of two sides, got only source 'human'; ranktilt data build retrieval-qa "
-        "makes such a collection"
-    ):
+    with pytest.raises(UserError, match=r"^a training study needs documents of two sides, got only source 'human'; "):
         study(folder, tiny, tmp_path / "work")

@@ -26,7 +26,7 @@ from tests.experiments.trained import (
     ranked_at,
     studied,
     whole,
-)
+)  # fmt: skip
 from tests.refusals import refused
 
 NAMES = ("BM25", "mini trained on human", "mini trained on llm")
@@ -141,23 +141,16 @@ def test_sentences_say_what_differs() -> None:
     assert "significantly better on 0 and worse on 1 of 1 other collection" in whole().headline
     level = studied(sets=[ranked({**RANKS, LLM.run: 1})])
     assert level.headline.endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
-    assert (
-        studied((HUMAN,), sets=[ranked({BASELINE: 3, HUMAN.run: 1})]).headline == "1 training, no two sides to compare"
-    )
-
-
-def test_several_seeds_have_a_range_in_the_headline() -> None:
+    one = studied((HUMAN,), sets=[ranked({BASELINE: 3, HUMAN.run: 1})])
+    assert one.headline == "1 training, no two sides to compare"
     again = [replace(one, seed=1) for one in (HUMAN, LLM)]
     sides = {**SIDES, again[0].run: "human", again[1].run: "human"}
     ranks = {**RANKS, again[0].run: 1, again[1].run: 1}
-    found = studied((HUMAN, LLM, *again), sets=[ranked(ranks)], mixed=mixture(sides))
-    assert found.headline.endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
-
-
-def test_notes_say_what_cannot_be_compared() -> None:
+    several = studied((HUMAN, LLM, *again), sets=[ranked(ranks)], mixed=mixture(sides))
+    assert several.headline.endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
     tuned = (replace(HUMAN, tuned="retrieval"), replace(LLM, tuned="retrieval"))
     notes = studied(tuned, sets=[ranked(depth=100)]).notes
-    assert ("body already tuned for retrieval: mini; the paper's were not, and its numbers are no match") in notes
+    assert "body already tuned for retrieval: mini; the paper's were not, and its numbers are no match" in notes
 
 
 def test_a_study_is_saved_and_read(tmp_path: Path) -> None:
@@ -166,16 +159,13 @@ def test_a_study_is_saved_and_read(tmp_path: Path) -> None:
     assert kinds == ["supervised", "zero-shot", "seen", "first stage", "first stage", "curve"]
     found.save(tmp_path / "study.json")
     assert TrainingStudy.load(tmp_path / "study.json") == found
-
-
-def test_what_a_ranker_learned_from_is_its_name() -> None:
     assert MANY[1].name == "mini trained on 10 human and 40 llm"
     assert LLM.run == "mini trained on llm, seed 0"
 
 
 def test_refusals() -> None:
     base = ranked()
-    bare = replace_collection(base)
+    bare = base._replace(collection=replace(base.collection, qrels=base.collection.qrels.clear()))
     for arguments, message in (
         (((), [base]), "a training study needs a trained ranker and a collection that it ranked"),
         (((HUMAN, LLM), [base, base]), "collection 'qa, test (supervised)' is given twice"),
@@ -184,8 +174,3 @@ def test_refusals() -> None:
     ):
         with refused(message):
             compare_trainings(*arguments)
-
-
-def replace_collection(base):  # type: ignore[no-untyped-def]
-    own = base.collection
-    return base._replace(collection=type(own)(own.docs, own.queries, own.qrels.clear()))

@@ -1,12 +1,17 @@
 """What is taken off an answer, and what is wrong with the rest: each fault by hand, and what is none."""
 
+from pathlib import Path
+
 import hypothesis.strategies as st
+import orjson
 import polars as pl
 import pytest
 from hypothesis import given, settings
 
+from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
-from ranktilt.generation.checks import RewriteLimits, check_title, clean, flags
+from ranktilt.generation.checks import RewriteLimits, check_text, check_title, clean, flags
+from ranktilt.text import quality
 
 SOURCE = "Bees tell one another by a dance where the flowers grow, and the hive follows."
 GOOD = "By dancing, bees let the whole hive know where it can find the flowers."
@@ -33,136 +38,141 @@ def numbered(count: int, name: str = "w") -> str:
     return " ".join(f"{name}{number}" for number in range(count)) + "."
 
 
-class TestClean:
-    @pytest.mark.parametrize(
-        "opening",
-        [
-            "Sure, here is the rewritten text:",
-            "<think>\nThe user wants a rewrite.\n\nLet me see.\n</think>",
-            "<think>\nHm.\n</think>\n\nHere is the rewritten text:",
-        ],
-    )
-    def test_an_opening_and_a_thought_are_taken_off(self, opening: str) -> None:
-        """`quality.opening` has tests of its own."""
-        assert cleaned(f"{opening}\n\n{GOOD}") == (GOOD, opening, None)
-
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [
-            ("```text\n", "\n```"), ('"', '"'), ("\u201c", "\u201d"), ("\u00ab ", " \u00bb"),
-            ("Here is the rewritten text:\n\n```\n", "\n```"), ("<think>Hm.</think>Rewritten text: \u201c", "\u201d"),
-        ],
-    )  # fmt: skip
-    def test_a_wrapper_around_all_is_taken_off(self, before: str, after: str) -> None:
-        assert cleaned(before + GOOD + after) == (GOOD, before.strip(), after.strip())
-
-    @pytest.mark.parametrize(
-        ("raw", "source"),
-        [
-            (f'"{GOOD}"', f'"{SOURCE}"'),
-            (f"```\n{GOOD}\n```", f"```\n{SOURCE}\n```"),
-            (f"Rewritten text: {GOOD}", f"Rewritten text: {SOURCE}"),
-            (f'"Bees" is a word. {GOOD} So is "hive"', SOURCE),
-            (f"```\n{GOOD}\n```\nand\n```\n{GOOD}\n```", SOURCE),
-            (f"<think>\nThe user wants {GOOD}", SOURCE),
-            ("Sure! Here is the rewritten text:", SOURCE),
-            ('"..."', SOURCE),
-        ],
-    )
-    def test_what_the_source_has_what_is_not_around_all_and_what_is_all_stays(self, raw: str, source: str) -> None:
-        assert cleaned(f" {raw}\n", source) == (raw, None, None)
-
-    def test_nothing_is_empty(self) -> None:
-        assert cleaned(None) == cleaned(" \n", None) == ("", None, None)
-
-    PIECES = st.sampled_from([GOOD, "Rewritten text:", "Certainly!", "```", "```\n", '"', "<think>", "</think>", "\n"])
-
-    @given(st.lists(PIECES, max_size=9).map(" ".join), st.sampled_from([SOURCE, ""]))
-    @settings(max_examples=100)
-    def test_the_parts_make_up_the_answer(self, raw: str, source: str) -> None:
-        text, opening, closing = cleaned(raw, source)
-        assert "".join(f"{opening or ''}{text}{closing or ''}".split()) == "".join(raw.split())
-        assert text == text.strip()
-        assert any(map(str.isalnum, text)) or not any(map(str.isalnum, raw))
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Sure, here is the rewritten text:\n\n", ""),
+        ("<think>\nHm.\n</think>\n\nHere is the rewritten text:\n\n", ""),
+        ("```text\n", "\n```"),
+        ('"', '"'),
+        ("\u00ab ", " \u00bb"),
+        ("Here is the rewritten text:\n\n```\n", "\n```"),
+        ("<think>Hm.</think>Rewritten text: \u201c", "\u201d"),
+    ],
+)
+def test_an_opening_a_thought_and_a_wrapper_around_all_are_taken_off(before: str, after: str) -> None:
+    """`quality.opening` has tests of its own."""
+    assert cleaned(before + GOOD + after) == (GOOD, before.strip(), after.strip() or None)
 
 
-class TestFlags:
-    def test_a_good_rewrite_has_none(self) -> None:
-        assert flagged(GOOD) == flagged(GOOD, finish=None) == flagged(GOOD, "") == flagged(GOOD, None) == []
+@pytest.mark.parametrize(
+    ("raw", "source"),
+    [
+        (f'"{GOOD}"', f'"{SOURCE}"'),
+        (f"```\n{GOOD}\n```", f"```\n{SOURCE}\n```"),
+        (f"Rewritten text: {GOOD}", f"Rewritten text: {SOURCE}"),
+        (f'"Bees" is a word. {GOOD} So is "hive"', SOURCE),
+        (f"```\n{GOOD}\n```\nand\n```\n{GOOD}\n```", SOURCE),
+        (f"<think>\nThe user wants {GOOD}", SOURCE),
+        ("Sure! Here is the rewritten text:", SOURCE),
+        ('"..."', SOURCE),
+    ],
+)
+def test_what_the_source_has_what_is_not_around_all_and_what_is_all_stays(raw: str, source: str) -> None:
+    assert cleaned(f" {raw}\n", source) == (raw, None, None)
+    assert cleaned(None) == cleaned(" \n", None) == ("", None, None)
 
-    def test_a_refusal_but_not_of_a_source_that_reads_like_one(self) -> None:
-        assert flagged("I'm sorry, but I cannot rewrite this text for you, since it is about bees.") == ["refusal"]
-        source = "I'm sorry, but I cannot help you with the bees that live under your roof any longer."
-        assert flagged("Sorry, but I can't help you with bees below your roof from now on, or ever.", source) == []
 
-    @pytest.mark.parametrize("text", ["", " \n\t", "\u00a0", None])
-    def test_an_empty_rewrite_is_only_that(self, text: str | None) -> None:
-        assert flagged(text) == ["empty"]
-        assert flagged(text, finish="length") == ["empty", "cut off"]
-        assert flagged(text, finish="content_filter") == ["empty", "filtered"]
+PIECES = st.sampled_from([GOOD, "Rewritten text:", "Certainly!", "```", "```\n", '"', "<think>", "</think>", "\n"])
 
-    def test_cut_off_is_what_met_the_limit_or_ends_as_its_source_does_not(self) -> None:
-        assert flagged(GOOD, finish="length") == ["cut off"]
-        assert flagged(GOOD[:-1]) == flagged(f"{GOOD} And then") == flagged(f"{GOOD[:-1]}...") == ["cut off"]
-        assert flagged(GOOD[:-1], SOURCE[:-1]) == []
 
-    @pytest.mark.parametrize("mark", ["-", "\u2022", "1."])
-    def test_a_list_without_punctuation_has_an_end(self, mark: str) -> None:
-        text = f"Bees let the hive know:\n\n{mark} how far the flowers are\n{mark} where they are from the sun"
-        assert flagged(text) == []
-        assert flagged(text.replace("are\n", "are.\n")) == flagged(f"{text},") == ["cut off"]
+@given(st.lists(PIECES, max_size=9).map(" ".join), st.sampled_from([SOURCE, ""]))
+@settings(max_examples=100)
+def test_the_parts_make_up_the_answer(raw: str, source: str) -> None:
+    text, opening, closing = cleaned(raw, source)
+    assert "".join(f"{opening or ''}{text}{closing or ''}".split()) == "".join(raw.split())
+    assert text == text.strip()
+    assert any(map(str.isalnum, text)) or not any(map(str.isalnum, raw))
 
-    @pytest.mark.parametrize(("changed", "copied"), [(0, True), (1, True), (2, False), (10, False)])
-    def test_nineteen_of_twenty_words_in_their_order_are_copied(self, changed: int, copied: bool) -> None:
-        words = numbered(20).split()
-        words[5 : 5 + changed] = [f"new{number}" for number in range(changed)]
-        assert flagged(" ".join(words), numbered(20)) == (["copied"] if copied else [])
-        assert flagged(" ".join(words).upper(), numbered(20), copied=0.5) == ["copied"]
 
-    def test_a_short_title_may_stand_in_its_rewrite(self) -> None:
-        assert flagged("x " + numbered(7), numbered(7)) == []
-        assert flagged("x " + numbered(8), numbered(8)) == ["copied"]
-        assert flagged("bees of  the South dance.", "Bees of the south dance.") == ["copied"]
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"shortest": -0.1}, "limits of the length ratio: expected 0 or more and the lower below the upper"),
+        ({"shortest": 1, "longest": 1}, "limits of the length ratio: expected 0 or more and the lower below the upper"),
+        ({"longest": float("nan")}, "limits of the length ratio: expected 0 or more and the lower below the upper"),
+        ({"copied": 0}, "limit 'copied': expected above 0 and up to 1, got"),
+        ({"copied": 1.01}, "limit 'copied': expected above 0 and up to 1, got"),
+    ],
+)
+def test_limits_that_cannot_be_are_refused(limits: dict[str, float], message: str) -> None:
+    with pytest.raises(UserError, match="^" + message):
+        RewriteLimits(**limits)
 
-    def test_another_script_is_flagged_and_another_language_in_the_same_is_not(self) -> None:
-        russian = "Пчёлы танцуют (the bees see the sea, we agree) и улей знает, где цветут деревья и травы."
-        spanish = "Las abejas bailan para decir a la colmena dónde están las flores del valle."
-        for pair in ((russian, SOURCE), (GOOD, russian), ("蜜蜂通过跳舞告诉蜂群花在哪里。", SOURCE)):
-            assert flagged(*pair) == ["other script"]
-        assert flagged(spanish) == flagged("α = 0.3, β = 2.4, and bees dance to tell where the flowers are.") == []
-        assert "other script" not in flagged("12.5 (3.4) 99 1 2 3 4 5 6 7.")
-        assert flagged("ミツバチの行動の研究", "蜜蜂行動研究") == []
 
-    @pytest.mark.parametrize(
-        ("words", "found"), [(20, []), (10, []), (9, ["too short"]), (40, []), (41, ["too long"]), (1, ["too short"])]
-    )
-    def test_half_to_twice_as_many_words_are_allowed(self, words: int, found: list[str]) -> None:
-        assert flagged(numbered(words, "x"), numbered(20)) == found
-        assert flagged(numbered(words, "x"), numbered(20), shortest=0, longest=9) == []
+def test_a_good_rewrite_has_no_flag() -> None:
+    assert flagged(GOOD) == flagged(GOOD, finish=None) == flagged(GOOD, "") == flagged(GOOD, None) == []
 
-    @pytest.mark.parametrize(("source", "few", "many"), [(1, 1, 16), (4, 1, 16), (6, 2, 16), (7, 3, 16), (8, 4, 16)])
-    def test_short_sources_may_grow_to_sixteen_words_and_lose_one_more(self, source: int, few: int, many: int) -> None:
-        for words in range(1, 20):
-            expected = ["too short"] if words < few else ["too long"] if words > many else []
-            assert flagged(numbered(words, "x"), numbered(source)) == expected
 
-    def test_where_no_space_stands_between_words_letters_are_counted(self) -> None:
-        assert flagged("飞舞的蜜蜂让整个蜂巢知道花开在什么地方。于是大家一起出发。", CHINESE) == []
-        assert flagged("蜜蜂跳舞。", CHINESE) == ["too short"]
-        assert flagged("蜂群里的蜜蜂会跳舞。" * 7, CHINESE) == ["too long"]
-        assert flagged(CHINESE.replace("告诉", "告诉 ").replace("整个", "而且整个"), CHINESE) == ["copied"]
-        assert flagged(numbered(200, "x"), CHINESE) == ["other script"], "lengths are of other things"
+def test_a_refusal_but_not_of_a_source_that_reads_like_one() -> None:
+    assert flagged("I'm sorry, but I cannot rewrite this text for you, since it is about bees.") == ["refusal"]
+    source = "I'm sorry, but I cannot help you with the bees that live under your roof any longer."
+    assert flagged("Sorry, but I can't help you with bees below your roof from now on, or ever.", source) == []
 
-    @pytest.mark.parametrize(("low", "high"), [(-0.1, 2), (1, 1), (2, 0.5), (float("nan"), 2), (0.5, float("nan"))])
-    def test_limits_of_length_must_be_a_range(self, low: float, high: float) -> None:
-        said = r"^limits of the length ratio: expected 0 or more and the lower below the upper"
-        with pytest.raises(UserError, match=said):
-            RewriteLimits(shortest=low, longest=high)
 
-    @pytest.mark.parametrize("copied", [0, -0.5, 1.01, float("nan")])
-    def test_the_limit_of_copying_must_be_a_share(self, copied: float) -> None:
-        with pytest.raises(UserError, match=r"^limit 'copied': expected above 0 and up to 1, got"):
-            RewriteLimits(copied=copied)
+@pytest.mark.parametrize("text", ["", " \n\t", "\u00a0", None])
+def test_an_empty_rewrite_is_only_that(text: str | None) -> None:
+    assert flagged(text) == ["empty"]
+    assert flagged(text, finish="length") == ["empty", "cut off"]
+    assert flagged(text, finish="content_filter") == ["empty", "filtered"]
+
+
+def test_cut_off_is_what_met_the_limit_or_ends_as_its_source_does_not() -> None:
+    assert flagged(GOOD, finish="length") == ["cut off"]
+    assert flagged(GOOD[:-1]) == flagged(f"{GOOD} And then") == flagged(f"{GOOD[:-1]}...") == ["cut off"]
+    assert flagged(GOOD[:-1], SOURCE[:-1]) == []
+
+
+@pytest.mark.parametrize("mark", ["-", "\u2022", "1."])
+def test_a_list_without_punctuation_has_an_end(mark: str) -> None:
+    text = f"Bees let the hive know:\n\n{mark} how far the flowers are\n{mark} where they are from the sun"
+    assert flagged(text) == []
+    assert flagged(text.replace("are\n", "are.\n")) == flagged(f"{text},") == ["cut off"]
+
+
+@pytest.mark.parametrize(("changed", "copied"), [(0, True), (1, True), (2, False), (10, False)])
+def test_nineteen_of_twenty_words_in_their_order_are_copied(changed: int, copied: bool) -> None:
+    words = numbered(20).split()
+    words[5 : 5 + changed] = [f"new{number}" for number in range(changed)]
+    assert flagged(" ".join(words), numbered(20)) == (["copied"] if copied else [])
+    assert flagged(" ".join(words).upper(), numbered(20), copied=0.5) == ["copied"]
+
+
+def test_a_short_title_may_stand_in_its_rewrite() -> None:
+    assert flagged("x " + numbered(7), numbered(7)) == []
+    assert flagged("x " + numbered(8), numbered(8)) == ["copied"]
+    assert flagged("bees of  the South dance.", "Bees of the south dance.") == ["copied"]
+
+
+def test_another_script_is_flagged_and_another_language_in_the_same_is_not() -> None:
+    russian = "Пчёлы танцуют (the bees see the sea, we agree) и улей знает, где цветут деревья и травы."
+    spanish = "Las abejas bailan para decir a la colmena dónde están las flores del valle."
+    for pair in ((russian, SOURCE), (GOOD, russian), ("蜜蜂通过跳舞告诉蜂群花在哪里。", SOURCE)):
+        assert flagged(*pair) == ["other script"]
+    assert flagged(spanish) == flagged("α = 0.3, β = 2.4, and bees dance to tell where the flowers are.") == []
+    assert "other script" not in flagged("12.5 (3.4) 99 1 2 3 4 5 6 7.")
+    assert flagged("ミツバチの行動の研究", "蜜蜂行動研究") == []
+
+
+@pytest.mark.parametrize(("words", "found"), [(20, []), (10, []), (9, ["too short"]), (40, []), (41, ["too long"])])
+def test_half_to_twice_as_many_words_are_allowed(words: int, found: list[str]) -> None:
+    assert flagged(numbered(words, "x"), numbered(20)) == found
+    assert flagged(numbered(words, "x"), numbered(20), shortest=0, longest=9) == []
+
+
+@pytest.mark.parametrize(("source", "few", "many"), [(1, 1, 16), (4, 1, 16), (6, 2, 16), (7, 3, 16), (8, 4, 16)])
+def test_short_sources_may_grow_to_sixteen_words_and_lose_one_more(source: int, few: int, many: int) -> None:
+    for words in range(1, 20):
+        expected = ["too short"] if words < few else ["too long"] if words > many else []
+        assert flagged(numbered(words, "x"), numbered(source)) == expected
+
+
+def test_where_no_space_stands_between_words_letters_are_counted() -> None:
+    assert flagged("飞舞的蜜蜂让整个蜂巢知道花开在什么地方。于是大家一起出发。", CHINESE) == []
+    assert flagged("蜜蜂跳舞。", CHINESE) == ["too short"]
+    assert flagged("蜂群里的蜜蜂会跳舞。" * 7, CHINESE) == ["too long"]
+    assert flagged(CHINESE.replace("告诉", "告诉 ").replace("整个", "而且整个"), CHINESE) == ["copied"]
+    assert flagged(numbered(200, "x"), CHINESE) == ["other script"], "lengths are of other things"
 
 
 @pytest.mark.parametrize(
@@ -180,3 +190,86 @@ class TestFlags:
 )
 def test_titles_are_flagged_for_what_a_title_can_lack(raw: str, finish: str, expected: list[str]) -> None:
     assert check_title(series("Apples"), series(raw), series(finish))["flags"].to_list() == [expected]
+
+
+# "here is my attempt to rewrite the given text:\nRewritten Text:" in front of a rewrite.
+ANNOUNCED = {
+    *("MED-1129", "MED-1161", "MED-1178", "MED-1277", "MED-1780", "MED-2344", "MED-2783", "MED-2812", "MED-2814"),
+    *("MED-3143", "MED-3294", "MED-3450", "MED-3962", "MED-4178", "MED-4700", "MED-727", "MED-733"),
+}
+CUT_OFF = {
+    "MED-1393": "a bare 'Note:'",
+    "MED-2490": "a bare 'Note:'",
+    "MED-2496": "a bare 'Note:'",
+    "MED-1657": "hundreds of empty lines and 'MS'",
+    "MED-2890": "'Here are five arguments for this connection:', and none",
+}
+NOT_CUT_OFF = {
+    "MED-957": "in the middle of a word, '… in a repeated-ins', as its source ends with '(ABSTRACT TRUNCATED …)'",
+    "MED-2362": "keeps the '(Abstract truncated at 250 words)' of its source behind a whole sentence",
+    "MED-3482": "the number of the trial, as in the source",
+    "MED-3532": "'© 2023' for '© 2011 Crown Copyright'",
+    "MED-4033": "a list without punctuation, made of the source's 'BMI; relative risk (RR); …'",
+}
+COPIED = {
+    "MED-2724": "to the letter",
+    "MED-4883": "to the letter",
+    "MED-4075": "268 words of the source, 258 left, hardly one new",
+    "MED-821": "a few commas and articles more",
+    "MED-928": "small changes in five places of 351 words",
+}
+TOO_LONG = {"MED-2489": "a sentence and its remark", "MED-4438": "158 words made into 426, with a summary of itself"}
+
+
+@pytest.fixture(scope="module")
+def pairs(shared_data: Path) -> pl.DataFrame:
+    """Number, human text, rewrite as it came, and what the check of a rewrite makes of it."""
+    collection = load(shared_data / "cocktail-nfcorpus")
+    human, llama = collection.sources
+    texts = collection.docs.select("id", "text")
+    found = collection.pairs(human, llama).select("a", "b").join(texts, left_on="a", right_on="id")
+    found = found.join(texts, left_on="b", right_on="id", suffix="_llama")
+    found = found.select(pl.col("a").str.extract(r"(MED-\d+)").alias("id"), human="text", raw="text_llama")
+    stop = pl.Series(["stop"] * found.height)
+    return found.hstack(check_text(RewriteLimits())(found["human"], found["raw"], stop))
+
+
+@pytest.mark.data
+def test_the_faults_are_those_found_by_reading(pairs: pl.DataFrame) -> None:
+    flagged = pairs.select("id", "flags").explode("flags").drop_nulls()
+    found = {flag: set(part["id"]) for (flag,), part in flagged.partition_by("flags", as_dict=True).items()}
+    short = found.pop("too short")
+    assert found == {"cut off": set(CUT_OFF), "copied": set(COPIED), "too long": set(TOO_LONG)}
+    assert set(pairs.filter(quality.cut_off(pairs["text"]))["id"]) == set(CUT_OFF) | set(NOT_CUT_OFF)
+    words = pairs.select("id", ratio=quality.words(pairs["text"]) / quality.words(pairs["human"]))
+    assert short == set(words.filter(pl.col("ratio") < 0.5)["id"])
+    assert (pairs.height, len(short)) == (3633, 159)
+
+
+@pytest.mark.data
+def test_cleaning_takes_off_the_announcements_and_nothing_else(pairs: pl.DataFrame) -> None:
+    assert set(pairs.drop_nulls("opening")["id"]) == ANNOUNCED | {"MED-4133"}
+    assert pairs["closing"].null_count() == pairs.height
+
+
+@pytest.mark.data
+def test_medical_english_is_in_one_script_and_no_refusal(pairs: pl.DataFrame) -> None:
+    """Every human text against the next one: never the same document, always the same language."""
+    human = pairs["human"]
+    following = pl.concat([human.tail(-1), human.head(1)])
+    found = flags(human, following, pl.Series(["stop"] * len(human))).to_list()
+    assert not any({"other script", "refusal"} & set(listed) for listed in found)
+    assert sum("copied" in listed for listed in found) == 1
+
+
+@pytest.mark.data
+def test_nothing_is_taken_off_what_people_wrote(pairs: pl.DataFrame, shared_data: Path) -> None:
+    files = sorted((shared_data / "hc3").glob("*.jsonl"))
+    rows = (orjson.loads(line) for path in files for line in path.read_bytes().splitlines())
+    answers = [text.replace("\\n", "\n") for row in rows for text in row["human_answers"] or [] if text]
+    assert len(answers) == 3277
+    for text in (pairs["human"], load(shared_data / "scifact").docs["text"], pl.Series(answers)):
+        parts = clean(text, text)
+        assert parts["opening"].null_count() == parts["closing"].null_count() == len(text)
+        assert parts["text"].equals(text.str.strip_chars())
+    assert not quality.refusal(pl.Series(answers)).any()

@@ -32,22 +32,17 @@ def guess(tmp_path: Path) -> Any:
 
 
 def test_tokens_and_price_by_hand(guess: Any) -> None:
-    found = guess(texts=WORDS, price=(2.0, 10.0))
+    llm = Scripted()
+    found = guess(llm, WORDS, price=(2.0, 10.0))
+    assert (llm.prompts, llm.checked) == ([], 0)  # nothing is asked, and no key is needed
     # "Please rewrite the following text: " has 35 bytes: 135/4 and 235/4 rounded up, and 12 of the chat template each
     assert found.tokens_in == 34 + 59 + 24
     assert found.tokens_out == 25 + 50
     assert found.price == pytest.approx((117 * 2 + 75 * 10) / 1e6)
     assert found.counted == "estimated, one token for 4 bytes of UTF-8"
-
-
-def test_nothing_is_asked_and_no_key_is_needed(guess: Any) -> None:
-    llm = Scripted()
-    guess(llm)
-    assert (llm.prompts, llm.checked) == ([], 0)
-
-
-def test_answers_end_at_the_most_tokens(guess: Any) -> None:
     assert guess(texts=WORDS, max_tokens=30).tokens_out == 25 + 30
+    with pytest.raises(UserError, match=r"^a price must be 0 or more, got -1,2$"):
+        guess(price=(-1.0, 2.0))
 
 
 def test_what_is_journalled_costs_nothing(guess: Any, tmp_path: Path) -> None:
@@ -57,16 +52,6 @@ def test_what_is_journalled_costs_nothing(guess: Any, tmp_path: Path) -> None:
     assert found.tokens_out == -(-len(TEXTS["d3"]) // 4)
     assert guess(temperatures=(0.2, 1.0)).journalled == 2
     assert guess(temperatures=(0.2, 1.0)).requests == 6
-
-
-def test_titles_are_requests_too(guess: Any) -> None:
-    assert guess(titles="rewrite").requests == 6
-
-
-def test_what_will_not_be_asked_is_counted(guess: Any) -> None:
-    found = guess(texts={**TEXTS, "empty": " "})
-    assert (found.documents, found.empty, found.requests) == (4, 1, 3)
-    assert found.lines[0] == ("documents", "4 documents (not asked for: 1 empty)")
 
 
 class Local(Scripted):
@@ -106,13 +91,12 @@ def test_time_is_that_of_the_narrowest_limit(guess: Any, rates: dict[str, int], 
     assert found.lines[-1] == ("time", text)
 
 
-def test_retries_of_flagged_answers_come_on_top(guess: Any) -> None:
+def test_requests_are_those_of_texts_titles_and_flagged_answers(guess: Any) -> None:
+    found = guess(texts={**TEXTS, "empty": " "})
+    assert (found.documents, found.empty, found.requests) == (4, 1, 3)
+    assert found.lines[0] == ("documents", "4 documents (not asked for: 1 empty)")
+    assert guess(titles="rewrite").requests == 6
     lines = dict(guess().lines)
     assert lines["requests"] == "3 (0 of 3 are answered already); up to 2 more for each text whose answers are flagged"
     assert dict(guess(attempts=1).lines)["requests"] == "3 (0 of 3 are answered already)"
     assert lines["price"] == "give one with --price IN,OUT per million tokens"
-
-
-def test_a_price_below_zero_is_refused(guess: Any) -> None:
-    with pytest.raises(UserError, match=r"^a price must be 0 or more, got -1,2$"):
-        guess(price=(-1.0, 2.0))

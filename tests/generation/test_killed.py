@@ -16,14 +16,15 @@ import pytest
 from ranktilt.llm.journal import JOURNAL
 from tests.house.tree import ROOT
 from tests.llm.echo import contents
-from tests.toy import write, write_beir
+from tests.toy import write_beir
 
 pytestmark = pytest.mark.long
 
-CONCURRENCY, SHARE = 32, 0.3
+DOCUMENTS, CONCURRENCY, SHARE = 120, 32, 0.3
 KINDS = ",".join(["500", "503", "drop", "malformed", "empty-choices"] * 4 + ["429-retry-after"])
 """Few of the last, because each holds all requests back for a while."""
-_LONGER = [("answer", 120), ("rewrite", 2_000)]
+
+
 WORDS = [
     "amber", "basalt", "cedar", "delta", "ember", "fjord", "granite", "harbour", "island", "juniper", "kelp", "lagoon",
     "meadow", "nectar", "orchard", "pebble", "quarry", "ridge", "summit", "tundra", "upland", "valley", "willow",
@@ -59,24 +60,13 @@ def url(log: Path) -> Iterator[str]:
         server.terminate()
 
 
-@pytest.fixture(params=[("rewrite", 120), *(pytest.param(work, marks=pytest.mark.long) for work in _LONGER)])
-def work(request: pytest.FixtureRequest) -> tuple[str, int]:
-    """The verb, and how many documents it is to make."""
-    verb, count = request.param
-    return verb, count
-
-
 @pytest.fixture
-def start(tmp_path: Path, url: str, work: tuple[str, int]) -> Callable[[], subprocess.Popen[str]]:
-    verb, documents = work
-    docs = [{"_id": f"d{n}", "text": text(n)} for n in range(documents)]
-    if verb == "answer":
-        given = write(tmp_path / "queries.tsv", "".join(f"{doc['_id']}\t{doc['text']}\n" for doc in docs))
-    else:
-        given = write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 1)])
+def start(tmp_path: Path, url: str) -> Callable[[], subprocess.Popen[str]]:
+    docs = [{"_id": f"d{n}", "text": text(n)} for n in range(DOCUMENTS)]
+    given = write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 1)])
     options = ["--llm", "openai:tiny", "--base-url", url, "--concurrency", str(CONCURRENCY), "--retries", "30"]
     code = "from ranktilt.cli.main import main; main()"
-    command = [sys.executable, "-c", code, verb, str(given), *options, "-o", str(tmp_path / "out")]
+    command = [sys.executable, "-c", code, "generate", "rewrite", str(given), *options, "-o", str(tmp_path / "out")]
     environment = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache")}
     return lambda: subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
@@ -98,11 +88,10 @@ def digest(request: dict[str, Any]) -> str:
 
 
 def test_three_kills_lose_nothing_and_cost_little(
-    start: Callable[[], subprocess.Popen[str]], work: tuple[str, int], log: Path, tmp_path: Path
+    start: Callable[[], subprocess.Popen[str]], log: Path, tmp_path: Path
 ) -> None:
-    verb, documents = work
     known = list[tuple[int, set[str]]]()
-    killed_at = [int(share * documents) for share in (0.15, 0.45, 0.75)]
+    killed_at = [int(share * DOCUMENTS) for share in (0.15, 0.45, 0.75)]
     for answers in killed_at:
         process = start()
         until(lambda answers=answers: len(journal(tmp_path)) >= answers, process)
@@ -116,9 +105,8 @@ def test_three_kills_lose_nothing_and_cost_little(
     assert process.returncode == 0, told
 
     rows = [json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()]
-    source, of = {"rewrite": ("tiny-tmp0.2", "{}-human"), "answer": ("tiny", "{}-tiny-1")}[verb]
-    made = Counter(row["origin"] for row in rows if row["source"] == source)
-    assert made == Counter(of.format(f"d{n}") for n in range(documents))
+    made = Counter(row["origin"] for row in rows if row["source"] == "tiny-tmp0.2")
+    assert made == Counter(f"d{n}-human" for n in range(DOCUMENTS))
 
     all_requests = requests(log)
     for sent, answered in known:
@@ -126,19 +114,17 @@ def test_three_kills_lose_nothing_and_cost_little(
     assert max(Counter(journal(tmp_path)).values()) == 1
 
     faulty = sum(request["fault"] is not None for request in all_requests)
-    least = documents + faulty
+    least = DOCUMENTS + faulty
     assert faulty > 0.2 * len(all_requests)
     assert len(all_requests) <= least + len(killed_at) * CONCURRENCY + 0.01 * least
 
 
-@pytest.mark.parametrize("work", [("rewrite", 120)], indirect=True)
 def test_two_commands_never_write_one_folder(start: Callable[[], subprocess.Popen[str]], log: Path) -> None:
     first = start()
     until(lambda: log.is_file() and log.stat().st_size > 0, first)
     second = start()
-    said = second.communicate(timeout=60)[1].strip().splitlines()[-1]
+    message = second.communicate(timeout=60)[1].strip()
     assert second.returncode == 2
-    assert said.startswith("ranktilt: ")
-    assert said.endswith(": another command is writing it; wait for it, or name another folder")
+    assert message.endswith(": another command is writing it; wait for it, or name another folder")
     first.communicate(timeout=60)
     assert first.returncode == 0

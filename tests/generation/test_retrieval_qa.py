@@ -1,8 +1,10 @@
 """Answers as a collection: which question is in which split, what is relevant to what, and what is in the folder."""
 
 import gzip
+import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import orjson
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from ranktilt import Run
 from ranktilt import run as run_module
+from ranktilt.collection import Collection
 from ranktilt.datasets.answered_questions import AnsweredQuestion, AnsweredQuestions, read_answered
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
@@ -35,11 +38,8 @@ PUBLISHED = {
 
 
 def asked(text: str, domain: str = "law", human: int = 1, llm: int = 1) -> AnsweredQuestion:
-    sides = (
-        (f"{side} answer {n} to {text}" for n in range(count)) for side, count in (("people", human), ("bot", llm))
-    )
-    people, bot = map(tuple, sides)
-    return AnsweredQuestion(text, domain, people, bot)
+    people = tuple(f"people answer {n} to {text}" for n in range(human))
+    return AnsweredQuestion(text, domain, people, tuple(f"bot answer {n} to {text}" for n in range(llm)))
 
 
 def questions(n: int, domain: str = "law", **counts: int) -> list[AnsweredQuestion]:
@@ -107,16 +107,9 @@ def test_answers_are_relevant_to_every_asking_of_their_question() -> None:
     assert mine["0"] == mine["8"] == {"0_0", "0_1", "8_0", "8_1", "8_2", "8_3"}
     assert mine["1"] == {"1_0", "1_1"}
     assert set(judged["grade"]) == {1}
-
-
-def test_answers_of_one_question_are_no_twins() -> None:
-    collection = build(questions(9, llm=3)).collection
-    assert (collection.docs["origin"] == collection.docs["id"]).all()
+    collection = built.collection
     assert collection.sources == ("human", "chatgpt")
-    assert not collection.pairs("human", "chatgpt").height
-
-
-def test_a_side_without_answers_is_counted_and_not_judged() -> None:
+    assert (collection.docs["origin"] == collection.docs["id"]).all()  # answers are no twins
     built = build([*questions(5), asked("only people know", llm=0)])
     assert built.counts["no_answer_of"] == {"human": 0, "chatgpt": 1}
     split = splits_of(built)["5"]
@@ -136,11 +129,6 @@ def test_error_messages_are_counted_and_left_out_where_asked(drop: bool, held: i
     assert dict(summary(built))["repeated"] == "1 text is an answer to questions of more than one split"
     with refused("no answer of chatgpt is left without those that are error messages"):
         build([AnsweredQuestion("Why!", "law", ("So!",), failed)], QARules(drop_errors=True))
-
-
-def test_a_split_may_have_no_share() -> None:
-    sizes = build(questions(4), QARules(shares=(1, 0, 1))).counts["questions"]["law"]
-    assert sizes == {"train": 2, "dev": 0, "test": 2}
 
 
 @pytest.mark.parametrize(
@@ -185,9 +173,10 @@ def test_the_folder_holds_what_others_tools_read(tmp_path: Path) -> None:
     about = orjson.loads((place / "built.json").read_bytes())
     files = {file.relative_to(place).as_posix(): file for file in place.rglob("*") if file.is_file()}
     assert about["files"] == {name: sha256(file) for name, file in files.items() if name != "built.json"}
-    assert (place / "triples" / "human_train_ids.tsv").read_bytes().count(b"\n") == 2 * built.side(
-        "human", "train"
-    ).qrels.height
+    for source in built.sources:
+        written = (place / "triples" / f"{source}_train_ids.tsv").read_bytes()
+        assert written.count(b"\n") == 2 * built.side(source, "train").qrels.height
+        assert b"".join(triples(of_sources(load(place, split="train"), [source]), 2)) == written
     assert [file.name for file in place.parent.iterdir()] == ["qa"]
 
 
@@ -215,38 +204,29 @@ def test_built_again_it_is_the_same_bytes(tmp_path: Path) -> None:
     assert packed[3:8] == bytes(5)  # neither a name nor the time, which both builds may share
 
 
-def test_triples_of_the_folder_that_is_read_back_are_those_that_were_written(tmp_path: Path) -> None:
-    built = build([*questions(20, llm=2), asked("Law question 0 ?", llm=3)])
-    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0, triples=3, seed=5))
-    for source in built.sources:
-        written = (place / "triples" / f"{source}_train_ids.tsv").read_bytes()
-        assert b"".join(triples(of_sources(load(place, split="train"), [source]), 3, seed=5)) == written
-
-
 def test_an_empty_split_has_no_judgments(tmp_path: Path) -> None:
-    place = save_retrieval_qa(build(questions(4), QARules(shares=(1, 0, 1))), tmp_path / "qa", QAFiles(depth=0))
+    built = build(questions(4), QARules(shares=(1, 0, 1)))
+    assert built.counts["questions"]["law"] == {"train": 2, "dev": 0, "test": 2}
+    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0))
     assert sorted(file.name for file in (place / "qrels").iterdir()) == ["test.tsv", "train.tsv"]
     assert not (place / "runs").exists()
 
 
-def test_a_full_folder_is_left_alone(tmp_path: Path) -> None:
+def test_what_cannot_be_written_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(gzip.GzipFile, "write", full)
+    with pytest.raises(UserError, match="cannot be written: No space left on device; free some space or choose ano"):
+        save_retrieval_qa(build(questions(4)), tmp_path / "new" / "qa", QAFiles(depth=2))
+    assert not list((tmp_path / "new").iterdir())
+    monkeypatch.undo()
     (tmp_path / "qa").mkdir()
     (tmp_path / "qa" / "mine.txt").write_text("mine")
     with refused(f"{tmp_path / 'qa'}: holds files already; name a new folder"):
         save_retrieval_qa(build(questions(4)), tmp_path / "qa")
     with refused(f"{tmp_path / 'qa' / 'mine.txt'}: expected a folder to write to, this is a file"):
         save_retrieval_qa(build(questions(4)), tmp_path / "qa" / "mine.txt")
-
-
-def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    place = tmp_path / "new" / "qa"
-    monkeypatch.setattr(gzip.GzipFile, "write", full)
-    with pytest.raises(UserError, match="cannot be written: No space left on device; free some space or choose ano"):
-        save_retrieval_qa(build(questions(4)), place, QAFiles(depth=2))
-    assert not list((tmp_path / "new").iterdir())
 
 
 def test_hc3_is_split_as_published(shared_data: Path) -> None:
@@ -265,3 +245,54 @@ def test_hc3_is_split_as_published(shared_data: Path) -> None:
     assert len(split) == 3_277
     assert len(set.union(*keys)) == sum(map(len, keys))
     assert set(pl.concat(built.qrels.values())["doc_id"]) == set(built.collection.ids)
+
+
+def documents(relevant: dict[str, list[int]], docs: int = 20, texts: dict[int, str] | None = None) -> Collection:
+    """So many documents, called by their numbers, and which are relevant to each query."""
+    names = [str(n) for n in range(docs)]
+    judged = [(query, str(n), 1) for query, rows in relevant.items() for n in rows]
+    return Collection(
+        pl.DataFrame({"id": names, "text": [(texts or {}).get(n, f"text {n}") for n in range(docs)]}),
+        pl.DataFrame({"id": list(relevant), "text": [f"asked {query}" for query in relevant]}),
+        pl.DataFrame(judged, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row"),
+    )
+
+
+def triple_lines(found: Collection, negatives: int, seed: int = 0) -> list[tuple[str, ...]]:
+    return [tuple(line.split("\t")) for line in b"".join(triples(found, negatives, seed=seed)).decode().splitlines()]
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(0, 19), min_size=1, max_size=6, unique=True)),
+    st.integers(1, 30),
+    st.integers(0, 5),
+)
+def test_negatives_are_others_and_none_comes_twice(relevant: dict[str, list[int]], n: int, seed: int) -> None:
+    found = documents(relevant, docs=20, texts={7: "same", 8: "same"})
+    rows = triple_lines(found, n, seed)
+    for query, positives in relevant.items():
+        excluded = {str(p) for p in positives} | ({"7", "8"} if {7, 8} & set(positives) else set())
+        expected = min(n, 20 - len(excluded))
+        mine = [row for row in rows if row[0] == query]
+        assert not {negative for _, _, negative in mine} & excluded
+        for positive in positives:
+            negatives = [negative for _, shown, negative in mine if shown == str(positive)]
+            assert len(negatives) == len(set(negatives)) == expected
+
+
+def test_every_other_document_is_as_likely() -> None:
+    counts = Counter[str]()
+    for seed in range(60):
+        counts.update(row[2] for row in triple_lines(documents({"a": [3, 11]}), 6, seed))
+    assert len(counts) == 18
+    assert all(20 < n < 60 for n in counts.values())  # 40 expected, standard deviation 5
+
+
+def test_triples_are_held_one_piece_at_a_time() -> None:
+    pieces = triples(documents({str(n): [n] for n in range(2_000)}, docs=2_000), 1_000)
+    next(pieces)
+    tracemalloc.start()
+    size = sum(map(len, islice(pieces, 1_500)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert size > 15_000_000 > 15 * peak

@@ -1,5 +1,6 @@
 """The causal correction: what is fitted is the Wald ratio, and what is subtracted is λ times it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, Run, load, ranker
-from ranktilt.errors import DataError
+from ranktilt.errors import DataError, UserError
 from ranktilt.mitigation.causal import Causal, CausalFit, fit_causal
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
+from tests.mitigation.patterns import same_bits
 from tests.mitigation.worded import Planted, judged, perplexity, worded
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, write_run
@@ -33,12 +35,6 @@ def fit(texts: Collection) -> CausalFit:
 @pytest.fixture
 def file(fit: CausalFit, tmp_path: Path) -> str:
     return str(fit.save(tmp_path / "causal.json"))
-
-
-def gaps(collection: Collection, run: Run, fit: CausalFit) -> np.ndarray[Any, Any]:
-    """Score of the twin less that of the reference's document, of each pair of the estimation set."""
-    score = {(query, doc): score for query, doc, _, score in run.frame().iter_rows()}
-    return np.array([score[one.query, one.twin] - score[one.query, one.reference] for one in fit.pairs])
 
 
 def test_a_planted_effect_is_found(texts: Collection, fit: CausalFit) -> None:
@@ -69,7 +65,9 @@ def test_at_full_strength_twins_score_alike_on_average(texts: Collection, scored
     candidates = scored.rank(texts, run_of(texts, {q: dict.fromkeys(texts.ids, 0.0) for q in run.queries}))
     for strength, left in ((1.0, 0.0), (0.25, 0.75)):
         corrected = Causal(fit=file, strength=strength).rank(texts, candidates)
-        assert gaps(texts, corrected, fit).mean() == pytest.approx(left * fit.score_gap, abs=1e-9)
+        score = {(query, doc): score for query, doc, _, score in corrected.frame().iter_rows()}
+        gaps = [score[one.query, one.twin] - score[one.query, one.reference] for one in fit.pairs]
+        assert np.mean(gaps) == pytest.approx(left * fit.score_gap, abs=1e-9)
 
 
 def test_each_score_loses_its_part(texts: Collection, fit: CausalFit, file: str) -> None:
@@ -82,12 +80,7 @@ def test_each_score_loses_its_part(texts: Collection, fit: CausalFit, file: str)
     assert after["score"].to_numpy() == pytest.approx(before["score"].to_numpy() - lost)
     assert corrected.spec["fitted_on"] == {"file": file, "queries": list(fit.queries)}
     assert corrected.spec["candidates"]["ranker"] == "planted@20"
-
-
-def test_no_strength_changes_nothing(texts: Collection, file: str) -> None:
-    run = Planted(k=20).rank(texts)
-    same = Causal(fit=file, strength=0).rank(texts, run)
-    assert (same.scores.tobytes(), same.docs.tobytes()) == (run.scores.tobytes(), run.docs.tobytes())
+    assert same_bits(Causal(fit=file, strength=0).rank(texts, run), run)
 
 
 def test_it_is_typed_behind_the_ranker_that_was_fitted(texts: Collection, tmp_path: Path) -> None:
@@ -108,7 +101,7 @@ def test_a_fit_is_read_back(fit: CausalFit, file: str) -> None:
     assert fit.queries == tuple(dict.fromkeys(one.query for one in fit.pairs))
     assert len(fit.pairs) == 90
     assert fit.sentence.startswith(
-        "causal: +1 of perplexity, in nats per word (trigrams), moves scores of planted by −0.5"
+        "causal: +1 of perplexity, in nats per word (trigrams), moves scores of planted by −"
     )
     assert fit.sentence.partition("; llm less human: ")[2].startswith("perplexity −0.")
 
@@ -126,14 +119,10 @@ def test_queries_take_turns(texts: Collection) -> None:
 
 
 def test_pairs_that_a_saved_run_does_not_hold_are_left_out(texts: Collection, tmp_path: Path) -> None:
-    full = Planted().rank(texts)
-    lines: dict[str, dict[str, float]] = {query: {} for query in full.queries}
-    for query, doc, _, score in full.frame().iter_rows():
-        lines[query][doc] = score
-    for query in ("q0", "q1"):
-        lines[query].pop(f"{query[1:]}-llm")
-    saved = Replay(str(write_run(tmp_path / "run.trec", lines)))
-    fit = fit_causal(texts, saved, source="llm")
+    frame = Planted().rank(texts).frame()
+    gone = pl.struct("query_id", "doc_id").is_in([{"query_id": q, "doc_id": f"{q[1:]}-llm"} for q in ("q0", "q1")])
+    file = Run.from_frame(frame.filter(~gone)).save(tmp_path / "run.trec")
+    fit = fit_causal(texts, Replay(str(file)), source="llm")
     assert (len(fit.pairs), fit.spec["missing"]) == (88, 2)
     assert "over 88 pairs of 30 queries, 2 more not scored; " in fit.sentence
     assert fit.coefficient == pytest.approx(-0.5, abs=0.03)
@@ -170,19 +159,19 @@ def test_a_language_model_reads_the_candidates_only(
 
 def test_what_cannot_be_fitted_is_refused(texts: Collection, tmp_path: Path) -> None:
     lone = collection_of([{"id": "a", "text": "x y", "source": s} | {"id": s} for s in ("human", "llm")], {}, {})
-    with refused("causal needs twins: no document of 'llm' shares its origin with one of 'human'"):
-        fit_causal(lone, Planted(), source="llm")
-    with refused("causal learns from judged queries; none has a relevant document of 'human' with a twin"):
-        fit_causal(judged(texts, []), Planted(), source="llm")
-    with refused("unknown source 'gpt' (valid: human, llm)"):
-        fit_causal(texts, Planted(), source="gpt")
-    with refused("causal needs the perplexity of texts alone; leave out given"):
-        fit_causal(texts, Planted(), source="llm", probe=PerplexityProbe("model", given="origin"))
-    with refused("causal is fitted on a ranker's own scores, and causal has changed them; leave it out"):
-        fit_causal(texts, ranker("bm25@9>>causal"), source="llm")
-    empty = Replay(str(write_run(tmp_path / "run.trec", {"q0": {"0-human": 2.0, "0-llm": 1.0}})))
-    with refused(f"causal needs at least 3 pairs of which {empty!r} scores both sides, got 1 of 90"):
-        fit_causal(texts, empty, source="llm")
+    one = Replay(str(write_run(tmp_path / "run.trec", {"q0": {"0-human": 2.0, "0-llm": 1.0}})))
+    probe = PerplexityProbe("model", given="origin")
+    cases: list[tuple[Collection, Any, dict[str, Any], str]] = [
+        (lone, Planted(), {}, "causal needs twins: no document of 'llm' shares its origin with one of 'human'"),
+        (judged(texts, []), Planted(), {}, "causal learns from judged queries; none has a relevant document of 'human"),
+        (texts, Planted(), {"source": "gpt"}, "unknown source 'gpt' (valid: human, llm)"),
+        (texts, Planted(), {"probe": probe}, "causal needs the perplexity of texts alone; leave out given"),
+        (texts, ranker("bm25@9>>causal"), {}, "causal is fitted on a ranker's own scores, and causal has changed them"),
+        (texts, one, {}, f"causal needs at least 3 pairs of which {one!r} scores both sides, got 1 of 90"),
+    ]
+    for collection, scored, options, message in cases:
+        with pytest.raises(UserError, match="^" + re.escape(message)):
+            fit_causal(collection, scored, **{"source": "llm", **options})
 
 
 def test_a_weak_instrument_is_refused_unless_forced() -> None:
@@ -190,39 +179,34 @@ def test_a_weak_instrument_is_refused_unless_forced() -> None:
     same = alike.docs.with_columns(text=pl.col("text").first().over("origin"))
     copies = Collection(same, alike.queries, alike.qrels)
     weak = worded(12, common=0.22)
-    start = "causal: llm and human differ too little in perplexity (first-stage F "
-    with refused(f"{start}0.0, expected at least 10), so what that does to scores cannot be told"):
+    with pytest.raises(UserError, match=r"differ too little in perplexity \(first-stage F 0.0, expected at least 10\)"):
         fit_causal(copies, Planted(), source="llm", force=True)
     forced = fit_causal(weak, Planted(), source="llm", force=True)
     assert forced.f < 10
-    with refused(f"{start}{forced.f:.1f}, expected at least 10), so what that does to scores cannot be told; "
-                 "force goes on"):  # fmt: skip
+    with pytest.raises(UserError, match=rf"\(first-stage F {forced.f:.1f}, expected at least 10\), .*; force goes on$"):
         fit_causal(weak, Planted(), source="llm")
 
 
 def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_path: Path) -> None:
-    run = run_of(texts, {"q0": {"0-human": 2.0, "0-llm": 1.2, "1-llm": 1.0}}, ranker="bm25@3")
-    with refused(f"{file} was fitted on scores of planted, and the candidates are those of bm25@3"):
-        Causal(fit=file).rank(texts, run)
+    places, scores = ({"q0": {"0-human": 3.0, "0-llm": second, "1-llm": 1.0}} for second in (2.0, 2.2))
+    frame = pl.DataFrame({"query_id": "q0", "doc_id": ["0-human", "x", "y"], "score": [9.0, 7.0, 1.0]})
+    one = Causal(fit=file)
+    for candidates, message in (
+        (run_of(texts, scores, ranker="bm25@3"), f"{file} was fitted on scores of planted, and the candidates are tho"),
+        (run_of(texts, places, ranker="planted"), f"{one!r} reads scores, and planted gives only an order"),
+        (Run.from_frame(frame, spec={"ranker": "planted"}), "causal reads texts, and 2 of 3 candidates are not in the"),
+        (None, f"{one!r} re-ranks candidates; put a ranker before it, such as bm25@100>>{one!r}"),
+    ):
+        with pytest.raises(UserError, match="^" + re.escape(message)):
+            one.rank(texts, candidates)
     with refused("causal needs what was fitted: causal(fit=FILE), as ranktilt level writes it"):
         Causal().check()
     with refused("causal: expected a strength between 0 and 1, got 1.5"):
         Causal(fit=file, strength=1.5)
     with refused("causal is fitted on sources and knows no other group, got by=gender"):
         Causal(fit=file, by="gender")
-    with refused(f"{Causal(fit=file)!r} reads scores, and planted gives only an order"):
-        Causal(fit=file).rank(texts, run_of(texts, {"q0": {"0-human": 3, "0-llm": 2, "1-llm": 1}}, ranker="planted"))
-    foreign = Run.from_frame(
-        pl.DataFrame({"query_id": "q0", "doc_id": ["0-human", "x", "y"], "score": [9.0, 7.0, 1.0]}),
-        spec={"ranker": "planted"},
-    )
-    with refused("causal reads texts, and 2 of 3 candidates are not in the collection"):
-        Causal(fit=file).rank(texts, foreign)
     with pytest.raises(DataError, match="expected a fit of the causal correction"):
         Causal(fit=str(BM25(k=3).rank(texts).save(tmp_path / "run").with_name("run.json"))).check()
-    with refused(f"{Causal(fit=file)!r} re-ranks candidates; put a ranker before it, such as "
-                 f"bm25@100>>{Causal(fit=file)!r}"):  # fmt: skip
-        Causal(fit=file).rank(texts)
 
 
 @pytest.mark.data

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ranktilt import Collection, Run, ranker
+from ranktilt import Collection, ranker
 from ranktilt.errors import DataError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.experiments.query_split import relevant_origins
@@ -17,6 +17,7 @@ from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import score_pairs, search, unit
 from ranktilt.rankers.lexical.bm25 import TFIDF
 from ranktilt.statistics.permutation import sign_flip_length_p, sign_flip_p
+from tests.mitigation.patterns import same_bits
 from tests.mitigation.worded import judged, worded
 from tests.rankers.dense.test_search import Held, drawn
 from tests.rankers.tiny import tiny_model
@@ -96,22 +97,17 @@ def test_a_direction_is_read_back(tmp_path: Path) -> None:
     assert replace(found, spec={**SPEC, "p": 0.3}).sentence.endswith("(p = .300)")
 
 
-def test_files_that_hold_no_direction_are_refused(tmp_path: Path) -> None:
-    file = write(tmp_path / "direction.json", "{}")
+def test_files_and_options_that_give_no_direction_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="ranktilt-direction"):
-        Direction.load(file)
+        Direction.load(write(tmp_path / "direction.json", "{}"))
     with refused("a direction of 8 numbers, by dense:some, fits no vectors of 4"):
         direction().remove(drawn(2, 4))
-
-
-def test_options_that_say_nothing_are_refused() -> None:
     with refused("dense: expected project_strength of 0 to 1, got 1.5"):
         Dense("minilm", project="u.json", project_strength=1.5)
     with refused("dense: project_strength needs a direction: project=FILE"):
         Dense("minilm", project_strength=0.5)
-    assert repr(ranker("dense:minilm(project=u.json,project_strength=0.5)@10")) == (
-        "dense:minilm(project=u.json,project_strength=0.5)@10"
-    )
+    text = "dense:minilm(project=u.json,project_strength=0.5)@10"
+    assert repr(ranker(text)) == text
 
 
 @pytest.fixture(scope="module")
@@ -123,10 +119,6 @@ def vectors(dense: Dense, collection: Collection) -> npt.NDArray[np.float32]:
     """Vectors of all documents, as the model gives them."""
     stored, row = dense.encoder.encode(collection.texts().to_list(), "document", "")
     return stored.take(row)
-
-
-def bits(run: Run) -> tuple[bytes, bytes]:
-    return run.docs.tobytes(), run.scores.tobytes()
 
 
 @pytest.mark.neural
@@ -154,7 +146,7 @@ def test_a_search_without_the_direction(tiny: Path, texts: Collection, similarit
     along = fit_direction(texts, dense, source="llm")
     file = str(along.save(tmp_path / "u.json"))
     plain = dense.rank(texts)
-    assert bits(replace(dense, project=file, project_strength=0.0).rank(texts)) == bits(plain)
+    assert same_bits(replace(dense, project=file, project_strength=0.0).rank(texts), plain)
     removing = replace(dense, project=file)
     run = removing.rank(texts)
     stored, row = dense.encoder.encode(texts.judged["text"].to_list(), "query", "")
@@ -164,9 +156,9 @@ def test_a_search_without_the_direction(tiny: Path, texts: Collection, similarit
     expected = queries.astype(np.float64) @ explicit(documents, along, 1.0).T
     query = run.entry_queries
     assert run.scores == pytest.approx(expected[query, run.docs], rel=1e-4, abs=1e-5)
-    assert bits(run) != bits(plain)
+    assert not same_bits(run, plain)
     again = removing.rank(texts, run)
-    assert bits(again) == bits(run)
+    assert same_bits(again, run)
     assert run.spec["fitted_on"] == again.spec["fitted_on"] == {"file": file, "queries": list(texts.judged["id"])}
     assert run.spec["direction"] == dict(along.spec)
 

@@ -19,7 +19,7 @@ from ranktilt.probes.text_probes import QueryWordsProbe
 from ranktilt.rankers.base import score_documents
 from ranktilt.run import Run
 from tests.refusals import refused
-from tests.toy import collection_of, run_of, toy
+from tests.toy import collection_of, run_of, toy, versions
 
 QUERIES, ORIGINS = 12, 40
 
@@ -33,14 +33,13 @@ def share_of_length(found: Any) -> tuple[float, ...]:
 @pytest.mark.parametrize("k", [150, 600])
 def test_what_is_attributed_does_not_depend_on_what_is_retrieved(k: int) -> None:
     """Of twins that are both among the best 150, two thirds of the gap go with length, for their scores chose them."""
-    for seed in range(3):
-        whole, ranker = half_length_half_source(seed, 300, 20, k)
-        found = attribute(whole, [ranker], [LONG])
-        share, low, high = share_of_length(found)
-        assert share == pytest.approx(0.5, abs=0.03)
-        assert low < 0.5 < high
-        assert table(found)["long"]["twins"] == 20 * k // 2
-        assert f"planted: {20 * k:,} documents scored for 20 queries" in found.notes[0]
+    whole, ranker = half_length_half_source(0, 300, 20, k)
+    found = attribute(whole, [ranker], [LONG])
+    share, low, high = share_of_length(found)
+    assert share == pytest.approx(0.5, abs=0.03)
+    assert low < 0.5 < high
+    assert table(found)["long"]["twins"] == 20 * k // 2
+    assert f"planted: {20 * k:,} documents scored for 20 queries" in found.notes[0]
 
 
 def test_no_share_of_retrieved_pairs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,9 +48,7 @@ def test_no_share_of_retrieved_pairs_is_named(monkeypatch: pytest.MonkeyPatch) -
     for given in (ranker.rank(whole), ranker):
         found = attribute(whole, [given], [LONG])
         assert share_of_length(found)[1] > 0.5
-        assert (
-            "among those that it retrieves; these are chosen by their scores, so that no property is" in found.summary
-        )
+        assert "among those that it retrieves; these are chosen by their scores" in found.summary
         assert "goes with" not in found.summary
         assert "retrieved pairs of twins" in found.tables[0].title
     whole_lists = attribute(whole, [Planted(ranker.table, 600).rank(whole)], [LONG])
@@ -113,13 +110,11 @@ ROUND = property_of("round", lambda text: text.count("o"))
 
 def twins(seed: int = 0) -> Collection:
     generator = np.random.default_rng(seed)
-    docs = [
-        {"id": f"{n}-{source}", "title": "", "text": "o" * generator.integers(0, 5) + "x" * generator.integers(1, 9),
-         "source": source, "origin": f"{n}-human"}
+    texts = {
+        source: ["o" * generator.integers(0, 5) + "x" * generator.integers(1, 9) for _ in range(ORIGINS)]
         for source in ("human", "llm")
-        for n in range(ORIGINS)
-    ]  # fmt: skip
-    return collection_of(docs, {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
+    }
+    return collection_of(versions(texts), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
 
 
 def scored(whole: Collection, score: Callable[[dict[str, Any]], float], noise: float = 0.0) -> Run:
@@ -130,29 +125,22 @@ def scored(whole: Collection, score: Callable[[dict[str, Any]], float], noise: f
 
 
 def test_gaps_by_hand() -> None:
-    docs = [
-        {"id": f"{n}-{s}", "title": "", "text": "t", "source": s, "origin": f"{n}-human"}
-        for s in ("human", "llm")
-        for n in "ab"
-    ]
-    whole = collection_of(docs, {"q": "q", "r": "r"}, {})
-    run = run_of(whole, {"q": {"a-human": 4.0, "a-llm": 2.0, "b-llm": 2.0, "b-human": 0.0}, "r": {"a-llm": 1.0}})
+    whole = collection_of(versions({"human": "tt", "llm": "tt"}), {"q": "q", "r": "r"}, {})
+    run = run_of(whole, {"q": {"0-human": 4.0, "0-llm": 2.0, "1-llm": 2.0, "1-human": 0.0}, "r": {"0-llm": 1.0}})
     found = gaps(whole, run, "human", "llm")
     spread = math.sqrt(2)  # of 4, 2, 2, 0
     assert sorted(found["score"]) == pytest.approx([-2 / spread, 2 / spread])
     assert sorted(found["rank"]) == [-1.5, 1.5]
     assert found["query"].to_list() == [0, 0]
-    assert whole.docs["id"].gather(found["reference"]).to_list() == ["a-human", "b-human"]
-    flat = run_of(whole, {"q": {"a-human": 1.0, "a-llm": 1.0}})
+    assert whole.docs["id"].gather(found["reference"]).to_list() == ["0-human", "1-human"]
+    flat = run_of(whole, {"q": {"0-human": 1.0, "0-llm": 1.0}})
     assert gaps(whole, flat, "human", "llm")["score"].to_list() == [0.0]
-    entries = [
-        ("q", "a-human", 1.0),
-        ("q", "a-llm", 3.0),
-        ("q", "lost", 2.0),
-        ("none", "a-human", 2.0),
-        ("none", "a-llm", 1.0),
-    ]
-    strange = Run.from_frame(pl.DataFrame(entries, schema=["query_id", "doc_id", "score"], orient="row"))
+    entries = {
+        "query_id": ["q", "q", "q", "none", "none"],
+        "doc_id": ["0-human", "0-llm", "lost", "0-human", "0-llm"],
+        "score": [1.0, 3.0, 2.0, 2.0, 1.0],
+    }
+    strange = Run.from_frame(pl.DataFrame(entries))
     assert gaps(whole, strange, "human", "llm")["rank"].to_list() == [2.0]  # what is not known keeps its place
 
 
@@ -185,23 +173,24 @@ def test_a_ranker_that_goes_by_the_source_leaves_it_unexplained() -> None:
 
 
 @pytest.mark.parametrize("always", [0.0, 0.1])
-def test_a_property_in_which_all_twins_differ_alike_is_left_out(always: float) -> None:
+def test_what_all_twins_differ_alike_in_and_pairs_without_a_value_are_left_out(always: float) -> None:
     """A sum of such differences is not exact: the spread of 480 times 0.1 is not quite 0."""
     whole = twins()
     values = np.where(whole.docs["source"] == "llm", 0.3 + always, 0.3)
     found = attribute(whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [given("same", values), LONG])
     assert list(table(found)) == ["what remains", "long"]
-    said = f"toy, llm: left out, because all twins differ by the same: same ({f'{always:+g}' if always else '0'})"
-    assert said in found.notes
+    by = f"{always:+g}" if always else "0"
+    assert f"toy, llm: left out, because all twins differ by the same: same ({by})" in found.notes
+    holes = np.arange(whole.docs.height, dtype=float) ** 2
+    holes[[3, 4, ORIGINS + 4]] = np.nan  # of two origins, in every query
+    found = attribute(whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [given("holes", holes), LONG])
+    assert table(found)["long"]["twins"] == QUERIES * (ORIGINS - 2)
+    assert "toy, llm: 24 pairs are left out: no value of holes (24)" in found.notes
 
 
 def test_nothing_is_attributed_to_identical_twins() -> None:
-    docs = [
-        {"id": f"{n}-{s}", "title": "", "text": "x" * (n + 1), "source": s, "origin": f"{n}-human"}
-        for s in ("human", "llm")
-        for n in range(ORIGINS)
-    ]
-    whole = collection_of(docs, {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
+    texts = ["x" * (n + 1) for n in range(ORIGINS)]
+    whole = collection_of(versions({"human": texts, "llm": texts}), {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
     found = attribute(whole, [scored(whole, lambda row: len(row["text"]))])
     (row,) = table(found).values()
     assert row["property"] == "what remains"
@@ -238,12 +227,8 @@ def test_parts_of_either_sign_are_told_apart() -> None:
 def test_query_words_are_those_of_the_query_of_the_row() -> None:
     """No document is judged; a ranker that counts the query's words is found to."""
     generator, words = np.random.default_rng(3), [f"w{n}" for n in range(30)]
-    docs = [
-        {"id": f"{n}-{s}", "title": "", "text": " ".join(generator.choice(words, 12)), "source": s,
-         "origin": f"{n}-human"}
-        for s in ("human", "llm")
-        for n in range(ORIGINS)
-    ]  # fmt: skip
+    drawn = {s: [" ".join(generator.choice(words, 12)) for _ in range(ORIGINS)] for s in ("human", "llm")}
+    docs = versions(drawn)
     queries = {f"q{n}": " ".join(generator.choice(words, 4, replace=False)) for n in range(QUERIES)}
     whole = collection_of(docs, queries, {})
     held = {
@@ -253,21 +238,6 @@ def test_query_words_are_those_of_the_query_of_the_row() -> None:
     assert rows["query words"]["twins"] == QUERIES * ORIGINS
     assert rows["query words"]["coefficient"] > 0
     assert rows["query words"]["R²"] > 0.98  # not 1: standard deviations differ from query to query
-
-
-def test_pairs_of_a_probe_of_texts_are_its_documents() -> None:
-    values = LONG.of_pairs(twins(), np.array([1.0, 2.0, 3.0]), np.array([0, 1]), np.array([2, 0]))
-    assert values.tolist() == [3.0, 1.0]
-
-
-def test_pairs_without_a_value_are_counted() -> None:
-    whole = twins()
-    run = scored(whole, lambda row: len(row["text"]), noise=1)
-    holes = np.arange(whole.docs.height, dtype=float) ** 2
-    holes[[3, 4, ORIGINS + 4]] = np.nan  # of two origins, in every query
-    found = attribute(whole, [run], [given("holes", holes), LONG])
-    assert table(found)["long"]["twins"] == QUERIES * (ORIGINS - 2)
-    assert "toy, llm: 24 pairs are left out: no value of holes (24)" in found.notes
 
 
 def test_properties_that_follow_from_each_other_are_said_to() -> None:
@@ -287,9 +257,8 @@ def test_one_query_speaks_of_documents_only() -> None:
     """Its interval is that of origins; a numbering of one cluster takes no degrees of freedom."""
     whole = twins()
     run = scored(whole, lambda row: len(row["text"]), noise=1)
-    one = run_of(
-        whole, {"q0": dict(run.frame().filter(query_id="q0").select("doc_id", "score").iter_rows())}, ranker="toy"
-    )
+    scores = run.frame().filter(query_id="q0").select("doc_id", "score")
+    one = run_of(whole, {"q0": dict(scores.iter_rows())}, ranker="toy")
     found = attribute(whole, [one], [LONG])
     row = table(found)["long"]
     gap = gaps(whole, one, "human", "llm")["score"].to_numpy()

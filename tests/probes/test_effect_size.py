@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.probes.base import effect_size, hedges_g
+from ranktilt.probes.base import Distribution, effect_size, hedges_g
 
 NUMBERS = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=3, max_size=30)
 
@@ -28,16 +28,13 @@ def test_four_pairs_that_do_not_move_together_by_hand() -> None:
     assert g - low == pytest.approx(high - g)
 
 
-@given(NUMBERS)
-def test_swapped_sides_turn_the_sign(pairs: list[tuple[int, int]]) -> None:
+@given(NUMBERS, st.integers(1, 9), st.integers(-9, 9))
+def test_swapped_sides_turn_the_sign_and_another_unit_changes_nothing(
+    pairs: list[tuple[int, int]], factor: int, shift: int
+) -> None:
     a, b = np.array(pairs, dtype=float).T
     g, low, high = hedges_g(a, b)
     assert hedges_g(b, a) == pytest.approx((-g, -high, -low), nan_ok=True)
-
-
-@given(NUMBERS, st.integers(1, 9), st.integers(-9, 9))
-def test_another_unit_changes_nothing(pairs: list[tuple[int, int]], factor: int, shift: int) -> None:
-    a, b = np.array(pairs, dtype=float).T
     assert hedges_g(factor * a + shift, factor * b + shift) == pytest.approx(hedges_g(a, b), nan_ok=True)
 
 
@@ -51,9 +48,7 @@ def test_the_interval_holds_the_truth_in_95_of_100_samples() -> None:
     assert 930 <= held <= 970
 
 
-@pytest.mark.parametrize(
-    ("a", "b"), [([], []), ([1.0, 2.0], [2.0, 4.0]), ([1.0] * 5, [1.0] * 5), ([1.0] * 5, [2.0] * 5)]
-)
+@pytest.mark.parametrize(("a", "b"), [([], []), ([1.0, 2.0], [2.0, 4.0]), ([1] * 5, [1] * 5), ([1] * 5, [2] * 5)])
 def test_undefined_is_not_zero(a: list[float], b: list[float]) -> None:
     assert all(map(math.isnan, hedges_g(np.array(a), np.array(b))))
 
@@ -66,3 +61,14 @@ def test_pairs_without_a_value_on_both_sides_are_left_out() -> None:
     assert nothing.pairs == 0
     assert math.isnan(nothing.source_mean)
     assert not nothing.shown
+
+
+def test_what_is_said_of_values_leaves_out_undefined_ones() -> None:
+    found = Distribution("x", np.array([0.1, math.nan, 0.2, 0.4, math.nan, 0.9]))
+    assert (found.count, found.undefined) == (4, 2)
+    assert found.mean == pytest.approx(0.4)
+    assert found.quartiles == tuple(map(pytest.approx, (0.175, 0.3, 0.525)))
+    assert (found.above(0.2), found.above(0.3)) == (0.5, 0.5)  # strictly
+    for nothing in (Distribution("x", np.empty(0)), Distribution("x", np.array([math.nan]))):
+        assert nothing.count == 0
+        assert all(map(math.isnan, (nothing.mean, nothing.above(0.5), *nothing.quartiles)))

@@ -26,7 +26,7 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run
 from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
-from tests.toy import collection_of, run_of, toy
+from tests.toy import collection_of, run_of, versions
 
 FIVE = np.array([0.01, 0.02, 0.03, 0.04, 0.05])
 """Mean .03, standard error √(.00025/5) = .0070711."""
@@ -35,59 +35,56 @@ SECOND = 1 / math.log2(3)
 VECTORS = arrays(np.float64, st.integers(3, 40), elements=st.floats(-1, 1, width=32).map(lambda v: round(v, 3)))
 
 
-class TestTwoOneSidedTests:
-    def test_by_hand(self) -> None:
-        # Student's t with 4 degrees of freedom: F(t) = 1/2 + 3/8 · t/√(1+t²/4) · (1 − t²/(12·(1+t²/4))),
-        # here at (.03 − .05)/.0070711 = −√8: 1/2 − 3/8 · √8/√3 · (1 − 8/36)
-        assert tost_p(FIVE, 0.05) == pytest.approx(0.5 - 3 / 8 * math.sqrt(8 / 3) * 7 / 9)
-
-    @pytest.mark.parametrize("margin", [0.001, 0.02, 0.1])
-    @pytest.mark.parametrize("seed", range(2))
-    def test_as_scipy_s_one_sided_tests(self, margin: float, seed: int) -> None:
-        found = np.random.default_rng(seed).normal(0.01 * seed, 0.1, 50)
-        above = stats.ttest_1samp(found, -margin, alternative="greater").pvalue
-        below = stats.ttest_1samp(found, margin, alternative="less").pvalue
-        assert tost_p(found, margin) == pytest.approx(max(above, below), rel=1e-9)
-
-    @pytest.mark.parametrize(("value", "p"), [(0.0, 0.0), (0.01, 0.0), (-0.01, 0.0), (0.02, 1.0), (-0.5, 1.0)])
-    def test_without_any_spread(self, value: float, p: float) -> None:
-        assert tost_p(np.full(7, value), 0.02) == p
-
-    @pytest.mark.parametrize("count", [0, 1])
-    def test_below_two_queries_there_is_no_test(self, count: int) -> None:
-        assert math.isnan(tost_p(np.zeros(count), 0.02))
-        assert math.isnan(smallest_margin(np.zeros(count)))
-        assert all(map(math.isnan, t_interval(np.zeros(count))))
-
-    @given(VECTORS, st.floats(0.001, 0.5))
-    @settings(max_examples=40)
-    def test_the_sign_does_not_matter_and_a_wider_margin_is_easier(self, found: np.ndarray, margin: float) -> None:
-        assert tost_p(-found, margin) == pytest.approx(tost_p(found, margin), abs=1e-12)
-        assert tost_p(found, 2 * margin) <= tost_p(found, margin)
-
-    @given(VECTORS, st.sampled_from([0.01, 0.05, 0.1]))
-    @settings(max_examples=40)
-    def test_equivalence_is_shown_from_the_smallest_margin_on(self, found: np.ndarray, alpha: float) -> None:
-        least = smallest_margin(found, alpha)
-        assert tost_p(found, least + 1e-6) < alpha
-        if least > 2e-6:
-            assert tost_p(found, least - 1e-6) > alpha
+def test_by_hand() -> None:
+    # Student's t with 4 degrees of freedom: F(t) = 1/2 + 3/8 · t/√(1+t²/4) · (1 − t²/(12·(1+t²/4))),
+    # here at (.03 − .05)/.0070711 = −√8: 1/2 − 3/8 · √8/√3 · (1 − 8/36)
+    assert tost_p(FIVE, 0.05) == pytest.approx(0.5 - 3 / 8 * math.sqrt(8 / 3) * 7 / 9)
 
 
-class TestIntervals:
-    def test_as_scipy_s(self) -> None:
-        found = np.random.default_rng(0).normal(size=40)
-        expected = stats.ttest_1samp(found, 0).confidence_interval(0.95)
-        assert t_interval(found) == (pytest.approx(expected.low), pytest.approx(expected.high))
+@pytest.mark.parametrize("margin", [0.001, 0.02, 0.1])
+@pytest.mark.parametrize("seed", range(2))
+def test_as_scipy_s_one_sided_tests(margin: float, seed: int) -> None:
+    found = np.random.default_rng(seed).normal(0.01 * seed, 0.1, 50)
+    above = stats.ttest_1samp(found, -margin, alternative="greater").pvalue
+    below = stats.ttest_1samp(found, margin, alternative="less").pvalue
+    assert tost_p(found, margin) == pytest.approx(max(above, below), rel=1e-9)
 
-    def test_the_smallest_margin_is_the_far_end_of_the_90_percent_interval(self) -> None:
-        found = np.random.default_rng(1).normal(-0.2, 1, 30)
-        interval = stats.ttest_1samp(found, 0).confidence_interval(0.9)
-        assert smallest_margin(found) == pytest.approx(max(abs(interval.low), abs(interval.high)))
 
-    def test_equal_values_have_no_width(self) -> None:
-        assert t_interval(np.full(3, 0.1)) == (0.1, 0.1)
-        assert smallest_margin(np.full(3, -0.1)) == 0.1
+@pytest.mark.parametrize(("value", "p"), [(0.0, 0.0), (0.01, 0.0), (-0.01, 0.0), (0.02, 1.0), (-0.5, 1.0)])
+def test_without_any_spread(value: float, p: float) -> None:
+    assert tost_p(np.full(7, value), 0.02) == p
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_below_two_queries_there_is_no_test(count: int) -> None:
+    assert math.isnan(tost_p(np.zeros(count), 0.02))
+    assert math.isnan(smallest_margin(np.zeros(count)))
+    assert all(map(math.isnan, t_interval(np.zeros(count))))
+
+
+@given(VECTORS, st.floats(0.001, 0.5))
+@settings(max_examples=40)
+def test_the_sign_does_not_matter_and_a_wider_margin_is_easier(found: np.ndarray, margin: float) -> None:
+    assert tost_p(-found, margin) == pytest.approx(tost_p(found, margin), abs=1e-12)
+    assert tost_p(found, 2 * margin) <= tost_p(found, margin)
+
+
+@given(VECTORS, st.sampled_from([0.01, 0.05, 0.1]))
+@settings(max_examples=40)
+def test_equivalence_is_shown_from_the_smallest_margin_on(found: np.ndarray, alpha: float) -> None:
+    least = smallest_margin(found, alpha)
+    assert tost_p(found, least + 1e-6) < alpha
+    if least > 2e-6:
+        assert tost_p(found, least - 1e-6) > alpha
+
+
+def test_intervals_are_those_of_scipy() -> None:
+    found = np.random.default_rng(1).normal(-0.2, 1, 30)
+    wide, narrow = (stats.ttest_1samp(found, 0).confidence_interval(level) for level in (0.95, 0.9))
+    assert t_interval(found) == (pytest.approx(wide.low), pytest.approx(wide.high))
+    assert smallest_margin(found) == pytest.approx(max(abs(narrow.low), abs(narrow.high)))
+    assert t_interval(np.full(3, 0.1)) == (0.1, 0.1)
+    assert smallest_margin(np.full(3, -0.1)) == 0.1
 
 
 @pytest.mark.parametrize(
@@ -124,11 +121,7 @@ class Given(Ranker):
 
 def bed(count: int = 4, sources: tuple[str, ...] = ("human", "llm")) -> Collection:
     """Query n has the one relevant document n, in a version of every source."""
-    docs = [
-        {"id": f"d{n}-{s}", "text": f"text {n} of {s}", "source": s, "origin": f"d{n}-human"}
-        for s in sources
-        for n in range(count)
-    ]
+    docs = versions({s: [f"text {n} of {s}" for n in range(count)] for s in sources}, "d")
     qrels = {f"q{n}": {f"d{n}-{s}": 1 for s in sources} for n in range(count)}
     return collection_of(docs, dict.fromkeys(qrels, "text"), qrels)
 
@@ -162,15 +155,11 @@ def test_each_side_is_ranked_among_its_own_documents() -> None:
     assert (row.queries, row.excluded, row.pairs, row.left_out) == (4, 0, 4, 0)
 
 
-def test_the_other_side_s_documents_push_nothing_down() -> None:
+def test_a_difference_is_called_one() -> None:
     # On the mixed list each of these documents would stand below twins of the other source.
     (row,) = rows(bed(), ranks({"human": [1, 1, 1, 1], "llm": [1, 1, 1, 1]}))
-    assert (row.mean_a, row.mean_b) == (1.0, 1.0)
-    assert (row.p, row.p_equivalent, row.smallest) == (1.0, 0.0, 0.0)
+    assert (row.mean_a, row.mean_b, row.p, row.p_equivalent, row.smallest) == (1.0, 1.0, 1.0, 0.0, 0.0)
     assert row.statement == "equivalent within ±0.02"
-
-
-def test_a_difference_is_called_one() -> None:
     (row,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}))
     assert row.value == pytest.approx(1 - SECOND)
     assert (row.outcome, row.p, row.p_equivalent) == ("different", 0.0, 1.0)
@@ -202,6 +191,11 @@ def test_a_query_without_an_answer_on_one_side_is_excluded_and_counted() -> None
     lame = Collection(whole.docs, whole.queries, whole.qrels.filter(pl.col("doc_id") != "d0-llm"))
     (row,) = rows(lame, ranks({"human": [2, 1, 1, 1], "llm": [1, 1, 1, 1]}))
     assert (row.queries, row.excluded, row.mean_a) == (3, 1, 1.0)
+    whole = bed(2)
+    apart = whole.qrels.filter(pl.col("doc_id").is_in(["d0-human", "d1-llm"]))
+    (row,) = rows(Collection(whole.docs, whole.queries, apart), ranks({"human": [1, 1], "llm": [1, 1]}))
+    assert (row.outcome, row.queries, row.excluded) == ("not tested", 0, 2)
+    assert all(map(math.isnan, (row.mean_a, row.mean_b, row.value, row.low, row.p_corrected)))
 
 
 def test_judgments_of_queries_that_are_not_there_count_nowhere() -> None:
@@ -217,14 +211,6 @@ def test_one_query_cannot_be_tested() -> None:
     assert all(map(math.isnan, (row.p_equivalent, row.smallest, row.error)))
 
 
-def test_no_common_query_leaves_everything_undefined() -> None:
-    whole = bed(2)
-    apart = whole.qrels.filter(pl.col("doc_id").is_in(["d0-human", "d1-llm"]))
-    (row,) = rows(Collection(whole.docs, whole.queries, apart), ranks({"human": [1, 1], "llm": [1, 1]}))
-    assert (row.outcome, row.queries, row.excluded) == ("not tested", 0, 2)
-    assert all(map(math.isnan, (row.mean_a, row.mean_b, row.value, row.low, row.p_corrected)))
-
-
 def test_holm_counts_every_row_and_the_equivalence_test_none() -> None:
     whole = bed(6, ("human", "llm", "other"))
     one = ranks({"human": [1] * 6, "llm": [1, 1, 2, 2, 2, 1], "other": [1, 1, 1, 1, 1, 2]})
@@ -234,49 +220,11 @@ def test_holm_counts_every_row_and_the_equivalence_test_none() -> None:
     ]  # fmt: skip
     ps = [row.p for row in found]
     assert ps[0] == pytest.approx(ps[1])  # the same three queries, and one value where they differ
-    least, most = min(ps), max(ps)
-    assert sorted(row.p_corrected for row in found) == [
-        pytest.approx(4 * least), pytest.approx(4 * least), pytest.approx(min(1, max(4 * least, 2 * most))),
-        pytest.approx(min(1, max(4 * least, 2 * most))),
-    ]  # fmt: skip
-    for row in found:
-        (alone,) = equivalences(
-            whole, [one], [{"nDCG@10": nDCG @ 10, "AP@5": AP @ 5}[row.measure]], reference="human", sources=[row.source]
-        )
+    smaller, larger = 4 * min(ps), min(1, max(4 * min(ps), 2 * max(ps)))
+    assert sorted(row.p_corrected for row in found) == pytest.approx([smaller, smaller, larger, larger])
+    for row, measure in zip(found, [nDCG @ 10, AP @ 5] * 2, strict=True):
+        (alone,) = equivalences(whole, [one], [measure], reference="human", sources=[row.source])
         assert alone.p_equivalent == row.p_equivalent
-
-
-def test_a_side_that_comparisons_share_is_ranked_once() -> None:
-    asked: list[tuple[str, ...]] = []
-
-    @dataclass(frozen=True)
-    class Counting(Given):
-        def rank(self, collection: Collection, run: Run | None = None) -> Run:
-            asked.append(collection.sources)
-            return super().rank(collection, run)
-
-        def __repr__(self) -> str:
-            return "counting"
-
-    places = {"human": [1, 2], "llm": [1, 1], "other": [2, 1]}
-    one = Counting(ranks(places).scores)
-    equivalences(bed(2, tuple(places)), [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
-    assert asked == [("human",), ("llm",), ("other",)]
-
-
-def test_a_ranker_that_cannot_rank_is_asked_before_others_take_their_time() -> None:
-    @dataclass(frozen=True)
-    class Broken(Given):
-        def check(self) -> None:
-            raise UserError("no model")
-
-    @dataclass(frozen=True)
-    class Slow(Given):
-        def rank(self, collection: Collection, run: Run | None = None) -> Run:
-            raise AssertionError("ranked all the same")
-
-    with pytest.raises(UserError, match=r"^no model$"):
-        equivalences(bed(), [Slow({}), Broken({})], [nDCG @ 10], reference="human", sources=["llm"])
 
 
 @pytest.mark.parametrize(("option", "value"), [
@@ -301,13 +249,6 @@ def test_a_stricter_level_shows_less() -> None:
     assert loose.outcome == "equivalent"
 
 
-def test_real_rankers_on_the_toy() -> None:
-    found = equivalences(toy(), [ranker("bm25"), ranker("tfidf")], [nDCG @ 1], reference="human", sources=["llm"])
-    assert [row.run for row in found] == ["bm25", "tfidf"]
-    assert all((row.queries, row.pairs) == (3, 3) for row in found)
-    assert all(0 <= row.mean_a <= 1 for row in found)
-
-
 @pytest.mark.data
 def test_nfcorpus_is_as_easy_to_search_on_either_side(shared_data: Path) -> None:
     whole = load(shared_data / "cocktail-nfcorpus")
@@ -316,15 +257,6 @@ def test_nfcorpus_is_as_easy_to_search_on_either_side(shared_data: Path) -> None
     (row,) = equivalences(whole, [strong], [nDCG @ 10], reference="human", sources=[source])
     assert row.mean_a == pytest.approx(0.3218, abs=0.003)  # published for human text alone
     assert (row.queries, row.pairs, row.outcome) == (323, 3633, "equivalent")
-
-
-def test_each_comparison_has_its_own_reference_side() -> None:
-    whole = bed(4, ("human", "llm", "other"))
-    whole = Collection(whole.docs.filter(pl.col("id") != "d3-llm"), whole.queries, whole.qrels)
-    one = ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 1], "other": [1, 1, 1, 1]})
-    found = equivalences(whole, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
-    assert [(row.pairs, row.queries) for row in found] == [(3, 3), (4, 4)]
-    assert [row.mean_a for row in found] == [1.0, pytest.approx((3 + SECOND) / 4)]
 
 
 def test_a_difference_that_the_correction_takes_away_is_none() -> None:
@@ -337,3 +269,22 @@ def test_a_difference_that_the_correction_takes_away_is_none() -> None:
     assert (alone.outcome, alone.p) == ("different", pytest.approx(0.01496, abs=1e-5))
     assert [row.outcome for row in four] == ["inconclusive"] * 4
     assert [row.p_corrected for row in four] == [pytest.approx(4 * alone.p)] * 4
+
+
+def test_each_comparison_has_its_own_reference_side_and_a_shared_one_is_ranked_once() -> None:
+    ranked: list[tuple[str, ...]] = []
+
+    @dataclass(frozen=True)
+    class Counting(Given):
+        def rank(self, collection: Collection, run: Run | None = None) -> Run:
+            ranked.append(collection.sources)
+            return super().rank(collection, run)
+
+    whole = bed(4, ("human", "llm", "other"))
+    one = Counting(ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 1], "other": [1, 1, 1, 1]}).scores)
+    equivalences(whole, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
+    assert ranked == [("human",), ("llm",), ("other",)]
+    part = Collection(whole.docs.filter(pl.col("id") != "d3-llm"), whole.queries, whole.qrels)
+    found = equivalences(part, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
+    assert [(row.pairs, row.queries) for row in found] == [(3, 3), (4, 4)]
+    assert [row.mean_a for row in found] == [1.0, pytest.approx((3 + SECOND) / 4)]

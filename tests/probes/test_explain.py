@@ -31,15 +31,11 @@ def test_each_probe_says_what_its_function_finds() -> None:
     assert [row["source"] for row in counted.rows] == ["human", "llm"]
     assert [row["words"] for row in counted.rows] == [one.words for one in statistics(whole).sources]
     kept = shared_terms(whole, "human", "llm")
-    assert [(row["of"], row["mean"]) for row in terms.rows] == [
-        ("Jaccard", kept.jaccard.mean),
-        ("overlap", kept.overlap.mean),
-    ]
+    means = [("Jaccard", kept.jaccard.mean), ("overlap", kept.overlap.mean)]
+    assert [(row["of"], row["mean"]) for row in terms.rows] == means
     (vectors,) = SimilarityProbe().measure(whole, "human", LETTERS)
-    assert [(row["of"], row["mean"]) for row in near.rows] == [
-        ("twins", vectors.cosine.mean),
-        ("other pairs", vectors.baseline.mean),
-    ]
+    means = [("twins", vectors.cosine.mean), ("other pairs", vectors.baseline.mean)]
+    assert [(row["of"], row["mean"]) for row in near.rows] == means
     assert not near.effects, "a cosine belongs to both twins"
     assert [(effect.source, effect.pairs) for one in (counted, terms) for effect in one.effects] == [("llm", 12)] * 2
     for one in found.results:
@@ -60,17 +56,8 @@ def test_the_effect_of_a_property_of_texts_by_hand() -> None:
 
 def test_by_default_all_that_can_run(tmp_path: Path) -> None:
     found = rt.explain(bed())
-    names = [
-        "statistics",
-        "overlap",
-        "type-token",
-        "specificity",
-        "query-words",
-        "sentences",
-        "readability",
-        "perplexity",
-    ]
-    assert [one.probe for one in found.results] == names
+    names = "statistics overlap type-token specificity query-words sentences readability perplexity"
+    assert [result.probe for result in found.results] == names.split()
     needing = ("similarity", "spectrum", "truncation")
     assert found.notes == tuple(
         f"{one} is left out: it needs an encoder, such as --encoder dense:minilm" for one in needing
@@ -78,25 +65,17 @@ def test_by_default_all_that_can_run(tmp_path: Path) -> None:
     assert Explanation.load(found.save(tmp_path / "explanation.json")) == found
 
 
-def test_without_twins_there_is_nothing_to_explain() -> None:
-    with refused("nothing to explain: no other source has twins of llm, which are documents of one origin"):
-        rt.explain(only("llm"))
-    assert OverlapProbe()(only("llm")).summary == "no other source has twins: there is nothing to compare."
-
-
-def test_a_source_without_twins_beside_another_is_noted() -> None:
+def test_sources_without_twins_are_noted_and_refused_alone() -> None:
     docs = bed().docs
-    third = docs.filter(pl.col("source") == "llm").with_columns(
-        id=pl.col("id") + "-gpt", source=pl.lit("gpt"), origin=pl.col("id") + "-gpt"
-    )
+    llm = docs.filter(pl.col("source") == "llm")
+    third = llm.with_columns(id=pl.col("id") + "-gpt", source=pl.lit("gpt"), origin=pl.col("id") + "-gpt")
     found = rt.explain(Collection(pl.concat([docs, third]), bed().queries, bed().qrels), ["statistics"])
     assert [effect.pairs for effect in found.results[0].effects] == [0, 12]
     assert found.notes == ("gpt has no twins of human: nothing of it can be compared",)
-
-
-def only(source: str) -> Collection:
-    docs = [row for row in bed().docs.to_dicts() if row["source"] == source]
-    return collection_of(docs, {"q": "word"}, {})
+    alone = Collection(llm, bed().queries, bed().qrels.clear())
+    with refused("nothing to explain: no other source has twins of llm, which are documents of one origin"):
+        rt.explain(alone)
+    assert OverlapProbe()(alone).summary == "no other source has twins: there is nothing to compare."
 
 
 @pytest.mark.parametrize(
@@ -134,11 +113,7 @@ def test_twins_by_gender(shared_data: Path) -> None:
     assert [note.partition(":")[2].split()[0] for note in found.notes] == ["67", "67"]
     groups = whole.docs.group_by("origin").agg(n=pl.len(), texts=pl.col("text").n_unique()).filter(pl.col("n") == 3)
     assert [groups.filter(pl.col("texts") == n).height for n in (1, 2)] == [66, 2]
-    assert {row["property"] for row in found.results[-1].rows} == {
-        "what remains",
-        "specificity",
-        "perplexity",
-    }
+    assert {row["property"] for row in found.results[-1].rows} == {"what remains", "specificity", "perplexity"}
     with pytest.raises(rt.UserError, match=r"unknown column to group by 'gendr'; did you mean 'gender'\?"):
         rt.explain(whole, by="gendr")
 

@@ -6,10 +6,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ranktilt.errors import UserError
+from ranktilt.probes import similarity as module
+from ranktilt.probes import vectors as vectors_module
 from ranktilt.probes.base import Cosines
-from ranktilt.probes.similarity import Separation, Similarity, SimilarityProbe, _sentence
+from ranktilt.probes.similarity import (
+    FOLDS,
+    Map,
+    Separation,
+    Similarity,
+    SimilarityProbe,
+    _sentence,
+    sample,
+    scatter,
+    separation,
+    told_apart,
+)
+from ranktilt.probes.vectors import DocumentVectors, parts, require_encoder
+from ranktilt.registry import ranker
 from tests.probes.lexical_vectors import LetterVectors
-from tests.toy import collection_of
+from tests.toy import collection_of, versions
 
 pytest.importorskip("sklearn")
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -17,11 +33,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 def bed(count: int, *, rewrite: str = "") -> list[dict[str, str]]:
     """Text n is letter n; a rewrite adds letters."""
-    return [
-        {"id": f"{n}-{s}", "text": ALPHABET[n] + end, "source": s, "origin": f"{n}-human"}
-        for s, end in (("human", ""), ("llm", rewrite))
-        for n in range(count)
-    ]
+    return versions({"human": ALPHABET[:count], "llm": [letter + rewrite for letter in ALPHABET[:count]]})
 
 
 def near(docs: list[dict[str, str]], *, letters: str = ALPHABET, map_pairs: int = 0, seed: int = 0) -> Similarity:
@@ -35,30 +47,30 @@ def test_twins_by_hand() -> None:
     assert found.cosine.values == pytest.approx(np.full(5, math.sqrt(0.5)))
     assert found.cosine.range == (-1.0, 1.0)
     assert (found.source, found.text) == ("llm", "text")
-    assert found.model == f"letters:{ALPHABET}(text=text)" or found.model == f"letters:{ALPHABET}"
+    assert found.map is None
+    drawn = near(bed(6), map_pairs=5).map
+    assert drawn is not None
+    assert (drawn.pairs, drawn.of) == (5, 6)
+    few = near(bed(5), letters="abcd")
+    assert few.cosine.undefined == 1
+    assert math.isnan(few.cosine.values[4])
 
 
-def test_nobody_meets_their_own_twin_in_the_baseline() -> None:
+def test_nobody_meets_a_version_of_their_own_text_in_the_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     # Texts share no letter with anybody but their twin, and each is drawn once.
+    again = [{**row, "id": f"{row['id']}-2"} for row in bed(4) if row["source"] == "llm"]
     for seed in range(5):
         found = near(bed(9), seed=seed)
         assert found.cosine.values.tolist() == [1.0] * 9
         assert found.baseline.values.tolist() == [0.0] * 9
-
-
-def test_nor_another_version_of_their_own_text() -> None:
-    docs = [*bed(4), *({**row, "id": f"{row['id']}-2"} for row in bed(4) if row["source"] == "llm")]
-    for seed in range(5):
-        found = near(docs, seed=seed)
-        assert len(found.cosine.values) == 8
-        assert 0 < found.baseline.count <= 8
-        assert set(found.baseline.values.tolist()) == {0.0}
-
-
-def test_one_pair_has_no_baseline() -> None:
-    found = near(bed(1))
-    assert (found.cosine.count, found.baseline.count) == (1, 0)
-    assert math.isnan(found.baseline.mean)
+        two = near([*bed(4), *again], seed=seed)
+        assert len(two.cosine.values) == 8
+        assert 0 < two.baseline.count <= 8
+        assert set(two.baseline.values.tolist()) == {0.0}
+    alone = near(bed(1))
+    assert (alone.cosine.count, alone.baseline.count) == (1, 0)
+    monkeypatch.setattr("ranktilt.probes.similarity.MOST_OTHERS", 5)
+    assert near(bed(9)).baseline.count == 5
 
 
 def test_the_seed_decides_the_baseline_and_not_the_twins() -> None:
@@ -66,19 +78,6 @@ def test_the_seed_decides_the_baseline_and_not_the_twins() -> None:
     one, again, other = near(docs, seed=1), near(docs, seed=1), near(docs, seed=2)
     assert one.baseline.values.tolist() == again.baseline.values.tolist() != other.baseline.values.tolist()
     assert one.cosine.values.tolist() == other.cosine.values.tolist()
-
-
-def test_texts_without_a_vector_are_undefined() -> None:
-    found = near(bed(5), letters="abcd")
-    assert found.cosine.undefined == 1
-    assert math.isnan(found.cosine.values[4])
-
-
-def test_the_map_is_made_where_it_is_asked_for() -> None:
-    assert near(bed(6)).map is None
-    drawn = near(bed(6), map_pairs=5).map
-    assert drawn is not None
-    assert (drawn.pairs, drawn.of) == (5, 6)
 
 
 @pytest.mark.parametrize("auc", [0.612, math.nan])
@@ -94,7 +93,204 @@ def test_the_sentence(auc: float) -> None:
     assert _sentence(nothing) == f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
 
 
-def test_of_many_pairs_the_baseline_is_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.probes.similarity.MOST_OTHERS", 5)
-    found = near(bed(9))
-    assert (found.cosine.count, found.baseline.count) == (9, 5)
+def mapped_texts(count: int) -> list[dict[str, str]]:
+    """Half of the pairs are about a, half about b."""
+    texts = ["ba"[n % 2] * 30 + "c" * (n % 5) for n in range(count)]
+    return versions({"human": texts, "llm": [text + "d" for text in texts]})
+
+
+def drawn(count: int, most: int = 100, seed: int = 0) -> Map | None:
+    whole = collection_of(mapped_texts(count), {}, {})
+    return scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs_of(count), most=most, seed=seed)
+
+
+def test_twins_stand_in_the_same_order() -> None:
+    found = drawn(10)
+    assert found is not None
+    assert found.sources == ("human",) * 10 + ("llm",) * 10
+    assert [name.partition("-")[0] for name in found.ids] == [str(n) for n in range(10)] * 2
+    assert (found.pairs, found.of, len(found.x), len(found.y)) == (10, 10, 20, 20)
+    assert np.isfinite([found.x, found.y]).all()
+    again = drawn(10)
+    assert again is not None
+    assert (again.x.tolist(), again.ids) == (found.x.tolist(), found.ids)
+    assert drawn(3) is None
+    assert drawn(4) is not None  # few points have a smaller perplexity than 30
+
+
+def test_of_many_pairs_a_sample_is_shown_with_both_twins() -> None:
+    found = drawn(30, most=8)
+    assert found is not None
+    assert (found.pairs, found.of) == (8, 30)
+    assert [name.replace("human", "llm") for name in found.ids[:8]] == list(found.ids[8:])
+
+
+def test_near_vectors_are_near_points() -> None:
+    found = drawn(40)
+    assert found is not None
+    points = np.stack([found.x, found.y], axis=1)
+    about = np.array([int(name.partition("-")[0]) % 2 for name in found.ids])
+    apart = np.linalg.norm(points[:, None] - points[None], axis=2)
+    np.fill_diagonal(apart, np.inf)
+    assert (about[apart.argmin(axis=1)] == about).all()
+
+
+def test_pairs_without_a_vector_are_not_shown() -> None:
+    whole = collection_of([*mapped_texts(6), {"id": "x", "text": "z", "source": "human"}], {}, {})
+    pairs = np.array([[0, 6], [1, 7], [2, 8], [3, 9], [12, 10]])
+    found = scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs, most=100)
+    assert found is not None
+    assert (found.pairs, found.of) == (4, 5)
+    assert "x" not in found.ids
+
+
+class Table:
+    """Vectors in memory."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values.astype(np.float32)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        return self.values[rows]
+
+
+def of(*vectors: tuple[float, ...]) -> DocumentVectors:
+    table = np.array(vectors, dtype=np.float64)
+    return DocumentVectors(Table(table), np.arange(len(table)))
+
+
+def pairs_of(count: int) -> np.ndarray:
+    """Documents 0, 1, … of the reference, then their twins in the same order."""
+    return np.stack([np.arange(count), np.arange(count) + count], axis=1)
+
+
+def test_sources_that_differ_in_one_direction_are_always_told_apart_and_equal_ones_never() -> None:
+    content = np.random.default_rng(0).normal(size=(60, 5))
+    content[:, 4] = 7  # a column without spread does no harm
+    assert told_apart(content, content + np.array([0, 0, 100, 0, 0])).tolist() == [1.0] * FOLDS
+    assert told_apart(content, content).tolist() == [0.5] * FOLDS
+
+
+def test_noise_is_chance() -> None:
+    found = [told_apart(*np.random.default_rng(seed).normal(size=(2, 400, 3))).mean() for seed in range(5)]
+    assert np.mean(found) == pytest.approx(0.5, abs=0.04)
+    a, b = np.random.default_rng(3).normal(size=(2, 50, 3))
+    assert told_apart(a, b, seed=1).tolist() == told_apart(a, b, seed=1).tolist() != told_apart(a, b, seed=2).tolist()
+
+
+def test_a_known_overlap_gives_its_area() -> None:
+    # Two normal distributions that lie one standard deviation apart: AUC = Φ(1/√2) = .7602.
+    drawn = [np.random.default_rng(seed).normal(size=(2, 3000, 1)) for seed in range(3)]
+    assert np.mean([told_apart(a, b + 1) for a, b in drawn]) == pytest.approx(0.7602, abs=0.01)
+
+
+def test_pairs_are_not_parted_by_the_folds() -> None:
+    # Each pair has a direction of its own and there is no other difference: nothing carries over to new pairs.
+    content = np.eye(100)
+    found = told_apart(content, 2 * content)
+    assert found.mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_nor_are_versions_of_one_text() -> None:
+    # Noise on both sides, five rewrites a text: who has met a text in training must not meet it again.
+    found, known = [], []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        texts, rewrites = rng.normal(size=(120, 60)), rng.normal(size=(600, 60))
+        numbers = np.repeat(np.arange(120), 5)
+        found.append(told_apart(texts[numbers], rewrites, numbers, seed=seed).mean())
+        known.append(told_apart(texts[numbers], rewrites, seed=seed).mean())
+    assert np.mean(found) == pytest.approx(0.5, abs=0.06)
+    assert np.mean(known) > 0.58
+
+
+def test_below_ten_pairs_nothing_is_said() -> None:
+    assert len(told_apart(np.ones((9, 2)), np.zeros((9, 2)))) == 0
+    assert len(told_apart(np.ones((90, 2)), np.zeros((90, 2)), np.arange(90) % 9)) == 0
+
+
+def test_versions_of_one_text_count_as_one() -> None:
+    rng = np.random.default_rng(0)
+    pairs = np.stack([np.repeat(np.arange(60), 5), np.arange(60, 360)], axis=1)
+    origin = np.concatenate([np.arange(60), np.repeat(np.arange(60), 5)])
+    found = separation(of(*rng.normal(size=(360, 40))), pairs, origin)
+    assert found.auc == pytest.approx(0.5, abs=0.12)
+    assert found.pairs == 300
+    assert found.auc_low <= found.auc <= found.auc_high
+
+
+def test_pairs_are_sampled_without_those_that_have_no_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = np.random.default_rng(6).normal(size=(30, 4))
+    content[0] = 0
+    vectors, origin = of(*content, *content), np.tile(np.arange(30), 2)
+    assert separation(vectors, pairs_of(30), origin).pairs == 29
+    monkeypatch.setattr(module, "MOST_FITTED", 20)
+    assert separation(vectors, pairs_of(30), origin).pairs == 20
+    few = separation(vectors, pairs_of(2), origin)
+    assert few.pairs == 0
+    assert all(map(math.isnan, (few.auc, few.auc_low, few.auc_high)))
+
+
+def test_a_sample_keeps_the_order_and_takes_none_twice() -> None:
+    pairs = pairs_of(100)
+    drawn = sample(pairs, 30, seed=0)
+    assert len(drawn) == 30
+    assert (np.diff(drawn[:, 0]) > 0).all()
+    assert drawn.tolist() == sample(pairs, 30, seed=0).tolist() != sample(pairs, 30, seed=1).tolist()
+    assert sample(pairs, 100, seed=0) is pairs
+
+
+TEXTS = ["a", "b", "aa", "ab", "xyz"]
+
+
+def made(letters: str = "ab") -> DocumentVectors:
+    docs = [{"id": f"d{n}", "title": "aaaa", "text": text} for n, text in enumerate(TEXTS)]
+    return DocumentVectors.of(collection_of(docs, {}, {}), LetterVectors(letters))
+
+
+def rows(*numbers: int) -> np.ndarray:
+    return np.array(numbers, dtype=np.int64)
+
+
+def test_vectors_have_length_one() -> None:
+    half = math.sqrt(0.5)
+    assert made().unit(rows(0, 2, 3)) == pytest.approx(np.array([[1, 0], [1, 0], [half, half]]))
+
+
+def test_cosines_by_hand() -> None:
+    assert made().cosines(rows(0, 0, 0), rows(1, 2, 3)) == pytest.approx([0.0, 1.0, math.sqrt(0.5)])
+    assert (made().cosines(np.arange(4), np.arange(4)) <= 1.0).all()
+    assert np.isnan(made().cosines(rows(4, 0), rows(0, 4))).all()
+    assert np.isnan(made().unit(rows(4))).all()
+
+
+def test_the_text_is_the_ranker_s_choice() -> None:
+    docs = [{"id": "d0", "title": "a", "text": "b"}, {"id": "d1", "title": "a", "text": "a"}]
+    whole = collection_of(docs, {}, {})
+    for text, expected in (("text", 0.0), ("title", 1.0), ("title+text", math.sqrt(0.5))):
+        found = DocumentVectors.of(whole, LetterVectors("ab", text=text))
+        assert found.cosines(rows(0), rows(1)).tolist() == [pytest.approx(expected)]
+
+
+def test_parts_cover_everything_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors_module, "_AT_ONCE", 3)
+    assert [list(range(8))[part] for part in parts(8)] == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    assert list(parts(0)) == []
+    a, b = rows(0, 0, 0, 1, 2), rows(1, 2, 3, 3, 3)
+    small = made().cosines(a, b)
+    monkeypatch.undo()
+    assert small.tolist() == made().cosines(a, b).tolist()
+
+
+@pytest.mark.parametrize("spec", ["bm25", "bm25@10>>bm25"])
+def test_a_ranker_without_an_encoder_is_refused(spec: str) -> None:
+    one = ranker(spec)
+    with pytest.raises(UserError, match=r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25"):
+        require_encoder(one)
+
+    class Absent(LetterVectors):
+        def check(self) -> None:
+            raise UserError("no such folder")
+
+    with pytest.raises(UserError, match=r"^no such folder$"):
+        require_encoder(Absent())

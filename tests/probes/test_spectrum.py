@@ -11,7 +11,7 @@ from ranktilt.errors import UserError
 from ranktilt.probes.spectrum import SpectrumProbe, singular_values, spectrum
 from ranktilt.probes.vectors import DocumentVectors
 from tests.llm.server import Server, vector
-from tests.toy import collection_of
+from tests.toy import collection_of, versions
 
 
 class Stored:
@@ -24,10 +24,10 @@ class Stored:
         return self.vectors[rows]
 
 
-def vectors_of(human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]) -> tuple[DocumentVectors, Any]:
+def vectors_of(human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]) -> tuple[DocumentVectors, str, Any]:
     both = np.concatenate([human, llm]).astype(np.float32)
     rows = np.arange(len(human)), np.arange(len(human), len(both))
-    return DocumentVectors(Stored(both), np.arange(len(both))), rows
+    return DocumentVectors(Stored(both), np.arange(len(both))), "llm", rows
 
 
 def test_as_numpy_down_to_the_300th_value() -> None:
@@ -43,22 +43,18 @@ def test_as_numpy_down_to_the_300th_value() -> None:
 
 def test_identical_twins_have_relative_values_of_one() -> None:
     human = np.random.default_rng(1).normal(size=(80, 16))
-    found = spectrum(*reordered(vectors_of(human, human)))
+    found = spectrum(*vectors_of(human, human))
     assert (found.relative == 1).all()
     assert found.heads[0] == found.heads[1]
     assert found.interval == (0, 0)
     assert found.leading.g == 0
 
 
-def reordered(made: tuple[DocumentVectors, Any]) -> tuple[DocumentVectors, str, Any]:
-    return made[0], "llm", made[1]
-
-
 def test_a_concentrated_source_is_found_to_be_one() -> None:
     generator = np.random.default_rng(2)
     human = generator.normal(size=(400, 20))
     llm = human * np.where(np.arange(20) < 2, 1.5, 0.8)
-    found = spectrum(*reordered(vectors_of(human, llm)))
+    found = spectrum(*vectors_of(human, llm))
     assert found.relative[0] > 1.3
     assert found.relative[-1] < 0.9
     assert found.interval[0] > 0
@@ -71,7 +67,7 @@ def test_a_concentrated_source_is_found_to_be_one() -> None:
 def test_values_that_the_reference_lacks_have_no_ratio() -> None:
     human, llm = np.zeros((9, 3)), np.random.default_rng(3).normal(size=(9, 3))
     human[:, 0] = 1
-    found = spectrum(*reordered(vectors_of(human, llm)))
+    found = spectrum(*vectors_of(human, llm))
     assert found.relative == pytest.approx(np.linalg.svd(llm, compute_uv=False)[:1] / 3)
 
 
@@ -81,22 +77,20 @@ def test_values_within_rounding_are_not_compared() -> None:
     sides = generator.normal(size=(2, 400, 8)) * np.array([8, 4, 2, 1, 1, 1, 1e-7, 0])
     turned = sides @ np.linalg.qr(generator.normal(size=(8, 8)))[0] + 3
     exact = [np.linalg.svd(side, compute_uv=False) for side in turned]
-    vectors, rows = vectors_of(*turned)
+    vectors, _, rows = vectors_of(*turned)
     found = spectrum(vectors, "llm", rows)
     known = len(found.relative)
     assert known == 7, "six and the constant"
     assert found.relative == pytest.approx(exact[1][:known] / exact[0][:known], rel=1e-5)
     for values, true in ((found.reference, exact[0]), (found.values, exact[1])):
         assert (abs(values - true)[:known] <= found.rounding).all()
-    docs = [
-        {"id": f"{n}-{s}", "source": s, "origin": f"{n}-human", "text": "t"} for s in ("human", "llm") for n in "ab"
-    ]
+    docs = versions({"human": "tt", "llm": "tt"})
     says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (found,)).figures[0].says
     assert says.endswith(f"{found.relative[-1]:.3f} at the last that is above rounding.")
     coarse = spectrum(DocumentVectors(vectors.stored, vectors.row, "float16"), "llm", rows)
     assert coarse.rounding > 1_000 * found.rounding
     with np.errstate(invalid="ignore"):
-        nothing = spectrum(*reordered(vectors_of(np.zeros((9, 3)), np.zeros((9, 3)))))
+        nothing = spectrum(*vectors_of(np.zeros((9, 3)), np.zeros((9, 3))))
     says = SpectrumProbe().describe(collection_of(docs, {}, {}), "human", (nothing,)).figures[0].says
     assert says == "llm: no value is above rounding."
 
@@ -105,8 +99,8 @@ def test_too_few_twins_are_refused_with_a_way_out() -> None:
     few = vectors_of(*np.random.default_rng(4).normal(size=(2, 10, 16)))
     with pytest.raises(UserError, match=r"16 values need more than 16 pairs of twins, got 10 pairs of twins; ask for "
                        r"fewer values: spectrum\(values=N\)"):  # fmt: skip
-        spectrum(*reordered(few))
-    assert len(spectrum(*reordered(few), values=5).values) == 5
+        spectrum(*few)
+    assert len(spectrum(*few, values=5).values) == 5
     with pytest.raises(UserError, match="values must be a whole number of at least 1, got 0"):
         SpectrumProbe(values=0)
 
@@ -115,16 +109,9 @@ def test_vectors_of_a_server_whose_length_only_its_answers_tell(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against numpy's values; the second explanation asks for nothing again."""
-    docs = [
-        {"id": f"{n}-{s}", "text": f"text {n} {s}", "source": s, "origin": f"{n}-human"}
-        for s in ("human", "llm")
-        for n in range(20)
-    ]
-    whole = collection_of(docs, {"q": "text"}, {})
-    sides = [
-        np.linalg.svd(np.array([vector(f"text {n} {s}") for n in range(20)]), compute_uv=False)
-        for s in ("human", "llm")
-    ]
+    texts = {s: [f"text {n} {s}" for n in range(20)] for s in ("human", "llm")}
+    whole = collection_of(versions(texts), {"q": "text"}, {})
+    sides = [np.linalg.svd(np.array([vector(text) for text in found]), compute_uv=False) for found in texts.values()]
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with Server() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -134,5 +121,5 @@ def test_vectors_of_a_server_whose_length_only_its_answers_tell(
         assert len(server.requests) == before
     assert spectral.rows[0]["values"] == len(vector("a")) == len(sides[0])
     np.testing.assert_allclose(spectral.figures[0].series["llm"], sides[1] / sides[0], rtol=1e-4)
-    cosines = [float(np.dot(vector(f"text {n} human"), vector(f"text {n} llm"))) for n in range(20)]
+    cosines = [float(np.dot(vector(a), vector(b))) for a, b in zip(*texts.values(), strict=True)]
     assert near.rows[0]["mean"] == pytest.approx(np.mean(cosines), abs=1e-5)

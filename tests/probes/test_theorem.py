@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.probes.theorem import (
-    Condition,
-    check_theorem,
-    conditions,
-    divergence,
-    read_twin,
-)
-from tests.toy import collection_of
+from ranktilt.probes.theorem import Condition, check_theorem, conditions, divergence, read_twin
+from tests.toy import collection_of, versions
 
 
 class Known:
@@ -118,12 +112,7 @@ def test_an_interval_on_both_sides_of_the_limit_decides_nothing() -> None:
 
 
 def collection(*pairs: tuple[str, str]) -> object:
-    docs = [
-        {"id": f"{n}-{source}", "title": "", "text": text, "source": source, "origin": f"{n}-human"}
-        for n, pair in enumerate(pairs)
-        for source, text in zip(("human", "llm"), pair, strict=True)
-    ]
-    return collection_of(docs, {}, {})
+    return collection_of(versions(dict(zip(("human", "llm"), zip(*pairs, strict=True), strict=True))), {}, {})
 
 
 def test_rows_and_sentence_of_a_collection() -> None:
@@ -140,6 +129,4 @@ def test_rows_and_sentence_of_a_collection() -> None:
     with pytest.raises(UserError, match="needs 3 twins with tokens on both sides, llm has 2"):
         check_theorem(collection(*PAIRS[:2]), llm, plm)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="no source has twins of human"):
-        check_theorem(
-            collection_of([{"id": "a", "title": "", "text": "a", "source": "human", "origin": "a"}], {}, {}), llm, plm
-        )
+        check_theorem(collection_of(versions({"human": "a"}), {}, {}), llm, plm)

@@ -9,7 +9,7 @@ from ranktilt.probes.base import Cosines, Distribution
 from ranktilt.probes.similarity import Map, Separation, Similarity
 from ranktilt.probes.text_probes import CollectionStatistics, Overlap, QueryStatistics, SourceStatistics
 from ranktilt.probes.validation import Validation
-from tests.toy import collection_of
+from tests.toy import collection_of, versions
 
 PAIRS = 40
 BODY = "The river carries cold water to the sea and the old clock of the town shows the hour"
@@ -17,18 +17,10 @@ BODY = "The river carries cold water to the sea and the old clock of the town sh
 
 def toy_check(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
     """The check of forty sound pairs a source, with one cut-off ending in the last source."""
-    docs = [
-        {
-            "id": f"d{n}-{name}",
-            "text": f"Text {n}. {BODY} of {name}" + ("" if name == names[-1] and n == 7 else "."),
-            "source": name,
-            "origin": f"d{n}",
-        }
-        for name in names
-        for n in range(PAIRS)
-    ]
+    texts = {name: [f"Text {n}. {BODY} of {name}." for n in range(PAIRS)] for name in names}
+    texts[names[-1]][7] = texts[names[-1]][7][:-1]
     qrels = {f"q{n}": {f"d{n}-{name}": 1 for name in names} for n in range(PAIRS)}
-    return check(collection_of(docs, dict.fromkeys(qrels, "river"), qrels))
+    return check(collection_of(versions(texts, "d"), dict.fromkeys(qrels, "river"), qrels))
 
 
 def toy_overlap(source: str = "llm", seed: int = 0) -> Overlap:

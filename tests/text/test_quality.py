@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.text import quality
 
@@ -18,86 +17,52 @@ def series(*texts: str) -> pl.Series:
 BODY = "Bees dance to tell where flowers are."
 
 OPENINGS = [
-    "Here is a rewritten version of the passage:",
-    "Here's a possible rewrite of the text:",
-    "here is my attempt to rewrite your text:\nRewritten Text:",
-    "Sure, here's the rewritten text:",
+    "Here is a rewritten version of the passage:", "Here's a possible rewrite of the text:",
+    "here is my attempt to rewrite your text:\nRewritten Text:", "Sure, here's the rewritten text:",
     "Of course! I'd be happy to help you rewrite the passage. Here is the rewritten passage:",
-    "Sure thing! I can certainly help with that.",
-    "Certainly!",
-    "Sure!",
-    "Rewritten text:",
-    "**Rewritten text:**",
-    "## Rewritten Passage:",
-    "Rewritten version (in plain English):",
-    "The rewritten text is as follows:",
-    "Revised text:",
-    "Original text:",
-    "The following is a paraphrase of the passage:",
-    "This is a rewritten version of the passage.",
-    "Here is a summary of the text:",
-    "Here's my rewrite:",
-    "I've rewritten the text as follows:",
-    "As requested, here is the rephrased sentence:",
-    "Thank you for providing the text. Here is a rewritten version:",
-    "OK \u2013 here is one reworded version:\n---",
-    "Here is a polished version:",
-    "Here's a clearer and more concise version of the text:",
-    "Below is a condensed version:",
-    "Rewritten text\n---",
-    "**Rewritten text**\n---",
+    "Sure thing! I can certainly help with that.", "Certainly!", "Sure!", "Rewritten text:", "**Rewritten text:**",
+    "## Rewritten Passage:", "Rewritten version (in plain English):", "The rewritten text is as follows:",
+    "Revised text:", "Original text:", "The following is a paraphrase of the passage:",
+    "This is a rewritten version of the passage.", "Here is a summary of the text:", "Here's my rewrite:",
+    "I've rewritten the text as follows:", "As requested, here is the rephrased sentence:",
+    "Thank you for providing the text. Here is a rewritten version:", "OK \u2013 here is one reworded version:\n---",
+    "Here is a polished version:", "Here's a clearer and more concise version of the text:",
+    "Below is a condensed version:", "Rewritten text\n---", "**Rewritten text**\n---",
     "## The paraphrased passage\n---",
-]
+]  # fmt: skip
 SENTENCES = [
     "Here we show that bees rewrite their maps: a study of memory.",
     "Here are the results of the second trial: bees prefer blue.",
-    "Here is a list of the flowers that bees visit: clover and lime.",
-    "Sure enough, the bees came back.",
-    "Sure, the bees came back, but late.",
-    "Yes! We have honey.",
+    "Here is a list of the flowers that bees visit: clover and lime.", "Sure enough, the bees came back.",
+    "Sure, the bees came back, but late.", "Yes! We have honey.",
     "This is a version of the model that was fitted to the data: see below.",
     "This is a revised version of an article that appeared in 1999. It was rewritten.",
-    "The following is a list of rewritten rules: one, two.",
-    "Rewriting history: how bees lost their name.",
-    "Revised version: March 2010. Bees of the south.",
-    "Text: a short history of writing.",
-    "The original text was lost in 1666: only a copy remains.",
-    "I have rewritten history.",
-    "I can help my neighbour with the harvest. It is not hard.",
-    "Objective: to rewrite the guidelines of the trade.",
-    "",
-    "Here is the rule by which a compiler rewrites queries: push filters down.",
+    "The following is a list of rewritten rules: one, two.", "Rewriting history: how bees lost their name.",
+    "Revised version: March 2010. Bees of the south.", "Text: a short history of writing.",
+    "The original text was lost in 1666: only a copy remains.", "I have rewritten history.",
+    "I can help my neighbour with the harvest. It is not hard.", "Objective: to rewrite the guidelines of the trade.",
+    "", "Here is the rule by which a compiler rewrites queries: push filters down.",
     "Here is a simplified version of the rule by which bees find home: turn to the sun.",
-    "Here is the corrected version: the bees were blue.",
-    "Here is a concise history of the hive: it grew.",
-    "Here is a summary: bees dance.",
-    "Rewritten by hand: a history of copies.",
-    "Got it? Bees dance.",
-]
+    "Here is the corrected version: the bees were blue.", "Here is a concise history of the hive: it grew.",
+    "Here is a summary: bees dance.", "Rewritten by hand: a history of copies.", "Got it? Bees dance.",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("start", OPENINGS)
-def test_an_opening_is_found_and_removed_to_the_letter(start: str) -> None:
-    text = series(f"{start} {BODY}", f"{start}\n\n{BODY}")
-    assert quality.opening(text).to_list() == [start, start]
-    assert quality.without_opening(text).to_list() == [BODY, BODY]
+def test_openings_are_found_and_removed_to_the_letter() -> None:
+    for end in (f" {BODY}", f"\n\n{BODY}"):
+        texts = series(*(start + end for start in OPENINGS))
+        assert quality.opening(texts).to_list() == OPENINGS
+        assert quality.without_opening(texts).to_list() == [BODY] * len(OPENINGS)
+    for start in ("Rewritten text:", "Here is a rewritten version of the passage.", "Original text:"):
+        assert quality.opening(series(start)).to_list() == [start]  # all there is
+        assert quality.without_opening(series(start)).to_list() == [""]
+    for start in ("Here is a summary:", "Here's a short, concise summary:"):  # only on a line of its own
+        assert quality.opening(series(f"{start}\n\n{BODY}", f"{start} {BODY}")).to_list() == [start, None]
 
 
-@pytest.mark.parametrize("start", ["Here is a summary:", "Here's a short, concise summary:"])
-def test_a_summary_is_announced_on_a_line_of_its_own(start: str) -> None:
-    assert quality.opening(series(f"{start}\n\n{BODY}", f"{start} {BODY}")).to_list() == [start, None]
-
-
-@pytest.mark.parametrize("start", ["Rewritten text:", "Here is a rewritten version of the passage.", "Original text:"])
-def test_an_opening_may_be_all_there_is(start: str) -> None:
-    assert quality.opening(series(start)).to_list() == [start]
-    assert quality.without_opening(series(start)).to_list() == [""]
-
-
-@pytest.mark.parametrize("text", SENTENCES)
-def test_what_a_person_may_begin_with_is_no_opening(text: str) -> None:
-    assert quality.opening(series(text)).to_list() == [None]
-    assert quality.without_opening(series(text)).to_list() == [text]
+def test_what_a_person_may_begin_with_is_no_opening() -> None:
+    assert quality.opening(series(*SENTENCES)).to_list() == [None] * len(SENTENCES)
+    assert quality.without_opening(series(*SENTENCES)).to_list() == SENTENCES
 
 
 @pytest.mark.parametrize(
@@ -116,54 +81,33 @@ def test_quotation_marks_around_the_whole_rest_go_too(text: str, rest: str) -> N
 
 
 REFUSALS = [
-    "I'm sorry, but I cannot rewrite this text.",
-    "I\u2019m sorry, but I can\u2019t help with that.",
+    "I'm sorry, but I cannot rewrite this text.", "I\u2019m sorry, but I can\u2019t help with that.",
     "I apologize, but I cannot fulfil your request.",
     "Sorry, but without more context it is not possible for me to answer.",
-    "I'm sorry, but I don't have enough information.",
-    "As an AI language model, I cannot give an opinion.",
-    "Unfortunately, as an AI, I have no access to the article.",
-    "I cannot fulfill your request.",
-    "Unfortunately, I am not able to rewrite this text.",
-    "It is not appropriate for me to rewrite this text.",
+    "I'm sorry, but I don't have enough information.", "As an AI language model, I cannot give an opinion.",
+    "Unfortunately, as an AI, I have no access to the article.", "I cannot fulfill your request.",
+    "Unfortunately, I am not able to rewrite this text.", "It is not appropriate for me to rewrite this text.",
     "It seems that the text is missing. Could you please provide the text to rewrite?",
-    '"I am unable to provide a rewrite."',
-    "I won't be able to help with that.",
-    "I must respectfully decline to rewrite this text.",
-    "I must decline this request.",
-    "I'm not comfortable rewriting this text.",
-    "I can\u2019t create content of this kind.",
-    "I cannot summarise the given passage.",
-    "It looks like you haven't provided any text to rewrite.",
+    '"I am unable to provide a rewrite."', "I won't be able to help with that.",
+    "I must respectfully decline to rewrite this text.", "I must decline this request.",
+    "I'm not comfortable rewriting this text.", "I can\u2019t create content of this kind.",
+    "I cannot summarise the given passage.", "It looks like you haven't provided any text to rewrite.",
     "No text was provided.",
-]
+]  # fmt: skip
 WRITING = [
-    "I'm sorry to hear that you feel ill. You should rest.",
-    "Unfortunately, we cannot exclude that the bees slept.",
-    "As an AI researcher, she studies bees.",
-    "As an AI language model, ChatGPT can write about bees.",
-    "I can't help but wonder why bees dance.",
-    "It is not possible to say why bees dance.",
-    "Bees cannot see red. I'm sorry, but I cannot say why.",
-    "Language models refuse: I cannot, they say.",
-    "I must decline your kind invitation to the ball.",
-    "I cannot create an account: what should I do?",
-    "I cannot write about bees without a smile.",
-    "I'm not comfortable with bees.",
-    "You did not give the bees any food.",
-    "No text was given more weight than this one by the bees' friends.",
-    "",
-]
+    "I'm sorry to hear that you feel ill. You should rest.", "Unfortunately, we cannot exclude that the bees slept.",
+    "As an AI researcher, she studies bees.", "As an AI language model, ChatGPT can write about bees.",
+    "I can't help but wonder why bees dance.", "It is not possible to say why bees dance.",
+    "Bees cannot see red. I'm sorry, but I cannot say why.", "Language models refuse: I cannot, they say.",
+    "I must decline your kind invitation to the ball.", "I cannot create an account: what should I do?",
+    "I cannot write about bees without a smile.", "I'm not comfortable with bees.",
+    "You did not give the bees any food.", "No text was given more weight than this one by the bees' friends.", "",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", REFUSALS)
-def test_a_refusal_is_found(text: str) -> None:
-    assert quality.refusal(series(text)).to_list() == [True]
-
-
-@pytest.mark.parametrize("text", WRITING)
-def test_what_a_person_may_write_is_no_refusal(text: str) -> None:
-    assert quality.refusal(series(text)).to_list() == [False]
+def test_a_refusal_is_found_and_what_a_person_may_write_is_none() -> None:
+    assert [text for text in REFUSALS if not quality.refusal(series(text))[0]] == []
+    assert [text for text in WRITING if quality.refusal(series(text))[0]] == []
 
 
 WHOLE = [
@@ -180,14 +124,9 @@ CUT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", WHOLE)
-def test_a_whole_text_is_not_cut_off(text: str) -> None:
-    assert quality.cut_off(series(text)).to_list() == [False]
-
-
-@pytest.mark.parametrize("text", CUT)
-def test_a_text_that_stops_in_the_middle_is_cut_off(text: str) -> None:
-    assert quality.cut_off(series(text)).to_list() == [True]
+def test_a_text_that_stops_in_the_middle_is_cut_off() -> None:
+    assert [text for text in WHOLE if quality.cut_off(series(text))[0]] == []
+    assert [text for text in CUT if not quality.cut_off(series(text))[0]] == []
 
 
 @pytest.mark.parametrize(
@@ -244,12 +183,8 @@ def test_a_finding_keeps_name_and_length(function: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def nfcorpus(shared_data: Path) -> Collection:
-    return load(shared_data / "cocktail-nfcorpus")
-
-
-@pytest.fixture(scope="module")
-def twins(nfcorpus: Collection) -> tuple[pl.Series, pl.Series]:
+def twins(shared_data: Path) -> tuple[pl.Series, pl.Series]:
+    nfcorpus = load(shared_data / "cocktail-nfcorpus")
     human, llama = nfcorpus.sources
     text = dict(nfcorpus.docs.select("id", "text").iter_rows())
     pairs = nfcorpus.pairs(human, llama)
@@ -257,13 +192,9 @@ def twins(nfcorpus: Collection) -> tuple[pl.Series, pl.Series]:
 
 
 @pytest.mark.data
-def test_nfcorpus_has_the_published_lengths(twins: tuple[pl.Series, pl.Series]) -> None:
+def test_nfcorpus_has_the_published_lengths_and_similarity(twins: tuple[pl.Series, pl.Series]) -> None:
     assert len(twins[0]) == 3633
     assert [quality.words(side).mean() for side in twins] == pytest.approx([220.98, 179.76], abs=0.01)
-
-
-@pytest.mark.data
-def test_nfcorpus_has_the_published_similarity(twins: tuple[pl.Series, pl.Series]) -> None:
     assert quality.jaccard(*twins).mean() == pytest.approx(0.58, abs=0.01)
     left, _, both = quality.term_counts(*twins)
     assert quality.share(both, left).mean() == pytest.approx(0.69, abs=0.01)
@@ -280,12 +211,7 @@ def test_nfcorpus_rewrites_begin_with_boilerplate_and_human_texts_never(twins: t
     assert not quality.refusal(pl.concat(twins)).any()
     changed = quality.without_opening(llama) != llama
     assert int(changed.sum()) == 18
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(("side", "count"), [(0, 58), (1, 10)])
-def test_nfcorpus_endings(twins: tuple[pl.Series, pl.Series], side: int, count: int) -> None:
-    assert int(quality.cut_off(twins[side]).sum()) == count
+    assert [int(quality.cut_off(side).sum()) for side in twins] == [58, 10]
 
 
 @pytest.mark.data

@@ -36,17 +36,14 @@ def test_more_words_than_a_machine_word_has_bits() -> None:
 @pytest.mark.parametrize(
     ("of", "within", "share", "enough"),
     [
-        ("a b c d", "a b c d", 1.0, True),
         ("a b c d", "a b x d", 0.75, True),
         ("a b c d", "a b x d", 0.76, False),
         ("a b c d", "a b", 0.5, True),
-        ("a b c d", "a", 0.5, False),
         ("a b c d", "x a x b x c x d x", 1.0, True),
         ("a b", "a b c d", 1.0, True),
         ("a b c d", "d c b a", 0.5, False),
         ("a a a b", "a b b b", 0.75, False),
         ("", "a b", 0.5, False),
-        ("a", "", 0.5, False),
     ],
 )
 def test_the_share_is_of_the_first_in_its_order(of: str, within: str, share: float, enough: bool) -> None:

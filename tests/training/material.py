@@ -1,33 +1,38 @@
 """A collection whose relevant documents have a mark that a model of two layers finds within seconds."""
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
+import pytest
+
 from ranktilt.collection import Collection
+from ranktilt.datasets.save import save
+from ranktilt.progress import listening
 from ranktilt.training.options import RerankerTraining
-from tests.toy import collection_of, jsonl, tsv, write
+from ranktilt.training.training_set import of_sources
+from tests.toy import collection_of
 
 WORDS = ["w" + "".join(letters) for letters in itertools.permutations("abcde", 2)]
 SOURCES = ("human", "llm")
 MARK = "zz"
 QUICK = RerankerTraining(
-    steps=6,
-    batch=8,
-    negatives_per_positive=3,
-    max_query_tokens=6,
-    max_document_tokens=16,
-    rate=3e-3,
-    precision="float32",
+    steps=6, batch=8, negatives_per_positive=3, max_query_tokens=6, max_document_tokens=16, rate=3e-3
 )
 """A second of work with the tiny model."""
 
 
-def documents() -> list[dict[str, str]]:
-    """For each word: two marked documents and four others of each source, the sources' versions of one origin."""
-    return [
+def marked() -> Collection:
+    """For each word a query, two marked documents and four others of each source, the sources' versions of one origin.
+
+    The human side is judged: marked documents are relevant, and one other is judged not to be.
+    """
+    docs = [
         {
-            "_id": f"{word}{number}-{source}",
-            "title": "",
+            "id": f"{word}{number}-{source}",
             "text": f"{word} {MARK if number < 2 else 'yy'} {'ghijkl'[number]} {source[0]}",
             "source": source,
             "origin": f"{word}{number}-human",
@@ -36,30 +41,34 @@ def documents() -> list[dict[str, str]]:
         for word in WORDS
         for number in range(6)
     ]
+    qrels = {f"q-{word}": {f"{word}{number}-human": int(number < 2) for number in range(3)} for word in WORDS}
+    return collection_of(docs, {f"q-{word}": word for word in WORDS}, qrels)
 
 
-def queries() -> list[dict[str, str]]:
-    """One query a word."""
-    return [{"_id": f"q-{word}", "text": word} for word in WORDS]
+def marked_mix() -> Collection:
+    """Both versions of each document, judged alike."""
+    human = marked()
+    twins = human.qrels.with_columns(pl.col("doc_id").str.replace("-human", "-llm"))
+    return replace(human, qrels=pl.concat([human.qrels, twins]))
 
 
-def judgments() -> list[tuple[str, str, int]]:
-    """The human side is judged: marked documents are relevant, and one other is judged not to be."""
-    return [(f"q-{word}", f"{word}{number}-human", int(number < 2)) for word in WORDS for number in range(3)]
+def marked_folder(folder: Path) -> Path:
+    """Save it as a BEIR folder with training judgments."""
+    return save(replace(marked(), spec={"split": "train"}), folder)
 
 
-def marked() -> Collection:
-    """The collection in memory."""
-    rows = [{("id" if name == "_id" else name): value for name, value in doc.items()} for doc in documents()]
-    qrels: dict[str, dict[str, int]] = {}
-    for query, doc, grade in judgments():
-        qrels.setdefault(query, {})[doc] = grade
-    return collection_of(rows, {query["_id"]: query["text"] for query in queries()}, qrels)
+def human_part(collection: Collection) -> Collection:
+    """The human documents alone, with their judgments."""
+    return of_sources(collection, ["human"])
 
 
-def marked_folder(folder: Path, *, split: str = "train") -> Path:
-    """The collection as a BEIR folder."""
-    write(folder / "corpus.jsonl", jsonl(documents()))
-    write(folder / "queries.jsonl", jsonl(queries()))
-    write(folder / "qrels" / f"{split}.tsv", tsv(judgments()))
-    return folder
+@contextmanager
+def stopped_at(step: int, folder: Path) -> Iterator[None]:
+    """Interrupt the training of this folder where so many steps are reported."""
+
+    def listener(label: str, done: int, total: int) -> None:
+        if label.endswith(folder.name) and done == step:
+            raise KeyboardInterrupt
+
+    with listening(listener), pytest.raises(KeyboardInterrupt):
+        yield

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from ranktilt import Collection, audit, ranker
@@ -16,7 +15,7 @@ from tests.house import tree
 from tests.rankers.tiny import tiny_model
 from tests.rankers.tiny_rerankers import tiny_classifier
 from tests.refusals import refused
-from tests.training.material import WORDS, marked
+from tests.training.material import WORDS, human_part, marked, marked_mix
 
 pytestmark = pytest.mark.neural
 library = pytest.importorskip("sentence_transformers")
@@ -24,15 +23,7 @@ library = pytest.importorskip("sentence_transformers")
 
 @pytest.fixture(scope="module")
 def mixed() -> Collection:
-    """Both versions of each document, judged alike."""
-    one = marked()
-    twins = one.qrels.with_columns(pl.col("doc_id").str.replace("-human", "-llm"))
-    return Collection(one.docs, one.queries, pl.concat([one.qrels, twins]))
-
-
-def human_part(mixed: Collection) -> Collection:
-    docs = mixed.docs.filter(source="human")
-    return Collection(docs, mixed.queries, mixed.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode())))
+    return marked_mix()
 
 
 def by_hand(mixed: Collection, text: str) -> dict[str, float]:
@@ -102,11 +93,7 @@ def test_a_model_that_cannot_be_compared_is_refused(mixed: Collection, tiny: Pat
 def rows_of(mixed: Collection) -> dict[str, list[Any]]:
     """A row a word: its query, a marked human document, and the other source's version of it."""
     texts = dict(zip(mixed.ids, mixed.texts(), strict=True))
-    return {
-        "query": WORDS,
-        "human": [texts[f"{word}0-human"] for word in WORDS],
-        "llm": [texts[f"{word}0-llm"] for word in WORDS],
-    }
+    return {"query": WORDS} | {side: [texts[f"{word}0-{side}"] for word in WORDS] for side in ("human", "llm")}
 
 
 @pytest.mark.parametrize("kind", ["bi-encoder", "cross-encoder"])

@@ -13,13 +13,13 @@ from ranktilt import Collection, pairwise
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Prompt, llm
 from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
-from ranktilt.progress import listening
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.training.lora import pair_examples, train_lora
 from ranktilt.training.options import LoraTraining
 from tests.llm.stories import make_stories
 from tests.refusals import refused
 from tests.toy import collection_of
+from tests.training.material import stopped_at
 
 pytestmark = pytest.mark.neural
 QUICK = LoraTraining(
@@ -53,17 +53,12 @@ def test_right_answers_are_as_often_of_either_group_and_in_either_place() -> Non
             assert abs(every.count((answer, protected)) - len(every) / 4) <= 2
     assert len(every) >= 190
     assert len(found.held_out) == 2
+    gender = dict(grouped().docs.select("text", "gender").iter_rows())
+    for prompt, (answer, protected) in zip(found.prompts, every, strict=True):
+        (first,) = [line for line in prompt.splitlines() if line.startswith(answer)][:1]
+        assert (gender[first.partition(" ")[2]] == "female") == protected
     for name in found.held_out:
         assert not any(f"who was number {name[1:]}\n" in prompt for prompt in found.prompts)
-
-
-def test_what_stands_first_is_the_answers_side() -> None:
-    collection = grouped()
-    found = pair_examples(collection, Pairwise(llm="transformers:none", text="text"), "gender", "female", QUICK)
-    gender = dict(collection.docs.select("text", "gender").iter_rows())
-    for prompt, answer, protected in zip(found.prompts, found.answers, found.protected.tolist(), strict=True):
-        lines = [line for line in prompt.splitlines() if line.startswith(answer)]
-        assert (gender[lines[0].partition(" ")[2]] == "female") == protected
 
 
 @pytest.fixture(scope="module")
@@ -109,12 +104,8 @@ def test_an_interrupted_training_goes_on(stories: Path, tmp_path: Path, monkeypa
     def train(folder: Path):
         return train_lora(grouped(), stories, folder, by="gender", protected="female", options=options)
 
-    def stop(label: str, done: int, total: int) -> None:
-        if label.startswith("train lora") and (done, total) == (4, 6):
-            raise KeyboardInterrupt
-
     whole = train(tmp_path / "whole")
-    with listening(stop), pytest.raises(KeyboardInterrupt):
+    with stopped_at(4, tmp_path / "cut"):
         train(tmp_path / "cut")
     found = train(tmp_path / "cut")
     assert (found.resumed, found.figures["pairs"]) == (3, 48)

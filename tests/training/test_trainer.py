@@ -4,11 +4,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.training.options import Schedule
+from ranktilt.training.options import RerankerTraining, Schedule
 from ranktilt.training.trainer import CHECKPOINTS, TrainingRun, last_checkpoint
 from tests.rankers.tiny import write_json
 from tests.refusals import refused
@@ -19,11 +20,6 @@ SPEC = {"kind": "toy", "steps": 5, "sources": ("human",)}
 @pytest.fixture
 def run(tmp_path: Path) -> TrainingRun:
     return TrainingRun("train toy", tmp_path / "model", Schedule(), SPEC, 0.0)
-
-
-def test_a_new_folder_may_be_used(run: TrainingRun) -> None:
-    assert run.finished is None
-    assert not run.folder.exists()
 
 
 @pytest.mark.parametrize("done", [False, True])
@@ -38,18 +34,17 @@ def test_the_same_training_is_known_again_and_another_refused(run: TrainingRun, 
         _ = replace(run, spec={**SPEC, "sources": None, "seed": 1}).finished
 
 
-def test_a_record_that_is_none_is_refused(run: TrainingRun) -> None:
+def test_folders_of_something_else_are_refused(run: TrainingRun) -> None:
+    assert run.finished is None
+    assert not run.folder.exists()
     run.folder.mkdir()
     (run.folder / "training.json").write_text("{")
     with pytest.raises(UserError, match=r"training\.json: expected .* as JSON"):
-        _ = run.finished
-
-
-def test_places_of_something_else_are_refused(run: TrainingRun) -> None:
-    run.folder.mkdir()
+        _ = replace(run).finished
+    (run.folder / "training.json").unlink()
     (run.folder / "letters.txt").write_text("mine")
     with refused(f"{run.folder}: holds files of something else; name a new folder"):
-        _ = run.finished
+        _ = replace(run).finished
     with refused(f"{run.folder / 'letters.txt'}: expected a folder to write to, this is a file"):
         _ = replace(run, folder=run.folder / "letters.txt").finished
 
@@ -91,3 +86,50 @@ def test_the_clock_rules_a_training_by_minutes(monkeypatch: pytest.MonkeyPatch) 
     assert kept["args"]["spent"] == 120
     with refused("train toy: the loss is no number at step 0; choose a lower rate than 1"):
         clock.on_log(SimpleNamespace(learning_rate=1.0), state, None, logs={"loss": float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": 0}, "training: expected steps of at least 1, got 0"),
+        ({"rate": 0.0}, "training: expected rate above 0, got 0.0"),
+        ({"minutes": float("inf")}, "training: expected minutes above 0, got inf"),
+        ({"steps": 5, "minutes": 5.0}, "training: choose a number of steps or of minutes, not both"),
+        ({"sources": ()}, "training: expected at least one source, got none"),
+        ({"alpha": -1}, "training: expected alpha of at least 0, got -1"),
+        ({"negatives": "random:0"}, "training: expected negatives as bm25:K or random:N, such as random:1000, got"),
+        ({"negatives": "bm25:x"}, "training: expected negatives as bm25:K or random:N, such as random:1000, got"),
+        ({"negatives": "random:3"}, "training: negatives=random:3 are fewer than the 4 of each positive"),
+        ({"negatives": "random:9", "positives": "retrieved"}, "training: positives=retrieved are those of BM25's best"),
+        ({"triples": "t.tsv", "positives": "all"}, "training: triples say what is positive and negative; leave out"),
+        ({"loss": "hinge"}, "unknown loss of training 'hinge'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as found:
+        RerankerTraining(**options)
+    assert str(found.value).startswith(message)
+
+
+def test_only_what_bm25_finds_is_learned_from_unless_all_is_asked_for_or_negatives_are_random() -> None:
+    found = [{}, {"positives": "all"}, {"negatives": "random:9"}, {"negatives": "bm25:9"}]
+    assert [RerankerTraining(**options).retrieved_only for options in found] == [True, False, False, True]
+
+
+def test_presets() -> None:
+    paper, notebook = (RerankerTraining.of_preset(name) for name in ("paper", "notebook"))
+    names = ("rate", "max_query_tokens", "max_document_tokens", "weight_decay", "warmup_steps", "dropout", "epochs")
+    assert [getattr(paper, name) for name in names] == [7e-6, 30, 200, 0.0, None, False, 1]
+    assert [getattr(notebook, name) for name in names] == [2e-5, 70, 350, 0.01, 5000, True, 1000]
+    for preset in (paper, notebook):
+        assert (preset.pool, preset.retrieved_only, preset.negatives_per_positive) == (("random", 1000), False, 4)
+        assert (preset.loss, preset.batch, preset.rows, preset.positives_per_query) == ("binary", 32, 32, None)
+    given = RerankerTraining.of_preset("paper", triples="t.tsv")
+    assert (given.triples, given.negatives, given.positives, given.rate) == ("t.tsv", None, None, 7e-6)
+    assert RerankerTraining.of_preset("paper", negatives="bm25:50").positives == "all"
+
+
+@pytest.mark.parametrize(("batch", "negatives", "groups"), [(32, 4, 6), (32, 3, 8), (5, 4, 1), (3, 4, 1)])
+def test_a_batch_is_made_of_whole_groups(batch: int, negatives: int, groups: int) -> None:
+    assert RerankerTraining(batch=batch, negatives_per_positive=negatives).rows == groups
+    assert RerankerTraining(batch=batch, negatives_per_positive=negatives, loss="binary").rows == batch

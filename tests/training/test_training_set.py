@@ -1,6 +1,9 @@
 """What is learned from: BM25's relevant documents, and negatives that are no version of a relevant one."""
 
+import gzip
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +13,12 @@ from hypothesis import strategies as st
 
 import ranktilt as rt
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError
-from ranktilt.training.options import RerankerTraining
-from ranktilt.training.training_set import reranker_set
+from ranktilt.errors import DataError, UserError
+from ranktilt.generation.triples import triples
+from ranktilt.training.options import RerankerTraining, RetrieverTraining
+from ranktilt.training.training_set import TrainingSet, of_sources, reranker_set, retriever_set
 from tests.refusals import refused
-from tests.toy import Row, Table, collection_of, toy
+from tests.toy import Row, Table, collection_of, toy, write
 from tests.training.material import WORDS, marked
 
 
@@ -29,51 +33,41 @@ def learned(collection: Collection, **options: object) -> dict[str, tuple[set[st
 
 def apples(*more: Row, qrels: Table | None = None) -> Collection:
     """One query; one relevant document, one that shares a word with it, one that shares none, and more."""
-    docs = [
-        {"id": "good", "text": "red apples"},
-        {"id": "bad", "text": "red cars"},
-        {"id": "far", "text": "blue sky"},
-        *more,
-    ]
+    texts = {"good": "red apples", "bad": "red cars", "far": "blue sky"}
+    docs = [*({"id": name, "text": text} for name, text in texts.items()), *more]
     return collection_of(docs, {"q": "red apples"}, qrels or {"q": {"good": 1}})
 
 
-def test_relevant_documents_are_learned_against_what_bm25_finds() -> None:
-    assert learned(apples()) == {"red apples": ({"red apples"}, {"red cars"})}
+COPY = {"id": "copy", "text": "red apples"}
+TITLED = {"id": "titled", "title": "Red", "text": "barn"}
 
 
-def test_a_document_judged_not_relevant_is_a_negative() -> None:
-    qrels = {"q": {"good": 2, "bad": 0}}
-    assert learned(apples(qrels=qrels)) == {"red apples": ({"red apples"}, {"red cars"})}
-    qrels = {"q": {"good": 2, "bad": -1}}
-    assert learned(apples(qrels=qrels)) == {"red apples": ({"red apples"}, {"red cars"})}
-
-
-def test_a_relevant_document_that_bm25_does_not_find_is_not_learned() -> None:
-    qrels = {"q": {"good": 1, "far": 1}}
-    assert learned(apples(qrels=qrels)) == {"red apples": ({"red apples"}, {"red cars"})}
-
-
-def test_all_that_is_relevant_is_learned_when_asked_for() -> None:
-    qrels = {"q": {"good": 1, "far": 1}}
-    assert learned(apples(qrels=qrels), positives="all") == {"red apples": ({"red apples", "blue sky"}, {"red cars"})}
-    found, every = (reranker_set(apples(qrels=qrels), RerankerTraining(positives=kind)) for kind in (None, "all"))
-    assert (found.skipped_positives, every.skipped_positives) == (1, 0)
+@pytest.mark.parametrize(
+    ("more", "grades", "options", "positives", "negatives"),
+    [
+        ([], {"good": 1}, {}, {"red apples"}, {"red cars"}),
+        ([], {"good": 2, "bad": 0, "far": -1}, {}, {"red apples"}, {"red cars"}),
+        ([], {"good": 1, "far": 1}, {}, {"red apples"}, {"red cars"}),  # BM25 does not find the other one
+        ([], {"good": 1, "far": 1}, {"positives": "all"}, {"red apples", "blue sky"}, {"red cars"}),
+        ([], {"good": 1, "gone": 1}, {}, {"red apples"}, {"red cars"}),
+        ([COPY], {"good": 1}, {}, {"red apples"}, {"red cars"}),
+        ([TITLED], {"good": 1}, {}, {"red apples"}, {"red cars", "Red barn"}),
+        ([TITLED], {"good": 1}, {"text": "text"}, {"red apples"}, {"red cars"}),
+    ],
+)
+def test_relevant_documents_are_learned_against_others_that_bm25_finds(
+    more: list[Row], grades: dict[str, int], options: dict[str, Any], positives: set[str], negatives: set[str]
+) -> None:
+    collection = apples(*more, qrels={"q": grades, "lost": {"bad": 1}})
+    assert learned(collection, **options) == {"red apples": (positives, negatives)}
 
 
 def test_random_negatives_are_any_documents_that_are_not_relevant() -> None:
     version = {"id": "good-llm", "text": "apples that are red", "source": "llm", "origin": "good"}
-    more = (
-        version,
-        {"id": "copy", "text": "red apples"},
-        {"id": "q", "text": "what is asked"},
-        {"id": "x", "text": "x"},
-    )
+    more = (version, COPY, {"id": "q", "text": "what is asked"}, {"id": "x", "text": "x"})
     given = {"negatives": "random:3", "negatives_per_positive": 2}
     assert learned(apples(*more), **given) == {"red apples": ({"red apples"}, {"red cars", "blue sky", "x"})}
-    with refused(
-        "training: negatives=random:4 asks for more documents than there are: 3 of 7 are not relevant to query 'q'"
-    ):
+    with pytest.raises(UserError, match="than there are: 3 of 7 are not relevant to query 'q'"):
         learned(apples(*more), **{**given, "negatives": "random:4"})
 
 
@@ -92,16 +86,6 @@ def test_each_positive_has_random_negatives_of_its_own() -> None:
     assert drawn.min() > 0  # 1,600 draws reach every one of 240 documents
 
 
-def test_no_copy_of_a_relevant_document_is_a_negative() -> None:
-    assert learned(apples({"id": "copy", "text": "red apples"})) == {"red apples": ({"red apples"}, {"red cars"})}
-
-
-def test_titles_are_read_with_texts_unless_asked_otherwise() -> None:
-    titled = apples({"id": "titled", "title": "Red", "text": "barn"})
-    assert learned(titled)["red apples"][1] == {"red cars", "Red barn"}
-    assert learned(titled, text="text")["red apples"][1] == {"red cars"}
-
-
 def test_depth_cuts_what_is_learned_from() -> None:
     many = apples(*({"id": f"m{i}", "text": f"red {'thing ' * i}"} for i in range(1, 9)))
     assert len(learned(many)["red apples"][1]) == 9
@@ -113,8 +97,7 @@ def test_queries_without_a_positive_or_a_negative_are_counted_and_left_out() -> 
     queries = {"q1": "red apples", "q2": "old clock", "q3": "boats"}
     qrels = {"q1": {"red apples": 1}, "q2": {"old clock": 1}, "q3": {"sea": 1}}
     found = reranker_set(collection_of(docs, queries, qrels), RerankerTraining())
-    assert found.queries == ["red apples"]
-    assert found.skipped == 2
+    assert (found.queries, found.skipped, found.skipped_positives) == (["red apples"], 2, 2)
 
 
 def test_only_the_documents_of_the_sources_are_learned_from() -> None:
@@ -123,9 +106,6 @@ def test_only_the_documents_of_the_sources_are_learned_from() -> None:
     for positives, negatives in learned(both, sources=["human"]).values():
         assert len(positives) == 2
         assert len(negatives) == 4
-    # Nobody judged the other side, but its versions of relevant documents are no negatives.
-    with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
-        reranker_set(both, RerankerTraining(sources=("llm",)))
 
 
 def test_versions_of_other_sources_count_when_a_source_is_chosen() -> None:
@@ -136,7 +116,7 @@ def test_versions_of_other_sources_count_when_a_source_is_chosen() -> None:
     assert learned(both, sources=["llm"]) == {"red apples": ({"red apples too"}, {"red cars"})}
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(grades=st.lists(st.integers(-1, 2), min_size=12, max_size=12), data=st.data())
 def test_a_negative_is_never_relevant_nor_a_version_of_what_is(grades: list[int], data: st.DataObject) -> None:
     sources = data.draw(st.sampled_from([None, ["human"], ["llm"], ["human", "llm"]]))
@@ -158,23 +138,14 @@ def test_a_negative_is_never_relevant_nor_a_version_of_what_is(grades: list[int]
     ("collection", "options", "message"),
     [
         (toy(), {"sources": ("hunan",)}, "unknown source 'hunan'; did you mean 'human'? (valid: human, llm)"),
-        (
-            apples(qrels={"q": {"bad": 0}}), {},
-            "the collection: no document is judged relevant; there is nothing to learn",
-        ),
-        (
-            apples(qrels={"q": {"far": 1}}), {},
-            "the collection: no relevant document beside others among BM25's best 100; there is nothing to learn",
-        ),
+        (marked(), {"sources": ("llm",)}, "the collection: no document of source 'llm' is judged relevant; there is"),
+        (apples(qrels={"q": {"bad": 0}}), {}, "the collection: no document is judged relevant; there is nothing"),
+        (apples(qrels={"q": {"far": 1}}), {}, "the collection: no relevant document beside others among BM25's best "),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_learned_from_is_refused(collection: Collection, options: Any, message: str) -> None:
-    with refused(message):
+    with pytest.raises(UserError, match="^" + re.escape(message)):
         reranker_set(collection, RerankerTraining(**options))
-
-
-def test_judgments_of_what_is_not_there_do_not_count() -> None:
-    assert learned(apples(qrels={"q": {"good": 1, "gone": 1}, "lost": {"bad": 1}})).keys() == {"red apples"}
 
 
 def test_queries_that_are_documents_do_not_learn_from_themselves() -> None:
@@ -193,3 +164,139 @@ def test_limits_are_drawn_by_the_seed_and_leave_no_false_negatives() -> None:
     chosen = [{int(d) for rows in found.positives for d in rows} for found in (first, again, other)]
     assert chosen[0] == chosen[1] != chosen[2]
     assert not any("zz" in first.texts[d] for pools in first.negatives for pool in pools for d in pool)
+
+
+DOCS = [
+    {"id": "a", "text": "apple", "source": "human", "origin": "a"},
+    {"id": "b", "text": "pear", "source": "human", "origin": "b"},
+    {"id": "c", "text": "plum", "source": "human", "origin": "c"},
+    {"id": "copy", "text": "apple", "source": "human", "origin": "copy"},
+    {"id": "a-llm", "text": "an apple", "source": "llm", "origin": "a"},
+    {"id": "c-llm", "text": "a plum", "source": "llm", "origin": "c"},
+    {"id": "a-two", "text": "apples", "source": "two", "origin": "a"},
+]
+QUERIES = {"q": "fruit", "r": "pome", "s": "stone", "t": "nothing"}
+QRELS = {"q": {"a": 1, "b": 2}, "r": {"c": 1, "b": 0}, "s": {"a-llm": 1}}
+
+
+def fruit(docs: list[dict[str, str]] = DOCS, qrels: dict[str, dict[str, int]] = QRELS) -> Collection:
+    return collection_of(docs, QUERIES, qrels)
+
+
+def fruit_set(**options: object) -> TrainingSet:
+    return retriever_set(fruit(), RetrieverTraining(**options))  # type: ignore[arg-type]
+
+
+def test_the_first_source_is_learned_from_and_grades_above_0_are_relevant() -> None:
+    learned = fruit_set()
+    assert learned.part.docs["id"].to_list() == ["a", "b", "c", "copy"]
+    assert learned.queries == ["fruit", "pome"]
+    assert [rows.tolist() for rows in learned.positives] == [[0, 1], [2]]
+    assert learned.skipped == 1  # what is relevant to s is no human text
+
+
+def test_versions_and_copies_of_what_is_relevant_are_no_negatives() -> None:
+    assert [rows.tolist() for rows in fruit_set().barred] == [[0, 1, 3], [2]]
+    judged_elsewhere = fruit(qrels={"q": {"b": 1, "a-llm": 1}})
+    assert [rows.tolist() for rows in retriever_set(judged_elsewhere, RetrieverTraining()).barred] == [[0, 1]]
+
+
+def test_each_document_knows_its_twin() -> None:
+    learned = fruit_set()
+    assert learned.twin_source == "llm"
+    assert [learned.texts[place] for place in learned.twins] == ["an apple", "pear", "a plum", "apple"]
+    assert learned.paired == 2
+    named = fruit_set(twins="two")
+    assert [named.texts[place] for place in named.twins] == ["apples", "pear", "plum", "apple"]
+    assert named.paired == 1
+
+
+def test_trainings_on_one_collection_share_it() -> None:
+    collection = fruit()
+    first = retriever_set(collection, RetrieverTraining())
+    assert retriever_set(collection, RetrieverTraining(alpha=0.5, seed=3)) is first
+    assert retriever_set(collection, RetrieverTraining(text="text")) is not first
+
+
+def test_no_twin_is_refused_only_where_there_is_a_constraint() -> None:
+    alone = fruit([one for one in DOCS if one["source"] == "human"])
+    assert (retriever_set(alone, RetrieverTraining()).twins == np.arange(4)).all()
+    unrelated = fruit([*alone.docs.select("id", "text", "source", "origin").to_dicts(), DOCS[5]], {"q": {"b": 1}})
+    for collection, options in ((alone, {"alpha": 0.1}), (unrelated, {"variant": "code"})):
+        with pytest.raises(UserError, match="no relevant document that is learned from has a twin, and the constr"):
+            retriever_set(collection, RetrieverTraining(**options))  # type: ignore[arg-type]
+
+
+def test_twins_of_another_source_than_what_is_learned_from() -> None:
+    with refused("training: 'human' is learned from, so it cannot hold the twins too"):
+        fruit_set(twins="human")
+    with pytest.raises(UserError, match=r"^unknown source 'thre'"):
+        fruit_set(twins="thre")
+
+
+FRUIT = collection_of(
+    [
+        {"id": name, "title": "T", "text": text}
+        for name, text in (("a", "red\tapples"), ("b", "old clock"), ("c", "sea"))
+    ],
+    {"q1": "fruit", "q2": "time"},
+    {"q1": {"a": 1, "c": 0}, "q2": {"b": 2, "a": 1}},
+)
+
+
+def by_query(path: Path, **options: object) -> dict[str, list[tuple[str, list[str]]]]:
+    """Positives of each query, each with what it is by_query against."""
+    found = reranker_set(FRUIT, RerankerTraining(triples=str(path), text="text", **options))  # type: ignore[arg-type]
+    return {
+        query: [
+            (found.texts[good], [found.texts[row] for row in pool])
+            for good, pool in zip(positives, negatives, strict=True)
+        ]
+        for query, positives, negatives in zip(found.queries, found.positives, found.negatives, strict=True)
+    }
+
+
+def test_lines_are_gathered_by_their_positive(tmp_path: Path) -> None:
+    lines = ["q1\ta\tb", "q1\ta\tc", "", "q2\tb\tc"]
+    write(tmp_path / "t.tsv", "\n".join(lines))
+    expected = {"fruit": [("red\tapples", ["old clock", "sea"])], "time": [("old clock", ["sea"])]}
+    assert by_query(tmp_path / "t.tsv") == expected
+    (tmp_path / "t.tsv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert by_query(tmp_path / "t.tsv.gz") == expected
+
+
+def test_what_no_triple_names_is_counted(tmp_path: Path) -> None:
+    write(tmp_path / "t.tsv", "q2\tb\tc\n")
+    found = reranker_set(FRUIT, RerankerTraining(triples=str(tmp_path / "t.tsv")))
+    assert (found.skipped, found.skipped_positives) == (1, 2)
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    human = of_sources(marked(), ["human"])
+    (tmp_path / "t.tsv").write_bytes(b"".join(triples(human, 7)))
+    found = reranker_set(marked(), RerankerTraining(triples=str(tmp_path / "t.tsv"), sources=("human",)))
+    assert (len(found.queries), found.skipped_positives) == (len(WORDS), 0)
+    assert {len(pool) for pools in found.negatives for pool in pools} == {7}
+    rows = {text: row for row, text in enumerate(found.texts)}
+    written = [line.split("\t") for line in (tmp_path / "t.tsv").read_text().splitlines()]
+    texts = dict(marked().docs.select("id", "text").iter_rows())
+    negatives = [rows[texts[line[2]]] for line in written]
+    assert np.concatenate([pool for pools in found.negatives for pool in pools]).tolist() == negatives
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("q1\ta\n", ":1: expected query, positive and negative (3 tab-separated fields), got 'q1\\ta'"),
+        ("q1\ta\tb\nq9\ta\tb\n", ":2: the collection has no query 'q9'; are these the triples of another collection?"),
+        ("q1\ta\tb\nq1\ta\tz\n", ":2: the collection has no document to learn from 'z'; are these the triples of"),
+        ("q1\tx\tb\n", ":1: the collection has no document to learn from 'x'; are these the triples of another"),
+        ("q1\ta\tb\n\nq1\tc\tb\n", ":3: document 'c' is not judged relevant to query 'q1' in the collection"),
+        ("\n\n", ": the file is empty"),
+    ],
+)
+def test_what_is_no_triple_of_the_collection_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path / "t.tsv", text)
+    with pytest.raises(DataError) as found:
+        by_query(path)
+    assert str(found.value).startswith(f"{path}{message}")

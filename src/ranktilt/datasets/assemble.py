@@ -38,8 +38,7 @@ def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataF
     bare = docs["id"]
     if bare.n_unique() < docs.height:
         docs = docs.with_columns(
-            pl.format("{}-{}", "id", "source").alias("id"),
-            pl.col("origin").fill_null(pl.format("{}-human", "id")),
+            pl.format("{}-{}", "id", "source").alias("id"), pl.col("origin").fill_null(pl.format("{}-human", "id"))
         )
     return docs.with_columns(pl.col("origin").fill_null(pl.col("id"))), bare
 

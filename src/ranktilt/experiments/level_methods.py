@@ -124,11 +124,8 @@ def interleave(fitting: Fitting) -> At:
     return lambda strength: Interleave(strength=strength, by=fitting.by, seed=fitting.seed)
 
 
-def fair_rerank(fitting: Fitting, method: str = "") -> At:
+def fair_rerank(fitting: Fitting, method: str = FAIR_METHODS[0]) -> At:
     """Raise the group that is put lower to the target, from as far below it as it is today, or is above it."""
-    method = method or FAIR_METHODS[0]
-    if method not in FAIR_METHODS:
-        raise unknown(f"method of {FAIR}", method, FAIR_METHODS)
     group, other = fitting.protected
     if len(grouping(fitting.collection, fitting.by).names) > 2:  # it holds the group against all others together
         other = REST

@@ -8,16 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ranktilt.auditing.answer.gate import (
-    MOST,
-    GateRow,
-    LimitCheck,
-    Outcome,
-    check_tilt,
-    in_percent,
-    points,
-    worst,
-)
+from ranktilt.auditing.answer.gate import MOST, GateRow, LimitCheck, Outcome, check_tilt, in_percent, points, worst
 from ranktilt.auditing.answer.verdict import Verdict, bounds, effect_row, judge
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.groups import ALL, Pair

@@ -21,10 +21,7 @@ ANSWER_PROMPTS = ("passage", "question")
 
 DOCUMENT_SLOTS = ("text", "title")
 QUERY_SLOTS = ("query",)
-_LIMITS: Mapping[str, Mapping[str, float]] = {
-    "summarise": {"shortest": 0.1, "longest": 1.0},
-    "polish": {"copied": 1.0},
-}
+_LIMITS: Mapping[str, Mapping[str, float]] = {"summarise": {"shortest": 0.1, "longest": 1.0}, "polish": {"copied": 1.0}}
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,7 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.mitigation.base import (
-    Correction,
-    Fit,
-    Ints,
-    Lists,
-    Scores,
-    fitted_on,
-    read_fit,
-    require_scale,
-    scale_of,
-)
+from ranktilt.mitigation.base import Correction, Fit, Ints, Lists, Scores, fitted_on, read_fit, require_scale, scale_of
 from ranktilt.probes.perplexity import NGRAM, PerplexityProbe
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
 from ranktilt.run import Run, codes, collection_rows

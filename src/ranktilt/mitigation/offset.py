@@ -52,12 +52,7 @@ class OffsetFit(Fit, format="ranktilt-offset", version=1, noun="an offset fit", 
 
 
 def fit_offset(
-    collection: Collection,
-    run: Run,
-    *,
-    by: str = "source",
-    reference: str | None = None,
-    seed: int = 0,
+    collection: Collection, run: Run, *, by: str = "source", reference: str | None = None, seed: int = 0
 ) -> OffsetFit:
     """Find the constants that make the scores of all groups match those of one, by quantiles.
 

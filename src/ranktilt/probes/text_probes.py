@@ -175,9 +175,7 @@ def shared_terms(collection: Collection, reference: str, source: str) -> Overlap
     """
     left, right, both = _twin_terms(collection, reference, source)
     return Overlap(
-        source,
-        Distribution("Jaccard", share(both, left + right - both)),
-        Distribution("overlap", share(both, left)),
+        source, Distribution("Jaccard", share(both, left + right - both)), Distribution("overlap", share(both, left))
     )
 
 

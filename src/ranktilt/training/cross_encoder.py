@@ -51,28 +51,28 @@ def train_cross_encoder(
         Before any work: where there is nothing to learn from, the encoder cannot be used, or the folder holds something
         else. Later: if the loss stops being a number, or the disk is full.
     """
-    began, asked = time.monotonic(), options or RerankerTraining()
+    began, options = time.monotonic(), options or RerankerTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)
-    found = reranker_set(collection, asked)
-    body, pools = fingerprint(find_base_model(str(model))), [rows for pools in found.negatives for rows in pools]
-    data = digest(found.queries, found.texts, found.twins, *found.positives, *pools)
-    spec = {"kind": "cross-encoder", **asdict(asked), "body": body, "data": data}
-    run = TrainingRun(FOR, Path(folder), asked, spec, began)
+    training_set = reranker_set(collection, options)
+    body, pools = fingerprint(find_base_model(str(model))), [rows for pools in training_set.negatives for rows in pools]
+    data = digest(training_set.queries, training_set.texts, training_set.twins, *training_set.positives, *pools)
+    spec = {"kind": "cross-encoder", **asdict(options), "body": body, "data": data}
+    run = TrainingRun(FOR, Path(folder), options, spec, began)
     if run.finished is not None:
         return run.finished
-    base, limit = require_encoder(str(model), asked.max_query_tokens, asked.max_document_tokens)
-    made = new_cross_encoder(base, limit, asked.seed)
-    if not asked.dropout:
-        without_dropout(made)
-    rows = epoch_rows(found, asked, made.tokenizer)
-    arguments = run.arguments(library.CrossEncoderTrainingArguments, asked.rows)
-    trainer = trainer_of(library.CrossEncoderTrainer, made, arguments, rows, loss=_loss(made, asked))
-    figures = run.train(trainer, 1 if asked.loss == "binary" else 1 + asked.negatives_per_positive)
+    base, limit = require_encoder(str(model), options.max_query_tokens, options.max_document_tokens)
+    trained = new_cross_encoder(base, limit, options.seed)
+    if not options.dropout:
+        without_dropout(trained)
+    rows = epoch_rows(training_set, options, trained.tokenizer)
+    arguments = run.arguments(library.CrossEncoderTrainingArguments, options.rows)
+    trainer = trainer_of(library.CrossEncoderTrainer, trained, arguments, rows, loss=_loss(trained, options))
+    figures = run.train(trainer, 1 if options.loss == "binary" else 1 + options.negatives_per_positive)
     figures |= {
-        "queries": len(found.queries), "positives": sum(map(len, found.positives)),
-        "skipped_queries": found.skipped, "skipped_positives": found.skipped_positives,
+        "queries": len(training_set.queries), "positives": sum(map(len, training_set.positives)),
+        "skipped_queries": training_set.skipped, "skipped_positives": training_set.skipped_positives,
     }  # fmt: skip
-    return run.finish(made, str(model), collection, figures)
+    return run.finish(trained, str(model), collection, figures)
 
 
 def epoch_rows(training_set: TrainingSet, options: RerankerTraining, tokenizer: Any) -> EpochRows:

@@ -104,71 +104,41 @@ def train_lora(
 ) -> Trained:
     """Train a low-rank adapter of a chat model, so that its choice between two documents does not go by their group.
 
-    Only matrices that peft adds to those of the attention are trained, by transformers' ``Trainer`` on the answer's
-    tokens. An interrupted training goes on from its last checkpoint.
-
-    Parameters
-    ----------
-    collection : Collection
-        With a column of groups, such as ``ranktilt data build fair-ranking`` makes.
-    model : str or Path
-        A chat model in a local folder, as transformers saves it.
-    folder : str or Path
-        Where the adapter goes: new, or with an unfinished training of the same options, which is continued.
-    by : str
-        The column of groups.
-    protected : str, optional
-        The protected group; of two groups the smaller one by default.
-    options : LoraTraining, optional
-        How.
-
-    Returns
-    -------
-    Trained
-        ``transformers:MODEL(adapter=FOLDER)`` answers with it.
-
-    Raises
-    ------
-    UserError
-        Before any work: where there are no pairs, the model cannot be used, or the folder holds something else. Later:
-        if the loss stops being a number, or the disk is full.
-
-    References
-    ----------
-    Hu et al., ICLR 2022 (LoRA); Wang et al., NAACL 2024, sec. 5.
+    Only matrices that peft adds to those of the attention are trained (LoRA, Hu et al., ICLR 2022; Wang et al., NAACL
+    2024, sec. 5). `folder` is new, or holds an unfinished training of the same options, which goes on.
     """
-    began, asked = time.monotonic(), options or LoraTraining()
+    began, options = time.monotonic(), options or LoraTraining()
     library, peft = (
         need(name, extra=extra, for_=FOR) for name, extra in (("transformers", "neural"), ("peft", "train"))
     )
     ranker = Pairwise(
-        llm=f"transformers:{model}", prompt=asked.prompt, attribute=asked.attribute, text=asked.text,
-        passage_tokens=asked.passage_tokens,
+        llm=f"transformers:{model}", prompt=options.prompt, attribute=options.attribute, text=options.text,
+        passage_tokens=options.passage_tokens,
     )  # fmt: skip
     ranker.check()
     chat = Transformers(Path(model), device="cpu")
-    found = pair_examples(collection, ranker, by, protected, asked, model=chat)
+    pairs = pair_examples(collection, ranker, by, protected, options, model=chat)
     spec = {
-        "kind": "lora", **asdict(asked), "by": by, "protected": protected, "body": chat.revision,
-        "data": digest(found.prompts, found.answers),
+        "kind": "lora", **asdict(options), "by": by, "protected": protected, "body": chat.revision,
+        "data": digest(pairs.prompts, pairs.answers),
     }  # fmt: skip
-    run = TrainingRun(FOR, Path(folder), asked, spec, began)
+    run = TrainingRun(FOR, Path(folder), options, spec, began)
     if run.finished is not None:
         return run.finished
-    arguments, examples = run.arguments(library.TrainingArguments, asked.batch), _examples(chat, found)
-    made, tokenizer = _adapted(peft, chat, asked), checkpoint.load_tokenizer(chat.folder, for_=FOR)
+    arguments, examples = run.arguments(library.TrainingArguments, options.batch), _examples(chat, pairs)
+    adapted, tokenizer = _adapted(peft, chat, options), checkpoint.load_tokenizer(chat.folder, for_=FOR)
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     trainer = library.Trainer(
-        made, arguments, train_dataset=examples, data_collator=library.DataCollatorForSeq2Seq(tokenizer)
+        adapted, arguments, train_dataset=examples, data_collator=library.DataCollatorForSeq2Seq(tokenizer)
     )
     figures = run.train(trainer, 1)
     figures |= {
-        "examples": len(found.prompts), "protected_answers": int(found.protected.sum()),
-        "held_out_queries": len(found.held_out),
+        "examples": len(pairs.prompts), "protected_answers": int(pairs.protected.sum()),
+        "held_out_queries": len(pairs.held_out),
     }  # fmt: skip
-    names = {HELD_OUT: found.held_out, TRAINING_QUERIES: found.queries}
+    names = {HELD_OUT: pairs.held_out, TRAINING_QUERIES: pairs.queries}
     write_files({run.folder / file: "".join(f"{name}\n" for name in ids).encode() for file, ids in names.items()})
-    return run.finish(made, str(model), collection, figures)
+    return run.finish(adapted, str(model), collection, figures)
 
 
 def _examples(chat: Transformers, pairs: PairExamples) -> list[dict[str, list[int]]]:

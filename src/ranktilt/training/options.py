@@ -68,8 +68,7 @@ class Training(Schedule):
     """Learn from documents of these sources only, such as ``("human",)``; from all by default."""
     negatives_per_positive: Annotated[int, Option("Negatives per positive and epoch.", min=1)] = 4
     positives_per_query: Annotated[
-        int | None,
-        Option("Maximum positives per query and epoch; the rest come in the next.", min=1),
+        int | None, Option("Maximum positives per query and epoch; the rest come in the next.", min=1)
     ] = 8
     text: str = "title+text"
     """What of a document is read: ``title+text``, ``text`` or ``title``."""
@@ -193,6 +192,11 @@ class RetrieverTraining(Training):
     ] = None
 
     @property
+    def mined_negatives(self) -> int:
+        """Mined negatives of each row."""
+        return 0 if self.mine == "in-batch" else self.negatives_per_positive
+
+    @property
     def constrained(self) -> bool:
         """Whether twins are learned from."""
         return self.alpha > 0 or self.variant == "code"
@@ -242,5 +246,5 @@ class Trained:
     @property
     def figures(self) -> dict[str, Any]:
         """How much was learned from, how long it took, and how the loss fell."""
-        found: dict[str, Any] = self.record["figures"]
-        return found
+        figures: dict[str, Any] = self.record["figures"]
+        return figures

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,16 @@ import numpy as np
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, first_line, unknown
-from ranktilt.io.cache import Vectors
+from ranktilt.io.cache import Stored, Vectors
 from ranktilt.models import checkpoint
 from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.optional import need
 from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.dense.search import search
+from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.spec import parse_stages
-from ranktilt.training.batches import EpochRows
-from ranktilt.training.mining import Miner
+from ranktilt.run import collection_rows
+from ranktilt.training.batches import EpochRows, Ints, Rows, draw_rows
 from ranktilt.training.model import cut_texts, without_dropout
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.trainer import TrainingRun, digest, trainer_of
@@ -76,48 +79,51 @@ def train_retriever(
     ----------
     Dai et al., KDD 2024, sec. 5.
     """
-    began, asked = time.monotonic(), options or RetrieverTraining()
+    began, options = time.monotonic(), options or RetrieverTraining()
     library = need("sentence_transformers", extra="train", for_=FOR)
-    _require_fit(asked, dev)
-    found = retriever_set(collection, asked)
-    encoder = _base_encoder(model, asked.device)
+    _require_fit(options, dev)
+    training_set = retriever_set(collection, options)
+    encoder = _base_encoder(model, options.device)
+    texts, pairs = digest(training_set.queries, training_set.texts), digest(*training_set.positives, training_set.twins)
     spec = {
-        "kind": "retriever", **asdict(asked), "body": encoder.fingerprint, "twin_source": found.twin_source,
-        "data": f"{digest(found.queries, found.texts)} {digest(*found.positives, found.twins)}",
+        "kind": "retriever", **asdict(options), "body": encoder.fingerprint, "twin_source": training_set.twin_source,
+        "data": f"{texts} {pairs}",
     }  # fmt: skip
-    run = TrainingRun(FOR, Path(folder), asked, spec, began)
+    run = TrainingRun(FOR, Path(folder), options, spec, began)
     if run.finished is not None:
         return run.finished
-    made = _Trainable(encoder, found, asked)
-    judge, rows = None, made.rows()
+    trainable = _Trainable(encoder, training_set, options)
+    judge, rows = None, trainable.rows()
     if dev is not None:
         from ranktilt.training.evaluator import SourceBiasEvaluator
 
-        judge = SourceBiasEvaluator(dev, name="dev", source=found.part.sources[0], text=asked.text)
+        judge = SourceBiasEvaluator(dev, name="dev", source=training_set.part.sources[0], text=options.text)
     best: dict[str, Any] = {} if judge is None else {"eval_strategy": "epoch"}
     callbacks = list[Any]()
-    if judge is not None and asked.patience is not None:
+    if judge is not None and options.patience is not None:
         metric = f"eval_dev_{judge.primary_metric}"
         best |= {"save_strategy": "epoch", "load_best_model_at_end": True, "metric_for_best_model": metric}
-        callbacks.append(checkpoint.transformers(for_=FOR).EarlyStoppingCallback(asked.patience))
-    arguments = run.arguments(library.SentenceTransformerTrainingArguments, asked.batch, prompts=made.prompts, **best)
+        callbacks.append(checkpoint.transformers(for_=FOR).EarlyStoppingCallback(options.patience))
+    arguments = run.arguments(
+        library.SentenceTransformerTrainingArguments, options.batch, prompts=trainable.prompts, **best
+    )
     trainer = trainer_of(
-        library.SentenceTransformerTrainer, made.model, arguments, rows, loss=made.loss(), evaluator=judge,
+        library.SentenceTransformerTrainer, trainable.model, arguments, rows, loss=trainable.loss(), evaluator=judge,
         callbacks=callbacks,
     )  # fmt: skip
-    score = made.positive_score()
-    figures = run.train(trainer, 1 + made.negatives)
+    score = trainable.positive_score()
+    figures = run.train(trainer, 1 + options.mined_negatives)
     figures |= {
-        "queries": len(found.queries), "positives": sum(map(len, found.positives)), "twins": found.paired,
-        "mean_score_before": score, "skipped_queries": found.skipped,
+        "queries": len(training_set.queries), "positives": sum(map(len, training_set.positives)),
+        "twins": training_set.paired, "mean_score_before": score, "skipped_queries": training_set.skipped,
     }  # fmt: skip
-    return run.finish(made.model, str(model), collection, figures)
+    return run.finish(trainable.model, str(model), collection, figures)
 
 
 def score_scale(collection: Collection, model: str | Path, options: RetrieverTraining) -> float:
     """Return the mean absolute score of relevant documents before training: the scale that alpha is on."""
-    found = retriever_set(collection, options)
-    return _Trainable(_base_encoder(model, options.device), found, options).positive_score()
+    training_set = retriever_set(collection, options)
+    return _Trainable(_base_encoder(model, options.device), training_set, options).positive_score()
 
 
 def _base_encoder(model: str | Path, device: str | None) -> Encoder:
@@ -152,6 +158,58 @@ def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
     return stages[0].name, values
 
 
+@dataclass(eq=False)
+class Miner:
+    """Finds negatives by one scheme; what BM25 finds stays the same over epochs and trainings."""
+
+    training_set: TrainingSet
+    options: RetrieverTraining
+    encode: Callable[[], tuple[Vectors, Vectors, bool]] | None = None
+    """Vectors of queries and documents by the model as it is now, and whether they are compared by cosine."""
+
+    def rows(self, epoch: int) -> Rows:
+        """Draw an epoch's positives and their negatives."""
+        mined, count = self.mined(), self.options.mined_negatives
+
+        def negatives(rng: np.random.Generator, query: int, _: int) -> list[int]:
+            rows = mined[query] if count else np.empty(0, np.int64)
+            if count and not len(rows):
+                return self._at_random(rng, query, count)
+            return [int(row) for row in rng.choice(rows, count, replace=len(rows) < count)] if count else []
+
+        rng = np.random.default_rng([self.options.seed, epoch])
+        return draw_rows(rng, self.training_set.positives, self.options.positives_per_query, negatives, count)
+
+    def _at_random(self, rng: np.random.Generator, query: int, count: int) -> list[int]:
+        """Any documents that are not relevant to the query, where none was mined."""
+        others = np.setdiff1d(np.arange(self.training_set.part.docs.height), self.training_set.barred[query])
+        if not len(others):
+            raise UserError("training: a query to which every document is relevant has no negatives; mine=in-batch")
+        return [int(row) for row in rng.choice(others, count)]
+
+    def mined(self) -> tuple[Ints, ...]:
+        """Find the negatives of each query, best first, for the epoch that begins."""
+        part = self.training_set.part
+        if self.options.mine == "in-batch":
+            return ()
+        if self.options.mine == "bm25":
+            return part.memo((__name__, self.options.depth, self.options.text), self._retrieved)
+        if self.encode is None:
+            raise UserError("training: mine=ann searches with the model that is trained, and there is none")
+        queries, documents, cosine = self.encode()
+        stored = Stored(documents, np.arange(len(documents)))
+        every = search(queries, stored, self.options.depth, cosine=cosine, label="train retriever: mining")
+        return self._without_relevant(rows[np.lexsort((rows, -scores))] for rows, scores in every)
+
+    def _retrieved(self) -> tuple[Ints, ...]:
+        part = self.training_set.part
+        run = BM25(k=self.options.depth, text=self.options.text).rank(part)
+        return self._without_relevant(np.split(collection_rows(run, part)[run.docs], run.offsets[1:-1]))
+
+    def _without_relevant(self, lists: Iterable[Ints]) -> tuple[Ints, ...]:
+        return tuple(rows[~np.isin(rows, barred)] for rows, barred in zip(lists, self.training_set.barred, strict=True))
+
+
 class _Trainable:
     """The encoder, its texts, and the loss."""
 
@@ -169,11 +227,6 @@ class _Trainable:
             partial(cut_texts, tokenizer, max(most - special, 1))
             for most in (options.max_query_tokens, options.max_document_tokens)
         )
-
-    @property
-    def negatives(self) -> int:
-        """Negatives of each row."""
-        return 0 if self.options.mine == "in-batch" else self.options.negatives_per_positive
 
     def loss(self) -> Any:
         """The loss that is named, with the constraint where there is one."""
@@ -202,15 +255,15 @@ class _Trainable:
     @property
     def prompts(self) -> dict[str, str]:
         """What is put before the texts of each column."""
-        documents = ["document", "twin", *(f"negative{number}" for number in range(1, 1 + self.negatives))]
+        documents = ["document", "twin", *(f"negative{n}" for n in range(1, 1 + self.options.mined_negatives))]
         prompts = {"query": self.encoder.prefix("query")} | dict.fromkeys(documents, self.encoder.prefix("document"))
         return {name: prompt for name, prompt in prompts.items() if prompt}
 
     def _encoded(self, texts: list[str], kind: Kind) -> Vectors:
         """Vectors of texts by the model as it is now."""
         cut = self.cut_queries if kind == "query" else self.cut_documents
-        found: Vectors = self.model.encode(cut(texts), prompt=self.encoder.prefix(kind), show_progress_bar=False)
-        return found
+        vectors: Vectors = self.model.encode(cut(texts), prompt=self.encoder.prefix(kind), show_progress_bar=False)
+        return vectors
 
     def _vectors(self) -> tuple[Vectors, Vectors, bool]:
         documents = self.training_set.texts[: self.training_set.part.docs.height]

@@ -15,8 +15,6 @@ from ranktilt.llm.journal import Journal
 from ranktilt.rankers.lexical.bm25 import BM25
 from tests.generation.scripted import TEXTS, Scripted, answer, good, humans
 
-SOURCE = "tiny-tmp0.2"
-
 
 @pytest.fixture
 def card(tmp_path: Path) -> Any:
@@ -26,9 +24,8 @@ def card(tmp_path: Path) -> Any:
         given = humans(texts)
         chosen = pool(given, [BM25()], depth=1) if only == "pool" else only
         journal = Journal(tmp_path / "journal")
-        return datacard(
-            rewrite(given, llm or Scripted(), Rewriting(**how), only=chosen, journal=journal), ("dev", "test")
-        )
+        rewritten = rewrite(given, llm or Scripted(), Rewriting(**how), only=chosen, journal=journal)
+        return datacard(rewritten, ("dev", "test"))
 
     return run
 
@@ -91,22 +88,17 @@ def test_counts_are_those_of_each_source(card: Any) -> None:
     ],
 )
 def test_it_says_what_became_of_titles(card: Any, titles: str, sentence: str) -> None:
-    said = lambda p, n: "A title" if "title" in p else good(p, n)  # noqa: E731
-    text = card(Scripted(said), titles=titles)
-    assert f"## Titles\n\n{sentence}" in text
+    llm = Scripted(lambda prompt, times: "A title" if "title" in prompt else good(prompt, times))
+    assert f"## Titles\n\n{sentence}" in card(llm, titles=titles)
 
 
-def test_a_pool_says_that_queries_chose(card: Any) -> None:
-    text = card(only="pool")
-    assert "Queries chose the documents" in text
-    assert "- pool: 2 of 3 documents chosen by 2 queries" in text
-    assert "- top 1 of bm25" in text
-
-
-def test_named_documents_say_so_and_do_not_speak_of_queries(card: Any) -> None:
-    text = card(only=["d1"])
-    assert "- only documents that were named were rewritten" in text
-    assert "Queries chose" not in text
+def test_it_says_who_chose_the_documents(card: Any) -> None:
+    pooled, named = card(only="pool"), card(only=["d1"])
+    assert "Queries chose the documents" in pooled
+    assert "- pool: 2 of 3 documents chosen by 2 queries" in pooled
+    assert "- top 1 of bm25" in pooled
+    assert "- only documents that were named were rewritten" in named
+    assert "Queries chose" not in named
     assert "## Pool" not in card()
 
 
@@ -125,13 +117,7 @@ def test_licence_files_and_splits_are_there(card: Any) -> None:
     text = card()
     assert "The source texts keep the licence they came with" in text
     assert "The terms of the model" in text
-    for name in (
-        "corpus.jsonl",
-        "qrels/dev.tsv",
-        "qrels/test.tsv",
-        "left-out.jsonl",
-        "answers.jsonl.gz",
-        "manifest.json",
-    ):
+    judgments = ("qrels/dev.tsv", "qrels/test.tsv")
+    for name in ("corpus.jsonl", *judgments, "left-out.jsonl", "answers.jsonl.gz", "manifest.json"):
         assert f"| `{name}` |" in text
     assert "Judgments (dev, test) hold for a document and its rewrites alike." in text

@@ -77,8 +77,7 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
 def _prompt(rewritten: Rewritten) -> str:
     known = "the document's text" + (" and title" if "{title}" in rewritten.spec["prompt"]["text"] else "")
     return prompt_section(
-        rewritten,
-        f"`{{text}}` stands for the document. It is given {known}, and nothing of the queries or judgments.",
+        rewritten, f"`{{text}}` stands for the document. It is given {known}, and nothing of the queries or judgments."
     )
 
 
