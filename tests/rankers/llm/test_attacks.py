@@ -47,14 +47,14 @@ def _as_a_reader_sees_it(prompt: str) -> str:
     return "".join(sign for sign in plain if unicodedata.category(sign) not in ("Cf", "Mn", "Cc") or sign == "\n")
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_no_document_can_pass_for_another(attack: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_document_can_pass_for_another(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = Judge()
     with Server(answer=judge) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        run = ranker("listwise:openai:tiny(passage_tokens=0)").rank(*texts_of({"a": attack, "b": "worth 5"}))
-    assert ids(run) == ["b", "a"]
-    assert set(run.spec["llm_answers"]["kinds"]) == {"ok"}
+        for name, attack in ATTACKS.items():
+            run = ranker("listwise:openai:tiny(passage_tokens=0)").rank(*texts_of({"a": attack, "b": "worth 5"}))
+            assert ids(run) == ["b", "a"], name
+            assert set(run.spec["llm_answers"]["kinds"]) == {"ok"}, name
     for body in server.bodies:
         prompt = body["messages"][0]["content"]
         items = prompt[prompt.index("\n[1] ") + 1 : prompt.rindex("\n\n")]
