@@ -47,12 +47,11 @@ def test_documents_are_ranked_by_the_servers_vectors_each_distinct_text_being_as
         copies = collection_of([{"id": str(i), "text": "same"} for i in range(3)], {"q": "same"}, {"q": {"0": 1}})
         assert len(set(dense(server).rank(copies).scores)) == 1
         assert (len(server.requests), asked(server)[-2:]) == (count + 2, ["same", "same"]), "as document, as query"
-    texts, queries = found.texts().to_list(), found.judged["text"].to_list()
-    products = np.array([vector(q) for q in queries]) @ np.array([vector(t) for t in texts]).T
-    for number in range(len(queries)):
-        some = slice(run.offsets[number], run.offsets[number + 1])
-        assert run.docs[some].tolist() == np.argsort(-products[number]).tolist()
-        assert run.scores[some] == pytest.approx(np.sort(products[number])[::-1], abs=1e-6)
+    vectors = [np.array([vector(text) for text in texts]) for texts in (found.judged["text"], found.texts())]
+    for number, products in enumerate(vectors[0] @ vectors[1].T):
+        part = slice(run.offsets[number], run.offsets[number + 1])
+        assert run.docs[part].tolist() == np.argsort(-products).tolist()
+        assert run.scores[part] == pytest.approx(np.sort(products)[::-1], abs=1e-6)
 
 
 def test_what_came_before_a_failure_is_kept() -> None:
@@ -71,9 +70,8 @@ def test_what_came_before_a_failure_is_kept() -> None:
 
 def test_prefixes_are_put_before_texts_and_make_another_entry() -> None:
     with Server() as server:
-        plain = dense(server).encoder
         prefixed = dense(server, query_prefix="query: ", document_prefix="passage: ")
-        assert prefixed.encoder.fingerprint != plain.fingerprint
+        assert prefixed.encoder.fingerprint != dense(server).encoder.fingerprint
         prefixed.rank(many(1))
         assert {text.split(": ")[0] for text in asked(server)} == {"query", "passage"}
 
