@@ -11,8 +11,7 @@ from ranktilt import ranker
 from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.registry import RANKERS, ranker_class
 from tests.llm.server import Server
-from tests.rankers.llm.judge import Judge
-from tests.rankers.llm.test_rankers import ids, worths
+from tests.rankers.llm.judge import Judge, ids, worths
 
 EXACT = (
     "listwise(window=6,step=2)", "listwise(window=6,step=5)",
