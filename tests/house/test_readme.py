@@ -97,11 +97,8 @@ $ ranktilt later               # planned
 $ pip install "ranktilt[neural]"
 ranktilt printed this
 """
-    assert commands(text) == [
-        ["demo"],
-        ["audit", "DIR", "-r", "bm25@100>>x", "--json", "a.json"],
-        ["gate", "a.json"],
-    ]
+    audit = ["audit", "DIR", "-r", "bm25@100>>x", "--json", "a.json"]
+    assert commands(text) == [["demo"], audit, ["gate", "a.json"]]
 
 
 def test_mistakes_are_found_in_command_lines() -> None:
