@@ -5,14 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ranktilt import Collection, Ranker, Run, ranker
-from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.models.catalogue import MODELS, Model
 from ranktilt.rankers import sparse as sparse_module
-from ranktilt.rankers.dense.retriever import Dense, TextCopies
+from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import InMemory
 from ranktilt.rankers.lexical.bm25 import TFIDF
 from ranktilt.rankers.sparse import Sparse
@@ -120,21 +117,6 @@ def test_the_models_own_similarity_is_the_default(tiny: Path, tmp_path: Path) ->
 
 
 @neural
-@pytest.mark.parametrize(
-    ("sizes", "precision"),
-    [(MemoryLimits(1), "float32"), (MemoryLimits(1 << 20), "bfloat16"), (MemoryLimits(), "float32")],
-)
-def test_copies_get_the_same_scores_to_the_last_bit(
-    tiny: Path, own_cache: Path, sizes: MemoryLimits, precision: str
-) -> None:
-    found = collection(docs=11, queries=5, sources=("human", "llm"))
-    with limited(sizes):
-        run = Dense(str(tiny), precision=precision).rank(found)
-    for scores in scores_of(run).values():
-        assert all(scores[f"{n}-human"] == scores[f"{n}-llm"] for n in range(11))
-
-
-@neural
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
 def test_a_candidate_scores_as_in_a_search_of_everything(tiny: Path, similarity: str) -> None:
     found = collection(sources=("human", "llm"))
@@ -201,16 +183,6 @@ def test_models_of_another_kind_are_refused(tmp_path: Path) -> None:
         "such as SPLADE"
     ):
         ranker(f"sparse:{folder}").rank(toy())
-
-
-@given(copies=st.lists(st.integers(1, 3), min_size=1, max_size=8), chosen=st.sets(st.integers(0, 7)))
-def test_texts_come_with_all_their_copies(copies: list[int], chosen: set[int]) -> None:
-    text = np.random.default_rng(len(copies)).permutation(np.repeat(np.arange(len(copies)), copies))
-    some = sorted(chosen & set(text.tolist()))
-    expected = sorted((row, 0.5 * t) for row, t in enumerate(text.tolist()) if t in chosen)
-    scores = np.array(some, dtype=np.float32) / 2
-    found = TextCopies.of(text, len(copies)).rows(np.array(some, dtype=np.int64), scores)
-    assert sorted(zip(*(side.tolist() for side in found), strict=True)) == expected
 
 
 # Sparse weights

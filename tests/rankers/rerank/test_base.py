@@ -92,16 +92,6 @@ def test_every_candidate_comes_back_once_with_its_score(shared: Shared) -> None:
     assert run.ids is collection.ids
 
 
-@pytest.mark.parametrize(("k", "count"), [(1, 2), (2, 2), (3, 4), (None, 6)])
-def test_a_depth_keeps_the_best_and_whole_groups_at_the_cut(shared: Shared, k: int | None, count: int) -> None:
-    collection = toy()
-    run = replace(shared, k=k).rank(collection, run_of(collection, {"q1": dict.fromkeys(collection.ids, 1.0)}))
-    found = set(run.frame()["doc_id"])
-    assert len(found) == count
-    assert {"d1-human", "d1-llm"} <= found, "they share two words with the query"
-    assert {name.replace("human", "llm") for name in found} == {name for name in found if name.endswith("llm")}
-
-
 def test_each_pair_of_texts_is_scored_once(shared: Shared) -> None:
     docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(["red", "red", "old", "red"])]
     grades = {q: {"d0": 1} for q in ("a", "b", "c")}
@@ -198,5 +188,4 @@ def test_candidates_that_are_cut_are_counted_by_source_and_numbers_come_before_a
 def test_the_logistic_function_holds_for_numbers_of_any_size(values: list[float]) -> None:
     found = sigmoid(np.array(values))
     assert found.dtype == np.float64
-    assert ((found >= 0) & (found <= 1)).all()
     assert found == pytest.approx([(1 + np.tanh(value / 2)) / 2 for value in values], abs=1e-15)
