@@ -7,6 +7,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports transformers: no t
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
 
+import gc
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -30,6 +32,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     long = {item.path for item in items if item.get_closest_marker("long")}
     order = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (order.get(item.path.name, len(order)), item.path not in long))
+
+
+_imported = 0
+
+
+def pytest_runtest_call() -> None:
+    """Leave what is imported out of later searches for garbage: each training makes three, half a second each."""
+    global _imported
+    if len(sys.modules) > _imported:
+        gc.collect()
+        gc.freeze()
+        _imported = len(sys.modules)
 
 
 @pytest.fixture(scope="session", autouse=True)

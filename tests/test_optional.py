@@ -21,11 +21,8 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
-def test_an_installed_module_is_returned() -> None:
+def test_an_installed_module_is_returned_a_submodule_itself() -> None:
     assert need("json", extra="none", for_="This") is json
-
-
-def test_a_submodule_is_returned_itself() -> None:
     assert need("importlib.metadata", extra="none", for_="This") is sys.modules["importlib.metadata"]
 
 
@@ -37,14 +34,11 @@ def test_a_missing_package_says_the_pip_command(module: str) -> None:
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 
-def test_a_missing_package_of_an_installed_package_comes_through(packages: Path) -> None:
+def test_what_fails_inside_an_installed_package_comes_through(packages: Path) -> None:
     (packages / "ranktilt_broken.py").write_text("import ranktilt_absent_too\n")
+    (packages / "ranktilt_failing.py").write_text("raise RuntimeError('driver too old')\n")
     with pytest.raises(ModuleNotFoundError, match="ranktilt_absent_too"):
         need("ranktilt_broken", extra="neural", for_="This")
-
-
-def test_an_error_inside_an_installed_package_comes_through(packages: Path) -> None:
-    (packages / "ranktilt_failing.py").write_text("raise RuntimeError('driver too old')\n")
     with pytest.raises(RuntimeError, match="driver too old"):
         need("ranktilt_failing", extra="neural", for_="This")
 

@@ -14,45 +14,26 @@ def collector() -> tuple[list[Step], Listener]:
     return steps, lambda label, done, total: steps.append((label, done, total))
 
 
-def test_a_listener_hears_each_step_in_order() -> None:
-    steps, listener = collector()
-    with listening(listener):
-        report("encode", 0, 2)
-        report("encode", 2, 2)
-    assert steps == [("encode", 0, 2), ("encode", 2, 2)]
-
-
-def test_a_listener_hears_nothing_before_or_after() -> None:
+def test_a_listener_hears_each_step_in_order_until_it_ends_also_by_an_error() -> None:
     steps, listener = collector()
     report("early", 1, 1)
     with listening(listener):
-        pass
-    report("late", 1, 1)
-    assert steps == []
-
-
-def test_the_inner_listener_hears_alone_and_the_outer_again_afterwards() -> None:
-    outer, to_outer = collector()
-    inner, to_inner = collector()
-    with listening(to_outer):
-        with listening(to_inner):
-            report("a", 1, 1)
-        report("b", 1, 1)
-    assert inner == [("a", 1, 1)]
-    assert outer == [("b", 1, 1)]
-
-
-def test_an_error_ends_the_listening() -> None:
-    steps, listener = collector()
+        report("encode", 0, 2)
+        report("encode", 2, 2)
     with pytest.raises(ValueError, match="stop"), listening(listener):
         raise ValueError("stop")
     report("late", 1, 1)
-    assert steps == []
+    assert steps == [("encode", 0, 2), ("encode", 2, 2)]
 
 
-def test_a_listener_is_known_in_its_own_context_only() -> None:
-    steps, listener = collector()
+def test_the_inner_listener_hears_alone_and_only_in_its_own_context() -> None:
+    outer, to_outer = collector()
+    inner, to_inner = collector()
     elsewhere = contextvars.copy_context()
-    with listening(listener):
-        elsewhere.run(report, "other", 1, 1)
-    assert steps == []
+    with listening(to_outer):
+        with listening(to_inner):
+            report("a", 1, 1)
+            elsewhere.run(report, "other", 1, 1)
+        report("b", 1, 1)
+    assert inner == [("a", 1, 1)]
+    assert outer == [("b", 1, 1)]

@@ -15,9 +15,9 @@ from ranktilt.collection import Collection
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io import files
 from ranktilt.run import Run, codes, collection_rows, named_apart, sidecar
+from tests.refusals import refused
 from tests.toy import collection_of, no_room, run_of, toy, write
 
-SIZES = [3, 10**6]
 LINE = "q1 Q0 d1 1 2.5 tag\n"
 
 
@@ -31,98 +31,60 @@ def entries(run: Run) -> list[tuple[str, str, int, float]]:
     return run.frame().rows()
 
 
-def fault(folder: Path, content: str | bytes) -> str:
-    """Return the message of a file that is refused, without its folder."""
-    with pytest.raises(DataError) as caught:
-        Run.load(write(folder / "run.trec", content))
-    return str(caught.value).removeprefix(f"{folder}/")
-
-
 def made(**changes: Any) -> Run:
     """Two queries, three entries; any part changed."""
     parts = {
-        "queries": ["q1", "q2"],
-        "offsets": [0, 2, 3],
-        "docs": [1, 0, 1],
-        "scores": [2.0, 1.0, 0.5],
+        "queries": ["q1", "q2"], "offsets": [0, 2, 3], "docs": [1, 0, 1], "scores": [2.0, 1.0, 0.5],
         "ids": pl.Series(["a", "b"]),
-    }
+    }  # fmt: skip
     return Run(**{**parts, **changes})
 
 
 # The object
 
 
-def test_a_run_is_a_slice_of_entries_per_query() -> None:
+def test_a_run_is_a_slice_of_entries_per_query_of_which_one_may_have_none() -> None:
     run = made()
     assert run.frame().columns == ["query_id", "doc_id", "rank", "score"]
     assert entries(run) == [("q1", "b", 1, 2.0), ("q1", "a", 2, 1.0), ("q2", "b", 1, 0.5)]
     assert run.entry_queries.tolist() == [0, 0, 1]
     assert run.queries == ("q1", "q2")
-
-
-def test_a_query_may_have_no_entry() -> None:
-    run = made(queries=["q1", "q2", "q3"], offsets=[0, 2, 2, 3])
+    run = made(queries=["q1", "q2", "q3"], offsets=[0, 2, 2, 3], spec={"ranker": "bm25(k1=0.9)"})
     assert [e[0] for e in entries(run)] == ["q1", "q1", "q3"]
+    assert repr(run) == "Run('bm25(k1=0.9)': 3 queries, 3 entries)"
+    assert made().name == "run"
 
 
-@pytest.mark.parametrize("name", ["offsets", "docs", "scores"])
-def test_no_array_can_be_written_to(name: str) -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        getattr(made(), name)[0] = 0
-
-
-def test_the_caller_s_arrays_stay_writable() -> None:
+def test_no_array_can_be_written_to_and_the_callers_stay_writable() -> None:
     scores, docs = np.array([2.0, 1.0, 0.5]), np.array([1, 0, 1], dtype=np.int32)
-    made(scores=scores, docs=docs)
+    run = made(scores=scores, docs=docs)
     assert scores.flags.writeable
     assert docs.flags.writeable
+    for array in (run.offsets, run.docs, run.scores):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
 
 
 def test_runs_are_equal_by_their_entries_alone() -> None:
     other = made(docs=[0, 1, 0], ids=pl.Series(["b", "a", "unused"]), spec={"ranker": "other"})
     assert made() == other
     assert hash(made()) == hash(other)
-
-
-@pytest.mark.parametrize(
-    "changes", [{"scores": [2.0, 1.0, 0.25]}, {"docs": [0, 1, 1]}, {"queries": ["q1", "q3"]}, {"offsets": [0, 1, 3]}]
-)
-def test_runs_differ_where_an_entry_does(changes: dict[str, Any]) -> None:
-    assert made() != made(**changes)
+    assert made() != made(scores=[2.0, 1.0, 0.25])
+    assert made() != made(docs=[0, 1, 1])
+    assert made() != made(queries=["q1", "q3"])
+    assert made() != made(offsets=[0, 1, 3])
     assert made().__eq__("run") is NotImplemented
-
-
-def test_a_run_is_shown_by_its_name_and_size() -> None:
-    assert repr(made(spec={"ranker": "bm25(k1=0.9)"})) == "Run('bm25(k1=0.9)': 2 queries, 3 entries)"
-    assert made().name == "run"
-
-
-def test_the_toy_s_run_shares_the_ids_of_its_collection() -> None:
-    collection = toy()
-    run = run_of(collection, {"q1": {"d1-human": 1.0, "d2-llm": 3.0}, "q2": {}}, ranker="toy")
-    assert entries(run) == [("q1", "d2-llm", 1, 3.0), ("q1", "d1-human", 2, 1.0)]
-    assert run.ids is collection.ids
-    assert run.name == "toy"
 
 
 # From a table
 
 
-def test_a_table_is_sorted_by_falling_score_within_each_query() -> None:
-    run = table(("q2", "a", 1.0), ("q1", "b", -1.0), ("q2", "c", 3.0), ("q1", "a", 0.5), ("q2", "b", 2.0))
+def test_a_table_is_sorted_by_falling_score_within_each_query_and_ties_keep_its_order() -> None:
+    run = table(("q2", "a", 1.0), ("q1", "b", -1.0), ("q2", "c", 3.0), ("q1", "a", 0.5), ("q2", "d", 3.0))
     assert run.queries == ("q2", "q1")
-    assert run.ids.to_list() == ["a", "b", "c"]
-    assert [e[:3] for e in entries(run)] == [
-        ("q2", "c", 1),
-        ("q2", "b", 2),
-        ("q2", "a", 3),
-        ("q1", "a", 1),
-        ("q1", "b", 2),
-    ]
-
-
-def test_ties_keep_the_order_of_the_table() -> None:
+    assert run.ids.to_list() == ["a", "b", "c", "d"]
+    ranked = [("q2", "c", 1), ("q2", "d", 2), ("q2", "a", 3), ("q1", "a", 1), ("q1", "b", 2)]
+    assert [e[:3] for e in entries(run)] == ranked
     run = table(("q", "b", 1.0), ("q", "a", 1.0), ("q", "c", 2.0), ("q", "d", 1.0))
     assert [e[1] for e in entries(run)] == ["c", "b", "a", "d"]
 
@@ -133,38 +95,23 @@ def test_a_table_may_come_with_all_its_queries() -> None:
     assert run.queries == ("a", "none", "b")
     assert run.offsets.tolist() == [0, 1, 1, 2]
     assert run.scores.tolist() == [2.0, 1.0]
-
-
-def test_queries_that_leave_out_one_of_the_table_are_refused() -> None:
-    frame = pl.DataFrame({"query_id": ["b", "a"], "doc_id": ["x", "x"], "score": [1.0, 2.0]})
-    with pytest.raises(UserError) as caught:
+    with refused("a run's queries must name all of its table, got no 'a'"):
         Run.from_frame(frame, queries=["b"])
-    assert str(caught.value) == "a run's queries must name all of its table, got no 'a'"
 
 
 # The file
 
 
-def test_the_file_has_six_fields_and_a_spec_beside_it(tmp_path: Path) -> None:
-    path = made(spec={"ranker": "bm25", "seed": 0}).save(tmp_path / "new" / "run.trec")
+def test_the_file_has_six_fields_and_a_spec_beside_it_which_comes_back_with_its_name(tmp_path: Path) -> None:
+    path = made(spec={"ranker": "bm25", "file": Path("a/b")}).save(tmp_path / "new" / "run.trec")
     assert path == tmp_path / "new" / "run.trec"
     assert path.read_text() == "q1 Q0 b 1 2.0 ranktilt\nq1 Q0 a 2 1.0 ranktilt\nq2 Q0 b 1 0.5 ranktilt\n"
-    assert json.loads((tmp_path / "new" / "run.trec.json").read_text()) == {"ranker": "bm25", "seed": 0}
-
-
-def test_a_spec_may_hold_a_path(tmp_path: Path) -> None:
-    path = made(spec={"file": Path("a/b")}).save(str(tmp_path / "run.trec"))
-    assert json.loads(sidecar(path).read_text()) == {"file": "a/b"}
-
-
-def test_the_spec_comes_back_with_the_file_s_name(tmp_path: Path) -> None:
-    path = made(spec={"ranker": "bm25", "seed": 0}).save(tmp_path / "run.trec")
-    assert Run.load(path).spec == {"ranker": "bm25", "seed": 0, "file": str(path)}
+    assert json.loads((tmp_path / "new" / "run.trec.json").read_text()) == {"ranker": "bm25", "file": "a/b"}
+    assert Run.load(path).spec == {"ranker": "bm25", "file": str(path)}
 
 
 def test_queries_without_a_document_come_back_from_beside_the_file(tmp_path: Path) -> None:
-    ids = pl.Series(["a", "b"], dtype=pl.String)
-    run = Run(("p", "q", "r"), [0, 0, 2, 2], [1, 0], [2.0, 1.0], ids, {"ranker": "bm25"})
+    run = made(queries=("p", "q", "r"), offsets=[0, 0, 2, 2], docs=[1, 0], scores=[2.0, 1.0], spec={"ranker": "bm25"})
     path = run.save(tmp_path / "run.trec")
     assert path.read_text() == "q Q0 b 1 2.0 ranktilt\nq Q0 a 2 1.0 ranktilt\n"
     assert json.loads(sidecar(path).read_text())["queries_without_documents"] == ["p", "r"]
@@ -172,19 +119,9 @@ def test_queries_without_a_document_come_back_from_beside_the_file(tmp_path: Pat
     assert loaded.queries == ("q", "p", "r")
     assert np.diff(loaded.offsets).tolist() == [2, 0, 0]
     assert loaded.spec == {"ranker": "bm25", "file": str(path)}
-    again = loaded.save(tmp_path / "again.trec")
-    assert Run.load(again).queries == ("q", "p", "r")
-
-
-def test_a_query_named_as_without_documents_that_has_some_is_there_once(tmp_path: Path) -> None:
-    path = write(tmp_path / "run.trec", LINE)
-    write(sidecar(path), '{"queries_without_documents": ["q1", "q2"]}')
-    assert Run.load(path).queries == ("q1", "q2")
-
-
-def test_a_run_without_a_spec_is_named_by_its_file(tmp_path: Path) -> None:
-    run = Run.load(write(tmp_path / "run.trec", LINE))
-    assert run.spec == {"ranker": str(tmp_path / "run.trec"), "name": "run", "file": str(tmp_path / "run.trec")}
+    assert Run.load(loaded.save(tmp_path / "again.trec")).queries == ("q", "p", "r")
+    write(sidecar(path), '{"queries_without_documents": ["q", "r"]}')
+    assert Run.load(path).queries == ("q", "r"), "one that has some is there once"
 
 
 @pytest.mark.parametrize(
@@ -210,22 +147,22 @@ def test_runs_of_one_name_are_called_by_their_files(tmp_path: Path) -> None:
     assert [run.name for run in named_apart(runs[:1])] == ["engine"]
 
 
-def test_a_json_run_under_the_spec_s_name_is_no_spec(tmp_path: Path) -> None:
+def test_a_run_without_a_spec_is_named_by_its_file_and_a_json_run_beside_it_is_no_spec(tmp_path: Path) -> None:
     path = write(tmp_path / "run.trec", LINE)
+    named = {"ranker": str(path), "name": "run", "file": str(path)}
+    assert Run.load(path).spec == named
     write(sidecar(path), '{"q1": {"d1": 2.5}}')
-    assert Run.load(path).spec == {"ranker": str(path), "name": "run", "file": str(path)}
+    assert Run.load(path).spec == named
     assert Run.load(sidecar(path)) == Run.load(path)
 
 
-def test_scores_decide_on_the_order_and_ranks_do_not(tmp_path: Path) -> None:
+def test_scores_decide_on_the_order_and_ranks_only_where_they_are_asked_to(tmp_path: Path) -> None:
     path = write(tmp_path / "f", "q 0 a 1 0.1 t\nq 0 b 2 0.3 t\nq 0 c 3 0.2 t\n")
     with pytest.warns(DataWarning, match="the ranks contradict the scores in 1 of 1 query"):
         run = Run.load(path)
     assert [e[1:3] for e in entries(run)] == [("b", 1), ("c", 2), ("a", 3)]
-
-
-def test_what_was_read_by_rank_and_saved_says_so_when_it_comes_back(tmp_path: Path) -> None:
-    run = Run.load(write(tmp_path / "f", "q 0 a 1 0.1 t\nq 0 b 2 0.3 t\n"), score_order="rank")
+    run = Run.load(path, score_order="rank")
+    assert [e[1] for e in entries(run)] == ["a", "b", "c"]
     again = Run.load(run.save(tmp_path / "again"))
     assert again == run
     assert again.spec["score_order"] == "rank"
@@ -241,27 +178,15 @@ def test_the_spec_beside_a_json_run_is_read_too(tmp_path: Path) -> None:
     assert Run.load(run.save(tmp_path / "run.trec")) == run
 
 
-@pytest.mark.parametrize(
-    ("written", "score"),
-    [
-        ("1", 1.0),
-        ("-2.5", -2.5),
-        ("+3", 3.0),
-        ("1e-3", 0.001),
-        ("2E5", 2e5),
-        (".5", 0.5),
-        ("5.", 5.0),
-        ("-0", 0.0),
-    ],
-)
-def test_scores_in_any_notation(tmp_path: Path, written: str, score: float) -> None:
-    assert Run.load(write(tmp_path / "f", f"q 0 d 1 {written} t")).scores.tolist() == [score]
+def test_scores_in_any_notation(tmp_path: Path) -> None:
+    scores = {"1": 1.0, "-2.5": -2.5, "+3": 3.0, "1e-3": 0.001, "2E5": 2e5, ".5": 0.5, "5.": 5.0, "-0": 0.0}
+    for written, score in scores.items():
+        assert Run.load(write(tmp_path / "f", f"q 0 d 1 {written} t")).scores.tolist() == [score]
 
 
 FIELDS = "expected query-id, Q0, document-id, rank, score, tag (6 fields, as in the first line)"
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -275,24 +200,20 @@ FIELDS = "expected query-id, Q0, document-id, rank, score, tag (6 fields, as in 
         ("q1 Q0 d1 9 1.5 tag", "document 'd1' comes twice for query 'q1'"),
     ],
 )
-def test_a_bad_line_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, line: str, message: str
-) -> None:
-    monkeypatch.setattr(files, "CHUNK", size)
-    assert fault(tmp_path, f"{LINE}\r\n\n{line}\nq2 Q0 d1 1 1.0 tag\n") == f"run.trec:4: {message}"
+def test_a_bad_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, message: str) -> None:
+    path = write(tmp_path / "run.trec", f"{LINE}\r\n\n{line}\nq2 Q0 d1 1 1.0 tag\n")
+    for size in (3, 10**6):
+        monkeypatch.setattr(files, "CHUNK", size)
+        with refused(f"{path}:4: {message}", DataError):
+            Run.load(path)
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"queries": ["", "q2"]}, "a query id is empty, which the TREC format cannot hold"),
-        ({"ids": pl.Series(["", "c"])}, "a document id is empty, which the TREC format cannot hold"),
-    ],
+    ("changes", "kind"), [({"queries": ["", "q2"]}, "query"), ({"ids": pl.Series(["", "c"])}, "document")]
 )
-def test_an_id_that_the_format_cannot_hold_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError) as caught:
+def test_an_id_that_the_format_cannot_hold_is_refused(tmp_path: Path, changes: dict[str, Any], kind: str) -> None:
+    with refused(f"a {kind} id is empty, which the TREC format cannot hold"):
         made(**changes).save(tmp_path / "run.trec")
-    assert str(caught.value) == message
     assert os.listdir(tmp_path) == []
 
 
@@ -308,13 +229,10 @@ def test_blanks_in_ids_are_escaped_and_the_sidecar_says_so(tmp_path: Path) -> No
     back = Run.load(path)
     assert back == run
     assert back.spec == {"ranker": "bm25", "file": str(path)}
-
-
-def test_ids_without_blanks_are_written_as_they_are(tmp_path: Path) -> None:
-    path = made(queries=["q%201", "q2"]).save(tmp_path / "run.trec")
-    assert path.read_text().startswith("q%201 Q0 ")
-    assert "percent" not in sidecar(path).read_text()
-    assert "q%201" in Run.load(path).queries
+    plain = made(queries=["q%201", "q2"]).save(tmp_path / "plain.trec")
+    assert plain.read_text().startswith("q%201 Q0 ")
+    assert "percent" not in sidecar(plain).read_text()
+    assert "q%201" in Run.load(plain).queries
 
 
 def test_a_disk_that_fills_up_is_said_and_nothing_stays(tmp_path: Path) -> None:
@@ -354,34 +272,27 @@ def test_what_is_saved_loads_equal_with_exact_scores(
 # Joining with a collection
 
 
-def test_codes_are_rows_of_a_table() -> None:
+def test_ids_are_joined_by_name_shared_ones_are_their_own_rows() -> None:
+    collection = toy()
+    shared = run_of(collection, {"q1": {"d1-human": 1.0, "d2-llm": 3.0}, "q2": {}}, ranker="toy")
+    assert shared.ids is collection.ids
+    assert entries(shared) == [("q1", "d2-llm", 1, 3.0), ("q1", "d1-human", 2, 1.0)]
+    assert collection_rows(shared, collection).tolist() == list(range(6))
+    run = table(("q1", "d3-llm", 3.0), ("q1", "elsewhere", 2.0), ("q1", "d1-human", 1.0))
+    assert collection_rows(run, collection).tolist() == [5, -1, 0]
     assert codes(pl.Series(["b", "x", "a", "b"]), pl.Series(["a", "b"])).tolist() == [1, -1, 0, 1]
     assert codes(pl.Series([], dtype=pl.String), pl.Series(["a"])).tolist() == []
 
 
-def test_shared_ids_are_their_own_rows() -> None:
-    collection = toy()
-    assert collection_rows(run_of(collection, {"q1": {"d1-llm": 1.0}}), collection).tolist() == list(range(6))
-
-
-def test_ids_are_joined_by_name() -> None:
-    run = table(("q1", "d3-llm", 3.0), ("q1", "elsewhere", 2.0), ("q1", "d1-human", 1.0))
-    assert collection_rows(run, toy()).tolist() == [5, -1, 0]
-
-
-def test_a_bare_id_of_several_sources_is_refused(tmp_path: Path) -> None:
+def test_a_bare_id_of_several_sources_is_refused_and_one_of_a_single_source_is_unknown(tmp_path: Path) -> None:
     path = write(tmp_path / "run.trec", "q1 Q0 d1-human 1 2 t\nq1 Q0 d2 2 1 t\n")
-    with pytest.raises(DataError) as caught:
+    with refused(
+        f"{path}: document id 'd2' is shared by several sources: 'd2-human' and 'd2-llm'; the run must say which",
+        DataError,
+    ):
         collection_rows(Run.load(path), toy())
-    assert str(caught.value) == (
-        f"{path}: document id 'd2' is shared by several sources: 'd2-human' and 'd2-llm'; the run must say which"
-    )
-
-
-def test_a_bare_id_of_one_source_is_unknown() -> None:
-    human = toy().docs[:3]
-    collection = Collection(human, toy().queries, toy().qrels)
-    assert collection_rows(table(("q1", "d1", 1.0)), collection).tolist() == [-1]
+    human = Collection(toy().docs[:3], toy().queries, toy().qrels)
+    assert collection_rows(table(("q1", "d1", 1.0)), human).tolist() == [-1]
 
 
 def test_an_id_that_is_there_is_not_bare() -> None:
@@ -397,42 +308,26 @@ def test_an_id_that_is_there_is_not_bare() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"scores": np.array([1.0, 2.0, 1.0])}, "scores must fall within each query"),
-        ({"scores": np.array([2.0, 1.0, np.nan])}, "scores must be finite"),
-        ({"queries": ("q1", "q1")}, "must name each query once"),
-        ({"docs": np.array([0, 1, 2], dtype=np.int32)}, "rows of its id table, which has 2"),
-        ({"docs": np.array([0, -1, 1], dtype=np.int32)}, "rows of its id table, which has 2"),
-        ({"offsets": np.array([0, 3])}, "offsets must have one entry more than queries"),
-        ({"scores": np.array([1.0])}, "a run needs one score a document, got 3 and 1"),
+        ({"scores": [1.0, 2.0, 1.0]}, "scores must fall within each query"),
+        ({"scores": [2.0, 1.0, np.nan]}, "scores must be finite"),
+        ({"queries": ["q1", "q1"]}, "must name each query once"),
+        ({"docs": [0, 1, 2]}, "rows of its id table, which has 2"),
+        ({"docs": [0, -1, 1]}, "rows of its id table, which has 2"),
+        ({"offsets": [0, 3]}, "offsets must have one entry more than queries"),
+        ({"scores": [1.0]}, "a run needs one score a document, got 3 and 1"),
+        ({"queries": ["e", "q", "f", "g"], "offsets": [0, 0, 2, 2, 3], "scores": [1.0, 2.0, 1.0]}, "must fall"),
     ],
 )
 def test_a_run_is_checked_when_it_is_made(fields: dict[str, Any], message: str) -> None:
-    parts: dict[str, Any] = {
-        "queries": ("q1", "q2"),
-        "offsets": np.array([0, 2, 3]),
-        "docs": np.array([0, 1, 1], dtype=np.int32),
-        "scores": np.array([2.0, 1.0, 5.0]),  # a new query may start higher
-        "ids": pl.Series("id", ["a", "b"]),
-    }
-    assert len(Run(**parts).docs) == 3
+    assert len(made(scores=[2.0, 1.0, 5.0]).docs) == 3, "a new query may start higher"
     with pytest.raises(UserError, match=message):
-        Run(**{**parts, **fields})
-
-
-def test_an_empty_query_at_either_end_does_not_hide_a_rise() -> None:
-    ids = pl.Series("id", ["a", "b"])
-    docs = np.array([0, 1], dtype=np.int32)
-    falling = Run(("e", "q", "f"), np.array([0, 0, 2, 2]), docs, np.array([2.0, 1.0]), ids)
-    assert np.diff(falling.offsets).tolist() == [0, 2, 0]
-    with pytest.raises(UserError, match="must fall"):
-        Run(("e", "q", "f"), np.array([0, 0, 2, 2]), docs, np.array([1.0, 2.0]), ids)
+        made(**fields)
 
 
 def test_what_stages_did_not_read_is_told_from_the_last_to_the_first() -> None:
     first = {"ranker": "dense:a@50", "truncated": {"limit": 256, "share": {"human": 0.5}}}
     second = {"ranker": "dense:a@50>>cross-encoder:b", "candidates": first}
     third = {**second, "truncated": {"limit": 128, "share": {"human": 0.25}}}
-    assert table(("q", "a", 1.0), **first).truncated == [("dense:a@50", first["truncated"])]
-    assert table(("q", "a", 1.0), **second).truncated == [("dense:a@50", first["truncated"])]
-    assert [name for name, _ in table(("q", "a", 1.0), **third).truncated] == [second["ranker"], "dense:a@50"]
-    assert table(("q", "a", 1.0), ranker="bm25").truncated == []
+    assert made(spec=first).truncated == made(spec=second).truncated == [("dense:a@50", first["truncated"])]
+    assert [name for name, _ in made(spec=third).truncated] == [second["ranker"], "dense:a@50"]
+    assert made(spec={"ranker": "bm25"}).truncated == []

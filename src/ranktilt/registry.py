@@ -29,7 +29,7 @@ RANKERS = {
     "listwise": "ranktilt.rankers.llm.listwise:Listwise",
     "pairwise": "ranktilt.rankers.llm.pairwise:Pairwise",
     "pointwise": "ranktilt.rankers.llm.pointwise:Pointwise",
-    "setwise": "ranktilt.rankers.llm.setwise:Setwise",
+    "setwise": "ranktilt.rankers.llm.pairwise:Setwise",
     "fair-rerank": "ranktilt.mitigation.fair_rerank:FairReRank",
     "interleave": "ranktilt.mitigation.interleave:Interleave",
     "offset": "ranktilt.mitigation.offset:Offset",

@@ -13,6 +13,7 @@ import types
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -51,36 +52,26 @@ def shell(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository whose base branch holds a collection and the audit of its ranker."""
-    words = [
-        "apple",
-        "river",
-        "stone",
-        "cloud",
-        "tiger",
-        "violin",
-        "harbour",
-        "lantern",
-    ]  # of three queries no gate says
+    words = ["apple", "river", "stone", "cloud", "tiger", "violin", "harbour", "lantern"]  # three would be too few
+    ends = {"human": "is seen here", "llm": "can be seen"}
     write_cocktail(
         tmp_path / "toy",
         corpora={
             source: [{"_id": f"d{n}", "title": "", "text": f"{word} {end}"} for n, word in enumerate(words)]
-            for source, end in (("human", "is seen here"), ("llm", "can be seen"))
+            for source, end in ends.items()
         },
         queries=[{"_id": f"q{n}", "text": word} for n, word in enumerate(words)],
         qrels=[(f"q{n}", f"d{n}", 1) for n in range(len(words))],
     )
     command = write(tmp_path / "bin" / "ranktilt", f'#!/bin/sh\nexec "{sys.executable}" -m ranktilt.cli.main "$@"\n')
     command.chmod(0o755)
-    audit = scripts()["Audit"]
-    done = shell(f"git init -q -b main .\n{audit}\nmv audit.json ranktilt-baseline.json", tmp_path)
-    assert done.returncode == 0, done.stderr
-    done = shell("git add toy ranktilt-baseline.json\ngit commit -q -m first\ngit checkout -q -b change", tmp_path)
+    begun = f"git init -q -b main .\n{scripts()['Audit']}\nmv audit.json ranktilt-baseline.json"
+    done = shell(f"{begun}\ngit add toy ranktilt-baseline.json\ngit commit -q -m first\ngit checkout -q -b x", tmp_path)
     assert done.returncode == 0, done.stderr
     return tmp_path
 
 
-def test_the_baseline_is_the_one_of_the_base_branch(repository: Path) -> None:
+def test_the_baseline_is_the_one_of_the_base_branch_and_without_one_the_limit_alone_counts(repository: Path) -> None:
     # The pull request brings a baseline of its own, which must not count.
     assert shell("echo {} > ranktilt-baseline.json; git commit -q -a -m mine", repository).returncode == 0
     assert shell(scripts()["Audit"], repository).returncode == 0
@@ -90,14 +81,10 @@ def test_the_baseline_is_the_one_of_the_base_branch(repository: Path) -> None:
     assert "growth of at most 5 points since the baseline" in done.stdout
     assert (repository / "ranktilt.xml").exists()
     assert (repository / "summary.md").read_text(encoding="utf-8").startswith("## ✅ RankTilt")
-
-
-def test_without_a_baseline_the_limit_alone_counts(repository: Path) -> None:
-    assert shell(scripts()["Audit"], repository).returncode == 0
     done = shell(scripts()["Gate"], repository, BASE="0" * 40, MAX_TILT="199")
+    assert done.returncode == 0
     assert "no ranktilt-baseline.json at 0000" in done.stdout
     assert "since the baseline" not in done.stdout
-    assert done.returncode == 0
 
 
 def test_every_setting_is_used() -> None:
@@ -113,33 +100,16 @@ def named(page: Path) -> str:
     return page.stem
 
 
-def code_lines(page: Path) -> int:
-    """Lines of code, without the text at the top, comments and empty lines."""
-    body = page.read_text(encoding="utf-8").split('"""', 2)[2]
-    return sum(bool(line.partition("#")[0].strip()) for line in body.splitlines())
-
-
-def imported_early(page: Path) -> set[str]:
-    """Packages that are imported when the module is."""
-    nodes = ast.parse(page.read_text(encoding="utf-8")).body
-    named = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    named += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
-    return {name.partition(".")[0] for name in named}
-
-
-def test_there_is_an_example_a_kind_of_engine() -> None:
-    assert [page.stem for page in ENGINES] == ["http_api", "milvus_index", "opensearch", "pgvector"]
-
-
 @pytest.mark.parametrize("page", ENGINES, ids=named)
 def test_an_engine_is_short_and_says_how_it_is_run(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert code_lines(page) <= 16
-    assert imported_early(page) <= {"functools", "os"}, "a client is imported where it is used"
+    code = [line for line in text.split('"""', 2)[2].splitlines() if line.partition("#")[0].strip()]
+    assert len(code) <= 16
+    early = [name for node in ast.parse(text).body for name in re.findall(r"^(?:from|import) (\w+)", ast.unparse(node))]
+    assert set(early) <= {"functools", "os"}, "a client is imported where it is used"
     [typed] = re.findall(r"^    ranktilt audit DIR -r (.+)$", text, re.MULTILINE)
-    assert ranker(shlex.split(typed)[0]) == Engine(
-        f"{page.stem}:search", k=100, **({"concurrency": 4} if "concurrency" in typed else {})
-    )
+    at_once = {"concurrency": 4} if "concurrency" in typed else {}
+    assert ranker(shlex.split(typed)[0]) == Engine(f"{page.stem}:search", k=100, **at_once)
 
 
 @pytest.fixture
@@ -158,34 +128,32 @@ def first_of(run: Run) -> list[str]:
 
 
 def test_the_http_api_is_asked(engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    calls = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             url = urlsplit(self.path)
-            asked.append((url.path, parse_qs(url.query), self.headers["Authorization"]))
-            hits = [{"id": name, "score": score} for name, score in DOCUMENTS]
+            calls.append((url.path, parse_qs(url.query), self.headers["Authorization"]))
             self.send_response(200)
             self.end_headers()
+            hits = [{"id": name, "score": score} for name, score in DOCUMENTS]
             self.wfile.write(json.dumps({"hits": hits}).encode())
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    monkeypatch.setenv("SEARCH_URL", f"http://127.0.0.1:{server.server_port}/api")
-    monkeypatch.setenv("SEARCH_TOKEN", "t")
-    try:
-        run = ranker("engine:http_api:search@3").rank(toy())
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-    assert sorted(asked, key=str) == sorted(
-        (("/api", {"q": [text], "size": ["3"]}, "Bearer t") for text in QUERIES.values()), key=str
-    )
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        monkeypatch.setenv("SEARCH_URL", f"http://127.0.0.1:{server.server_port}/api")
+        monkeypatch.setenv("SEARCH_TOKEN", "t")
+        try:
+            run = ranker("engine:http_api:search@3").rank(toy())
+        finally:
+            server.shutdown()
+            thread.join()
+    expected = [("/api", {"q": [text], "size": ["3"]}, "Bearer t") for text in QUERIES.values()]
+    assert sorted(calls, key=str) == sorted(expected, key=str)
     assert first_of(run) == ["d1-human"] * 3
     assert run.scores.tolist() == [2.5, 1.5, 0.5] * 3
 
@@ -236,33 +204,27 @@ CLIENTS = {
                 return [0.5, -1.0]
         """,
 }
-MODULES = {
-    "milvus_index": ["pymilvus", "sentence_transformers"],
-    "opensearch": ["opensearchpy"],
-    "pgvector": ["psycopg_pool", "sentence_transformers"],
-}
-ASKS = {
-    "milvus_index": [("docs", text, "embedding", 3) for text in QUERIES.values()],
-    "opensearch": [("docs", text, 3, False) for text in QUERIES.values()],
-    "pgvector": [(2, "[0.5, -1.0]", 3, True)] * 3,
-}
+EXPECTED: dict[str, tuple[list[str], list[Any]]] = {
+    "milvus_index": (
+        ["pymilvus", "sentence_transformers"], [("docs", text, "embedding", 3) for text in QUERIES.values()]
+    ),
+    "opensearch": (["opensearchpy"], [("docs", text, 3, False) for text in QUERIES.values()]),
+    "pgvector": (["psycopg_pool", "sentence_transformers"], [(2, "[0.5, -1.0]", 3, True)] * 3),
+}  # fmt: skip
+"""Of each example the modules that its client stands for, and what it is asked."""
 
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_a_client_is_asked_for_ids_and_scores(engines: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = types.ModuleType("client")
+    client, (modules, calls) = types.ModuleType("client"), EXPECTED[name]
     client.__dict__["HITS"] = DOCUMENTS
     exec(textwrap.dedent(CLIENTS[name]), client.__dict__)
-    for module in MODULES[name]:
+    for module in modules:
         monkeypatch.setitem(sys.modules, module, client)
-    for variable, value in (
-        ("SEARCH_URL", "http://somewhere:9200"),
-        ("SEARCH_INDEX", "docs"),
-        ("MILVUS_COLLECTION", "docs"),
-    ):
-        monkeypatch.setenv(variable, value)
-    for variable in ("DATABASE_URL", "MILVUS_URL"):
+    for variable in ("SEARCH_URL", "DATABASE_URL", "MILVUS_URL"):
         monkeypatch.setenv(variable, "http://somewhere:9200")
+    for variable in ("SEARCH_INDEX", "MILVUS_COLLECTION"):
+        monkeypatch.setenv(variable, "docs")
     run = ranker(f"engine:{name}:search@3").rank(toy())
-    assert sorted(client.__dict__["ASKED"]) == sorted(ASKS[name])
+    assert sorted(client.__dict__["ASKED"]) == sorted(calls)
     assert first_of(run) == ["d1-human"] * 3

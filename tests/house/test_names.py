@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-import pytest
-
 from tests.house import tree
 
 ROOM_FILES = 22
@@ -60,30 +58,23 @@ def riddles(modules: Iterable[tree.Module]) -> set[str]:
     return found
 
 
-def test_a_class_name_occurs_once() -> None:
-    assert not repeated_classes(tree.read().values())
+def test_a_class_name_occurs_once_no_name_is_a_riddle_and_a_room_has_few_files() -> None:
+    modules = tree.read().values()
+    assert not repeated_classes(modules)
+    assert not riddles(modules)
+    assert not room_files(modules)
 
 
-def test_no_name_is_a_riddle() -> None:
-    assert not riddles(tree.read().values())
-
-
-def test_a_room_has_few_files() -> None:
-    assert not room_files(tree.read().values())
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("class Desk: ...", {"Desk"}),
-        ("def open_desk(): ...", {"open_desk"}),
-        ("class Line: ...\ndef line(): ...", {"Line"}),
-        ("def _kept(): ...\ndef kept_apart(): ...", {"_kept"}),
-        ("def worth_a_look(): ...\nclass RetryPolicy: ...", {"worth_a_look"}),
-    ],
-)
-def test_riddles_are_found(tmp_path: Path, text: str, expected: set[str]) -> None:
-    assert riddles(tree.read(tree.write(tmp_path, {"toy.py": text})).values()) == expected
+def test_riddles_are_found(tmp_path: Path) -> None:
+    found = {
+        "class Desk: ...": {"Desk"},
+        "def open_desk(): ...": {"open_desk"},
+        "class Line: ...\ndef line(): ...": {"Line"},
+        "def _kept(): ...\ndef kept_apart(): ...": {"_kept"},
+        "def worth_a_look(): ...\nclass RetryPolicy: ...": {"worth_a_look"},
+    }
+    for text, expected in found.items():
+        assert riddles(tree.read(tree.write(tmp_path, {"toy.py": text})).values()) == expected
 
 
 def test_repeated_classes_and_large_rooms_are_found(tmp_path: Path) -> None:

@@ -54,19 +54,12 @@ def mistake(command: Any, words: list[str]) -> str:
     return ""
 
 
-def of(language: str, *pages: Path) -> list[Any]:
-    """Parametrise over the blocks in one language; where there is none yet, pytest skips the test."""
-    found = (
-        block
-        for page in pages
-        for block in blocks(page.read_text(encoding="utf-8"), page.relative_to(tree.ROOT).as_posix())
-    )
-    return [pytest.param(block, id=block.place) for block in found if block.language == language]
+PYTHON = [block for block in blocks(README.read_text(encoding="utf-8"), "README.md") if block.language == "python"]
 
 
 @pytest.mark.long
 @pytest.mark.journey
-@pytest.mark.parametrize("block", of("python", README))
+@pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.place)
 def test_python_block_runs(block: Block, tmp_path: Path) -> None:
     if block.untested:
         pytest.skip(block.untested)
@@ -84,13 +77,15 @@ def test_python_block_runs(block: Block, tmp_path: Path) -> None:
     assert result.returncode == 0, f"{block.place}\n{result.stderr}"
 
 
-@pytest.mark.parametrize("block", of("console", *PAGES))
-def test_console_block_parses(block: Block) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(tree.ROOT).as_posix())
+def test_the_command_lines_of_a_page_parse(page: Path) -> None:
     from ranktilt.cli.main import app
 
     command = typer.main.get_command(app)
-    wrong = {" ".join(words): mistake(command, words) for words in commands(block.text)}
-    assert not {line: problem for line, problem in wrong.items() if problem}, block.place
+    for block in blocks(page.read_text(encoding="utf-8"), page.name):
+        if block.language == "console":
+            wrong = {" ".join(words): mistake(command, words) for words in commands(block.text)}
+            assert not {line: problem for line, problem in wrong.items() if problem}, block.place
 
 
 def test_commands_are_found_in_console_blocks() -> None:
@@ -102,25 +97,11 @@ $ ranktilt later               # planned
 $ pip install "ranktilt[neural]"
 ranktilt printed this
 """
-    assert commands(text) == [
-        ["demo"],
-        ["audit", "DIR", "-r", "bm25@100>>x", "--json", "a.json"],
-        ["gate", "a.json"],
-    ]
+    audit = ["audit", "DIR", "-r", "bm25@100>>x", "--json", "a.json"]
+    assert commands(text) == [["demo"], audit, ["gate", "a.json"]]
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("audit DIR --by source -r bm25", ""),
-        ("audit DIR --by=source --quiet OTHER", ""),
-        ("audit --help", ""),
-        ("audit DIR --by --quiet --bye x", "audit has no option --bye"),
-        ("audit DIR -x", "audit has no option -x"),
-        ("adit DIR", "root has no subcommand 'adit'"),
-    ],
-)
-def test_mistakes_are_found_in_command_lines(words: str, expected: str) -> None:
+def test_mistakes_are_found_in_command_lines() -> None:
     app = typer.Typer(name="root")
 
     @app.command()
@@ -136,4 +117,12 @@ def test_mistakes_are_found_in_command_lines(words: str, expected: str) -> None:
     def demo() -> None: ...
 
     command = typer.main.get_command(app)
-    assert mistake(command, words.split()) == expected
+    for words, expected in {
+        "audit DIR --by source -r bm25": "",
+        "audit DIR --by=source --quiet OTHER": "",
+        "audit --help": "",
+        "audit DIR --by --quiet --bye x": "audit has no option --bye",
+        "audit DIR -x": "audit has no option -x",
+        "adit DIR": "root has no subcommand 'adit'",
+    }.items():
+        assert mistake(command, words.split()) == expected

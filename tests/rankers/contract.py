@@ -84,8 +84,8 @@ class RankerContract:
 
     def test_the_same_answer_twice(self, make: Make) -> None:
         first, second = toy(), toy()
-        one = make(first)
-        runs = [one.rank(first), one.rank(first), make(second).rank(second)]
+        made = make(first)
+        runs = [made.rank(first), made.rank(first), make(second).rank(second)]
         assert runs[0] == runs[1] == runs[2]
         assert len({run.scores.tobytes() for run in runs}) == 1
 
@@ -96,11 +96,14 @@ class RankerContract:
         assert run.queries == tuple(texts)
         assert found(run, collection)["q1"]
 
-    def test_a_depth_beyond_the_collection_finds_no_more_than_there_is(self, make: Make) -> None:
+    def test_a_depth_keeps_the_best_and_one_beyond_the_collection_finds_no_more_than_there_is(self, make: Make) -> None:
         collection = toy()
-        deep = make(collection, k=1_000_000).rank(collection)
-        assert deep == make(collection).rank(collection)
-        assert max(map(len, found(deep, collection).values())) <= collection.docs.height
+        run, deep = make(collection).rank(collection), make(collection, k=1_000_000).rank(collection)
+        assert deep == run
+        cut = found(make(collection, k=2).rank(collection), collection)
+        for query, entries in found(run, collection).items():
+            assert len(entries) <= collection.docs.height
+            assert [score for _, score in cut[query][:2]] == [score for _, score in entries[:2]]
 
     def test_a_depth_of_one_keeps_copies_together(self, make: Make) -> None:
         collection = copies(("human", "llm"))
@@ -111,24 +114,14 @@ class RankerContract:
             assert {collection.docs["source"][row] for row in rows} == {"human", "llm"}
             assert {score for _, score in entries} == {everything[query][0][1]}
 
-    def test_a_depth_keeps_the_best(self, make: Make) -> None:
+    def test_its_text_makes_it_again_and_names_its_run(self, make: Make) -> None:
         collection = toy()
-        for query, entries in found(make(collection).rank(collection), collection).items():
-            cut = found(make(collection, k=2).rank(collection), collection)[query]
-            assert [score for _, score in cut[:2]] == [score for _, score in entries[:2]]
-
-    def test_its_text_makes_it_again(self, make: Make) -> None:
-        collection = toy()
-        for one in (make(collection), make(collection, k=7)):
-            assert ranker(repr(one)) == one
-            assert repr(ranker(repr(one))) == repr(one)
-
-    def test_the_run_says_which_ranker_made_it(self, make: Make) -> None:
-        collection = toy()
-        one = make(collection, k=7)
-        run = one.rank(collection)
-        assert run.name == run.spec.get("name", repr(one))
-        assert run.spec["ranker"] == repr(one)
+        for made in (make(collection), make(collection, k=7)):
+            assert ranker(repr(made)) == made
+            assert repr(ranker(repr(made))) == repr(made)
+        run = made.rank(collection)
+        assert run.name == run.spec.get("name", repr(made))
+        assert run.spec["ranker"] == repr(made)
 
     def test_identical_texts_get_identical_scores(self, make: Make) -> None:
         collection = copies(("human", "llm", "other"))

@@ -53,8 +53,12 @@ class TestReplay(RankerContract):
     @pytest.fixture
     def make(self, tmp_path: Path) -> Make:
         def make(collection: Collection, **options: Any) -> Ranker:
-            file = write(tmp_path / "shared words.json", json.dumps(overlaps(collection)))
-            return Replay(str(file), **options)
+            scores: dict[str, dict[str, float]] = {}
+            for query, text in collection.judged.select("id", "text").iter_rows():
+                words = set(text.split())
+                shared = [len(words & set(other.lower().split())) for other in collection.texts()]
+                scores[query] = {doc: float(n) for doc, n in zip(collection.ids, shared, strict=True) if n}
+            return Replay(str(write(tmp_path / "shared words.json", json.dumps(scores))), **options)
 
         return make
 
@@ -74,15 +78,3 @@ class TestNeural(RankerContract):
     )
     def make(self, request: pytest.FixtureRequest, tiny: Path, rerankers: dict[str, Path]) -> Make:
         return typed(request.param.format(tiny=tiny, **rerankers))
-
-
-def overlaps(collection: Collection) -> dict[str, dict[str, float]]:
-    """Score documents by the words they share with a query; those that share none are left out."""
-    scores: dict[str, dict[str, float]] = {}
-    for query, text in collection.judged.select("id", "text").iter_rows():
-        words, found = set(text.split()), scores.setdefault(query, {})
-        for doc, title, body in collection.docs.select("id", "title", "text").iter_rows():
-            shared = len(words & set(f"{title} {body}".lower().split()))
-            if shared:
-                found[doc] = float(shared)
-    return scores

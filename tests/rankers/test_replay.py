@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, audit, ranker
-from ranktilt.errors import DataWarning, counted
+from ranktilt.errors import DataWarning
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
 from tests.rankers.entries import entries
@@ -56,40 +56,36 @@ def test_queries_without_judgments_are_left_out_and_those_missing_are_not_in_the
     assert found.notes[0] == f"{run.name}: 2 judged queries not in the run, counted as 0"
 
 
-def unjudged(*queries: str) -> Collection:
-    """The toy's documents with such queries and no judgment."""
-    return collection_of(toy().docs.to_dicts(), {query: f"text of {query}" for query in queries}, {})
-
-
 def test_without_judgments_the_queries_that_the_collection_knows_are_kept_or_else_the_file_s(tmp_path: Path) -> None:
-    run = replayed(tmp_path, SCORES, unjudged("q3", "none", "q1"))
-    assert entries(run) == {query: list(SCORES[query].items()) for query in ("q3", "q1")}
-    run = replayed(tmp_path, SCORES, unjudged())
-    assert entries(run) == {query: list(found.items()) for query, found in SCORES.items()}
+    for queries, expected in ((("q3", "none", "q1"), ("q3", "q1")), ((), tuple(SCORES))):
+        texts = {query: f"text of {query}" for query in queries}
+        run = replayed(tmp_path, SCORES, collection_of(toy().docs.to_dicts(), texts, {}))
+        assert entries(run) == {query: list(SCORES[query].items()) for query in expected}
 
 
 def test_a_depth_cuts_each_query_and_keeps_twins_together_in_a_tie(tmp_path: Path) -> None:
     file = write_run(tmp_path / "a.trec", SCORES)
     run = Replay(str(file), k=2).rank(toy())
-    assert {query: len(found) for query, found in entries(run).items()} == {"q1": 2, "q2": 2, "q3": 1}
+    assert entries(run) == {query: list(docs.items())[:2] for query, docs in SCORES.items()}
     assert (run.spec["ranker"], run.name) == (f"replay:{file}@2", "a")
-    tied = {f"{doc}-{source}": 1.0 for source in ("human", "llm") for doc in ("d1", "d2", "d3")}
-    write_run(file, {"q1": tied})
+    write_run(file, {"q1": {f"{doc}-{source}": 1.0 for source in ("human", "llm") for doc in ("d1", "d2", "d3")}})
     with pytest.warns(DataWarning, match="all scores are equal"):
         first, second = (doc for doc, _ in entries(Replay(str(file), k=1).rank(toy()))["q1"])
-    assert {first.partition("-")[0]} == {second.partition("-")[0]}
+    assert first.partition("-")[0] == second.partition("-")[0]
 
 
-@pytest.mark.parametrize(("ids", "hint"), [(["d"], " (first: 'x'; its ids look like 'd')"), ([], "")])
+@pytest.mark.parametrize(
+    ("ids", "hint"),
+    [
+        (["d"], "1 document is in the collection (first: 'x'; its ids look like 'd')"),
+        ([], "0 documents is in the collection"),
+    ],
+)
 def test_a_run_or_a_collection_may_be_empty(tmp_path: Path, ids: list[str], hint: str) -> None:
     docs = pl.DataFrame({"id": ids, "text": ids}, schema={"id": pl.String, "text": pl.String})
-    collection = Collection(docs, toy().queries, toy().qrels)
     file = write(tmp_path / "a.json", '{"q1": {"x": 1}}' if ids else '{"q1": {}}')
-    with refused(
-        f"{file}: no overlap: none of its {counted(len(ids), 'document', 'documents')} is in the collection{hint}",
-        DataError,
-    ):
-        Replay(str(file)).rank(collection)
+    with refused(f"{file}: no overlap: none of its {hint}", DataError):
+        Replay(str(file)).rank(Collection(docs, toy().queries, toy().qrels))
 
 
 def test_unknown_documents_keep_their_places(tmp_path: Path) -> None:
@@ -100,34 +96,32 @@ def test_unknown_documents_keep_their_places(tmp_path: Path) -> None:
     assert "2 entries of 2 documents not in the collection (first: 'web-1')" in result.notes[1]
 
 
-def test_a_querys_own_document_is_dropped(tmp_path: Path) -> None:
-    docs = [{"id": name, "text": name} for name in ("a", "b", "c")]
-    collection = collection_of(docs, {"a": "A", "b": "B"}, {"a": {"b": 1}, "b": {"c": 1}})
-    scores = {query: {"a": 3.0, "b": 2.0, "c": 1.0} for query in ("a", "b")}
-    run = replayed(tmp_path, scores, collection)
-    assert entries(run) == {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
-    assert run.spec["own_documents_dropped"] == 2
-    kept = Replay(str(tmp_path / "a.trec"), exclude_self=False).rank(collection)
-    assert [doc for doc, _ in entries(kept)["a"]] == ["a", "b", "c"]
-
-
-def documents_as_queries(texts: dict[str, str], judged: bool = True) -> Collection:
+def documents_as_queries(first: str, second: str, *, judged: bool = True) -> Collection:
     """Documents a, b, c, of which a and b are queries with these texts."""
     docs = [{"id": name, "text": name} for name in ("a", "b", "c")]
-    return collection_of(docs, texts, {"a": {"b": 1}, "b": {"c": 1}} if judged else {})
+    return collection_of(docs, {"a": first, "b": second}, {"a": {"b": 1}, "b": {"c": 1}} if judged else {})
 
 
-OWN = {query: {"a": 3.0, "b": 2.0, "c": 1.0} for query in ("b", "a")}
+OWN = {query: {"a": 3.0, "b": 2.0, "c": 1.0} for query in ("a", "b")}
+WITHOUT_OWN = {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
+
+
+def test_a_querys_own_document_is_dropped(tmp_path: Path) -> None:
+    collection = documents_as_queries("A", "B")
+    run = replayed(tmp_path, OWN, collection)
+    assert entries(run) == WITHOUT_OWN
+    assert run.spec["own_documents_dropped"] == 2
+    whole = Replay(str(tmp_path / "a.trec"), exclude_self=False).rank(collection)
+    assert entries(whole) == {query: list(found.items()) for query, found in OWN.items()}
 
 
 @pytest.mark.parametrize("judged", [True, False])
 def test_equal_ids_alone_make_no_own_document_unless_one_says_so(tmp_path: Path, judged: bool) -> None:
-    collection = documents_as_queries({"a": "", "b": ""}, judged)
+    collection = documents_as_queries("", "", judged=judged)
     run = replayed(tmp_path, OWN, collection)
     assert entries(run) == {query: list(OWN[query].items()) for query in ("a", "b")}
     assert "own_documents_dropped" not in run.spec
-    dropped = Replay(str(tmp_path / "a.trec"), exclude_self=True).rank(collection)
-    assert entries(dropped) == {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
+    assert entries(Replay(str(tmp_path / "a.trec"), exclude_self=True).rank(collection)) == WITHOUT_OWN
 
 
 @pytest.mark.parametrize(
@@ -147,13 +141,12 @@ def test_a_run_of_another_collection_is_an_error(tmp_path: Path, scores: dict[st
 
 def test_a_query_that_only_judgments_and_run_know_counts_where_nothing_is_grouped(tmp_path: Path) -> None:
     plain = toy()
-    qrels = pl.concat(
-        [plain.qrels, pl.DataFrame({"query_id": ["x"], "doc_id": ["d1-llm"], "grade": [1]}).cast(plain.qrels.schema)]
-    )
-    collection = Collection(plain.docs, plain.queries, qrels)
-    file = write_run(tmp_path / "a.trec", {"q1": {"d1-llm": 2.0}, "x": {"d1-llm": 1.0}, "unjudged": {"d1-llm": 1.0}})
-    run = Replay(str(file)).rank(collection)
+    more = pl.DataFrame({"query_id": ["x"], "doc_id": ["d1-llm"], "grade": [1]}).cast(plain.qrels.schema)
+    collection = Collection(plain.docs, plain.queries, pl.concat([plain.qrels, more]))
+    scores = {"q1": {"d1-llm": 2.0}, "x": {"d1-llm": 1.0}, "unjudged": {"d1-llm": 1.0}}
+    run = replayed(tmp_path, scores, collection)
     assert run.queries == ("q1", "x")
-    found = audit(collection, run, ["RR"])
-    assert found.values[0, 0, 0, found.queries.index("x")] == 1.0
-    assert np.isnan(found.values[0, 0, 1:, found.queries.index("x")]).all()
+    result = audit(collection, run, ["RR"])
+    values = result.values[0, 0, :, result.queries.index("x")]
+    assert values[0] == 1.0
+    assert np.isnan(values[1:]).all()

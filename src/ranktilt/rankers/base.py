@@ -367,10 +367,9 @@ def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
 
 
 def prefilter(scores: Scores, k: int) -> Rows:
-    """Positions of positive scores, without most of those that cannot be among the best `k`.
+    """Positions of positive scores, without most of those that cannot be among the best `k`, nor tied with the last.
 
-    A sample's quantile is the threshold; it is moved to 0 where fewer than `k` stand above it, so that the best `k`
-    and everything tied with the last of them are always there.
+    A sample's quantile is the threshold; it is moved to 0 where fewer than `k` stand above it.
     """
     sample = scores[::_STRIDE]
     place = len(sample) - 1 - (2 * k // _STRIDE + _MARGIN)

@@ -48,10 +48,7 @@ class Candidates:
         names = pl.Series(run.queries, dtype=pl.String)
         ranked = codes(names, collection.judged["id"]) >= 0
         if len(names) and not ranked.any():
-            what = "has a judgment" if collection.qrels.height else "is in the collection"
-            queries = counted(len(names), "query", "queries")
-            message = f"no overlap: none of its {queries} {what} (first: {names[0]!r})"
-            raise DataError(run.spec.get("file", run.name), message)
+            raise other_queries(run, collection)
         kept = ranked[run.entry_queries]
         rows = collection_rows(run, collection)[run.docs[kept]]
         lengths = np.diff(run.offsets)[ranked]
@@ -78,6 +75,14 @@ class Candidates:
     def truncated(self, over: npt.NDArray[np.bool_], limit: int, collection: Collection) -> dict[str, Any]:
         """Return the share of each source's candidates that are read to `limit` tokens only; `over` says which."""
         return truncated_spec(collection.docs["source"].gather(self.rows), over, limit)
+
+
+def other_queries(run: Run, collection: Collection) -> DataError:
+    """Say that a run, which has a query, holds none of the collection's."""
+    what = "has a judgment" if collection.qrels.height else "is in the collection"
+    queries = counted(len(run.queries), "query", "queries")
+    message = f"no overlap: none of its {queries} {what} (first: {run.queries[0]!r})"
+    return DataError(run.spec.get("file", run.name), message)
 
 
 def reranked_spec(candidates: Run, ranker: object) -> dict[str, Any]:

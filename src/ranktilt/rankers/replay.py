@@ -13,9 +13,10 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.datasets.queries import read_queries
-from ranktilt.errors import DataError, UserError, counted
+from ranktilt.errors import DataError, UserError
 from ranktilt.io.runfile import SCORE_ORDERS, read_spec
 from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_choices, require_depth
+from ranktilt.rankers.candidates import other_queries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows, replayed_name, sidecar
 
@@ -60,10 +61,7 @@ class Replay(Ranker):
         held = set(loaded.queries)
         names = [name for name in _queries(collection, loaded) if name in held]
         if not names:
-            what = "has a judgment" if collection.qrels.height else "is in the collection"
-            queries = counted(len(held), "query", "queries")
-            message = f"no overlap: none of its {queries} {what} (first: {loaded.queries[0]!r})"
-            raise DataError(self.file, message)
+            raise other_queries(loaded, collection)
         return self._cut(loaded, rows, names, collection)
 
     def _cut(self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection) -> Run:

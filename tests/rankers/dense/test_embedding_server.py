@@ -15,12 +15,11 @@ KEY = "sk-secret-0123456789"
 
 
 @pytest.fixture(autouse=True)
-def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def own(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of this test alone, and no key."""
-    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    return tmp_path / "cache"
+    return own_cache
 
 
 def dense(server: Server, **options: object) -> Dense:
@@ -48,12 +47,11 @@ def test_documents_are_ranked_by_the_servers_vectors_each_distinct_text_being_as
         copies = collection_of([{"id": str(i), "text": "same"} for i in range(3)], {"q": "same"}, {"q": {"0": 1}})
         assert len(set(dense(server).rank(copies).scores)) == 1
         assert (len(server.requests), asked(server)[-2:]) == (count + 2, ["same", "same"]), "as document, as query"
-    texts, queries = found.texts().to_list(), found.judged["text"].to_list()
-    products = np.array([vector(q) for q in queries]) @ np.array([vector(t) for t in texts]).T
-    for number in range(len(queries)):
-        some = slice(run.offsets[number], run.offsets[number + 1])
-        assert run.docs[some].tolist() == np.argsort(-products[number]).tolist()
-        assert run.scores[some] == pytest.approx(np.sort(products[number])[::-1], abs=1e-6)
+    vectors = [np.array([vector(text) for text in texts]) for texts in (found.judged["text"], found.texts())]
+    for number, products in enumerate(vectors[0] @ vectors[1].T):
+        part = slice(run.offsets[number], run.offsets[number + 1])
+        assert run.docs[part].tolist() == np.argsort(-products).tolist()
+        assert run.scores[part] == pytest.approx(np.sort(products)[::-1], abs=1e-6)
 
 
 def test_what_came_before_a_failure_is_kept() -> None:
@@ -72,9 +70,8 @@ def test_what_came_before_a_failure_is_kept() -> None:
 
 def test_prefixes_are_put_before_texts_and_make_another_entry() -> None:
     with Server() as server:
-        plain = dense(server).encoder
         prefixed = dense(server, query_prefix="query: ", document_prefix="passage: ")
-        assert prefixed.encoder.fingerprint != plain.fingerprint
+        assert prefixed.encoder.fingerprint != dense(server).encoder.fingerprint
         prefixed.rank(many(1))
         assert {text.split(": ")[0] for text in asked(server)} == {"query", "passage"}
 
@@ -90,18 +87,12 @@ def test_the_run_says_who_was_asked_and_holds_no_key(monkeypatch: pytest.MonkeyP
     assert not [p for p in own.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("twenty bytes exactly", "twenty bytes exactly"),
-        ("twenty bytes exactly, and more", "twenty bytes exactly"),  # the last blank is not in the last tenth
-        ("nineteen bytes here and more", "nineteen bytes here"),
-        ("x" * 30, "x" * 20),
-        ("xü" * 30, "xüxüxüxüxüxüx"),  # never half a letter
-    ],
-)
-def test_long_texts_are_cut_at_four_bytes_a_token(text: str, expected: str) -> None:
-    assert cut_tokens(text, 5) == expected
+def test_long_texts_are_cut_at_four_bytes_a_token() -> None:
+    assert cut_tokens("twenty bytes exactly", 5) == "twenty bytes exactly"
+    assert cut_tokens("twenty bytes exactly, and more", 5) == "twenty bytes exactly", "no blank in the last tenth"
+    assert cut_tokens("nineteen bytes here and more", 5) == "nineteen bytes here"
+    assert cut_tokens("x" * 30, 5) == "x" * 20
+    assert cut_tokens("xü" * 30, 5) == "xüxüxüxüxüxüx", "never half a letter"
 
 
 def test_a_text_that_is_too_long_is_named_with_the_way_out() -> None:

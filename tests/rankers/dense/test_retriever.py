@@ -1,24 +1,44 @@
-"""Dense retrieval: exact search, and scores that cannot tell copies apart."""
+"""Dense and learned sparse retrieval: exact search by the library's own vectors, and scores that do not tell copies."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ranktilt import Collection, Run
-from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt import Collection, Ranker, Run, ranker
 from ranktilt.models.catalogue import MODELS, Model
-from ranktilt.rankers.dense import retriever as dense
+from ranktilt.rankers import sparse as sparse_module
 from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.dense.search import InMemory
 from ranktilt.rankers.lexical.bm25 import TFIDF
-from tests.rankers.tiny import tiny_model
+from ranktilt.rankers.sparse import Sparse
+from tests.rankers.contract import Make, RankerContract
+from tests.rankers.entries import scores as scores_of
+from tests.rankers.tiny import _tokenizer, bert_config, tiny_model, write_json
 from tests.refusals import refused
 from tests.toy import collection_of, toy
 
+neural = pytest.mark.neural
 WORDS = ["red", "apples", "grow", "on", "old", "trees", "the", "river", "carries", "water", "clock", "shows", "hour"]
+
+
+@pytest.fixture(scope="session")
+def splade(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SPLADE of one layer and random weights, most of which its bias makes zero."""
+    torch = pytest.importorskip("torch")
+    from transformers import BertForMaskedLM
+
+    folder = tmp_path_factory.mktemp("splade")
+    torch.manual_seed(0)
+    _tokenizer(folder)
+    model = BertForMaskedLM(bert_config(num_hidden_layers=1, initializer_range=0.5)).eval()
+    with torch.no_grad():
+        model.cls.predictions.bias -= 6
+    model.save_pretrained(folder)
+    write_json(folder / "tokenizer_config.json", {"tokenizer_class": "TokenizersBackend", "model_max_length": 24,
+               "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"})  # fmt: skip
+    return folder
 
 
 def texts(n: int, seed: int = 0) -> list[str]:
@@ -33,17 +53,19 @@ def collection(*, docs: int = 30, queries: int = 9, sources: tuple[str, ...] = (
         for source in sources
         for n, text in enumerate(texts(docs))
     ]
-    asked = {f"q{n}": text for n, text in enumerate(texts(queries, seed=1))}
+    names = {f"q{n}": text for n, text in enumerate(texts(queries, seed=1))}
     relevant = {f"{n}-{source}": 1 for n in range(0, docs, 4) for source in sources}
-    return collection_of(rows, asked, dict.fromkeys(asked, relevant))
+    return collection_of(rows, names, dict.fromkeys(names, relevant))
 
 
-def reference(folder: Path, found: Collection, similarity: str) -> np.ndarray[Any, Any]:
-    """Scores of every query and document by sentence-transformers and plain products."""
-    from sentence_transformers import SentenceTransformer
+def reference(folder: Path, found: Collection, similarity: str, *, sparse: bool = False) -> np.ndarray[Any, Any]:
+    """Scores of every query and document by sentence-transformers and plain products in float64."""
+    from sentence_transformers import SentenceTransformer, SparseEncoder
 
-    model = SentenceTransformer(str(folder), device="cpu")
-    sides = [model.encode(list(side)).astype(np.float64) for side in (found.judged["text"], found.texts())]
+    model = (SparseEncoder if sparse else SentenceTransformer)(str(folder), device="cpu")
+    options = {"convert_to_sparse_tensor": False} if sparse else {"convert_to_numpy": True}
+    encoded = [model.encode(list(side), **options) for side in (found.judged["text"], found.texts())]
+    sides = [np.asarray(side, dtype=np.float64) for side in encoded]
     if similarity == "cosine":
         sides = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides]
     return sides[0] @ sides[1].T
@@ -53,21 +75,39 @@ def rows(run: Run) -> list[list[int]]:
     return [run.docs[a:b].tolist() for a, b in zip(run.offsets[:-1], run.offsets[1:], strict=True)]
 
 
-@pytest.mark.neural
-@pytest.mark.parametrize("similarity", ["cosine", "dot"])
-@pytest.mark.parametrize("k", [1, 7, 100])
-def test_search_is_exact(tiny: Path, similarity: str, k: int) -> None:
-    found = collection()
-    run = Dense(str(tiny), similarity=similarity, precision="float32", k=k).rank(found)
-    expected = reference(tiny, found, similarity)
-    for query, chosen in enumerate(rows(run)):
-        best = np.sort(expected[query])[::-1][:k]
-        assert len(chosen) == min(k, found.docs.height)
-        assert run.scores[run.offsets[query] : run.offsets[query + 1]] == pytest.approx(best, rel=1e-5)
-        assert expected[query, chosen] == pytest.approx(best, rel=1e-5)
+class TestSparseContract(RankerContract):
+    pytestmark = pytest.mark.neural
+
+    @pytest.fixture
+    def make(self, splade: Path) -> Make:
+        def made(collection: Any, **options: Any) -> Ranker:
+            return Sparse(str(splade), **options)
+
+        return made
 
 
-@pytest.mark.neural
+@neural
+@pytest.mark.parametrize("kind", ["dense, cosine", "dense, dot", "sparse, cosine", "sparse, dot"])
+def test_search_is_exact(kind: str, tiny: Path, splade: Path, tmp_path: Path) -> None:
+    found, (name, similarity) = collection(), kind.split(", ")
+    folder = tiny if name == "dense" else splade
+    if kind == "sparse, cosine":
+        from sentence_transformers import SparseEncoder
+
+        SparseEncoder(str(splade), similarity_fn_name="cosine").save_pretrained(str(tmp_path))
+        folder = tmp_path
+    expected = reference(folder, found, similarity, sparse=name == "sparse")
+    options = f"(similarity={similarity})" if name == "dense" else ""
+    for k in (1, 7, 100):
+        run = ranker(f"{name}:{folder}{options}@{k}").rank(found)
+        for query, chosen in enumerate(rows(run)):
+            every = expected[query] if name == "dense" else expected[query][expected[query] > 0]
+            best = np.sort(every)[::-1][:k]
+            assert run.scores[run.offsets[query] : run.offsets[query + 1]] == pytest.approx(best, rel=1e-5)
+            assert expected[query, chosen] == pytest.approx(best, rel=1e-5)
+
+
+@neural
 def test_the_models_own_similarity_is_the_default(tiny: Path, tmp_path: Path) -> None:
     found = collection()
     dotted = tiny_model(tmp_path, similarity="dot")
@@ -76,35 +116,17 @@ def test_the_models_own_similarity_is_the_default(tiny: Path, tmp_path: Path) ->
     assert Dense(str(tiny)).rank(found) != Dense(str(tiny), similarity="dot").rank(found)
 
 
-@pytest.mark.neural
-@pytest.mark.parametrize("sizes", [MemoryLimits(1), MemoryLimits(1 << 20), MemoryLimits()])
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_copies_get_the_same_scores_to_the_last_bit(
-    tiny: Path, own_cache: Path, sizes: MemoryLimits, precision: str
-) -> None:
-    found = collection(docs=11, queries=5, sources=("human", "llm"))
-    with limited(sizes):
-        run = Dense(str(tiny), precision=precision).rank(found)
-    for query, chosen in enumerate(rows(run)):
-        score = dict(zip(chosen, run.scores[run.offsets[query] : run.offsets[query + 1]].tolist(), strict=True))
-        assert all(score[row] == score[row + 11] for row in range(11))
-
-
-@pytest.mark.neural
+@neural
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
 def test_a_candidate_scores_as_in_a_search_of_everything(tiny: Path, similarity: str) -> None:
     found = collection(sources=("human", "llm"))
-    searched = Dense(str(tiny), similarity=similarity).rank(found)
-    candidates = TFIDF(k=9).rank(found)
-    run = Dense(str(tiny), similarity=similarity).rank(found, candidates)
-    for query in range(len(run.queries)):
-        part, whole = (slice(one.offsets[query], one.offsets[query + 1]) for one in (run, searched))
-        score = dict(zip(searched.docs[whole].tolist(), searched.scores[whole].tolist(), strict=True))
-        assert sorted(run.docs[part]) == sorted(rows(candidates)[query])
-        assert [score[row] for row in run.docs[part].tolist()] == run.scores[part].tolist()
+    searched = scores_of(Dense(str(tiny), similarity=similarity).rank(found))
+    candidates = scores_of(TFIDF(k=9).rank(found))
+    run = Dense(str(tiny), similarity=similarity).rank(found, TFIDF(k=9).rank(found))
+    assert scores_of(run) == {q: {doc: searched[q][doc] for doc in docs} for q, docs in candidates.items()}
 
 
-@pytest.mark.neural
+@neural
 def test_a_reranked_run_says_where_it_comes_from_and_is_cut_where_a_depth_is_typed(tiny: Path, tmp_path: Path) -> None:
     found = collection(sources=("human", "llm"))
     candidates = TFIDF(k=9).rank(found)
@@ -118,27 +140,26 @@ def test_a_reranked_run_says_where_it_comes_from_and_is_cut_where_a_depth_is_typ
     cut = run.spec["truncated"]
     assert (cut["limit"], set(cut["share"])) == (5, {"human", "llm"})
     assert cut["share"]["human"] == cut["share"]["llm"] > 0
-    assert [len(chosen) for chosen in rows(run)] == [len(chosen) for chosen in rows(candidates)]
     best = Dense(str(tiny), max_tokens=5, k=4).rank(found, candidates)
     assert rows(best) == [chosen[:4] for chosen in rows(run)]
 
 
-@pytest.mark.neural
+@neural
 @pytest.mark.parametrize(
-    ("written", "typed", "expected"),
+    ("bare", "typed", "expected"),
     [
-        pytest.param({}, {}, ("cls", False, "query: ", ""), id="a bare folder is used as the table says"),
-        pytest.param({}, {"similarity": "cosine"}, ("cls", True, "query: ", ""), id="a typed similarity comes first"),
-        pytest.param({}, {"pooling": "mean"}, ("mean", False, "query: ", ""), id="so does a typed pooling"),
-        pytest.param({}, {"query_prefix": "", "document_prefix": "d "}, ("cls", False, "", "d "), id="and a prefix"),
-        pytest.param({"modules": True}, {}, ("auto", False, "query: ", ""), id="the folder's own pooling stays"),
+        pytest.param(True, {}, ("cls", False, "query: ", ""), id="a bare folder is used as the table says"),
+        pytest.param(True, {"similarity": "cosine"}, ("cls", True, "query: ", ""), id="what is typed comes first"),
+        pytest.param(True, {"pooling": "mean"}, ("mean", False, "query: ", ""), id="pooling too"),
+        pytest.param(True, {"query_prefix": "", "document_prefix": "d "}, ("cls", False, "", "d "), id="and a prefix"),
+        pytest.param(False, {}, ("auto", False, "query: ", ""), id="the folder's own pooling stays"),
     ],
 )
 def test_the_model_table_fills_in_what_files_do_not_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: dict[str, bool], typed: dict[str, Any], expected: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: bool, typed: dict[str, Any], expected: Any
 ) -> None:
     folder = tiny_model(tmp_path)
-    if not written:
+    if bare:
         (folder / "modules.json").unlink()
     entry = Model(
         name=str(folder), kind="dense", hub="some/model", about="", licence="MIT", source="",
@@ -151,19 +172,59 @@ def test_the_model_table_fills_in_what_files_do_not_say(
     assert len(made.rank(toy()).docs) == 18
 
 
-@pytest.mark.neural
-def test_a_similarity_of_another_kind_is_refused(tmp_path: Path) -> None:
+@neural
+def test_models_of_another_kind_are_refused(tmp_path: Path) -> None:
     folder = tiny_model(tmp_path, similarity="euclidean")
     with refused(f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or dot"):
         Dense(str(folder)).rank(toy())
     assert len(Dense(str(folder), similarity="dot").rank(toy()).docs) == 18
+    with refused(
+        f"{folder}: no sparse encoder: expected a SparseEncoder of sentence-transformers, or a masked language model "
+        "such as SPLADE"
+    ):
+        ranker(f"sparse:{folder}").rank(toy())
 
 
-@given(copies=st.lists(st.integers(1, 3), min_size=1, max_size=8), chosen=st.sets(st.integers(0, 7)))
-def test_texts_come_with_all_their_copies(copies: list[int], chosen: set[int]) -> None:
-    text = np.random.default_rng(len(copies)).permutation(np.repeat(np.arange(len(copies)), copies))
-    some = sorted(chosen & set(text.tolist()))
-    expected = sorted((row, 0.5 * t) for row, t in enumerate(text.tolist()) if t in chosen)
-    scores = np.array(some, dtype=np.float32) / 2
-    found = dense.TextCopies.of(text, len(copies)).rows(np.array(some, dtype=np.int64), scores)
-    assert sorted(zip(*(side.tolist() for side in found), strict=True)) == expected
+# Sparse weights
+
+
+def packed(*texts: dict[int, float]) -> np.ndarray[Any, Any]:
+    """Texts by the weights of their terms, as the cache holds them."""
+    made = np.zeros((len(texts), 6), dtype=np.float32)
+    for row, weights in zip(made, texts, strict=True):
+        row[: len(weights)], row[3 : 3 + len(weights)] = list(weights), list(weights.values())
+    return made
+
+
+@pytest.mark.parametrize(
+    ("k", "cosine", "expected"),
+    [(9, False, {0: 7.0, 1: 4.0, 3: 4.0}), (1, False, {0: 7.0}), (2, False, {0: 7.0, 1: 4.0, 3: 4.0}),
+     (9, True, {0: 7 / 175**0.5, 1: 2 / 5**0.5, 3: 2 / 5**0.5})],
+)  # fmt: skip
+def test_a_text_that_shares_no_term_is_not_found(k: int, cosine: bool, expected: dict[int, float]) -> None:
+    queries = packed({5: 1.0, 2: 2.0}, {9: 1.0})
+    documents = InMemory(packed({2: 1.0, 5: 5.0, 7: 3.0}, {2: 2.0}, {7: 1.0, 3: 2.0}, {2: 2.0}, {}))
+    first, second = sparse_module._search(queries, documents, k, cosine, "x")
+    assert dict(zip(first[0].tolist(), first[1].tolist(), strict=True)) == pytest.approx(expected, rel=1e-6)
+    assert len(second[0]) == 0
+
+
+@neural
+def test_the_largest_weights_are_kept_and_the_run_says_how_it_was_made(splade: Path) -> None:
+    found, few = collection(), 3
+    stored, row = Sparse(str(splade), max_active_dims=few).encoder.encode(found.texts(), "document", "x")
+    whole, other = Sparse(str(splade)).encoder.encode(found.texts(), "document", "x")
+    largest = np.sort(whole.take(other)[:, whole.shape[1] // 2 :])[:, -few:]
+    assert np.sort(stored.take(row)[:, few:]) == pytest.approx(largest, abs=1e-5)
+    assert (np.count_nonzero(largest, axis=1) == few).any()
+    spec = Sparse(str(splade), max_tokens=5).rank(toy()).spec
+    assert spec["model"]["folder"] == str(splade)
+    assert (spec["precision"], spec["truncated"]["limit"]) == ("float32", 5)
+
+
+@neural
+def test_parts_of_the_documents_do_not_change_a_sparse_score(splade: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = collection(sources=("human", "llm"))
+    whole = Sparse(str(splade), k=5).rank(found)
+    monkeypatch.setattr(sparse_module, "_TEXTS_AT_ONCE", 4)
+    assert Sparse(str(splade), k=5).rank(found) == whole

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt import Collection, UserError, ranker
+from ranktilt import Collection, UserError
 from ranktilt.rankers.engines.function import Engine
 from tests.rankers.contract import Make
 from tests.rankers.entries import ids
@@ -53,30 +53,19 @@ class TestEngine(LiveContract):
 
     @pytest.fixture
     def make(self, module: Module, tmp_path: Path) -> Make:
-        def build(collection: Collection, **options: object) -> Engine:
-            name = module(OVERLAP)
-            documents = dict(zip(collection.ids, collection.texts(), strict=True))
-            write(tmp_path / f"{name}.json", json.dumps(documents))
-            return Engine(f"{name}:search", **options)
+        names: dict[object, str] = {}
 
         def known(collection: Collection, **options: object) -> Engine:
             key = (tuple(collection.ids), tuple(collection.texts()))
             if key not in names:
-                names[key] = build(collection).function
-            return Engine(names[key], **options)
+                names[key] = module(OVERLAP)
+                write(tmp_path / f"{names[key]}.json", json.dumps(dict(zip(*key, strict=True))))
+            return Engine(f"{names[key]}:search", **options)
 
-        names: dict[object, str] = {}
         return known
 
 
 GOOD = "def search(query, k):\n    return [('d1-human', 2.0), ('d2-llm', 1.0)][:k]\n"
-
-
-def test_the_text_is_read_and_printed() -> None:
-    text = "engine:my_engine:search(concurrency=2,max_failures=0.1)@50"
-    one = ranker(text)
-    assert one == Engine("my_engine:search", k=50, concurrency=2, max_failures=0.1)
-    assert repr(one) == text
 
 
 def test_a_module_of_the_current_folder_is_asked(module: Module) -> None:

@@ -1,6 +1,8 @@
-"""The lexical index: counts by term, the same in blocks of any size, in any memory, and from disk."""
+"""The lexical index: counts by term, the same in blocks of any size, in any memory, from disk, and after a kill."""
 
+import subprocess
 import sys
+import time
 import warnings
 from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
@@ -20,8 +22,9 @@ from ranktilt.rankers.lexical import index
 from ranktilt.rankers.lexical import index_files as indexfile
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.lexical.index import Terms, terms
+from ranktilt.rankers.lexical.index_files import IndexFolder
 from ranktilt.text.analyzers import TokenCodes, Vocabulary
-from tests.toy import collection_of, toy
+from tests.toy import collection_of, no_room, toy
 
 TEXTS = ("red apples", "apples", "", "blue river red red", "sea", "apples of the sea", "the of")
 
@@ -35,10 +38,10 @@ def counted(shared: Terms) -> list[dict[str, int]]:
     """Terms of each document, read from the postings."""
     found: list[dict[str, int]] = [{} for _ in shared.table.lengths]
     for name, number in shared.vocabulary.terms.items():
-        one = shared.table.postings(np.array([number]))
-        assert one.rows.tolist() == sorted(set(one.rows.tolist()))
-        assert one.sizes.tolist() == [len(one.rows)]
-        for row, times in zip(one.rows.tolist(), one.times.tolist(), strict=True):
+        postings = shared.table.postings(np.array([number]))
+        assert postings.rows.tolist() == sorted(set(postings.rows.tolist()))
+        assert postings.sizes.tolist() == [len(postings.rows)]
+        for row, times in zip(postings.rows.tolist(), postings.times.tolist(), strict=True):
             found[row][name] = int(times)
     assert [sum(words.values()) for words in found] == shared.table.lengths.tolist()
     return found
@@ -73,10 +76,9 @@ class TestCounts:
 
     def test_counts_are_shared_by_rankers_and_made_once(self, tokenized: list[int]) -> None:
         found = toy()
-        BM25(k1=0.9).rank(found)
-        made = terms(found, "english", "title+text")
-        TFIDF().rank(found)
-        assert terms(found, "english", "title+text") is made
+        for ranker in (BM25(k1=0.9), TFIDF()):
+            ranker.rank(found)
+        assert terms(found, "english", "title+text") is terms(found, "english", "title+text")
         assert tokenized == [found.docs.height]
 
     @settings(max_examples=30)
@@ -101,25 +103,19 @@ class TestCounts:
     def test_query_terms_that_no_document_holds_are_left_out(self) -> None:
         shared = terms(collection("red apples red", "sea"), "english", "text")
         counts: Any = shared.of_queries(pl.Series(["apples red APPLES unknown", "nothing here", ""])).toarray()
-        assert counts.shape == (3, 3)
-        column = shared.vocabulary.terms
-        assert counts[0, column["appl"]] == 2
-        assert counts[0, column["red"]] == 1
-        assert counts.sum() == 3
+        row = [0, 0, 0]
+        row[shared.vocabulary.terms["appl"]], row[shared.vocabulary.terms["red"]] = 2, 1
+        assert counts.tolist() == [row, [0, 0, 0], [0, 0, 0]]
 
     def test_postings_of_several_terms_come_term_after_term(self) -> None:
         shared = terms(collection(*TEXTS), "whitespace", "text")
-        asked = np.array([shared.vocabulary.terms[name] for name in ("apples", "red")])
-        found = shared.table.postings(asked)
-        assert found.rows.tolist() == [0, 1, 5, 0, 3]
-        assert found.times.tolist() == [1, 1, 1, 1, 2]
+        found = shared.table.postings(np.array([shared.vocabulary.terms[name] for name in ("apples", "red")]))
+        assert (found.rows.tolist(), found.times.tolist()) == ([0, 1, 5, 0, 3], [1, 1, 1, 1, 2])
         assert found.sizes.tolist() == [3, 2]
-        assert np.diff(shared.table.offsets)[asked].tolist() == [3, 2]
 
 
 class TestOnDisk:
-    @pytest.mark.parametrize("chunk", [1, 2, 16_384])
-    @pytest.mark.parametrize("memory", [None, 1])
+    @pytest.mark.parametrize(("chunk", "memory"), [(1, None), (2, 1), (16_384, None), (16_384, 1)])
     def test_the_run_is_the_same_made_kept_and_read_again(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, memory: int | None
     ) -> None:
@@ -156,34 +152,58 @@ class TestOnDisk:
         terms(collection_of(other, {"q": "red"}, {"q": {"x0": 1}}), "english", "text")
         assert len(tokenized) == 1
 
+    def test_its_name_is_that_of_all_texts_however_they_lie_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(indexfile, "_HASHED", 7)
+        whole = pl.Series([f"text {n} é" for n in range(20)])
+        parts = pl.concat([whole.slice(0, 9), whole.slice(9)], rechunk=False)
+        longer = pl.concat([pl.Series(["before"]), whole]).slice(1)
+        others = [pl.concat([whole.slice(0, n), pl.Series(["x"]), whole.slice(n + 1)]) for n in range(20)]
+        names = [IndexFolder.of(texts, "english").path for texts in (whole, parts, longer, *others)]
+        assert names[0] == names[1] == names[2]
+        assert len(set(names)) == 21
 
-def version_without_nltk(name: str) -> str:
-    if name == "nltk":
-        raise PackageNotFoundError(name)
-    return version(name)
+    def test_the_second_of_two_writers_takes_the_firsts(self, folder: Path) -> None:
+        first, texts = terms(collection(*TEXTS), "english", "text"), pl.Series(TEXTS)
+        with IndexFolder.of(texts, "english").writing() as writer:
+            second = index._make(texts, "english", writer)
+        assert counted(first) == counted(second)
+        assert len(list(folder.iterdir())) == 1
 
 
 class TestWhatGoesWrong:
     def test_a_missing_nltk_is_named_with_the_command(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def without_nltk(name: str) -> str:
+            if name == "nltk":
+                raise PackageNotFoundError(name)
+            return version(name)
+
         for name in [n for n in sys.modules if n.partition(".")[0] == "nltk"]:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.setitem(sys.modules, "nltk", None)
-        monkeypatch.setattr(indexfile, "version", version_without_nltk)
+        monkeypatch.setattr(indexfile, "version", without_nltk)
         with pytest.raises(MissingExtra, match="analyzer 'paper' needs nltk"):
             BM25(analyzer="paper").rank(toy())
         assert list(folder.iterdir()) == []
 
-    @pytest.mark.parametrize("file", ["rows.npy", "times.npy", "terms.json", "offsets.npy"])
-    @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: bytes([data[0] ^ 1]) + data[1:], None])
+    @pytest.mark.parametrize(
+        ("file", "change"),
+        [
+            ("rows.npy", lambda data: data[:-1]),
+            ("times.npy", lambda data: bytes([data[0] ^ 1]) + data[1:]),
+            ("terms.json", lambda data: data[:-1]),
+            ("offsets.npy", None),
+            ("terms.json", None),
+        ],
+    )
     def test_a_damaged_index_is_warned_of_and_made_anew(
         self, folder: Path, file: str, change: Any, tokenized: list[int]
     ) -> None:
         expected = counted(terms(collection(*TEXTS), "english", "text"))
-        [one] = folder.iterdir()
+        [path] = folder.iterdir()
         if change is None:
-            (one / file).unlink()
+            (path / file).unlink()
         else:
-            (one / file).write_bytes(change((one / file).read_bytes()))
+            (path / file).write_bytes(change((path / file).read_bytes()))
         with pytest.warns(DataWarning, match="a damaged lexical index is made anew: "):
             assert counted(terms(collection(*TEXTS), "english", "text")) == expected
         with warnings.catch_warnings():
@@ -192,25 +212,12 @@ class TestWhatGoesWrong:
         assert counted(made) == expected
         assert isinstance(made.table.rows, np.memmap)
         assert tokenized == [len(TEXTS)] * 2, "it is read without tokenizing"
-        assert list(folder.iterdir()) == [one]
-        assert {path.name for path in one.iterdir()} == {"about.json", *indexfile.FILES}
+        assert list(folder.iterdir()) == [path]
+        assert {name.name for name in path.iterdir()} == {"about.json", *indexfile.FILES}
 
-    def test_a_place_that_cannot_be_written_or_is_full_is_one_error(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        opened, left = Path.open, [4]
-
-        def filling(self: Path, mode: str = "r", **options: Any) -> Any:
-            left[0] -= "w" in mode
-            if left[0] < 0:
-                raise OSError(28, "No space left on device")
-            return opened(self, mode, **options)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(index, "CHUNK", 3)
-            patch.setattr(Path, "open", filling)
-            with pytest.raises(UserError, match=f"^{folder}: cannot be written: No space left on device"):
-                terms(collection(*TEXTS), "whitespace", "text")
+    def test_a_place_that_cannot_be_written_or_is_full_is_one_error(self, folder: Path) -> None:
+        with no_room(100), pytest.raises(UserError, match=f"^{folder}: cannot be written: File too large"):
+            terms(collection(*TEXTS), "whitespace", "text")
         assert list(folder.iterdir()) == []
         folder.rmdir()
         folder.write_text("a file where the folder should be")
@@ -225,3 +232,30 @@ class TestWhatGoesWrong:
         with pytest.raises(KeyboardInterrupt):
             terms(collection(*TEXTS), "english", "text")
         assert list(folder.iterdir()) == []
+
+
+MAKE = """
+import sys, time
+import polars as pl
+from ranktilt import Collection
+from ranktilt.rankers.lexical import index
+index.LARGE, index.CHUNK = 0, 50
+texts = [f"word{n % 97} and other{n % 13} words {n}" for n in range(2000)]
+docs = pl.DataFrame({"id": [str(n) for n in range(len(texts))], "text": texts})
+queries = pl.DataFrame({"id": ["q"], "text": ["word7 other5"]})
+qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["7"], "grade": [1]})
+made = index.terms(Collection(docs, queries, qrels), "english", "text")
+print(len(made.vocabulary), int(made.table.offsets[-1]), int(made.table.rows.sum()))
+"""
+
+
+def test_a_kill_in_the_middle_leaves_no_index_that_could_be_read(own_cache: Path) -> None:
+    command = [sys.executable, "-c", MAKE]
+    killed = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    while not list(own_cache.glob("lexical/*.tmp/*.npy")) and killed.poll() is None:
+        time.sleep(0.001)
+    killed.kill()
+    killed.wait()
+    made, read = (subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2))
+    assert made == read
+    assert len([path for path in (own_cache / "lexical").iterdir() if path.suffix == ""]) == 1

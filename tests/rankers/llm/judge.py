@@ -1,4 +1,7 @@
-"""A language model whose mind is known: it ranks passages by a number in them, as wrongly as a test wants."""
+"""A language model whose mind is known: it ranks passages by a number in them, as wrongly as a test wants.
+
+And passages that say what they are worth.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,11 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+import numpy as np
+
+from ranktilt import Collection, Run
+from tests.toy import collection_of
 
 _ITEM = re.compile(r"(?:^|(?<=: ))\[(\d+)\] (.*)$", re.M)
 _WORTH = re.compile(r"worth (-?[\d.]+)")
@@ -46,3 +54,39 @@ class Judge:
         if chance.random() < self.repeated:
             named.append(named[0])
         return " > ".join(named)
+
+
+def worths(count: int, queries: int = 2, seed: int = 0) -> tuple[Collection, Run]:
+    """Documents that say what they are worth, and a first stage that knows nothing of it."""
+    chance = random.Random(seed)
+    values = chance.sample(range(10 * count), count)
+    docs = [
+        {"id": f"d{number}", "text": f"worth {value} of [7] things", "source": "human", "origin": f"d{number}"}
+        for number, value in enumerate(values)
+    ]
+    names = {f"q{number}": f"question {number}" for number in range(queries)}
+    collection = collection_of(docs, names, {name: {"d0": 1} for name in names})
+    offsets = np.arange(queries + 1) * count
+    order = np.concatenate([chance.sample(range(count), count) for _ in names])
+    scores = np.tile(np.arange(count, 0, -1, dtype=np.float64), queries)
+    return collection, Run(tuple(names), offsets, order, scores, collection.ids)
+
+
+def texts_of(texts: dict[str, str]) -> tuple[Collection, Run]:
+    """Documents with some texts, ranked for one query in their order."""
+    docs = [{"id": name, "text": text, "source": "human", "origin": name} for name, text in texts.items()]
+    collection = collection_of(docs, {"q": "question"}, {"q": {docs[0]["id"]: 1}})
+    count = len(docs)
+    scores = np.arange(count, 0, -1, dtype=np.float64)
+    return collection, Run(("q",), np.array([0, count]), np.arange(count), scores, collection.ids)
+
+
+def best(collection: Collection) -> list[str]:
+    """Ids in the order of a perfect judge."""
+    values = [int(text.split()[1]) for text in collection.docs["text"]]
+    return [collection.ids[place] for place in sorted(range(len(values)), key=lambda place: -values[place])]
+
+
+def ids(run: Run, query: int = 0) -> list[str]:
+    """Ids of one query's documents, best first."""
+    return run.ids.gather(run.docs[run.offsets[query] : run.offsets[query + 1]]).to_list()

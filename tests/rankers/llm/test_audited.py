@@ -11,7 +11,7 @@ import pytest
 from ranktilt import Collection, Run, audit, ranker
 from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge, worth
-from tests.toy import collection_of
+from tests.toy import collection_of, toy
 
 QUERIES, TOPICS = 60, 12
 
@@ -60,3 +60,21 @@ def test_the_audit_finds_what_the_judge_favours(
     assert ("100% of the answers say nothing of their passages, which stand in random order" in notes) == bool(
         judge.prose
     )
+
+
+@pytest.mark.neural
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["listwise", "pairwise", "setwise", "pointwise"])
+def test_the_audit_says_that_a_model_of_stories_ranks_nothing(name: str, stories: Path, own_cache: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    spec = f"{name}:transformers:{stories}(passage_tokens=20)"
+    run = ranker(f"bm25@3>>{spec}").rank(toy())
+    answers = run.spec["llm_answers"]
+    unreadable = answers["kinds"].get("off-format", 0)
+    assert unreadable >= 0.9 * answers["requests"] > 0
+    assert answers["unreadable"], "the first such answer is kept"
+    notes = "\n".join(audit(toy(), run, ["nDCG@3"]).notes)
+    assert f"{unreadable} off-format; {answers['tokens_read']:,} tokens read" in notes
+    assert f"warning: bm25@3>>{spec}: " in notes
+    assert "in random order; what is measured is mostly that, not the model" in notes

@@ -1,5 +1,10 @@
-"""Rankings are made anew from answers: the published one as it was, and strict ones in which prose decides nothing."""
+"""Stored calls are read in every form, matched with queries and passages, and made rankings anew.
 
+The published one comes back as it was; in strict ones prose decides nothing.
+"""
+
+import gzip
+import json
 from pathlib import Path
 from random import Random
 
@@ -8,22 +13,195 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ranktilt.errors import DataError
 from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED
-from ranktilt.rankers.llm.log import LoggedCall
-from ranktilt.rankers.llm.prompt_matching import CandidateTexts
+from ranktilt.rankers.llm.log import EXPECTED, LoggedCall, read_log
+from ranktilt.rankers.llm.prompt_matching import CandidateTexts, MatchedCall, undo_mojibake
 from ranktilt.rankers.llm.published_run import UnmatchedCall, replay_calls
-from tests.rankers.llm.logged import WORDS, Answer, logged
+from tests.rankers.llm.logged import WORDS, Answer, logged, prompt, rank_llm_text
 from tests.refusals import refused
 
+# Reading a log
+
+TWO = [{"prompt": "Which?\n[1] a", "response": "[1]"}, {"prompt": "Who?", "response": None}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [rank_llm_text(TWO), json.dumps(TWO), "\n".join(map(json.dumps, TWO)), "\ufeff" + rank_llm_text(TWO)],
+    ids=["rank_llm", "list", "lines", "mark"],
+)
+def test_records_follow_each_other_in_any_form(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "log.json"
+    for data in (text.encode(), gzip.compress(text.encode())):
+        file.write_bytes(data)
+        assert read_log(file) == (
+            LoggedCall(1, None, (), "Which?\n[1] a", "[1]"),
+            LoggedCall(2, None, (), "Who?", None),
+        )
+
+
+def test_ids_and_the_histories_of_later_versions_are_read(tmp_path: Path) -> None:
+    messages = [{"role": "system", "content": "Rank."}, {"role": "user", "content": "[1] a"}]
+    history = {"query": {"qid": 7, "text": "a?"}, "invocations_history": [{"prompt": messages, "response": "[1]"}] * 2}
+    named = {"query": 7, "ids": ["d1", 2], "answer": "[2] > [1]"}
+    (tmp_path / "log.json").write_text(json.dumps([history, named]))
+    first = LoggedCall(1, "7", (), "Rank.\n[1] a", "[1]")
+    expected = (first, first._replace(number=2), LoggedCall(3, "7", ("d1", "2"), "", "[2] > [1]"))
+    assert read_log(tmp_path / "log.json") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", " holds no calls"),
+        ("q1 Q0 d1 1 2.5 bm25\n", f"1: {EXPECTED}, got 'q1 Q0 d1 1 2.5 bm25\\n'"),
+        ('{"prompt": "a", "response": "b"}\n{"prompt": "a" "b"}\n{}', f"2: {EXPECTED}, got"),
+        ('{"prompt": "a", "response": "b"}\n{"q": "a", "text": "b"}', f"2: {EXPECTED}, got 'q, text'"),
+        ('{"prompt": "a", "response": "b"}, {"prompt": "a", "resp', f"1: {EXPECTED}, got"),
+        ('{"prompt": "a", "response": 5}', f"1: {EXPECTED}, got 'prompt, response'"),
+        ('{"query": "q", "ids": [[]], "answer": "[1]"}', f"1: {EXPECTED}, got 'query, ids, answer'"),
+    ],
+)
+def test_what_is_no_log_is_one_line(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "log.json"
+    file.write_text(text)
+    with pytest.raises(DataError) as caught:
+        read_log(file)
+    assert str(caught.value).startswith(f"{file}:{message}")
+
+
+# Matching prompts
+
+FLEAS = "Fleas live for a hundred days [3] or more; their “eggs” hatch in the carpet, at 70–85 °F."
+RIVERS = "The river Elbe carries cold water from the mountains to the sea, past old towns and new ones."
+CAFES = "Cafés at the river: in Москва nobody hurries, and the coffee is specific to the house you sit in."
+SAME = "Two documents hold this sentence, and nobody can tell them apart by what they say."
+OTHERS = "Clocks show the hour by their bells, which is all that anybody needs to know about a clock."
+SEVERAL = CandidateTexts(
+    ("q1", "q2", "q3"),
+    ("how long do fleas live", "fleas", "clock bells"),
+    (("d1", "d2", "d3", "d4", "d5"), ("d1", "d2"), ("d6", "d2")),
+    (((FLEAS,), (RIVERS,), (CAFES,), (SAME,), (SAME,)), ((FLEAS,), (RIVERS,)), ((OTHERS,), (RIVERS,))),
+)
+
+
+def call(text: str, **more: object) -> LoggedCall:
+    return LoggedCall(1, None, (), text, "[1]")._replace(**more)  # type: ignore[arg-type]
+
+
+def matched(*texts: str, query: str = "how long do fleas live") -> MatchedCall | str:
+    return SEVERAL.match(call(prompt(query, texts)))
+
+
+def one_query(query: str, *passages: tuple[str, ...]) -> CandidateTexts:
+    return CandidateTexts(("q",), (query,), (tuple("abcd"[: len(passages)]),), (passages,))
+
+
+@pytest.mark.parametrize(
+    "flea",
+    [
+        FLEAS,
+        FLEAS.replace("[3]", "(3)"),
+        FLEAS.replace("“", '"').replace("”", '"').replace("–", "-"),
+        FLEAS.encode().decode("latin-1"),
+        FLEAS.encode().decode("latin-1").encode().decode("latin-1"),
+        FLEAS.replace("“", "&quot;").replace("”", "&quot;"),
+    ],
+    ids=["same", "brackets", "quotes", "encoding", "twice", "entity"],
+)
+def test_texts_are_matched_whatever_a_prompt_did_to_them(flea: str) -> None:
+    assert matched(RIVERS, flea, CAFES) == MatchedCall(0, ((1,), (0,), (2,)))
+    cafes = CAFES.replace("Москва", "Москва".encode().decode("latin-1")).replace("specific", "speciﬁc")
+    assert matched(cafes, flea) == MatchedCall(0, ((2,), (0,)))
+
+
+def test_texts_read_with_another_encoding_once_or_twice_are_undone() -> None:
+    for text in ("eﬃcient “ﬁlm”", "naïve – 85 °F", "Москва"):
+        once = text.encode().decode("latin-1")
+        assert undo_mojibake(once) == undo_mojibake(once.encode().decode("latin-1")) == undo_mojibake(text)
+    assert undo_mojibake("cafÃ© â€“ Ã") == "café \x96 Ã"
+
+
+def test_an_unmatched_call_may_be_about_the_queries_that_its_prompt_names() -> None:
+    others = ["one " * 40, "two " * 40]
+    assert SEVERAL.possible_queries(call(prompt("how long do fleas live", others))) == {0}
+    assert SEVERAL.possible_queries(call(f"[1] {others[0]}[2] {others[1]}\nQuery: fleas")) == {1}
+    assert SEVERAL.possible_queries(call(prompt("watches", others))) == set()
+    assert SEVERAL.possible_queries(call("", ids=("d6", "d1"), query="q3")) == {2}
+    assert SEVERAL.possible_queries(call("", ids=("d6", "d2"), query="q9")) == set()
+
+
+def test_equal_texts_can_be_either_document_and_the_longer_of_two_queries_was_asked() -> None:
+    assert matched(SAME, FLEAS, SAME) == MatchedCall(0, ((3, 4), (0,), (3, 4)))
+    assert matched(FLEAS, RIVERS) == MatchedCall(0, ((0,), (1,)))
+    assert matched(FLEAS, RIVERS, query="fleas") == MatchedCall(1, ((0,), (1,)))
+
+
+def test_a_text_is_told_from_one_that_it_begins_with_and_without_latin_letters_to_the_sign() -> None:
+    longer = one_query("fleas", (RIVERS,), (f"{RIVERS} And back.",))
+    assert longer.match(call(prompt("fleas", [f"{RIVERS} And back.", RIVERS]))) == MatchedCall(0, ((1,), (0,)))
+    one, two = "東京は日本の首都です。人口は約千四百万人。", "大阪は日本の都市です。人口は約二百七十万人。"
+    found = one_query("日本の首都", (one,), (two,))
+    assert found.match(call(prompt("日本の首都", [two, one]))) == MatchedCall(0, ((1,), (0,)))
+    assert isinstance(found.match(call(prompt("日本の首都", [two, one[:-1]]))), str)
+
+
+def test_a_title_may_stand_before_a_text_or_not() -> None:
+    texts = (RIVERS, f"Elbe {RIVERS}", f"Title: Elbe Content: {RIVERS}")
+    for text in texts:
+        found = one_query("fleas", texts, (FLEAS,)).match(call(prompt("fleas", [FLEAS, text])))
+        assert found == MatchedCall(0, ((1,), (0,)))
+
+
+def test_turns_of_a_dialogue_are_no_part_of_a_passage() -> None:
+    turns = "".join(
+        f"USER: [{n}] {text} ASSISTANT: Received passage [{n}].</s>" for n, text in ((1, RIVERS), (2, FLEAS))
+    )
+    text = f"I will provide you with 2 passages. Query: how long do fleas live. {turns} USER: e.g., [2] > [1]."
+    assert SEVERAL.match(call(text)) == MatchedCall(0, ((1,), (0,)))
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (call(prompt("how long do fleas live", [RIVERS, FLEAS[:70]])), "passage [2] is no candidate of query 'q1'"),
+        (call("Rank these."), "shows fewer than two passages [1], [2], …"),
+        (call(prompt("clock bells", [OTHERS, RIVERS]).replace("with 2", "with 5")), "announces 5 passages and shows 2"),
+        (call(prompt("clock bells", ["one " * 40, "two " * 40])), "shows passages that are no candidates"),
+        (call(prompt("watches", [OTHERS, RIVERS])), "asks another query than its passages'"),
+        (call("", ids=("d6", "d2"), query="q9"), "query 'q9' is none of the candidates'"),
+        (call("", ids=("d6", "d1"), query="q3"), "document 'd1' is no candidate of its query"),
+        (call("", ids=("d6", "d6"), query="q3"), "shows one document twice"),
+    ],
+)
+def test_what_cannot_be_told_is_said(found: LoggedCall, reason: str) -> None:
+    assert SEVERAL.match(found) == reason
+
+
+def test_queries_of_equal_text_and_passages_are_not_told_apart() -> None:
+    twice, same = (
+        CandidateTexts(("a", "b"), ("fleas", text), (("x", "y"),) * 2, (((FLEAS,), (RIVERS,)),) * 2)
+        for text in ("Fleas", "fleas")
+    )
+    shown = call(prompt("fleas", [FLEAS, RIVERS]))
+    assert twice.match(shown) == MatchedCall(0, ((0,), (1,)))
+    assert same.match(shown) == "fits 2 queries of equal passages"
+    assert same.match(shown._replace(query="b")) == MatchedCall(1, ((0,), (1,)))
+
+
+# Rankings
+
 LISTS = {"q1": tuple("abcdefg"), "q2": tuple("gfabc")}
+INPUT = {query: list(docs) for query, docs in LISTS.items()}
 QUERIES = {"q1": "which wood floats", "q2": "which stone sinks"}
-TEXTS = {one: " ".join(Random(one).choices(WORDS, k=12)) for one in "abcdef"}
+TEXTS = {name: " ".join(Random(name).choices(WORDS, k=12)) for name in "abcdef"}
 TEXTS["g"] = TEXTS["c"]
 CANDIDATES = CandidateTexts(
     tuple(LISTS), tuple(QUERIES.values()), tuple(LISTS.values()),
-    tuple(tuple((TEXTS[one],) for one in docs) for docs in LISTS.values()),
+    tuple(tuple((TEXTS[name],) for name in docs) for docs in LISTS.values()),
 )  # fmt: skip
-SAID = (
+ANSWERS = (
     "[{}] > [{}] > [{}] > [{}]", "{}] > [{}]", "20 passages are provided.", "{} passages will be listed.", "[] > []",
     "1. [{}] > 2. [{}]", "I cannot rank these.", "", "[1] > [2] > [3] > [4]",
 )  # fmt: skip
@@ -35,9 +213,9 @@ def names(orders: list[list[int]]) -> dict[str, list[str]]:
 
 def calls(answer: Answer, *, ids: bool = False, step: int = 2) -> tuple[list[LoggedCall], dict[str, list[str]]]:
     records, run = logged(LISTS, QUERIES, TEXTS, answer, ids=ids, step=step)
+    key = "answer" if ids else "response"
     found = [
         LoggedCall(n, one.get("query"), tuple(one.get("ids", ())), one.get("prompt", ""), one[key])
-        for key in ["answer" if ids else "response"]
         for n, one in enumerate(records, start=1)
     ]
     return found, run
@@ -46,7 +224,7 @@ def calls(answer: Answer, *, ids: bool = False, step: int = 2) -> tuple[list[Log
 @given(st.randoms(use_true_random=False), st.booleans(), st.integers(1, 3))
 def test_the_published_run_comes_back_rank_for_rank(chance: Random, ids: bool, step: int) -> None:
     def answer(query: str, shown: object) -> str:
-        return chance.choice(SAID).format(*chance.sample(range(1, 7), k=4))
+        return chance.choice(ANSWERS).format(*chance.sample(range(1, 7), k=4))
 
     found, run = calls(answer, ids=ids, step=step)
     made = replay_calls(found, CANDIDATES)
@@ -66,8 +244,8 @@ def test_without_rankings_nothing_is_decided() -> None:
     made = replay_calls(found, CANDIDATES)
     assert {one.kind for one in made.answers} == {OFF_FORMAT}
     assert all(one.moved and not one.echo for one in made.answers)
-    assert names(made.published) == run != LISTS
-    assert names(made.model) == {query: list(docs) for query, docs in LISTS.items()}
+    assert names(made.published) == run != INPUT
+    assert names(made.model) == INPUT
     strict = [tuple(replay_calls(found, CANDIDATES, seed=seed).strict[0]) for seed in range(200)]
     assert strict[0] == tuple(made.strict[0])
     first = np.bincount([order[0] for order in strict], minlength=7) / 200
@@ -77,22 +255,23 @@ def test_without_rankings_nothing_is_decided() -> None:
 def test_an_echo_leaves_the_input_order_whatever_the_parser_did_before() -> None:
     found, run = calls(lambda query, shown: "4" if len(set(shown) & {"d", "e"}) == 2 else "[1] > [2] > [3] > [4]")
     made = replay_calls(found, CANDIDATES)
-    assert names(made.published) == run != {query: list(docs) for query, docs in LISTS.items()}
+    assert names(made.published) == run != INPUT
     assert sum(one.echo for one in made.answers) == sum(one.kind == OK for one in made.answers) > 0
-    assert names(made.model) == {query: list(docs) for query, docs in LISTS.items()}
+    assert names(made.model) == INPUT
 
 
-def test_what_an_answer_leaves_out_follows_and_what_it_repeats_counts_once() -> None:
-    only = {"q1": LISTS["q1"][:4]}
-    few = CandidateTexts(("q1",), (QUERIES["q1"],), (only["q1"],), (CANDIDATES.passages[0][:4],))
-    for answer, kind, order in (
-        ("[3] > [2]", MISSING, [2, 1, 0, 3]),
-        ("[4] > [1] > [4] > [2]", REPEATED, [3, 0, 1, 2]),
-    ):
-        records, _ = logged(only, QUERIES, TEXTS, lambda query, shown, said=answer: said)  # type: ignore[misc]
-        made = replay_calls([LoggedCall(1, None, (), records[0]["prompt"], records[0]["response"])], few)
-        assert (made.answers[0].kind, made.model[0]) == (kind, order)
-        assert made.strict[0][:2] == order[:2]
+@pytest.mark.parametrize(
+    ("answer", "kind", "order"),
+    [("[3] > [2]", MISSING, [2, 1, 0, 3]), ("[4] > [1] > [4] > [2]", REPEATED, [3, 0, 1, 2])],
+)
+def test_what_an_answer_leaves_out_follows_and_what_it_repeats_counts_once(
+    answer: str, kind: str, order: list[int]
+) -> None:
+    few = one_query(QUERIES["q1"], *((TEXTS[name],) for name in "abcd"))
+    shown = prompt(QUERIES["q1"], [TEXTS[name] for name in "abcd"])
+    made = replay_calls([LoggedCall(1, None, (), shown, answer)], few)
+    assert (made.answers[0].kind, made.model[0]) == (kind, order)
+    assert made.strict[0][:2] == order[:2]
 
 
 def test_a_log_of_two_runs_is_refused() -> None:
@@ -112,32 +291,38 @@ def test_calls_that_do_not_follow_are_counted_and_those_in_doubt_left_out() -> N
     assert names(made.published)["q1"] == list("abcdfeg"), "in the places that these three held"
     texts, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
     lost = replay_calls([texts[1]._replace(prompt=texts[1].prompt.replace(TEXTS["d"], TEXTS["a"]))], CANDIDATES)
-    assert lost.unmatched == [
-        UnmatchedCall(2, "shows passages of equal text in another order than the calls before it leave")
-    ]
+    reason = "shows passages of equal text in another order than the calls before it leave"
+    assert lost.unmatched == [UnmatchedCall(2, reason)]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name", ["rankvicuna7b-aug-top100", "rankvicuna7b-aug-top20", "vicuna13b-top100", "vicuna7bv15-top100"]
+    ("name", "count", "prose", "echo"),
+    [
+        ("rankvicuna7b-aug-top100", 387, False, False),
+        ("rankvicuna7b-aug-top20", 43, False, False),
+        ("vicuna13b-top100", 387, True, False),
+        ("vicuna7bv15-top100", 387, False, True),
+    ],
 )
-def test_published_runs_of_rank_llm_come_back_rank_for_rank(shared_data: Path, name: str) -> None:
+def test_published_runs_of_rank_llm_come_back_rank_for_rank(
+    shared_data: Path, name: str, count: int, prose: bool, echo: bool
+) -> None:
     from ranktilt.auditing.replay_log import log_runs
     from ranktilt.datasets.rank_llm import read_candidates
     from ranktilt.run import Run
 
     collection, candidates = read_candidates(shared_data / "dl19" / "candidates-bm25.json")
-    folder = shared_data / "rank-llm-logs"
-    found = log_runs(folder / f"bm25-{name}.json.gz", candidates, collection)
-    stored = Run.load(folder / f"bm25-{name}.trec", score_order="rank").frame()
-    ours = found.runs["published"].frame()
-    assert (
-        ours.select("query_id", "doc_id", "rank")
-        .sort("query_id", "rank")
-        .equals(stored.select("query_id", "doc_id", "rank").sort("query_id", "rank"))
+    file = shared_data / "rank-llm-logs" / f"bm25-{name}"
+    found = log_runs(Path(f"{file}.json.gz"), candidates, collection)
+    stored = Run.load(f"{file}.trec", score_order="rank").frame()
+    ours, theirs = (
+        frame.select("query_id", "doc_id", "rank").sort("query_id", "rank")
+        for frame in (found.runs["published"].frame(), stored)
     )
+    assert ours.equals(theirs)
     kinds = [one.kind for one in found.rankings.answers]
-    assert len(kinds) == (43 if name.endswith("top20") else 387)
+    assert len(kinds) == count
     assert not found.rankings.unmatched
-    assert (kinds.count(OFF_FORMAT) >= 0.95 * len(kinds)) == (name == "vicuna13b-top100")
-    assert (sum(one.echo for one in found.rankings.answers) >= 0.9 * len(kinds)) == (name == "vicuna7bv15-top100")
+    assert (kinds.count(OFF_FORMAT) >= 0.95 * count) == prose
+    assert (sum(one.echo for one in found.rankings.answers) >= 0.9 * count) == echo

@@ -1,4 +1,4 @@
-"""Cross-encoders: the reference library's scores, kept by content, and models that are none refused."""
+"""Cross-encoders and monoBERT: the scores of the reference library, kept by content, and models that are none."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +11,7 @@ from ranktilt import Collection, Run, UserError
 from ranktilt.io.cache import KEY_BYTES
 from ranktilt.io.inventory import cache_contents
 from ranktilt.models import batching
-from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, Head, read_head
-from tests.rankers.tiny import tiny_model
+from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, Head, MonoBERT, read_head
 from tests.rankers.tiny_rerankers import change, tiny_classifier
 from tests.toy import collection_of, run_of
 
@@ -27,18 +26,12 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_classifier(tmp_path_factory.mktemp("one"))
 
 
-@pytest.fixture(scope="session")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two labels."""
-    return tiny_classifier(tmp_path_factory.mktemp("two"), labels=2)
-
-
-def combined(queries: Texts, documents: Texts, *, copies: int = 1) -> tuple[Collection, Run]:
+def combined(queries: Texts, documents: Texts) -> tuple[Collection, Run]:
     """A collection of these texts, and a run of all documents for each query."""
-    docs = [{"id": f"d{n} {c}", "text": text} for c in range(copies) for n, text in enumerate(documents)]
-    asked = {f"q{n}": text for n, text in enumerate(queries)}
-    collection = collection_of(docs, asked, {query: {"d0 0": 1} for query in asked})
-    return collection, run_of(collection, {query: dict.fromkeys(collection.ids, 0.0) for query in asked})
+    docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(documents)]
+    names = {f"q{n}": text for n, text in enumerate(queries)}
+    collection = collection_of(docs, names, {query: {"d0": 1} for query in names})
+    return collection, run_of(collection, {query: dict.fromkeys(collection.ids, 0.0) for query in names})
 
 
 def scores(made: CrossEncoder, queries: Texts = QUERIES, documents: Texts = DOCUMENTS) -> np.ndarray[Any, Any]:
@@ -71,25 +64,39 @@ def test_one_label_scores_as_the_reference_does(one: Path) -> None:
 
 
 @pytest.mark.neural
-def test_two_labels_score_the_probability_of_the_second(two: Path) -> None:
-    expected = reference(two, apply_softmax=True)
-    assert expected.shape[2] == 2
-    assert scores(exact(two)) == pytest.approx(expected[:, :, 1], abs=1e-5)
+def test_two_labels_score_the_probability_of_the_relevant_one(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path, labels=2, seed=3)
+    expected = reference(folder, apply_softmax=True)[:, :, 1]
+    assert expected.std() > 0.05
+    bert = MonoBERT(str(folder), precision="float32")
+    assert scores(exact(folder)) == pytest.approx(expected, abs=1e-5)
+    assert scores(bert) == pytest.approx(expected, abs=1e-5)
+    change(folder / "config.json", id2label={"0": "relevant", "1": "irrelevant"}, label2id=None)
+    assert scores(bert) == pytest.approx(1 - expected, abs=1e-5)
+
+
+@pytest.mark.neural
+def test_monobert_refuses_another_classifier(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path, labels=1)
+    with pytest.raises(UserError, match=rf"got 'bert' with 1 label; cross-encoder:{folder} takes it$"):
+        MonoBERT(str(folder)).rank(*combined(QUERIES, DOCUMENTS))
+    change(folder / "config.json", model_type="electra", architectures=["ElectraForSequenceClassification"])
+    with pytest.raises(UserError, match="expected a BERT with 2 labels for monobert, got 'electra' with 1 label"):
+        MonoBERT(str(folder)).scorer()
 
 
 @pytest.mark.neural
 @pytest.mark.parametrize(
-    ("file", "value"),
+    "value",
     [
-        ("config.json", {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}}),
-        ("config.json", {"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}),
-        ("config.json", {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Tanh"}}),
-        ("config.json", {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}}),
+        {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}},
+        {"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"},
+        {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Tanh"}},
     ],
 )
-def test_the_models_own_activation_is_applied(tmp_path: Path, file: str, value: dict[str, Any]) -> None:
+def test_the_models_own_activation_is_applied(tmp_path: Path, value: dict[str, Any]) -> None:
     folder = tiny_classifier(tmp_path)
-    change(folder / file, **value)
+    change(folder / "config.json", **value)
     assert scores(exact(folder)) == pytest.approx(reference(folder)[:, :, 0], abs=2e-5)
 
 
@@ -108,22 +115,25 @@ def test_a_folder_saved_by_sentence_transformers_scores_as_it_does(one: Path, tm
 
 
 @pytest.mark.neural
-def test_own_limits_cut_as_if_the_texts_were_shorter(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"limits": "paper"}, (30, 200)), ({"max_query_tokens": 3, "max_document_tokens": 50}, (3, 50))],
+)
+def test_own_limits_cut_as_if_the_texts_were_shorter(
+    tmp_path: Path, options: dict[str, Any], words: tuple[int, int]
+) -> None:
     folder = tiny_classifier(tmp_path, length=300)
     query, document = [" ".join("abcdefg"[i % 7] for i in range(n)) for n in (40, 250)]
-    short = [" ".join(text.split()[:n]) for text, n in ((query, 30), (document, 200))]
-    expected = reference(folder, short[:1], short[1:])[:, :, 0]
-    assert scores(exact(folder, limits="paper"), [query], [document]) == pytest.approx(expected, abs=1e-5)
-    shorter = [" ".join(text.split()[:n]) for text, n in ((query, 3), (document, 50))]
-    made = exact(folder, max_query_tokens=3, max_document_tokens=50)
-    assert scores(made, [query], [document]) == pytest.approx(
-        reference(folder, shorter[:1], shorter[1:])[:, :, 0], abs=1e-5
-    )
+    short = [[" ".join(text.split()[:n])] for text, n in zip((query, document), words, strict=True)]
+    found = scores(exact(folder, **options), [query], [document])
+    assert found == pytest.approx(reference(folder, *short)[:, :, 0], abs=1e-5)
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("sizes", [(1, 1), (5, 2)])
-@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
+@pytest.mark.parametrize(
+    ("sizes", "precision", "tolerance"),
+    [((1, 1), "float32", 1e-5), ((5, 2), "float32", 1e-5), ((5, 2), "bfloat16", 0.05)],
+)
 def test_sizes_of_batches_and_what_was_kept_change_a_score_within_the_stated_tolerance(
     one: Path, sizes: tuple[int, int], tolerance: float, precision: str, tmp_path: Path
 ) -> None:
@@ -151,21 +161,19 @@ def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> Non
     assert keys == 2 * [KEY_BYTES * len(QUERIES) * len(DOCUMENTS)]
 
 
+def rewritten(folder: Path, *, without: str = "?", bias: float = 0.0) -> None:
+    """Leave out weights by the beginning of their names, or add to the head's bias."""
+    from safetensors.torch import load_file, save_file
+
+    weights = {name: w for name, w in load_file(folder / "model.safetensors").items() if not name.startswith(without)}
+    if bias:
+        weights["classifier.bias"] += bias
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
 def without_head(folder: Path) -> None:
     change(folder / "config.json", architectures=None)
-    from safetensors.torch import load_file, save_file
-
-    weights = load_file(folder / "model.safetensors")
-    kept = {name: values for name, values in weights.items() if not name.startswith("classifier")}
-    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-def of_no_numbers(folder: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    weights = load_file(folder / "model.safetensors")
-    weights["classifier.bias"] += float("nan")
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    rewritten(folder, without="classifier")
 
 
 @pytest.mark.neural
@@ -173,7 +181,7 @@ def of_no_numbers(folder: Path) -> None:
     ("damage", "message"),
     [
         (without_head, "its weights lack classifier.bias and 1 more of a BertForSequenceClassification"),
-        (of_no_numbers, "the model gives NaN or infinite scores"),
+        (lambda folder: rewritten(folder, bias=float("nan")), "the model gives NaN or infinite scores"),
         (lambda folder: change(folder / "config.json", vocab_size=80), "have another shape than its config.json says"),
         (lambda folder: (folder / "model.safetensors").write_text("x"), "cannot be loaded"),
         (lambda folder: (folder / "tokenizer.json").write_text("{}"), "tokenizer"),
@@ -185,13 +193,6 @@ def test_a_damaged_model_is_one_clear_line(tmp_path: Path, damage: Any, message:
     with pytest.raises(UserError, match=rf"^{folder}.*{message}") as caught:
         scores(exact(folder))
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.neural
-def test_an_encoder_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
-    folder = tiny_model(tmp_path)
-    with pytest.raises(UserError, match="a BertModel has no classification head, so"):
-        exact(folder).scorer()
 
 
 @pytest.mark.parametrize(
@@ -217,10 +218,8 @@ def test_labels_say_what_is_relevant(tmp_path: Path, config: dict[str, Any], exp
         ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "expected 1 or 2, relevant or not, got 3 .a, b, c."),
         ({"num_labels": 4}, "expected 1 or 2, relevant or not, got 4"),
         ({"id2label": {"0": "cat", "1": "dog"}}, "cannot tell which of 'cat' and 'dog' says relevant"),
-        (
-            {"num_labels": 1, "sentence_transformers": {"activation_fn": "mine.Squash"}},
-            "its activation 'mine.Squash' is not supported",
-        ),
+        ({"num_labels": 1, "sbert_ce_default_activation_function": "mine.Squash"}, "'mine.Squash' is not supported"),
+        ({"architectures": ["BertModel"]}, "a BertModel has no classification head, so"),
     ],
 )
 def test_labels_that_say_nothing_of_relevance_are_refused(tmp_path: Path, config: dict[str, Any], message: str) -> None:

@@ -49,26 +49,23 @@ def tokens(folder: Path, text: str) -> list[int]:
     return list(AutoTokenizer.from_pretrained(folder)(text, verbose=False)["input_ids"])
 
 
-def prompt(query: str, document: str) -> str:
-    return f"Query: {query} Document: {document} Relevant:"
-
-
 @pytest.mark.neural
 def test_the_score_is_the_probability_of_true_after_the_literal_prompt(t5: Path) -> None:
-    expected = probability(t5, [tokens(t5, prompt(q, d)) for q in QUERIES for d in DOCUMENTS])
+    prompts = [f"Query: {query} Document: {document} Relevant:" for query in QUERIES for document in DOCUMENTS]
+    expected = probability(t5, [tokens(t5, prompt) for prompt in prompts])
     assert expected.std() > 0.02
     found = scores(exact(t5), documents=DOCUMENTS)
     assert found.ravel() == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("query", ["red apples", "Grüße, café?"])
-def test_a_long_document_is_cut_and_the_prompt_stays(t5: Path, query: str) -> None:
-    front = tokens(t5, f"Query: {query} Document: {LONG[0]}")[:-1]
+def test_a_long_document_is_cut_and_the_prompt_stays(t5: Path) -> None:
     end = tokens(t5, "Relevant:")
-    whole = front[: 150 - len(end)] + end
-    assert len(front) > 150
-    assert scores(exact(t5), [query], [LONG[0]])[0, 0] == pytest.approx(probability(t5, [whole])[0], abs=1e-5)
+    for query in ("red apples", "Grüße, café?"):
+        front = tokens(t5, f"Query: {query} Document: {LONG[0]}")[:-1]
+        assert len(front) > 150
+        whole = front[: 150 - len(end)] + end
+        assert scores(exact(t5), [query], [LONG[0]])[0, 0] == pytest.approx(probability(t5, [whole])[0], abs=1e-5)
 
 
 @pytest.mark.neural
@@ -77,17 +74,14 @@ def test_a_query_of_more_than_half_the_room_is_cut_too(t5: Path) -> None:
     query, document = (tokens(t5, text)[:-1] for text in (LONG[1], LONG[0]))
     room = 150 - len(before) - len(between) - len(behind) - 1
     half = room // 2
-    assert min(len(query), len(document)) > room - half
-    # The document is longer here, and so gets the odd token.
-    assert len(document) > len(query)
+    assert len(document) > len(query) > room - half  # the document is longer here, and so gets the odd token
     whole = before + query[:half] + between + document[: room - half] + behind + [1]
     assert len(whole) == 150
     assert scores(exact(t5), [LONG[1]], [LONG[0]])[0, 0] == pytest.approx(probability(t5, [whole])[0], abs=1e-5)
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("query", ["red", LONG[1]])
-@pytest.mark.parametrize("options", [{}, {"max_document_tokens": 10}])
+@pytest.mark.parametrize(("query", "options"), [("red", {}), (LONG[1], {}), (LONG[1], {"max_document_tokens": 10})])
 def test_what_is_said_to_be_cut_is_what_is_cut(t5: Path, query: str, options: dict[str, Any]) -> None:
     documents = ["abc " * n for n in (0, 1, 3, 10, 20, 24, 25, 26, 27, 28, 29, 30, 31, 40, 60)]
     pairs = TextPairs.of([query], documents, np.zeros(len(documents), dtype=np.int64), np.arange(len(documents)))

@@ -250,11 +250,10 @@ def checked(answer: Any, query: str, who: str) -> Hits:
 
 
 def falling(scores: Sequence[float]) -> Scores:
-    """Make scores, in the engine's order, fall strictly, keeping their order and, where they fall, their values.
+    """Make scores, in the engine's order, fall strictly, also as float32: trec_eval would break a tie there by id.
 
-    A score that is not below the one before, or is not finite, becomes the next number below the one before. Those
-    ahead of the first finite score lie just above it. 0, −1, −2, … where none is finite, or no float32 is left. They
-    fall as float32 too, in which trec_eval compares scores: a tie there would be broken by id.
+    A score that is not finite, or not below the one before, becomes the next number below that one; those ahead of the
+    first finite score lie just above it. 0, −1, −2, … where none is finite, or no float32 is left.
     """
     ranks = -np.arange(len(scores), dtype=np.float64)
     start = next((place for place, score in enumerate(scores) if math.isfinite(score)), None)

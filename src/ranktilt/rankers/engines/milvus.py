@@ -231,10 +231,9 @@ class _CollectionIndex:
 
 
 def insertion_order(collection: Collection) -> Rows:
-    """Rows in the order in which they are inserted and numbered.
+    """Rows in the order in which they are inserted: that of a hash of their ids.
 
-    Milvus decides between equal scores by number or place; a hash of the ids sees to it that neither has to do
-    with the source. It spreads the sources evenly over segments too, each of which Milvus Lite weighs terms by itself.
+    Milvus decides between equal scores by number or place, and Milvus Lite weighs terms in each segment by itself.
     """
     digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in collection.ids)
     return np.argsort(np.frombuffer(digests, dtype="<u8"), kind="stable")

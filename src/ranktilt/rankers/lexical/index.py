@@ -49,13 +49,13 @@ def terms(collection: Collection, how: str, text: str) -> Terms:
 
     Where texts are many, the index is kept in the cache, and read from there the next time.
     """
-    return collection.memo(("terms", how, text), lambda: _terms(collection, how, text))
 
+    def found() -> Terms:
+        texts = collection.texts(text)
+        large = _bytes(texts) >= index_files_from(LARGE // (_NLTK_TIMES if how == "paper" else 1))
+        return _from_disk(texts, how) if large else _make(texts, how)
 
-def _terms(collection: Collection, how: str, text: str) -> Terms:
-    texts = collection.texts(text)
-    large = _bytes(texts) >= index_files_from(LARGE // (_NLTK_TIMES if how == "paper" else 1))
-    return _from_disk(texts, how) if large else _make(texts, how)
+    return collection.memo(("terms", how, text), found)
 
 
 def _bytes(texts: pl.Series) -> int:
@@ -65,10 +65,8 @@ def _bytes(texts: pl.Series) -> int:
 def _from_disk(texts: pl.Series, how: str) -> Terms:
     """The index from its folder, or a new one that is put there."""
     folder = IndexFolder.of(texts, how)
-    found = folder.read()
-    if found is not None:
-        table, names = found
-        return Terms(table, Vocabulary(analyzer(how), names))
+    if (found := folder.read()) is not None:
+        return Terms(found[0], Vocabulary(analyzer(how), found[1]))
     with folder.writing() as writer:
         return _make(texts, how, writer)
 

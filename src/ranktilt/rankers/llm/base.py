@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001, RUF002
+# ruff: noqa: RUF001
 """Rankers that ask a language model: prompts of all queries go out together, answers are read strictly and counted."""
 
 from __future__ import annotations
@@ -352,11 +352,10 @@ def in_order(order: Sequence[int]) -> Scores:
 
 
 def one_line(text: str) -> str:
-    """Return a text as a prompt shows it.
+    """Return a text as a prompt shows it: on one line, a number in brackets of any script in round ones.
 
-    Line breaks of every kind become blanks. A number in brackets, whatever script or signs write it, gets round ones:
-    ``［２］`` becomes ``(2)``, so that no passage can pass for another. Marks by which chat models tell who speaks
-    (``<|im_end|>``, ``</s>``, ``[INST]``) are broken by a blank, for a server may read them as such.
+    So no passage can pass for another. Marks by which chat models tell who speaks (``<|im_end|>``, ``[INST]``) are
+    broken by a blank, for a server may read them as such.
     """
     plain = _BRACKETED.sub(_round, " ".join(_CONTROL.sub(" ", text).split()))
     return _MARKER.sub(lambda found: f"{found[0]} ", plain)

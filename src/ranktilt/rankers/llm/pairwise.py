@@ -1,4 +1,4 @@
-"""Pairwise ranking by a language model: two passages a prompt, each pair in both orders."""
+"""Pairwise and setwise ranking by a language model: two passages a prompt, or the best of a few along a heap."""
 
 from __future__ import annotations
 
@@ -93,6 +93,39 @@ class Pairwise(LLMRanker):
         if not votes and self.method != "allpairs":
             return chance.choice((1, -1))
         return votes[0] if len(votes) == 2 and votes[0] == votes[1] else 0
+
+
+@dataclass(frozen=True)
+class Setwise(LLMRanker):
+    """Asks for the best of `size` passages: a heap's parent and its children (Zhuang et al., SIGIR 2024).
+
+    So it finds the best `top`; what lies below stays in the first stage's order.
+    """
+
+    name: ClassVar[str] = "setwise"
+    prompts: ClassVar[tuple[str, ...]] = ("choice",)
+    chooses: ClassVar[bool] = True
+
+    size: int = field(default=4, kw_only=True)
+    top: int = field(default=10, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_range(self, "size", least=3)  # of two: pairwise
+        require_range(self, "top", least=1)
+
+    def at_once(self, count: int) -> int:
+        return min(self.size, count)
+
+    def requests(self, count: int) -> int:
+        return heap_sifts(count, self.top, self.size - 1)
+
+    def sort(self, count: int, chance: random.Random) -> Sorting:
+        def best(listing: Listing) -> Asking:
+            (answer,) = yield [listing]
+            return self.completed(listing, answer, chance)[0]
+
+        return in_order((yield from heapsort(list(range(count)), self.top, self.size - 1, best)))
 
 
 def heapsort(

@@ -1,0 +1,330 @@
+"""A ranker of another package, installed as pip would leave it, works wherever a ranker is named."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import ranktilt as rt
+from ranktilt.registry import RANKERS, foreign_rankers, ranker_class, ranker_names
+from tests.refusals import refused
+from tests.toy import TEXTS, toy, write, write_cocktail
+
+CODE = '''
+"""Ranks by length: a ranker that also re-ranks; and much that is no ranker."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+import ranktilt as rt
+
+
+@dataclass(frozen=True)
+class Shortest(rt.Ranker):
+    """Short documents first, whatever was asked."""
+
+    name = "shortest"
+    k: int = 100
+    longest: bool = False
+
+    def rank(self, collection, run=None):
+        sign = 1.0 if self.longest else -1.0
+        lengths = collection.docs.select(doc_id="id", score=sign * pl.col("text").str.len_chars())
+        queries = collection.judged.select(query_id="id")
+        found = queries.join(lengths, how="cross")
+        if run is not None:
+            found = run.frame().select("query_id", "doc_id").join(lengths, on="doc_id", maintain_order="left")
+        best = found.sort("score", descending=True).group_by("query_id", maintain_order=True).head(self.k)
+        return rt.Run.from_frame(best, queries=queries["query_id"], spec={"ranker": repr(self)})
+
+
+@dataclass(frozen=True)
+class Nothing(rt.Ranker):
+    """Gives no run."""
+
+    name = "nothing"
+
+    def rank(self, collection, run=None):
+        return [doc for doc in collection.ids]
+
+
+class Stranger:
+    pass
+
+
+def function(collection):
+    pass
+
+
+@dataclass(frozen=True)
+class Idle(rt.Ranker):
+    name = "odd"
+
+
+class Plain(rt.Ranker):
+    name = "odd"
+
+    def rank(self, collection, run=None):
+        pass
+
+
+@dataclass(frozen=True)
+class Renamed(Plain):
+    name = "even"
+
+
+@dataclass(frozen=True)
+class Nameless(rt.Ranker):
+    def rank(self, collection, run=None):
+        pass
+
+
+@dataclass(frozen=True)
+class Needy(Plain):
+    host: str
+    port: int
+    depth: int = 1
+
+
+@dataclass(frozen=True)
+class Shallow(Plain):
+    depth: int = 1
+
+
+@dataclass(frozen=True)
+class Deep(Shallow):
+    name = "deep"
+
+
+@dataclass(frozen=True)
+class Named(Plain):
+    argument = "index"
+    index: str
+'''
+QUICK = ("--resamples", "200")
+LENGTHS = {f"{bare}-{source}": len(text) for source, texts in TEXTS.items() for bare, text in texts.items()}
+
+
+class Ended(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Leave a package of one module in `site` as pip does: the module, and a dist-info with its entry points."""
+    site, before = tmp_path / "site", set(sys.modules)
+
+    def installed(name: str, code: str, *points: str) -> None:
+        write(site / f"{name}.py", code)
+        info, project = site / f"{name}-1.0.dist-info", name.replace("_", "-")
+        write(info / "METADATA", f"Metadata-Version: 2.1\nName: {project}\nVersion: 1.0\n")
+        write(info / "entry_points.txt", "\n".join(["[ranktilt.rankers]", *points, ""]))
+        monkeypatch.syspath_prepend(site)
+
+    yield installed
+    for name in {name for name in set(sys.modules) - before if str(site) in str(sys.modules[name])}:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def ranktilt(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Run:
+    """Run the command where two packages are found, in the folder of the toy."""
+    from ranktilt.cli.main import main
+
+    install("shortest_first", CODE, "shortest = shortest_first:Shortest", "nothing = shortest_first:Nothing")
+    install("broken_one", "import a_module_that_nobody_has\n", "broken = broken_one:Ranker")
+    write_cocktail(tmp_path / "toy")
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["ranktilt", *arguments])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Ended(int(end.value.code or 0), *capfd.readouterr())
+
+    return run
+
+
+def ranked(file: Path) -> dict[str, list[str]]:
+    """Documents of each query in a TREC file, in order."""
+    lines = [line.split() for line in file.read_text().splitlines()]
+    return {query: [line[2] for line in lines if line[0] == query] for query in {line[0]: None for line in lines}}
+
+
+# From text to class
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_the_table_of_names_is_true(name: str) -> None:
+    assert ranker_class(name).name == name
+
+
+def test_a_ranker_of_another_package_is_found_and_ours_cannot_be_taken(install: Install) -> None:
+    points = [f"{name} = shortest_first:Shortest" for name in ("zeta", "shortest", "bm25")]
+    install("shortest_first", CODE, *points)
+    assert foreign_rankers() == [("shortest", "shortest-first 1.0"), ("zeta", "shortest-first 1.0")]
+    assert "shortest_first" not in sys.modules, "listed without being imported"
+    assert ranker_names() == [*RANKERS, "shortest", "zeta"]
+    assert type(rt.ranker("bm25")).__name__ == "BM25"
+    made = rt.ranker("shortest(longest=true)@1")
+    assert repr(made) == "shortest(longest=true)@1"
+    assert rt.ranker(repr(made)) == made
+    assert made.rank(toy()).frame()["doc_id"].to_list() == ["d1-llm"] * 3
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("Stranger", "is no subclass of ranktilt's Ranker"),
+        ("function", "is no subclass of ranktilt's Ranker"),
+        ("Idle", "does not implement rank"),
+        ("Plain", "is no dataclass; put @dataclass(frozen=True) above it"),
+        ("Renamed", "calls itself 'even'; its name and its entry point's must be one"),
+        ("Nameless", "calls itself None; its name and its entry point's must be one"),
+        ("Needy", "needs a default for host and port: options may be left out"),
+        ("Absent", "cannot be imported: AttributeError: module 'odd_ranker' has no attribute 'Absent'"),
+    ],
+)
+def test_what_is_no_ranker_is_refused(install: Install, value: str, fault: str) -> None:
+    install("odd_ranker", CODE, f"odd = odd_ranker:{value}")
+    with refused(f"ranker 'odd' of odd-ranker 1.0 (odd_ranker:{value}) {fault}"):
+        rt.ranker("odd")
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import nobody_has_this", "ModuleNotFoundError: No module named 'nobody_has_this'"),
+        ("raise RuntimeError('no licence\\nsecond line')", "RuntimeError: no licence"),
+        ("raise KeyError", "KeyError"),
+        ("def broken(:", "SyntaxError: invalid syntax (odd_ranker.py, line 1)"),
+    ],
+)
+def test_a_package_that_fails_to_import_says_why_in_one_line(install: Install, code: str, reason: str) -> None:
+    install("odd_ranker", code, "odd = odd_ranker:Odd")
+    with refused(f"ranker 'odd' of odd-ranker 1.0 (odd_ranker:Odd) cannot be imported: {reason}"):
+        rt.ranker("bm25>>odd")
+
+
+def test_options_of_a_foreign_ranker(install: Install) -> None:
+    install("named_ranker", CODE, "odd = named_ranker:Named")
+    assert repr(rt.ranker("odd:my.index")) == "odd:my.index", "an argument needs no default"
+    install("odd_ranker", CODE, "odd = odd_ranker:Shallow")
+    with refused("ranker 'odd' is announced by named-ranker 1.0 and odd-ranker 1.0; uninstall all but one"):
+        rt.ranker("odd")
+    install("deep_ranker", CODE, "deep = deep_ranker:Deep")
+    assert repr(rt.ranker("deep(depth=3)")) == "deep(depth=3)"
+    with refused("deep takes no depth, got @5"):
+        rt.ranker("deep@5")
+
+
+# By the command line
+
+
+def test_it_ranks_in_a_process_of_its_own(ranktilt: Run, tmp_path: Path) -> None:
+    code = "from ranktilt.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "rank", "toy", "-r", "shortest@4", "-o", "run.trec", "--quiet"]
+    path = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    found = ranked(tmp_path / "run.trec")
+    assert list(found) == ["q1", "q2", "q3"]
+    assert all([LENGTHS[doc] for doc in docs] == sorted(LENGTHS.values())[:4] for docs in found.values())
+    assert rt.Run.load(tmp_path / "run.trec").name == "shortest@4"
+
+
+def test_it_re_ranks_what_bm25_found(ranktilt: Run, tmp_path: Path) -> None:
+    ranktilt("rank", "toy", "-r", "bm25", "-r", "bm25>>shortest", "-r", "bm25@2>>shortest@1", "-o", "runs/")
+    names = ("bm25", "bm25_shortest", "bm25@2_shortest@1")
+    first, both, short = (ranked(tmp_path / "runs" / f"{name}.trec") for name in names)
+    assert {query: sorted(docs) for query, docs in both.items()} == {q: sorted(docs) for q, docs in first.items()}
+    assert all([LENGTHS[d] for d in docs] == sorted(LENGTHS[d] for d in docs) for docs in both.values())
+    assert short == {query: [min(docs[:2], key=LENGTHS.__getitem__)] for query, docs in first.items()}
+
+
+@pytest.mark.parametrize("spec", ["shortest@20", "bm25>>shortest@20"])
+def test_it_is_audited_like_any_other(ranktilt: Run, tmp_path: Path, spec: str) -> None:
+    done = ranktilt("audit", "toy", "-r", spec, "-r", "bm25", *QUICK, "--json", "now.json")
+    assert done.code == 0
+    assert f"\n {spec}\n" in done.out
+    ranktilt("rank", "toy", "-r", spec, "-o", "run.trec")
+    ranktilt("audit", "toy", "--run", "run.trec", "-r", "bm25", *QUICK, "--json", "later.json")
+    now, later = (json.loads((tmp_path / name).read_text())["tilts"] for name in ("now.json", "later.json"))
+    names = {tilt.pop("run") for tilt in now}, {tilt.pop("run") for tilt in later}
+    assert names == ({spec, "bm25"}, {"run", "bm25"})
+    by_value = [sorted(tilts, key=lambda t: json.dumps(t, sort_keys=True)) for tilts in (now, later)]
+    assert by_value[0] == by_value[1]
+
+
+@pytest.mark.parametrize(("spec", "delta"), [("bm25>>shortest", 40.0), ("bm25>>shortest(longest=true)", 0.0)])
+def test_its_ranking_is_what_is_measured(ranktilt: Run, spec: str, delta: float) -> None:
+    """By hand, from the lengths of q1's, q2's and q3's candidates: 38 and 40; 39 and 39; 38, 39 and, not relevant, 38.
+
+    Shortest first, nDCG@1 of human is 1, 1/2, 0 and of llm 0, 1/2, 1/2: 200 (1/2 - 1/3) / (1/2 + 1/3) = 40. Longest
+    first it is 0, 1/2, 1 and 1, 1/2, 0.
+    """
+    out = ranktilt("audit", "toy", "-r", spec, *QUICK, "-m", "nDCG@1", "--format", "csv").out.splitlines()
+    tilt = next(row for row in out if row.startswith("tilts,") and ",relative delta," in row)
+    row = dict(zip(out[0].split(","), tilt.split(","), strict=True))
+    assert float(row["value"]) == pytest.approx(delta)
+
+
+BROKEN = (
+    "ranktilt: ranker 'broken' of broken-one 1.0 (broken_one:Ranker) cannot be imported: "
+    "ModuleNotFoundError: No module named 'a_module_that_nobody_has'\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("audit toy -r shortest(deepest=1)", "ranktilt: unknown option of shortest 'deepest' (valid: longest)\n"),
+        ("audit toy -r bm25 -r bm25>>broken", BROKEN),
+        ("rank toy -r bm25 -r bm25>>broken -o out/", BROKEN),
+        ("rank toy -r nothing -o out/run.trec", "ranktilt: ranker nothing gave list, expected a Run\n"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(
+    ranktilt: Run, tmp_path: Path, line: str, message: str
+) -> None:
+    assert ranktilt(*line.split()) == (2, "", message)
+    assert not list(tmp_path.rglob("out/*.trec"))
+
+
+def test_it_is_listed_and_one_that_cannot_be_imported_hinders_no_other(ranktilt: Run) -> None:
+    assert "did you mean 'shortest'? (valid: bm25" in ranktilt("audit", "toy", "-r", "shortes").err
+    assert ranktilt("rank", "toy", "-r", "shortest@1", "-o", "-", "--quiet").code == 0
+    error = ranktilt("audit", "toy", "-r", "broken", "--debug").err
+    assert "broken_one.py" in error
+    assert "Traceback" in error
+    listed = "broken (broken-one 1.0), nothing (shortest-first 1.0), shortest (shortest-first 1.0)"
+    assert ranktilt("tools", "doctor").out.endswith(f"\nRankers of other packages: {listed}.\n")
+
+
+# Public names
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    assert set(rt.__all__) <= set(dir(rt))
+    assert all(getattr(rt, name) is not None for name in rt.__all__)
+    with pytest.raises(AttributeError, match=r"^module 'ranktilt' has no attribute 'rank'$"):
+        _ = rt.rank  # type: ignore[attr-defined]
