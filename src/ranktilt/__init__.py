@@ -1,4 +1,20 @@
-"""RankTilt: what a ranker favours, how sure that is, why, and how to level it."""
+"""RankTilt: what a ranker favours, how sure that is, why, and how to level it.
+
+Twelve functions to begin with::
+
+    load(folder)                 a collection: documents of two sources, queries, judgments
+    ranker("bm25")               anything that ranks; ranker(text).rank(collection) is a run
+    audit(collection, runs)      whom each run favours, with intervals and tests
+    compare(new, old)            whether a tilt grew
+    gate(audit, max_tilt=15)     pass or fail, for CI
+    explain(collection)          how the texts of the sources differ
+    level(collection, ranker)    corrections, and what each costs
+    study(collection, rankers)   the tilt over temperatures
+    pairwise(collection, model)  which of two documents a language model chooses
+    check(collection)            whether the comparison is fair
+    report(result, "page.html")  a page that opens anywhere
+    table(result, "markdown")    tables in other formats
+"""
 
 from __future__ import annotations
 

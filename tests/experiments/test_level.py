@@ -13,10 +13,11 @@ import pytest
 from benchmarks.simulated import Simulated
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
+from ranktilt.datasets.bundled.reader import bundled
 from ranktilt.errors import UserError
 from ranktilt.experiments.level import at_depth, choose_strengths, level
 from ranktilt.experiments.level_options import Levelling
-from ranktilt.experiments.query_split import QuerySplit
+from ranktilt.experiments.query_split import QuerySplit, split_queries
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.registry import ranker
 from ranktilt.reporting.output import table
@@ -86,6 +87,14 @@ def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
     assert found.spec["queries"] == {"fit": 50, "select": 50, "test": 50}
     assert found.spec["levelling"]["methods"] == ("offset", "interleave")
     assert any(note.startswith("offset: Scores match ") for note in found.notes)
+
+
+def test_a_collection_is_split_and_fits_need_no_folder() -> None:
+    collection, options = bundled(), Levelling(methods=("offset",), strengths=(1.0,))
+    found = level(collection, ranker("bm25"), ["nDCG@10"], options=options, resamples=200)
+    assert found.interventions[1].ranker == "bm25@100>>offset(fit=bm25-100-offset.json)"
+    drawn = split_queries(collection)
+    assert found.spec["queries"] == {name: len(getattr(drawn, name).judged) for name in ("fit", "select", "test")}
 
 
 def test_a_run_with_labels_and_without_judgments(tmp_path: Path) -> None:

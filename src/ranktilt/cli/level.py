@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ranktilt.cli import options
@@ -71,19 +68,12 @@ def level(
     pairs = inputs.reference_first(split.test, inputs.column, inputs.pairs) if inputs.reference else None
     chosen = replace(chosen, pair=pairs[0]) if pairs and len(pairs) == 1 else chosen
     levelled: Ranker | Run = rankers[0] if rankers else runs[0]
-    with TemporaryDirectory() if work_dir is None else nullcontext(work_dir) as work:
-        found = run_level(
-            split, levelled, measure or None, folder=work, options=chosen, effectiveness=effectiveness,
-            budget=budget, **{name: value for name, value in keywords.items() if name != "seed"},
-        )  # fmt: skip
-        found = found if work_dir else _without_folder(found, Path(work))
+    found = run_level(
+        split, levelled, measure or None, folder=work_dir, options=chosen, effectiveness=effectiveness,
+        budget=budget, **{name: value for name, value in keywords.items() if name != "seed"},
+    )  # fmt: skip
     output.deliver(found)
     _say_next(inputs, found, work_dir)
-
-
-def _without_folder(found: Bench, folder: Path) -> Bench:
-    """The result with fits called by their files' names alone: the folder goes, and is another one each time."""
-    return found.of_file(json.loads(found.to_json().replace(f"{folder}/".encode(), b"")))
 
 
 def _read(inputs: AuditInputs, seed: int) -> tuple[QuerySplit, list[Run]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.experiments.level_methods import FEW, At, Fitting, correct, method_named
 from ranktilt.experiments.level_options import Levelling
-from ranktilt.experiments.query_split import QuerySplit
+from ranktilt.experiments.query_split import QuerySplit, split_queries
 from ranktilt.experiments.tradeoff import EFFECTIVENESS, Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import BUDGET, Bench, Intervention, RefusedMethod, check_limits
 from ranktilt.measures.base import Estimand, Measure, estimand
@@ -32,11 +35,11 @@ _QUERIES_ALONE = "intervals of what is less the baseline speak of queries alone,
 
 
 def level(
-    split: QuerySplit,
+    collection: QuerySplit | Collection,
     ranker: Ranker | Run,
     measures: Sequence[str | Estimand] | None = None,
     *,
-    folder: str | Path,
+    folder: str | Path | None = None,
     primary: str | Estimand | None = None,
     options: Levelling | None = None,
     effectiveness: str | Measure = EFFECTIVENESS,
@@ -54,14 +57,14 @@ def level(
 
     Parameters
     ----------
-    split : QuerySplit
-        Of one collection: `split_queries`, or `QuerySplit.of` with its own splits.
+    collection : Collection or QuerySplit
+        A collection, whose queries are drawn into three sets (`split_queries`), or those sets.
     ranker : Ranker or Run
         What is levelled; of an engine that cannot be changed, its run.
     measures : sequence of str or Estimand, optional
         Measures whose Relative Δ is told, and questions of two groups, such as ``Share@10``.
-    folder : str or Path
-        Where fits go.
+    folder : str or Path, optional
+        Where fits are kept, which ranking with a correction needs; by default they go, and the result names them alone.
     primary : str or Estimand, optional
         What is levelled, in percent: by default as in `audit`, Share@10 where nothing is judged relevant.
     options : Levelling, optional
@@ -80,6 +83,7 @@ def level(
         If there is nothing to fit on, no method suits the ranker, the groups and the run, or an option is out of range.
     """
     options = options or Levelling()
+    split = collection if isinstance(collection, QuerySplit) else split_queries(collection, seed=options.seed)
     check_limits(level, budget)
     check_resamples(resamples)
     pair = _pair(split.test, options)
@@ -91,9 +95,24 @@ def level(
         leading = estimand(primary)
     asked = [*([leading] if leading else []), *(one for one in asked if one != leading)]
     stage = _Stage.of(ranker, options.depth)
+    given: dict[str, Any] = {
+        "primary": asked[0], "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by,
+        "pairs": [pair], "reference": pair[0], **how, "seed": options.seed,
+    }  # fmt: skip
+    with TemporaryDirectory() if folder is None else nullcontext(str(folder)) as work:
+        found = _levelled(split, stage, asked, folder=Path(work), options=options, resamples=resamples, given=given)
+    return found.of_file(json.loads(found.to_json().replace(f"{work}/".encode(), b""))) if folder is None else found
+
+
+def _levelled(
+    split: QuerySplit, stage: _Stage, asked: list[Estimand], *, folder: Path, options: Levelling, resamples: int,
+    given: dict[str, Any],
+) -> Bench:  # fmt: skip
+    """Fit every method, choose its strength, and judge that on the test queries."""
+    pair: Pair = given["pairs"][0]
     fitting = Fitting(
         collection=split.fit, run=stage.rank(split.fit), ranker=stage.ranker, pair=pair,
-        folder=Path(folder), by=options.by, page=asked[0].cutoff or 10, target=options.target, lm=options.lm,
+        folder=folder, by=options.by, page=asked[0].cutoff or 10, target=options.target, lm=options.lm,
         seed=options.seed, force=options.force, held_out=split.held_out,
     )  # fmt: skip
     rankers, refused = dict[str, At](), dict[str, UserError]()
@@ -106,10 +125,6 @@ def level(
             refused[method] = error
     if not rankers:
         raise next(iter(refused.values()))
-    given: dict[str, Any] = {
-        "primary": asked[0], "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by,
-        "pairs": [pair], "reference": pair[0], **how, "seed": options.seed,
-    }  # fmt: skip
     tries = stage.trials(split.select, rankers, options)
     tried = bench(split.select, tries, asked[:1], resamples=FEW, **given)
     selected = choose_strengths(tried)
@@ -121,7 +136,11 @@ def level(
     if split.drawn_from is not None:
         ranked = [fitting.run, tries[0].mixed, trials[0].mixed]
         whole = stage.over_all(split.drawn_from, ranked, found.baseline.name)
-        keywords = {name: value for name, value in given.items() if name in ("primary", "by", "pairs", "seed", *how)}
+        keywords = {
+            name: value
+            for name, value in given.items()
+            if name not in ("effectiveness", "budget", "level", "reference")
+        }
         audited = audit(
             split.drawn_from, whole, asked[:1], confounds=False, keep_top=0, resamples=resamples, **keywords
         )
