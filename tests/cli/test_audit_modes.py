@@ -214,7 +214,8 @@ def test_demo_is_an_audit_of_the_bundled_collection_and_names_what_its_texts_are
     assert found.values.tolist() == expected.values.tolist()
     assert {e.estimand.key for e in found.estimates} >= {"page", "relevant twins", "rank gap"}
     assert {c.control for c in found.controls} == {"raw", *CONTROLS}
-    assert cli("demo", "-r", "bm25", "-m", "P@1", "--quiet").err == ""
+    assert cli("demo", "-r", "bm25", "-m", "P@1", "--quiet", "-o", tmp_path / "report.html").err == ""
+    assert "All 216 queries of the audit." in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_demo_without_the_neural_extra_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import Output, PageOutput, check_paths, collection_files, deliver, file_name, with_command
+from ranktilt.cli.output import PageOutput, check_paths, collection_files, deliver, file_name, with_command
 from ranktilt.errors import UserError
 from ranktilt.io.files import write_files
 from ranktilt.option import Option
@@ -433,7 +433,7 @@ def _apart(parts: Sequence[Collection]) -> list[str]:
     return [next(name for name in part.sources if name not in shared) for part in parts] if len(parts) > 1 else []
 
 
-@options.verb("demo", "demo -r bm25 --card")
+@options.verb("demo", "demo -r bm25 --card -o report.html")
 def demo(
     *,
     ranker: options.Rankers = None,
@@ -441,7 +441,7 @@ def demo(
     card: options.Card = False,
     controls: options.Controls = False,
     neural: options.RankerOptions,
-    output: Output,
+    output: PageOutput,
 ) -> None:
     """Audit TF-IDF, BM25 and a neural retriever on the bundled collection: no network, no files needed."""
     from ranktilt.auditing.audit import audit as run_audit
@@ -465,4 +465,5 @@ def demo(
     runs = options.rank_with(rankers, collection)
     result = run_audit(collection, runs, measure or None, card=card)
     result = with_controls(collection, rankers, runs, result) if controls else result
-    AuditOutput(output.format, output.json).deliver_audits([(result, runs, None)])
+    shown = AuditOutput(output.format, output.json, output.page)
+    shown.deliver_audits([(result, runs, collection if output.page else None)])
