@@ -81,9 +81,9 @@ def level(
     _say_next(inputs, found, work_dir)
 
 
-def _without_folder(found: Bench, folder: Path) -> Bench:
+def _without_folder(bench: Bench, folder: Path) -> Bench:
     """The result with fits called by their files' names alone: the folder goes, and is another one each time."""
-    return found.of_file(json.loads(found.to_json().replace(f"{folder}/".encode(), b"")))
+    return bench.of_file(json.loads(bench.to_json().replace(f"{folder}/".encode(), b"")))
 
 
 def _read(inputs: AuditInputs, seed: int) -> tuple[QuerySplit, list[Run]]:
@@ -117,9 +117,9 @@ def _side(inputs: AuditInputs, test: Collection) -> Collection:
     return Collection(test.docs, found.queries, found.qrels, found.spec)
 
 
-def _say_next(inputs: AuditInputs, found: Bench, work: Path | None) -> None:
+def _say_next(inputs: AuditInputs, bench: Bench, work: Path | None) -> None:
     """Say how to rank with what was chosen."""
-    chosen = found.choose().chosen
+    chosen = bench.choose().chosen
     if chosen is not None and chosen.method and inputs.folder is not None:
         ranker = chosen.ranker if work else re.sub(r"\b(fit|project)=", r"\1=DIR/", chosen.ranker)
         first = "" if ranker == chosen.ranker else "the same with --work-dir DIR, which keeps what was fitted; then "
