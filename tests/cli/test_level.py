@@ -87,7 +87,8 @@ def test_audit_gate_and_level_say_the_same_of_a_run_and_labels(cli: Cli, bundled
     assert (verdict["kind"], verdict["side"], verdict["slight"]) == ("favours", "human", True)
     out = cli("gate", "audit.json", "--max-tilt", "5").out
     assert "✓ within the limit (asked: tilt within ±5 points of level)" in out
-    code, out, _ = cli("level", *inputs, "--method", "fair-rerank", "--target", "0", "--json", "level.json")
+    options = ("--method", "fair-rerank", "--target", "0", "--strength", "1", "--json", "level.json")
+    code, out, _ = cli("level", *inputs, *options)
     assert code == 0
     assert "Nothing to level: bm25 favours human text slightly, within ±5 points: human text fills " in out
     bench = json.loads(Path("level.json").read_text("utf-8"))

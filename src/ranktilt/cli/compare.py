@@ -109,9 +109,9 @@ def gate(
     return _deliver_gate(with_command(found), output, junit, markdown)
 
 
-def _deliver_gate(found: Gate, output: Output, junit: Path | None, markdown: str | None) -> int:
+def _deliver_gate(result: Gate, output: Output, junit: Path | None, markdown: str | None) -> int:
     from ranktilt.reporting.render.junit import junit as junit_xml
 
     output = replace(output, format="markdown") if markdown == "-" else output
-    output.deliver(found, {junit: lambda: junit_xml(found), markdown: lambda: text_of(found, "markdown").encode()})
-    return found.exit_code
+    output.deliver(result, {junit: lambda: junit_xml(result), markdown: lambda: text_of(result, "markdown").encode()})
+    return result.exit_code

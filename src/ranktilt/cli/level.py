@@ -107,9 +107,9 @@ def _side(inputs: AuditInputs, test: Collection) -> Collection:
     return Collection(test.docs, found.queries, found.qrels, found.spec)
 
 
-def _say_next(inputs: AuditInputs, found: Bench, work: Path | None) -> None:
+def _say_next(inputs: AuditInputs, bench: Bench, work: Path | None) -> None:
     """Say how to rank with what was chosen."""
-    chosen = found.choose().chosen
+    chosen = bench.choose().chosen
     if chosen is not None and chosen.method and inputs.folder is not None:
         ranker = chosen.ranker if work else re.sub(r"\b(fit|project)=", r"\1=DIR/", chosen.ranker)
         first = "" if ranker == chosen.ranker else "the same with --work-dir DIR, which keeps what was fitted; then "

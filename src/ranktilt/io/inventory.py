@@ -52,16 +52,16 @@ def cache_contents() -> list[CacheEntry]:
     return sorted(kept, key=lambda k: (KINDS.index(k.what), -k.used))
 
 
-def of_model(kept: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
+def of_model(entries: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
     """Choose what is of one model, by a short name, hub name or folder: its vectors, scores and counts of tokens."""
-    kept = list(kept)
+    entries = list(entries)
     asked = {model, str(Path(model).absolute())}
-    for one in kept:
+    for one in entries:
         if asked & {one.model, *one.names}:
             asked |= one.names
-    found = [one for one in kept if asked & {one.model, *one.names}]
+    found = [one for one in entries if asked & {one.model, *one.names}]
     if not found:
-        raise unknown("model in the cache", model, sorted({one.model for one in kept if one.model}))
+        raise unknown("model in the cache", model, sorted({one.model for one in entries if one.model}))
     return found
 
 
