@@ -81,7 +81,7 @@ class Rewriting(GenerationSettings):
     ] = None
     copied: Annotated[
         float | None,
-        Option("Flag as copies answers that repeat this share of the text in one piece.", flag="--max-copied"),
+        Option("Flag as copies answers that hold this share of the words in the same order.", flag="--max-copied"),
     ] = None
 
 
