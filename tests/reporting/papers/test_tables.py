@@ -198,7 +198,6 @@ class TestNumbers:
         assert bm25 == ["31.9", "28.1", "12.7"]
         assert "BM25,relative_delta,nDCG@3,12.4," in paper_tables([toy_study()], "dai-9", "csv", rounding="none")
 
-
     def test_groups_that_are_not_twins_are_said_to_be_none(self) -> None:
         note = "Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not be 0."
         assert panels([uneven()], "dai-3")[0].notes[-1] == note
