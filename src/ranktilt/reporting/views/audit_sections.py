@@ -137,7 +137,9 @@ def ranks_section(opened: LoadedAudit) -> Section:
         f"Relevant or not, which documents does a searcher meet down to a rank?{sooner} Tied documents are spread "
         "evenly over the ranks that they share.",
     )
-    order = _order(found[0], opened)
+    groups = found[0].groups
+    ahead = [groups.index(name) for name in (opened.audit.pairs or [()])[0]]
+    order = [*ahead, *(g for g in range(len(groups)) if g not in ahead)]
     figures = _rank_figures(found[:_MOST_LINES], order[:_MOST_DRAWN], judged=judged)
     drawn = f"Drawn for the first {_MOST_LINES} of {len(found)} rankers; the tables hold all."
     more = (drawn,) if len(found) > _MOST_LINES else ()
@@ -146,13 +148,6 @@ def ranks_section(opened: LoadedAudit) -> Section:
         values = [one.found for one in found]
         tables.append(_rank_table(values, found, "Relevant documents of each group found down to a rank, in %"))
     return Section("ranks", title, (*lead, *more), (*figures, *tables))
-
-
-def _order(one: RankShares, opened: LoadedAudit) -> list[int]:
-    """The groups of the first pair, then the others."""
-    first = opened.audit.pairs[0] if opened.audit.pairs else ()
-    ahead = [one.groups.index(name) for name in first]
-    return [*ahead, *(g for g in range(len(one.groups)) if g not in ahead)]
 
 
 def _filled(one: RankShares) -> Floats:
