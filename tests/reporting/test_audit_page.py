@@ -8,19 +8,20 @@ import pytest
 
 from ranktilt import Audit
 from ranktilt.reporting.document import Explorer, Figure, Section, Sentence, Table
-from ranktilt.reporting.figures.audit import (
+from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.views import view
+from ranktilt.reporting.views.audit import audit_headline
+from ranktilt.reporting.views.audit_sections import (
     MOST_PAIRS,
+    audit_sections,
     card_figure,
     control_figure,
     drawn_pairs,
     effectiveness_figure,
+    ranks_section,
     tilt_figure,
     tilt_mark,
 )
-from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.views import view
-from ranktilt.reporting.views.audit import audit_headline
-from ranktilt.reporting.views.audit_sections import audit_sections, ranks_section
 from tests.reporting.audits import small, three, uneven
 from tests.reporting.charts import by_name, points, rows
 from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged
