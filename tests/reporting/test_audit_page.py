@@ -221,9 +221,9 @@ class TestRanks:
         assert [by_name(one.drawing)["run"] for one in sooner] == [[100, 100, 0], [100, 0, 0]]
 
     def test_more_groups_and_rankers_than_are_drawn_are_in_the_table(self) -> None:
-        section = ranks_section(colours(10))
+        section = ranks_section(colours())
         assert len([one for one in figures(section) if one.title.startswith("Who fills")]) == 3
-        assert len(grid(section, FILLED)) == 10
+        assert len(grid(section, FILLED)) == 7
         section = ranks_section(many(12))
         assert len(by_name(figures(section)[0].drawing)) == 8
         assert "Drawn for the first 8 of 12 rankers; the tables hold all." in section.lead
