@@ -1,6 +1,8 @@
 """Audits whose every number is known, for the tests of what is printed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -8,6 +10,7 @@ import polars as pl
 from ranktilt import Audit, Collection, audit
 from tests.toy import collection_of, run_of, toy
 
+RERANKED = ("bm25", "tfidf", "bm25@100>>cross-encoder:minilm")
 MEASURES = ["nDCG@1", "nDCG@3", "AP@3"]
 FIRST = {
     "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-human": 1.0},
@@ -67,3 +70,18 @@ def uneven() -> Audit:
     collection = Collection(collection.docs, collection.queries, pl.concat(qrels))
     scores = {f"q{n}": {f"{m}-human": 1.5 * (m % 2) - (m - n) % 40 for m in range(40)} for n in range(40)}
     return audit(collection, run_of(collection, scores, ranker="run"), ["nDCG@5", "AP"], by="side", resamples=200)
+
+
+def named(found: Audit, runs: Sequence[str], **spec: Any) -> Audit:
+    """The same audit with its runs under other names, and made from another folder."""
+    names = dict(zip(found.runs, runs, strict=True))
+    tilts = tuple(replace(tilt, run=names[tilt.run]) for tilt in found.tilts)
+    return replace(found, runs=tuple(runs), tilts=tilts, spec={**found.spec, **spec})
+
+
+@cache
+def sourced(*sources: str, runs: tuple[str, ...] = ("bm25",)) -> Audit:
+    """Audit twins of human text and these sources; human text is always first."""
+    collection = twins(40, ("human", *sources))
+    found = [ordered(collection, [("human", *sources)] * 40, name) for name in runs]
+    return audit(collection, found, ["nDCG@1", "RR"], resamples=100)

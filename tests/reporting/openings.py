@@ -57,7 +57,7 @@ def many(rankers: int = 30) -> LoadedAudit:
     collection = twins(40)
     orders = [[HUMAN if (n * step) % 7 < 3 else LLM for n in range(40)] for step in range(rankers)]
     runs = [ordered(collection, order, f"ranker-{step}") for step, order in enumerate(orders)]
-    return of(collection, runs)
+    return of(collection, runs, resamples=200)
 
 
 @cache

@@ -8,19 +8,20 @@ import pytest
 
 from ranktilt import Audit
 from ranktilt.reporting.document import Explorer, Figure, Section, Sentence, Table
-from ranktilt.reporting.figures.audit import (
+from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.views import view
+from ranktilt.reporting.views.audit import audit_headline
+from ranktilt.reporting.views.audit_sections import (
     MOST_PAIRS,
+    audit_sections,
     card_figure,
     control_figure,
     drawn_pairs,
     effectiveness_figure,
+    ranks_section,
     tilt_figure,
     tilt_mark,
 )
-from ranktilt.reporting.reload import LoadedAudit
-from ranktilt.reporting.views import view
-from ranktilt.reporting.views.audit import audit_headline
-from ranktilt.reporting.views.audit_sections import audit_sections, ranks_section
 from tests.reporting.audits import small, three, uneven
 from tests.reporting.charts import by_name, points, rows
 from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged
@@ -220,9 +221,9 @@ class TestRanks:
         assert [by_name(one.drawing)["run"] for one in sooner] == [[100, 100, 0], [100, 0, 0]]
 
     def test_more_groups_and_rankers_than_are_drawn_are_in_the_table(self) -> None:
-        section = ranks_section(colours(10))
+        section = ranks_section(colours())
         assert len([one for one in figures(section) if one.title.startswith("Who fills")]) == 3
-        assert len(grid(section, FILLED)) == 10
+        assert len(grid(section, FILLED)) == 7
         section = ranks_section(many(12))
         assert len(by_name(figures(section)[0].drawing)) == 8
         assert "Drawn for the first 8 of 12 rankers; the tables hold all." in section.lead

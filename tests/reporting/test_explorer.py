@@ -15,6 +15,7 @@ from ranktilt.datasets.labels import labelled
 from ranktilt.reporting.document import Table
 from ranktilt.reporting.explorer.section import MOST, explorer
 from ranktilt.reporting.reload import LoadedAudit
+from ranktilt.reporting.tones import LOOKS
 from tests.reporting.audits import twins
 from tests.reporting.explored import explored, opened
 from tests.toy import QUERIES, TEXTS, toy
@@ -264,7 +265,10 @@ def rows_of(*args: Any, **options: Any) -> Table:
 
 def rows(found: Table) -> dict[str, list[str]]:
     """Texts, with signs, of each query's row after its first cell."""
-    return {r.cells[0].note or r.cells[0].text: [cell.text + cell.sign for cell in r.cells[1:]] for r in found.rows}
+    return {
+        r.cells[0].note or r.cells[0].text: [cell.text + LOOKS[cell.tone].sign for cell in r.cells[1:]]
+        for r in found.rows
+    }
 
 
 def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:

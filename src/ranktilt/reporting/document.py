@@ -35,16 +35,6 @@ class Cell:
     emphasis: Emphasis = ""
 
     @property
-    def sign(self) -> str:
-        """The sign of its tone; empty for none."""
-        return LOOKS[self.tone].sign
-
-    @property
-    def exact(self) -> str:
-        """The number so that it reads back as it is; NaN is ``nan``."""
-        return repr(self.value)
-
-    @property
     def interval(self) -> str:
         """Its interval in brackets; a dash where it is undefined, empty where it has none."""
         return "" if self.ends is None else "–" if "–" in self.ends else f"[{', '.join(self.ends)}]"
@@ -57,10 +47,6 @@ class Sentence:
     text: str
     tone: Tone = ""
     emphasis: Emphasis = ""
-
-    @property
-    def sign(self) -> str:
-        return LOOKS[self.tone].sign
 
 
 @dataclass(frozen=True)

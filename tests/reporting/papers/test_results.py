@@ -12,8 +12,7 @@ from ranktilt.auditing.pairwise.result import PairOutcome, PairwiseAudit, Share
 from ranktilt.reporting.papers.cells import PaperCell
 from ranktilt.reporting.papers.results import Result, belongs, cells_of, tables_of
 from tests.probes.validations import toy_effectiveness, toy_validation
-from tests.reporting.audits import ordered, small, three, twins, uneven
-from tests.reporting.papers.audits import RERANKED, named, sourced
+from tests.reporting.audits import RERANKED, named, ordered, small, sourced, three, twins, uneven
 from tests.reporting.studies import timeless_study, toy_study
 from tests.toy import collection_of, run_of
 

@@ -16,8 +16,7 @@ from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import Source, paper_document, paper_tables
 from ranktilt.reporting.reload import LoadedAudit
 from tests.probes.validations import toy_validation
-from tests.reporting.audits import small, twins, uneven
-from tests.reporting.papers.audits import RERANKED, named, sourced
+from tests.reporting.audits import RERANKED, named, small, sourced, twins, uneven
 from tests.reporting.papers.tex_reader import read
 from tests.reporting.studies import toy_study
 from tests.toy import run_of

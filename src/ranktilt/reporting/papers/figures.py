@@ -17,13 +17,13 @@ from ranktilt.optional import need
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.drawing import Drawing
-from ranktilt.reporting.figures.validation import distribution_figure
 from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS
 from ranktilt.reporting.papers.results import Result as Bare
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view
 from ranktilt.reporting.views.provenance import folder
+from ranktilt.reporting.views.validate import distribution_figure
 
 Result = LoadedAudit | Bare
 FORMATS = ("svg", "pdf", "png")

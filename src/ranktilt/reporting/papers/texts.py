@@ -15,7 +15,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.printing import signed
-from ranktilt.reporting.document import Cell, Column, Panels, Row, Table
+from ranktilt.reporting.document import Cell, Panels, Row, Table, worded
 from ranktilt.reporting.numbers import DASH
 from ranktilt.reporting.papers.layouts import LAYOUTS, dataset_name, generator
 from ranktilt.reporting.papers.results import made_by
@@ -137,7 +137,11 @@ def chosen_texts(opened: Sequence[LoadedAudit], name: str, *, queries: Sequence[
     wanted = _named(queries, sides.keys, first.collection) if queries else sides.strongest
     if not wanted:
         raise UserError(f"{name}: no query has a relevant pair of {first.a} and {' and '.join(sources)}")
-    columns = tuple(Column(title, number=False) for title in _titles(first.a, sources))
+    titles = [first.a, *sources]
+    if first.a == "human":
+        several = [f"LLM-Generated, {source}" for source in sources]
+        titles = ["Human-Written", *(several if len(sources) > 1 else ["LLM-Generated"])]
+    columns = tuple(map(worded, titles))
     asked = dict(first.collection.queries.select("id", "text").iter_rows())
     rows = [Row(tuple(map(Cell, sides.chosen(query)))) for query in wanted]
     return Panels(
@@ -148,12 +152,6 @@ def chosen_texts(opened: Sequence[LoadedAudit], name: str, *, queries: Sequence[
         tuple(_notes(sides, wanted, named=bool(queries))),
         made=tuple(dict.fromkeys(line for side in sides.sides for line in made_by(side.audit.spec))),
     )
-
-
-def _titles(first: str, sources: Sequence[str]) -> tuple[str, ...]:
-    if first != "human":
-        return (first, *sources)
-    return ("Human-Written", *(["LLM-Generated"] if len(sources) == 1 else [f"LLM-Generated, {s}" for s in sources]))
 
 
 def _caption(audit: Audit, name: str, sources: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ import orjson
 from ranktilt._version import __version__
 from ranktilt.reporting.document import Cell, Document, Table
 from ranktilt.reporting.glossary import Glossary, visible
+from ranktilt.reporting.tones import LOOKS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -73,6 +74,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "rows": _rows,
         "json": lambda value: Markup(safe_json(value)),
+        "sign": lambda tone: LOOKS[tone].sign,
         "ended": lambda sentence: sentence if sentence.endswith(".") else f"{sentence}.",
     }
     return environment

@@ -104,11 +104,10 @@ def _extras(installed: Installation) -> Table:
 
 def _table(installed: Installation) -> Table:
     columns = (
-        Column("typed", number=False, header=True),
-        Column("what it is", number=False),
-        *(Column(title, number=False) for title in ("tuned", "here", "pooling", "similarity")),
+        named("typed"),
+        *map(worded, ("what it is", "tuned", "here", "pooling", "similarity")),
         Column("tokens"),
-        *(Column(title, number=False) for title in ("licence", "name on the hub")),
+        *map(worded, ("licence", "name on the hub")),
     )
     rows = []
     kind = ""
