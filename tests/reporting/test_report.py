@@ -82,6 +82,20 @@ class TestGiven:
         assert {query["id"] for query in carried["queries"]} == {"q1", "q2", "q3"}
         assert read(rt.report("audit.json", "two.html")) == read(made)
 
+    def test_a_layout_is_written_in_the_format_of_its_ending(self, here: Path) -> None:
+        pytest.importorskip("vl_convert")
+        found, _, _ = audited()
+        found.save("audit.json")
+        for file, layout, start in (
+            ("t.tex", "dai-3", "\\begin"),
+            ("t.md", "paper", "**"),
+            ("t.csv", "dai-3", "table,"),
+        ):
+            assert start in read(rt.report("audit.json", file, layout=layout))[:300]
+        assert read(rt.report(result("bench"), "f.svg", layout="dai-fig10")).startswith("<svg")
+        with refused("unknown ending of a file with a layout '.txt' (valid: .tex, .md, .csv, .svg, .pdf, .png)"):
+            rt.report(found, "t.txt", layout="dai-3")
+
     def test_results_and_files_keep_their_order_and_a_file_named_twice_counts_once(self, here: Path) -> None:
         found, _, _ = audited()
         found.save("audit.json")

@@ -19,7 +19,7 @@ from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import CheckResult
-from ranktilt.errors import DataError, UserError, join_words, shorten
+from ranktilt.errors import DataError, UserError, join_words, shorten, unknown
 from ranktilt.experiments.spiral_result import Spiral
 from ranktilt.experiments.tradeoff_result import Bench
 from ranktilt.experiments.training_result import TrainingStudy
@@ -72,8 +72,9 @@ def report(
     collection: Collection | None = None,
     runs: Run | Iterable[Run] | None = None,
     texts: bool = True,
+    layout: str | None = None,
 ) -> Path:
-    """Write results as one HTML page that opens anywhere, offline.
+    """Write results as one HTML page that opens anywhere, offline, or as a table or figure of a paper.
 
     Parameters
     ----------
@@ -88,11 +89,14 @@ def report(
         The audit's runs, known by their names. By default as far as the audit keeps its lists (``keep_top``).
     texts : bool, optional
         Whether queries, ranked lists and documents can be looked through; False keeps them out of the page.
+    layout : str, optional
+        A table or figure as a paper prints it, such as ``dai-3`` or ``dai-fig7``, in place of the page; the ending of
+        `path` says its format: ``.tex``, ``.md``, ``.csv``, ``.svg``, ``.pdf`` or ``.png``.
 
     Returns
     -------
     Path
-        The page's file.
+        The file.
 
     Raises
     ------
@@ -107,9 +111,26 @@ def report(
     if any(isinstance(one, str | Path) and os.path.realpath(one) == os.path.realpath(target) for one in given):
         raise UserError(f"{target}: this file is read too; choose another place for the page")
     chosen = [runs] if isinstance(runs, Run) else runs
-    page = report_page(opened(given, collection=collection, runs=chosen), texts=texts)
-    write_bytes(target, page.encode())
+    kinds = RESULTS if layout is None else PAPER_RESULTS
+    loaded = opened(given, kinds, collection=collection, runs=chosen)
+    write_bytes(
+        target, report_page(loaded, texts=texts).encode() if layout is None else _laid_out(loaded, layout, target)
+    )
     return target
+
+
+def _laid_out(results: Sequence[Any], layout: str, path: Path) -> bytes:
+    """A table or figure of a paper, in the format that the file's ending says."""
+    from ranktilt.reporting.papers.figures import FORMATS, paper_figures
+    from ranktilt.reporting.papers.tables import paper_tables
+
+    tables = {".tex": "latex", ".md": "markdown", ".csv": "csv"}
+    ending = path.suffix.lower()
+    if ending.removeprefix(".") in FORMATS:
+        return next(iter(paper_figures(results, format=ending.removeprefix("."), layout=layout).values()))
+    if ending not in tables:
+        raise unknown("ending of a file with a layout", ending, [*tables, *(f".{name}" for name in FORMATS)])
+    return paper_tables(results, layout, tables[ending]).encode()
 
 
 def opened(
