@@ -249,6 +249,7 @@ TOOLS = [
     ("spiral toy -r bm25 --round-share 2", "expected a share of the origins a round above 0 and at most 1, got 2"),
     ("spiral toy -r bm25 --source gpt", "unknown source 'gpt' (valid: llm)"),
     ("spiral toy -r replay:run.trec", "a saved run or an engine cannot rank a collection that grows; name a ranker"),
+    ("spiral toy -r engine:a:b", "a saved run or an engine cannot rank a collection that grows; name a ranker"),
     ("spiral lone -r bm25", "nothing can enter: only source 'human'; expected rewrites of its documents"),
     ("cache --all", "--all goes with --prune: ranktilt tools cache --prune --all removes all that was not paid for"),
     ("cache --prune --all --model one", "--all removes everything; leave it out to remove what --model chooses"),

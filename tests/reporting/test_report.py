@@ -93,9 +93,8 @@ class TestGiven:
         ):
             assert start in read(rt.report("audit.json", file, layout=layout))[:300]
         assert read(rt.report(result("bench"), "f.svg", layout="dai-fig10")).startswith("<svg")
-        with refused(
-            "unknown ending of a file with a layout '.txt'; did you mean '.tex'? (valid: .tex, .md, .csv, .svg, .pdf, .png)"
-        ):
+        endings = ".tex, .md, .csv, .svg, .pdf, .png"
+        with refused(f"unknown ending of a file with a layout '.txt'; did you mean '.tex'? (valid: {endings})"):
             rt.report(found, "t.txt", layout="dai-3")
 
     def test_results_and_files_keep_their_order_and_a_file_named_twice_counts_once(self, here: Path) -> None:

@@ -28,6 +28,8 @@ from ranktilt.mitigation.base import Correction
 from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker, stages_of
 from ranktilt.rankers.candidates import FITTED, check_reranked
+from ranktilt.rankers.engines.base import LiveEngine
+from ranktilt.rankers.replay import Replay
 from ranktilt.run import Run, codes, stage_facts
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all, interval, resampled_means
 from ranktilt.statistics.permutation import sign_flip_ps
@@ -118,7 +120,7 @@ def _check_rankers(rankers: Sequence[Ranker]) -> None:
     refuse_twice([repr(one) for one in rankers], "ranker")
     for one in rankers:
         first = stages_of(one)[0]
-        if first.name == "replay" or getattr(first, "live", False):
+        if isinstance(first, LiveEngine | Replay):
             raise UserError(
                 f"{one!r}: a saved run or an engine cannot rank a collection that grows; name a ranker such as bm25"
             )

@@ -205,7 +205,7 @@ def _falls(frame: pl.DataFrame) -> bool:
 
 
 def _read_json(path: Path, text: str, order: str, queries: Sequence[str] | None) -> RunFile:
-    tag, content = "", lists.prediction_lines(path, text)
+    tag, content = "", cast(Any, lists.prediction_lines(path, text))
     try:
         content = orjson.loads(text) if content is None else content
     except orjson.JSONDecodeError as error:

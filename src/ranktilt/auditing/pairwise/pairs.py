@@ -139,7 +139,8 @@ def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
 def _of_kinds(code: Ints, relevant: Ints | None, pool: Ints | None) -> tuple[Ints, Ints]:
     """Rows with a side that are relevant, and the others."""
     every = np.arange(len(code)) if pool is None else pool
-    held, wanted = every[code[every] >= 0], np.empty(0, dtype=np.int64) if relevant is None else relevant
+    held: Ints = every[code[every] >= 0]
+    wanted: Ints = np.empty(0, dtype=np.int64) if relevant is None else relevant
     return np.intersect1d(held, wanted).astype(np.int64), np.setdiff1d(held, wanted)
 
 
