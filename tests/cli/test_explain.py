@@ -100,17 +100,17 @@ def test_figures_of_the_paper_are_drawn_printed_and_refused(tmp_path: Path, cli:
         toy_study().save(tmp_path / "study.json"),
     )
     assert cli("report", file, "--layout", "dai-fig9")[1].startswith("**Log perplexity of the documents")
-    assert cli("report", file, "--layout", "dai-fig7", "--format", "pdf", "-o", tmp_path / "drawn")[0] == 0
+    assert cli("report", file, "--layout", "dai-fig7", "--format", "pdf", "--figures", tmp_path / "drawn")[0] == 0
     assert [one.name for one in (tmp_path / "drawn").iterdir()] == ["dai-figure-7.pdf"]
     for arguments, message in [
         ([file, "--layout", "dai-fig8"], "dai-fig8 shows the spectra of several sources (an explanation); the results "
          "given hold none: ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE "
          "makes one"),
-        ([study, "--layout", "dai-fig9", "--format", "svg", "-o", tmp_path / "none"],
+        ([study, "--layout", "dai-fig9", "--figures", tmp_path / "none"],
          "dai-fig9 shows perplexities (an explanation); the results given hold none: ranktilt explain DIR "
          "--probe perplexity --json FILE makes one"),
         ([file, "--layout", "dai-fig77", "-o", tmp_path / "none.md"], "unknown layout 'dai-fig77'; did you mean "),
-        ([file, "--layout", "dai-3", "--format", "svg", "-o", tmp_path / "none"], "--layout is about tables, not about "
+        ([file, "--layout", "dai-3", "--figures", tmp_path / "none"], "--layout is about tables, not about "
          "svg"),
         ([file, "--layout", "dai-3"], "dai-3 shows a mixed collection ranked as one"),
     ]:  # fmt: skip

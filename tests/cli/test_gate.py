@@ -75,8 +75,8 @@ def broad(tmp_path: Path) -> Path:
         ([], 6),
         (["-m", "RR"], 6),
         (["--measure", "RR", "-m", "nDCG@5"], 12),
-        (["--run", "dense"], 3),
-        (["--run", "dense", "--pair", "c,a", "-m", "RR"], 1),
+        (["--run-name", "dense"], 3),
+        (["--run-name", "dense", "--pair", "c,a", "-m", "RR"], 1),
     ],
 )
 def test_rows_can_be_chosen(cli: Cli, broad: Path, options: list[str], rows: int) -> None:
@@ -153,7 +153,7 @@ class TestRefusals:
         ("options", "message"),
         [
             (["-m", "RR"], "unknown measure 'RR' (valid: nDCG@5)"),
-            (["--run", "bm25"], "unknown run 'bm25' (valid: run)"),
+            (["--run-name", "bm25"], "unknown run 'bm25' (valid: run)"),
             (
                 ["--pair", "human,gpt"],
                 "unknown pair of groups 'human,gpt'; did you mean 'human,llm'? (valid: human,llm, llm,human)",

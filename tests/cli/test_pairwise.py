@@ -103,7 +103,7 @@ def test_two_models_are_compared_on_the_same_queries(cli: Cli, folder: Path, ser
     assert code == 0
     assert "no difference in preference on relevant pairs from its old run shown; these 12 queries could" in out
     (tmp_path / "figures").mkdir()
-    assert cli("report", found, "--layout", "wang-fig4", "--format", "svg", "-o", tmp_path / "figures").code == 0
+    assert cli("report", found, "--layout", "wang-fig4", "--figures", tmp_path / "figures").code == 0
     assert (tmp_path / "figures" / "wang-figure-4.svg").exists()
     assert "| After |" in cli("report", found, "--format", "markdown").out
     unread = refused(cli, "compare", after, before, "--baseline-run", "bm25")

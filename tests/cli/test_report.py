@@ -164,7 +164,7 @@ def test_pairs_of_a_query_can_be_asked_for(cli: Cli, here: Path) -> None:
 @pytest.mark.parametrize("form", ["svg", "pdf"])
 def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
     pytest.importorskip("vl_convert")
-    code, out, err = cli("report", "audit.json", "--format", form, "-o", "figures")
+    code, out, err = cli("report", "audit.json", "--format", form, "--figures", "figures")
     assert (code, out) == (0, "")
     made = sorted((here / "figures").iterdir())
     assert made
@@ -177,13 +177,15 @@ def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
     ("arguments", "said"),
     [
         (["audit.json", "--format", "gif"], "Invalid value for '--format': 'gif' is not one of 'html', 'latex', "),
-        (["audit.json", "--format", "svg"], "figures need a folder: --format svg -o FOLDER"),
+        (["audit.json", "--format", "svg"], "svg is a format of figures; name their folder: --figures DIR"),
+        (["audit.json", "--figures", "f", "--format", "csv"], "--figures draws svg, pdf or png, not csv"),
+        (["audit.json", "--figures", "f", "-o", "r.html"], "--figures writes figures alone; leave -o out"),
         (
             ["audit.json", "--layout", "paper", "-o", "t.tex"],
             "-o t.tex: expected a name that ends in .md, for markdown; --format latex makes .tex files",
         ),
-        (["audit.json", "--format", "svg", "-o", "f", "--layout", "paper"], "--layout is about tables, not about svg"),
-        (["audit.json", "--format", "svg", "-o", "f", "--no-texts"], "--no-texts is about pages and tables"),
+        (["audit.json", "--figures", "f", "--layout", "paper"], "--layout is about tables, not about svg"),
+        (["audit.json", "--figures", "f", "--no-texts"], "--no-texts is about pages and tables"),
         (["audit.json", "-o", "r.html", "--query", "q1"], "--query is about the tables of texts: --layout dai-10"),
         (["audit.json", "--layout", "dai-10", "--query", "q99"], "unknown query 'q99' (valid: q1"),
         (["audit.json", "-o", "audit.json"], "-o audit.json: this file is read too; choose another place"),

@@ -22,7 +22,7 @@ def test_the_next_command_asks_about_the_held_out_queries(
     (lists / "qrels" / "test.tsv").rename(lists / "qrels" / "train.tsv")
     (lists / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq0\tmale-0-0\t1\n")
     folder = tmp_path / "my adapter(1)"
-    quick = ("--pairs", 8, "--steps", 1, "--text", "text", "--prompt", "choice", "--passage-tokens", 9)
+    quick = ("--pairs-per-epoch", 8, "--steps", 1, "--text", "text", "--prompt", "choice", "--passage-tokens", 9)
     call = (
         "train",
         "lora",

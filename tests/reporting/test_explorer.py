@@ -124,17 +124,19 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     collection = Collection(collection.docs.with_columns(text=pl.Series(letters)), collection.queries, collection.qrels)
     # Only in every sixth query is the human version above the other; elsewhere both are tied.
     lists = {f"q{n}": {f"{n}-human": 1.0 + (n % 6 == 0), f"{n}-llm": 1.0} for n in range(60)}
-    budget = 40_000
+    budget = 3_600
     found = explored(opened(collection, [lists]), budget=budget)
     told = found.lists
     assert len(found.block.lists) + len(found.block.texts) <= budget
     assert (told["shown"], told["of"]) == (len(told["queries"]), 60)
-    assert 10 < told["shown"] < 30
+    assert 10 < told["shown"] < 60
     assert {query["id"] for query in told["queries"][:10]} == {f"q{n}" for n in range(0, 60, 6)}
     assert found.block.says.startswith(
         f"{told['shown']} of 60 queries: those that contribute most to some ranker's Relative Δ (nDCG@1, human against "
         "llm). With all, the page would be too large."
     )
+    assert len(found.texts or []) < 2 * told["shown"] == len(told["docs"]["id"])
+    assert f"Texts are those of {len(found.texts or [])} of {2 * told['shown']} documents" in found.block.says
 
 
 def test_one_query_is_carried_whatever_it_takes() -> None:

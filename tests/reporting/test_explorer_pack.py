@@ -59,14 +59,25 @@ def material(queries: int, letters: int, grade: float = 1) -> Material:
     return Material(found.audit, collection, groups, ("first",), order, Numbers.of(found.audit, ["first"]), made, 10)
 
 
-@pytest.mark.parametrize("budget", [3_000, 40_000])
-@pytest.mark.parametrize("letters", [10, 500])
-def test_as_many_queries_are_carried_as_fit(budget: int, letters: int) -> None:
+@pytest.mark.parametrize(("budget", "letters"), [(3_000, 10), (3_000, 500), (40_000, 10), (40_000, 500)])
+def test_as_many_queries_and_texts_are_carried_as_fit(budget: int, letters: int) -> None:
     whole = material(120, letters)
     found = whole.fitted(budget)
     assert found.size <= budget
-    if found.queries < 120 and found.size < 0.9 * budget:
-        assert whole.packed(found.queries + 1).size > budget
+    if found.queries < 120:
+        assert 0.4 * budget < len(found.lists)
+    if found.documents < whole.needed(found.queries):
+        assert found.size > 0.9 * budget
+    else:
+        assert whole.packed(found.queries).texts == found.texts
+
+
+def test_texts_are_those_of_the_first_queries() -> None:
+    whole = material(30, 2_000)
+    found = whole.fitted(60_000)
+    assert (found.queries, whole.needed(30)) == (30, 60)
+    assert unpacked(found.texts) == whole.docs["text"].to_list()[: found.documents]
+    assert 0 < found.documents < 60
 
 
 @pytest.mark.parametrize("grade", [2, 0.25])

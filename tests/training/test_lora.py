@@ -22,7 +22,9 @@ from tests.refusals import refused
 from tests.toy import collection_of
 
 pytestmark = pytest.mark.neural
-QUICK = LoraTraining(pairs=200, steps=40, rate=0.02, rank=4, batch=8, text="text", prompt="choice", passage_tokens=20)
+QUICK = LoraTraining(
+    pairs_per_epoch=200, steps=40, rate=0.02, rank=4, batch=8, text="text", prompt="choice", passage_tokens=20
+)
 
 
 @pytest.fixture(scope="module")

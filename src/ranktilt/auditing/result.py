@@ -144,7 +144,11 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     @cached_property
     def primary(self) -> Estimand | None:
         """The question that verdicts answer, which was chosen before the data were seen; None without any question."""
-        return estimand(str(self.spec["primary"])) if "primary" in self.spec else None
+        if "primary" not in self.spec:
+            return None
+        name = str(self.spec["primary"])
+        known = (*self.measures, *(effect.estimand for effect in self.estimates))  # also a class of no registry
+        return next((asked for asked in known if repr(asked) == name), None) or estimand(name)
 
     @property
     def primary_measure(self) -> Measure:

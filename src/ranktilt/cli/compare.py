@@ -71,7 +71,7 @@ def gate(
     measure: Annotated[
         list[str] | None, Option("Question of the audit to gate on (default: its primary one).", "MEASURE", short="-m")
     ] = None,
-    run: Annotated[list[str] | None, Option("Run of the audit to gate on (default: all).", "NAME")] = None,
+    run_name: Annotated[list[str] | None, Option("Run of the audit to gate on (default: all).", "NAME")] = None,
     pair: Annotated[list[str] | None, Option("Groups of the audit to gate on (default: all pairs).", "A,B")] = None,
     inconclusive: Annotated[
         Literal["fail", "pass"], Option("Exit code when inconclusive: fail (3) or pass (0).")
@@ -105,7 +105,7 @@ def gate(
     for one in filter(None, (given, before)):
         options.require_answers(one.spec.get("runs", ()), max_failures)
     found = gate_audit(
-        given, max_tilt=limit, measures=measure or None, runs=run or None, pairs=pairs, baseline=before,
+        given, max_tilt=limit, measures=measure or None, runs=run_name or None, pairs=pairs, baseline=before,
         min_effect=min_effect, inconclusive=inconclusive, resamples=resamples, seed=seed,
     )  # fmt: skip
     return _deliver_gate(with_command(found), output, junit, markdown)

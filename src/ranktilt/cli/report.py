@@ -15,7 +15,7 @@ import typer
 from ranktilt.cli import completion, options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import ENDINGS, check_ending, check_paths, print_result
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, join_words
 from ranktilt.io.files import require_place, write_files
 from ranktilt.option import Option
 
@@ -25,16 +25,15 @@ LAYOUT = "paper"
 _WITH_TEXTS = (None, LAYOUT, "dai-10", "dai-11")
 
 
-@options.verb(
-    "report audit.json -o report.html", "report audit.json --layout dai-3 --format latex -o table.tex", panel="Output"
-)
+@options.verb("report audit.json -o report.html", "report audit.json --figures figures --format pdf", panel="Output")
 def report(
     files: Annotated[
         list[Path],
         typer.Argument(metavar="FILE…", help="Audits and other results (JSON); of a layout also cells (CSV)."),
     ],
     *,
-    output: Annotated[Path | None, Option("File for the page or table; folder for figures.", "OUT", short="-o")] = None,
+    output: Annotated[Path | None, Option("File for the page or table.", "FILE", short="-o")] = None,
+    figures: Annotated[Path | None, Option("Folder for the figures, drawn for a paper.", "DIR")] = None,
     layout: Annotated[
         str | None,
         Option(
@@ -44,7 +43,7 @@ def report(
         ),
     ] = None,
     format: Annotated[
-        Formats | None, Option("html (the default); latex, markdown or csv of a layout; svg, pdf or png figures.")
+        Formats | None, Option("html; latex, markdown or csv of a layout; svg, pdf or png of figures.")
     ] = None,
     query: Annotated[
         list[str] | None, Option("Queries whose texts dai-10 and dai-11 show (default: by tilt).", "ID")
@@ -59,11 +58,12 @@ def report(
     Ranked lists are those that an audit keeps; its collection is read again as it names it. What is gone or has changed
     is left out, and the page says so.
     """
-    form = format or ("html" if layout is None else "markdown")
+    form = format or ("svg" if figures is not None else "html" if layout is None else "markdown")
     if open_page and form != "html":
         raise UserError(f"--open is about the page, not about {form}")
     if open_page and output is None:
         output = Path(tempfile.mkdtemp(prefix="ranktilt-")) / "report.html"
+    _check_figures(form, figures, output)
     _check(form, output, layout, files, no_texts=no_texts)
     if query and (form not in TABLES or layout not in _WITH_TEXTS or no_texts):
         raise UserError("--query is about the tables of texts: --layout dai-10, dai-11 or paper, with texts")
@@ -71,11 +71,23 @@ def report(
         _page(files, output, texts=not no_texts)
         if open_page and output is not None and not webbrowser.open(output.resolve().as_uri()):
             note(f"no browser could be opened; open {output} in yours")
-    elif form in FIGURES:
-        _figures(files, output or Path(), form, layout or "")
+    elif figures is not None:
+        _figures(files, figures, form, layout or "")
     else:
         text = _table(files, layout or LAYOUT, form, texts=not no_texts, queries=query or ())
         _deliver(text, output)
+
+
+def _check_figures(form: str, folder: Path | None, output: Path | None) -> None:
+    if folder is None:
+        if form in FIGURES:
+            raise UserError(f"{form} is a format of figures; name their folder: --figures DIR")
+        return
+    if form not in FIGURES:
+        raise UserError(f"--figures draws {join_words(FIGURES, 'or')}, not {form}")
+    if output is not None:
+        raise UserError("--figures writes figures alone; leave -o out")
+    require_place(folder / f"figure.{form}")
 
 
 def _check(form: str, output: Path | None, layout: str | None, files: Sequence[Path], *, no_texts: bool) -> None:
@@ -86,13 +98,8 @@ def _check(form: str, output: Path | None, layout: str | None, files: Sequence[P
     if no_texts and form in FIGURES:
         raise UserError("--no-texts is about pages and tables; figures hold none")
     if output is None:
-        if form in FIGURES:
-            raise UserError(f"figures need a folder: --format {form} -o FOLDER")
         if form == "html" and sys.stdout.isatty():
             raise UserError("the page needs a file: -o report.html")
-        return
-    if form in FIGURES:
-        require_place(output / f"figure.{form}")
         return
     check_paths({"-o": output}, inputs=files)
     other = next((name for name in TABLES if output.suffix.lower() in ENDINGS[name]), None)

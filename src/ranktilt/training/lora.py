@@ -72,7 +72,7 @@ def pair_examples(
         collection.qrels.filter(pl.col("query_id").is_in(kept)),
         collection.spec,
     )
-    drawn = draw_pairs(part, sides, pairs=-(-options.pairs // (2 * len(kept))), seed=options.seed)
+    drawn = draw_pairs(part, sides, pairs=-(-options.pairs_per_epoch // (2 * len(kept))), seed=options.seed)
     texts = readable_texts(ranker, collection)
     rows = {side: codes(drawn.frame[side], collection.ids) for side in ("protected", "unprotected")}
     asked = dict(collection.queries.select("id", "text").iter_rows())

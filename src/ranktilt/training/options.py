@@ -208,7 +208,7 @@ class LoraTraining(Schedule):
     passage tokens.
     """
 
-    pairs: Annotated[int, Option("Pairs per epoch, about.", min=1)] = 140_000
+    pairs_per_epoch: Annotated[int, Option("Pairs per epoch, about.", min=1)] = 140_000
     rank: Annotated[int, Option("LoRA rank.", "R", min=1)] = 1
     rate: Annotated[float, Option("Peak learning rate.", flag="--learning-rate")] = 3e-3
     batch: Annotated[int, Option("Batch size in pairs.", min=1)] = 4

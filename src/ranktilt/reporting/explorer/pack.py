@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ LONGEST = {"text": 20_000, "query": 2_000, "title": 500, "id": 300}
 DIGITS = 5
 _LEVEL = 5  # 6 makes NFCorpus 1 % smaller and takes 1.6 times as long, 9 hardly smaller and 2.7 times
 _SHRUNK = 0.35  # characters in the page for a byte of text, about
+_FIRST = 200  # of what is to be fitted, packed to see how much room it takes
 _FILLED = 0.9
 _TRIES = 8
 
@@ -41,6 +42,8 @@ class Packed:
     """Empty where there are no texts."""
     queries: int
     """Queries carried: the first so many of the order."""
+    documents: int
+    """Documents whose texts are carried: the first so many that these queries need."""
     cut: int
     """Texts that were too long."""
 
@@ -96,28 +99,36 @@ class Material:
         return names.join(texts, on="id", how="left", maintain_order="left").with_columns(pl.col("text").fill_null(""))
 
     def fitted(self, budget: int) -> Packed:
-        """Carry as many queries as fit into so many characters; one at least."""
-        low, high, best = 0, len(self.order) + 1, None
+        """Carry as many queries as fit, one at least, and as many texts; where they are many, half the room."""
         letters = int(self.docs["text"].str.len_bytes().sum())
-        count = int(len(self.order) * min(1.0, budget / max(_SHRUNK * letters, 1.0)))
-        for _ in range(_TRIES):
-            count = max(min(count, high - 1), low + 1)
-            packed = self.packed(count)
-            if packed.size <= budget:
-                low, best = count, packed
-            else:
-                high = count
-            if low + 1 >= high or (best is not None and best.size > _FILLED * budget):
-                break
-            count = int(count * budget / packed.size)
-        return best or self.packed(1)
+        room = budget - int(min(_SHRUNK * letters, budget / 2))
+        queries, lists = _fitted(len(self.order), room, self._packed_lists)
+        documents = self.needed(queries)
+        texts = ""
+        if letters:
+            documents, texts = _fitted(documents, budget - len(lists), self._packed_texts)
+        return Packed(lists, texts, queries, documents, self._cut(documents))
 
-    def packed(self, count: int) -> Packed:
-        """Carry the first so many queries."""
-        docs = self.docs.filter(pl.col("needed") < count)
-        texts, cut = _texts(docs["text"])
-        content = {**self._queries(count), "docs": self._docs(docs), "lists": [one[:count] for one in self._lists]}
-        return Packed(pack(content), pack(texts) if texts else "", count, cut)
+    def packed(self, queries: int) -> Packed:
+        """Carry the first so many queries with all their texts."""
+        needed = self.needed(queries)
+        return Packed(self._packed_lists(queries), self._packed_texts(needed), queries, needed, self._cut(needed))
+
+    def needed(self, queries: int) -> int:
+        """Count the documents that the first so many queries need; they come first in `docs`."""
+        return int((self.docs["needed"] < queries).sum())
+
+    def _packed_lists(self, queries: int) -> str:
+        docs, lists = self.docs.head(self.needed(queries)), [lists[:queries] for lists in self._lists]
+        return pack({**self._queries(queries), "docs": self._docs(docs), "lists": lists})
+
+    def _packed_texts(self, documents: int) -> str:
+        texts = _texts(self.docs["text"].head(documents))
+        return pack(texts) if any(texts) else ""
+
+    def _cut(self, documents: int) -> int:
+        """Count the texts that are too long."""
+        return int((self.docs["text"].head(documents).str.len_chars() > LONGEST["text"]).sum())
 
     def _queries(self, count: int) -> dict[str, Any]:
         chosen, told = self.order[:count], self.queries.head(count)
@@ -189,13 +200,29 @@ class Material:
         return [{"found": found[i], "more": more[i], "entries": rows[ends[i] : ends[i + 1]]} for i in range(len(found))]
 
 
-def _texts(column: pl.Series) -> tuple[list[Any], int]:
-    """Texts, None of unknown documents, and how many of them are cut; nothing where there are none."""
-    texts, longest = column.to_list(), LONGEST["text"]
-    long = (column.str.len_chars() > longest).fill_null(False).arg_true().to_list()
-    for at in long:
-        texts[at] = {"text": texts[at][:longest], "of": len(texts[at])}
-    return (texts, len(long)) if any(texts) else ([], 0)
+def _texts(column: pl.Series) -> list[Any]:
+    """Texts as the page has them, None of unknown documents."""
+    longest = LONGEST["text"]
+    return [
+        {"text": text[:longest], "of": len(text)} if text is not None and len(text) > longest else text
+        for text in column
+    ]
+
+
+def _fitted(total: int, budget: int, packed: Callable[[int], str]) -> tuple[int, str]:
+    """How many of a total fit into so many characters, one at least, and what they are packed to."""
+    low, high, best = 0, total + 1, None
+    count = min(total, _FIRST)
+    for _ in range(_TRIES):
+        text = packed(count)
+        if len(text) <= budget:
+            low, best = count, (count, text)
+        else:
+            high = count
+        if low + 1 >= high or (best is not None and len(best[1]) > _FILLED * budget):
+            break
+        count = max(min(int(count * budget / max(len(text), 1)), high - 1), low + 1)
+    return best or (1, packed(1))
 
 
 def shortened(series: pl.Series, kind: str) -> list[str]:

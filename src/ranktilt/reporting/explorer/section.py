@@ -19,7 +19,8 @@ from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.tones import Tone
 
-BUDGET = 5_000_000
+BUDGET = 2_450_000
+"""Characters, so that a page with texts stays below 3 MB."""
 DEPTH = 10
 MOST = 50
 _WORDS = 120
@@ -65,6 +66,8 @@ def _says(material: Material, packed: Packed) -> Iterator[str]:
     if not packed.texts:
         why = "only the documents' labels are known" if only_labels(material.collection) else "the documents have none"
         yield f"There are no texts to show: {why}."
+    elif packed.documents < (needed := material.needed(packed.queries)):
+        yield f"Texts are those of {packed.documents:,} of {needed:,} documents: those that the first queries need."
     if packed.cut:
         yield f"{counted(packed.cut, 'text is', 'texts are')} cut after {LONGEST['text']:,} characters."
 
