@@ -8,7 +8,6 @@ os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
 
 import gc
-import random
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -28,27 +27,11 @@ hypothesis.settings.load_profile("ranktilt")
 LONGEST = ("test_minilm.py", "test_benchmarks.py", "test_docs.py")
 
 
-SEED = os.environ.setdefault("RANKTILT_TEST_SEED", str(random.randrange(1_000_000)))
-"""Of the order of quick tests; the workers of one run inherit it."""
-
-
-def pytest_report_header() -> str:
-    """Say how to have the same order again."""
-    return f"order of quick tests: RANKTILT_TEST_SEED={SEED}"
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long, so that no worker is left alone with one at the end; shuffle the others.
-
-    Files are shuffled, and tests within them: what is made once for a file is not made again.
-    """
-    chance, order = random.Random(SEED), {name: number for number, name in enumerate(LONGEST)}
-    long = [item for item in items if item.get_closest_marker("long")]
-    quick = [item for item in items if not item.get_closest_marker("long")]
-    files = {path: chance.random() for path in dict.fromkeys(item.path for item in quick)}
-    chance.shuffle(quick)
-    quick.sort(key=lambda item: (files[item.path], item.nodeid.rpartition("::")[0]))
-    items[:] = [*sorted(long, key=lambda item: order.get(item.path.name, len(order))), *quick]
+    """Begin with the files that take long, so that no worker is left alone with one at the end."""
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    order = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: (order.get(item.path.name, len(order)), item.path not in long))
 
 
 _imported = 0
