@@ -49,8 +49,8 @@ def pytest_runtest_call() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Point RankTilt's cache to a folder of this session, or to RANKTILT_TEST_CACHE to keep it."""
-    kept = os.environ.get("RANKTILT_TEST_CACHE")
-    folder = Path(kept) if kept else tmp_path_factory.mktemp("cache")
+    chosen = os.environ.get("RANKTILT_TEST_CACHE")
+    folder = Path(chosen) if chosen else tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RANKTILT_CACHE", str(folder))
         yield folder

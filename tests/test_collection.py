@@ -105,18 +105,12 @@ def test_whole_numbers_are_grades_in_any_type_and_so_are_fractions(grades: list[
 
 
 @pytest.mark.parametrize(
-    ("grades", "dtype"),
-    [
-        ([float("nan")], pl.Float64),
-        ([float("inf")], pl.Float64),
-        ([2**31], pl.Int64),
-        (["1"], pl.String),
-        ([True], pl.Boolean),
-    ],
+    ("grade", "dtype"),
+    [(float("nan"), pl.Float64), (float("inf"), pl.Float64), (2**31, pl.Int64), ("1", pl.String), (True, pl.Boolean)],
 )
-def test_other_grades_are_refused(grades: list[Any], dtype: Any) -> None:
+def test_other_grades_are_refused(grade: Any, dtype: Any) -> None:
     with pytest.raises(UserError, match=r"^qrels: expected numbers in column 'grade', got "):
-        judged(*grades, dtype=dtype)
+        judged(grade, dtype=dtype)
 
 
 # Further columns
@@ -130,56 +124,40 @@ def test_other_grades_are_refused(grades: list[Any], dtype: Any) -> None:
         (pl.Series([0.5, None], dtype=pl.Float32), pl.Float64, [0.5, None]),
         (pl.Series([True, False]), pl.Boolean, [True, False]),
         (pl.Series(["x", "y"], dtype=pl.Categorical), pl.String, ["x", "y"]),
-        (pl.Series(["x", "y"], dtype=pl.Enum(["y", "x"])), pl.String, ["x", "y"]),
-        (pl.Series([1.5, float("nan")]), pl.Float64, [1.5, None]),
-        (pl.Series([1.5, float("inf")]), pl.Float64, [1.5, None]),
+        (pl.Series([1.5, float("nan"), float("inf")]), pl.Float64, [1.5, None, None]),
         (pl.Series([b'{"a": [1, 2]}', b'"x"']), pl.Binary, [b'{"a":[1,2]}', b'"x"']),
         (pl.Series([b"[]", b"null"]), pl.Binary, [b"[]", None]),
         (pl.Series([b'"x"', b' "y" ']), pl.String, ["x", "y"]),
         (pl.Series([b"1", b"2.5"]), pl.Float64, [1.0, 2.5]),
         (pl.Series([b"1", None]), pl.Int64, [1, None]),
-        (pl.Series([b"18446744073709551615", b"1"]), pl.Binary, [b"18446744073709551615", b"1"]),
-        (pl.Series([b"true", b"1"]), pl.Binary, [b"true", b"1"]),
+        (pl.Series([b"18446744073709551615", b"true"]), pl.Binary, [b"18446744073709551615", b"true"]),
     ],
 )
 def test_further_columns_take_the_types_that_files_keep(given: pl.Series, kept: Any, values: list[Any]) -> None:
-    column = of(text=["", ""], extra=given).docs["extra"]
+    column = of(text=[""] * len(given), extra=given).docs["extra"]
     assert column.dtype == kept
     assert column.to_list() == values
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        pl.Series([None, None]),
-        pl.Series([None, None], dtype=pl.Int64),
-        pl.Series([float("nan"), float("inf")]),
-        pl.Series([b"null", None]),
-    ],
-)
-def test_a_column_without_any_value_is_dropped(given: pl.Series) -> None:
-    assert "extra" not in of(text=["", ""], extra=given).docs.columns
+def test_a_column_without_any_value_is_dropped() -> None:
+    numbers = pl.Series([None, None], dtype=pl.Int64)
+    for values in ([None, None], numbers, [float("nan"), float("inf")], [b"null", None]):
+        assert "extra" not in of(text=["", ""], extra=values).docs.columns
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        pl.Series([datetime.date(2024, 1, 1)]),
-        pl.Series([[1, 2]]),
-        pl.Series([{"a": 1}]),
-        pl.Series([2**64 - 1], dtype=pl.UInt64),
-        pl.Series([b"no json"]),
-        pl.Series([b"\xff"]),
-        pl.Series([b"[" * 400 + b"]" * 400]),
+        pl.Series([datetime.date(2024, 1, 1)]), pl.Series([[1, 2]]), pl.Series([{"a": 1}]), pl.Series([b"no json"]),
+        pl.Series([2**64 - 1], dtype=pl.UInt64), pl.Series([b"\xff"]), pl.Series([b"[" * 400 + b"]" * 400]),
     ],
-)
+)  # fmt: skip
 def test_a_column_that_no_file_keeps_is_refused(given: pl.Series) -> None:
-    with pytest.raises(UserError) as caught:
-        of(extra=given)
-    assert str(caught.value) == (
+    with refused(
         f"docs: column 'extra' of type {given.dtype} cannot be kept; "
         "use strings, numbers, truth values, or raw JSON as bytes"
-    )
+    ):
+        of(extra=given)
 
 
 # Immutable, equal, shown
@@ -190,6 +168,7 @@ def test_what_happens_to_the_caller_s_tables_does_not_reach_the_collection() -> 
     collection = Collection(docs, NO_QUERIES, NO_QRELS)
     docs[0, "text"] = "changed"
     assert collection.docs["text"].to_list() == ["x"]
+    assert repr(toy()) == "Collection(3 human, 3 llm; 3 queries, 10 judgments)"
 
 
 def test_collections_are_equal_in_any_order_of_rows_and_columns() -> None:
@@ -216,10 +195,6 @@ def test_collections_differ_where_a_judgment_does_and_a_missing_value_equals_its
     assert of(n=[1, None]) != of(n=[1, 0])
 
 
-def test_a_collection_is_shown_by_its_counts() -> None:
-    assert repr(toy()) == "Collection(3 human, 3 llm; 3 queries, 10 judgments)"
-
-
 # Views
 
 
@@ -231,11 +206,8 @@ def test_ids_are_one_object_and_sources_come_in_order_of_appearance() -> None:
 
 
 def test_a_query_with_any_judgment_is_judged() -> None:
-    collection = collection_of(
-        [{"id": "a", "text": ""}],
-        {"q1": "", "q2": "", "q3": "", "q4": ""},
-        {"q4": {"a": 1}, "q2": {"a": 0}, "q9": {"a": 1}, "q1": {"elsewhere": 1}},
-    )
+    grades = {"q4": {"a": 1}, "q2": {"a": 0}, "q9": {"a": 1}, "q1": {"elsewhere": 1}}
+    collection = collection_of([{"id": "a", "text": ""}], dict.fromkeys(["q1", "q2", "q3", "q4"], ""), grades)
     assert collection.judged["id"].to_list() == ["q1", "q2", "q4"]
 
 

@@ -124,20 +124,14 @@ def test_queries_without_a_document_come_back_from_beside_the_file(tmp_path: Pat
     assert Run.load(path).queries == ("q", "r"), "one that has some is there once"
 
 
-@pytest.mark.parametrize(
-    ("file", "tags", "name"),
-    [
-        ("engine.trec.gz", ("ranktilt", "ranktilt"), "engine"),
-        ("engine.run", ("my-engine.v2", "my-engine.v2"), "my-engine.v2"),
-        ("engine.trec", ("a1", "b2"), "engine"),
-        ("engine", ("1.5", "1.5"), "engine"),
+def test_a_run_is_called_by_its_tag_or_its_file(tmp_path: Path) -> None:
+    for file, tags, name in (
+        ("engine.trec.gz", ("ranktilt", "ranktilt"), "engine"), ("engine.trec", ("a1", "b2"), "engine"),
+        ("engine.run", ("my-engine.v2", "my-engine.v2"), "my-engine.v2"), ("engine", ("1.5", "1.5"), "engine"),
         ("e.v2.json", (), "e.v2"),
-    ],
-)
-def test_a_run_is_called_by_its_tag_or_its_file(tmp_path: Path, file: str, tags: tuple[str, ...], name: str) -> None:
-    lines = "".join(f"q{n} Q0 d {n} 1 {tag}\n" for n, tag in enumerate(tags))
-    path = write(tmp_path / file, lines or '{"q": {"d": 1}}')
-    assert Run.load(path).name == name
+    ):  # fmt: skip
+        lines = "".join(f"q{n} Q0 d {n} 1 {tag}\n" for n, tag in enumerate(tags))
+        assert Run.load(write(tmp_path / file, lines or '{"q": {"d": 1}}')).name == name
 
 
 def test_runs_of_one_name_are_called_by_their_files(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_riddles_are_found(tmp_path: Path) -> None:
 
 def test_repeated_classes_and_large_rooms_are_found(tmp_path: Path) -> None:
     files = {"room/a.py": "class A: ...", "room/b.py": "class A: ...\nclass B:\n    class C: ...\nclass C: ..."}
-    files |= {f"large/a{i}.py": "" for i in range(ROOM_FILES + 1)}
-    modules = tree.read(tree.write(tmp_path, files)).values()
+    large = {f"large/a{i}.py": "" for i in range(ROOM_FILES + 1)}
+    modules = tree.read(tree.write(tmp_path, {**files, **large})).values()
     assert repeated_classes(modules) == {"A"}
     assert room_files(modules) == {"large": ROOM_FILES + 1}

@@ -44,16 +44,16 @@ def test_the_ranks_decide_where_they_are_asked_to(tmp_path: Path) -> None:
     file = write(tmp_path / "a.trec", "q1 Q0 d1-human 2 9 x\nq1 Q0 d1-llm 1 3 x\nq2 Q0 d2-llm 1 5 x\n")
     run = ranker(f"replay:{file}(score_order=rank)").rank(toy())
     assert entries(run) == {"q1": [("d1-llm", -1.0), ("d1-human", -2.0)], "q2": [("d2-llm", -1.0)]}
-    assert run.spec["score_order"] == "rank"
-    assert (run.spec["ranker"], run.name) == (f"replay:{file}(score_order=rank)", "a")
+    names = (run.spec["score_order"], run.spec["ranker"], run.name)
+    assert names == ("rank", f"replay:{file}(score_order=rank)", "a")
 
 
 def test_queries_without_judgments_are_left_out_and_those_missing_are_not_in_the_run(tmp_path: Path) -> None:
     run = replayed(tmp_path, {"zz": {"d1-human": 1.0}, "q2": {"d2-llm": 1.0}})
     assert entries(run) == {"q2": [("d2-llm", 1.0)]}
-    found = audit(toy(), run, ["RR"])
-    assert found.values[0, 0, 0].tolist() == [0.0, 1.0, 0.0]
-    assert found.notes[0] == f"{run.name}: 2 judged queries not in the run, counted as 0"
+    result = audit(toy(), run, ["RR"])
+    assert result.values[0, 0, 0].tolist() == [0.0, 1.0, 0.0]
+    assert result.notes[0] == f"{run.name}: 2 judged queries not in the run, counted as 0"
 
 
 def test_without_judgments_the_queries_that_the_collection_knows_are_kept_or_else_the_file_s(tmp_path: Path) -> None:

@@ -63,11 +63,6 @@ def test_grep_bias_ir_numbers_queries_and_documents_alike(shared_data: Path) -> 
     assert len(self_documents(found, True)) == 117
 
 
-def test_only_judged_queries_are_asked_and_counted() -> None:
-    queries = {"p": "x", "0": "y", "1": "number 1", "q": "w"}
-    assert left_out(collection(queries, DOCS, judged=["1", "q"])) == {"1": ["1"]}
-
-
 def test_all_versions_go_with_a_document_known_by_the_id_in_the_file_too() -> None:
     def twins(*sources: str) -> list[dict[str, str]]:
         return [
@@ -80,3 +75,5 @@ def test_all_versions_go_with_a_document_known_by_the_id_in_the_file_too() -> No
     assert left_out(found) == {"0": ["0-human", "0-llm"], "1": ["1-human", "1-llm"]}
     found = collection({"0-llm": "llm words"}, twins("human", "llm", "other"))
     assert left_out(found) == {"0-llm": ["0-human", "0-llm", "0-other"]}
+    found = collection({"p": "x", "0": "y", "1": "number 1", "q": "w"}, DOCS, judged=["1", "q"])
+    assert left_out(found) == {"1": ["1"]}, "of judged queries alone"

@@ -49,14 +49,14 @@ class Candidates:
         ranked = codes(names, collection.judged["id"]) >= 0
         if len(names) and not ranked.any():
             raise other_queries(run, collection)
-        kept = ranked[run.entry_queries]
-        rows = collection_rows(run, collection)[run.docs[kept]]
+        used = ranked[run.entry_queries]
+        rows = collection_rows(run, collection)[run.docs[used]]
         lengths = np.diff(run.offsets)[ranked]
         names = names.filter(pl.Series(ranked))
         query = np.repeat(np.arange(len(lengths)), lengths)
         if len(rows) and rows.min() < 0:
             first = int(rows.argmin())
-            lost, doc = int((rows < 0).sum()), run.ids[int(run.docs[kept][first])]
+            lost, doc = int((rows < 0).sum()), run.ids[int(run.docs[used][first])]
             message = (
                 f"{counted(lost, 'candidate', 'candidates')} of {len(rows):,} not in the collection, so there is no "
                 f"text to re-rank (first: document {doc!r} of query {names[int(query[first])]!r})"

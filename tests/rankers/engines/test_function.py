@@ -1,6 +1,5 @@
 """Any engine through a function: found, called at once with others, and asked over real sockets."""
 
-import json
 import re
 import subprocess
 import sys
@@ -9,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt import Collection, UserError
+from ranktilt import UserError, ranker
 from ranktilt.rankers.engines.function import Engine
-from tests.rankers.contract import Make
+from tests.rankers.contract import with_queries
 from tests.rankers.entries import ids
-from tests.rankers.live import LiveContract
 from tests.toy import toy, write, write_cocktail
 
 Module = Callable[[str], str]
@@ -34,45 +32,27 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
     return make
 
 
-OVERLAP = """
-import json
-from pathlib import Path
-
-DOCUMENTS = json.loads(Path(__file__).with_suffix(".json").read_text())
+WORDS = """
+DOCUMENTS = {"d1-human": "red apples grow", "d2-llm": "river water", "d3-llm": "old red clock"}
 
 def search(query, k):
-    words = set(query.split())
-    scored = [(len(words & set(text.split())), text, name) for name, text in DOCUMENTS.items()]
-    best = sorted(s for s in ((-score, text, name) for score, text, name in scored) if s[0])
-    return [(name, -score) for score, _, name in best[:k]]
+    scored = [(len(set(query.split()) & set(text.split())), name) for name, text in DOCUMENTS.items()]
+    return [(name, score) for score, name in sorted(scored, reverse=True) if score][:k]
 """
 
 
-class TestEngine(LiveContract):
-    """The contract, for a function that counts words."""
-
-    @pytest.fixture
-    def make(self, module: Module, tmp_path: Path) -> Make:
-        names: dict[object, str] = {}
-
-        def known(collection: Collection, **options: object) -> Engine:
-            key = (tuple(collection.ids), tuple(collection.texts()))
-            if key not in names:
-                names[key] = module(OVERLAP)
-                write(tmp_path / f"{names[key]}.json", json.dumps(dict(zip(*key, strict=True))))
-            return Engine(f"{names[key]}:search", **options)
-
-        return known
-
-
-GOOD = "def search(query, k):\n    return [('d1-human', 2.0), ('d2-llm', 1.0)][:k]\n"
-
-
 def test_a_module_of_the_current_folder_is_asked(module: Module) -> None:
-    name = module(GOOD)
-    run = Engine(f"{name}:search", k=2).rank(toy())
-    assert list(ids(run).values()) == [["d1-human", "d2-llm"]] * 3
-    assert run.spec["function"]["file"] == f"{name}.py"
+    name = module(WORDS)
+    made = ranker(f"engine:{name}:search(concurrency=2)@2")
+    assert repr(made) == f"engine:{name}:search(concurrency=2)@2"
+    assert made == Engine(f"{name}:search", concurrency=2, k=2)
+    collection = with_queries(
+        {"b": "red apples", "empty": "", "unjudged": "old", "a": "old clock"}, ["a", "b", "empty"]
+    )
+    run = made.rank(collection)
+    assert ids(run) == {"b": ["d1-human", "d3-llm"], "empty": [], "a": ["d3-llm"]}
+    assert made.rank(collection) == run
+    assert (run.name, run.spec["ranker"], run.spec["function"]["file"]) == (repr(made), repr(made), f"{name}.py")
     assert len(run.spec["function"]["sha256"]) == 64
 
 

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Collection, DataError, ranker
+from ranktilt import Collection, DataError
 from ranktilt.models.scorer import PairScorer, TextPairs, TokenLimits, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.rerank.base import ReRanker
-from tests.rankers.contract import Make, RankerContract
 from tests.rankers.entries import scores
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, run_of, toy, write_run
@@ -71,13 +70,6 @@ def letter_tokenizer(folder: Path) -> None:
         single="<s> $A <s>", pair="<s> $A <s> $B <s>", special_tokens=[("<s>", 1)]
     )
     made.save(str(folder / "tokenizer.json"))
-
-
-class TestContract(RankerContract):
-    @pytest.fixture
-    def make(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-        monkeypatch.setitem(__import__("ranktilt.registry").registry.RANKERS, "shared", f"{__name__}:Shared")
-        return lambda collection, **options: ranker("bm25") >> Shared(str(tmp_path), **options)
 
 
 def test_every_candidate_comes_back_once_with_its_score(shared: Shared) -> None:

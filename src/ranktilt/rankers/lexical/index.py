@@ -50,12 +50,12 @@ def terms(collection: Collection, how: str, text: str) -> Terms:
     Where texts are many, the index is kept in the cache, and read from there the next time.
     """
 
-    def found() -> Terms:
+    def make() -> Terms:
         texts = collection.texts(text)
         large = _bytes(texts) >= index_files_from(LARGE // (_NLTK_TIMES if how == "paper" else 1))
         return _from_disk(texts, how) if large else _make(texts, how)
 
-    return collection.memo(("terms", how, text), found)
+    return collection.memo(("terms", how, text), make)
 
 
 def _bytes(texts: pl.Series) -> int:
@@ -65,8 +65,8 @@ def _bytes(texts: pl.Series) -> int:
 def _from_disk(texts: pl.Series, how: str) -> Terms:
     """The index from its folder, or a new one that is put there."""
     folder = IndexFolder.of(texts, how)
-    if (found := folder.read()) is not None:
-        return Terms(found[0], Vocabulary(analyzer(how), found[1]))
+    if (stored := folder.read()) is not None:
+        return Terms(stored[0], Vocabulary(analyzer(how), stored[1]))
     with folder.writing() as writer:
         return _make(texts, how, writer)
 

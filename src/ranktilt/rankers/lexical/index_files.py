@@ -139,8 +139,8 @@ class IndexFolder:
 class IndexWriter:
     """Puts arrays aside while an index is made, and then the index in its place."""
 
-    def __init__(self, place: IndexFolder) -> None:
-        self.place, self.temporary = place, place.path.with_name(f"{place.path.name}.{uuid.uuid4().hex}.tmp")
+    def __init__(self, target: IndexFolder) -> None:
+        self.target, self.temporary = target, target.path.with_name(f"{target.path.name}.{uuid.uuid4().hex}.tmp")
         self._aside = 0
 
     def aside(self, array: Array) -> Array:
@@ -156,9 +156,9 @@ class IndexWriter:
         made = self.temporary / "index"
         _write(made, draft, names)
         with suppress(OSError):  # another process has put the same there
-            os.replace(made, self.place.path)
-        found = self.place.read()
-        return draft.whole() if found is None else found[0]
+            os.replace(made, self.target.path)
+        stored = self.target.read()
+        return draft.whole() if stored is None else stored[0]
 
 
 def _digest(texts: pl.Series) -> bytes:
