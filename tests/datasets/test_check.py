@@ -344,9 +344,6 @@ def test_nfcorpus_is_a_fair_comparison_with_known_blemishes(shared_data: Path) -
     assert {r.name for r in result.of("warning")} == {"shared titles", "length ratio"}
 
 
-# Pools: only some documents were rewritten
-
-
 def pooled_docs(chosen: int, *, labelled: bool = True) -> Docs:
     """All human documents; rewrites of the first ones only, and a column that says so."""
     rows = [row for row in sound() if row["source"] == "human" or int(row["origin"][1:].split("-")[0]) < chosen]

@@ -29,9 +29,6 @@ def refused(name: str, **options: object) -> str:
     return message
 
 
-# What is there
-
-
 def test_the_commit_and_every_file_are_told(cache: Path, tmp_path: Path) -> None:
     cached(cache, "IR-Cocktail/scifact", cocktail_zip())
     collection = load("hub:IR-Cocktail/scifact")
@@ -100,9 +97,6 @@ def test_judgments_of_ones_own_and_none(cache: Path, tmp_path: Path) -> None:
     assert (judged.ids.to_list(), judged.spec["docs"], judged.spec["docs_of"]) == (["d1"], "judged", 3)
 
 
-# What is not
-
-
 def test_what_is_not_in_the_cache_is_fetched_or_said_to_be_missing(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,9 +154,6 @@ def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingExtra) as caught:
         load("hub:IR-Cocktail/scifact")
     assert 'needs huggingface_hub. Install it with: pip install "ranktilt[datasets]"' in str(caught.value)
-
-
-# Over the network
 
 
 def place(folder: Path, *names: str) -> Path:

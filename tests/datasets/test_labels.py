@@ -37,9 +37,6 @@ def table_of(**columns: list[Any]) -> pl.DataFrame:
     return pl.DataFrame({"doc_id": [f"d{i}" for i in range(len(next(iter(columns.values()))))], **columns})
 
 
-# What is read
-
-
 @pytest.mark.parametrize("name", ["l.tsv", "l.csv", "l.tsv.gz", "l.csv.gz", "L.TSV", "l.parquet"])
 def test_the_ending_tells_the_format(tmp_path: Path, name: str) -> None:
     frame = pl.DataFrame(TABLE)
@@ -111,9 +108,6 @@ def test_what_is_written_is_read_back(
     assert read_labels(path).rows() == expected
 
 
-# What is refused
-
-
 IDS, LIST = "; name that of ids: FILE:id=COLUMN", "; of a bare list of ids say what all others are: --rest LABEL"
 
 
@@ -164,9 +158,6 @@ def test_faults_in_parquet_have_no_line(tmp_path: Path) -> None:
     assert fault(path).startswith("l.parquet: cannot be read as Parquet: ")
 
 
-# Nothing in common with a run
-
-
 @pytest.mark.parametrize(
     ("documents", "spec", "message"),
     [
@@ -179,9 +170,6 @@ def test_no_overlap_shows_an_id_of_both(documents: list[str], spec: dict[str, st
     docs = pl.DataFrame({"id": ["x1"], "text": [""], "source": ["human"]})
     found = no_overlap(documents, Collection(docs, EMPTY_QUERIES, EMPTY_QRELS, spec))
     assert found.startswith(f"no overlap: none of its {message}")
-
-
-# A collection of them
 
 
 def test_a_collection_without_texts() -> None:
@@ -218,9 +206,6 @@ def test_bins_of_a_column() -> None:
         found = from_labels(table_of(**{name: [2001, 1999, None, 2003]}), queries=["q"], by=f"{name}:3")
         assert grouping(found, f"{name}:3").names == ("1999", "2001", "2003")
         assert found.spec["unlabelled"] == 1
-
-
-# With a run
 
 
 @pytest.mark.data

@@ -33,9 +33,6 @@ def judgments(collection: Collection) -> set[tuple[str, str, int]]:
     return set(collection.qrels.rows())
 
 
-# BEIR
-
-
 def test_a_plain_beir_folder_is_human(tmp_path: Path) -> None:
     collection = load(write_beir(tmp_path))
     assert collection.sources == ("human",)
@@ -50,9 +47,6 @@ def test_source_and_origin_are_read_where_they_are_given(tmp_path: Path) -> None
     found = load(write_beir(tmp_path, docs=docs, qrels=[("q1", "b", 1)])).docs
     origins = [("a", "human", "a"), ("b", "llm", "a"), ("c", "llm", "c"), ("d", "human", "a")]
     assert found.select("id", "source", "origin").rows() == origins
-
-
-# Cocktail
 
 
 def test_a_judgment_of_a_shared_id_holds_for_every_version(tmp_path: Path) -> None:
@@ -73,9 +67,6 @@ def test_the_file_s_name_is_the_source(tmp_path: Path) -> None:
     assert collection.ids.to_list() == ["a-human", "a-llama-2-7b-tmp0.2"]
 
 
-# The first paper's layout
-
-
 def test_the_first_paper_s_layout(tmp_path: Path) -> None:
     corpora = {"corpus-human": [doc("a")], "0.2/corpus-llama": [doc("a", "y")], "0.7/corpus-llama": [doc("a", "z")]}
     collection = load(write_paper(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)]))
@@ -85,9 +76,6 @@ def test_the_first_paper_s_layout(tmp_path: Path) -> None:
         ("a-llama_0.7", "llama_0.7", "a-human", "z"),
     ]
     assert judgments(collection) == {("q1", f"a-{s}", 1) for s in ("human", "llama_0.2", "llama_0.7")}
-
-
-# All layouts
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -103,17 +91,11 @@ def test_the_spec_says_what_was_read(tmp_path: Path) -> None:
     assert collection.spec == {"path": str(tmp_path), "split": "dev", "layout": "cocktail", "files": files}
 
 
-# Splits
-
-
 def test_the_test_split_is_loaded_by_default(tmp_path: Path) -> None:
     write_beir(tmp_path, qrels=[("q1", "d1", 1)], split="train")
     write_beir(tmp_path, qrels=[("q2", "d2", 1)], split="test")
     assert judgments(load(tmp_path)) == {("q2", "d2", 1)}
     assert judgments(load(tmp_path, split="train")) == {("q1", "d1", 1)}
-
-
-# What is not there
 
 
 def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
@@ -136,9 +118,6 @@ def test_files_that_a_mac_leaves_beside_others_are_passed_over(tmp_path: Path, w
         (file.parent / f"._{file.name}").write_bytes(b"\x00\x05\x16\x07 Mac OS X")
     assert load(tmp_path) == whole
     assert splits(tmp_path) == ["test"]
-
-
-# What is there and wrong: each file by its name and line
 
 
 @pytest.mark.parametrize(
@@ -199,9 +178,6 @@ def test_what_cannot_be_asked_for_is_refused(tmp_path: Path, name: str, options:
         load(name.format(folder=tmp_path), **options)
 
 
-# Judgments of what is not there
-
-
 @pytest.mark.parametrize(
     ("qrels", "line", "message"),
     [
@@ -247,9 +223,6 @@ def test_real_collections_have_their_published_size(shared_data: Path) -> None:
     assert judgments(nfcorpus) == {(q, f"{d}-{s}", int(g)) for q, d, g in rows for s in nfcorpus.sources}
     assert scifact.sources == ("human",)
     assert (scifact.docs.height, scifact.queries.height, scifact.judged.height) == (5183, 1109, 300)
-
-
-# Judgments of one's own
 
 
 def test_a_file_of_judgments_takes_the_place_of_the_folders(tmp_path: Path) -> None:

@@ -42,9 +42,6 @@ def quietly(*parts: Collection) -> Collection:
         return mix(*parts)
 
 
-# Ids
-
-
 def test_unique_ids_stay() -> None:
     mixed = quietly(part("human", "a", "b"), part("llm", "c", "d", origin="a"), part("human", "e"))
     assert mixed.docs.select("id", "origin").rows() == [("a", "a"), ("b", "b"), ("c", "a"), ("d", "a"), ("e", "e")]
@@ -85,9 +82,6 @@ def test_the_spec_says_what_was_mixed(tmp_path: Path) -> None:
     llm = load(write_beir(tmp_path / "l", split="dev", docs=[{"_id": d, "text": "", "source": "x"} for d in TITLES]))
     spec = mix(human, llm).spec
     assert spec == {"mix": [dict(human.spec), dict(llm.spec)], "split": "dev"}
-
-
-# Judgments
 
 
 @pytest.mark.parametrize("order", [("human", "llm"), ("llm", "human")])
@@ -133,9 +127,6 @@ def test_the_order_makes_no_difference(order: list[int], grades: list[int | None
         found = {name: g for name, g in zip("ab", grades[2 * i : 2 * i + 2], strict=True) if g is not None}
         parts.append(part(source, "a", "b", qrels={"q": found}))
     assert mix(*(parts[i] for i in order)) == mix(*parts)
-
-
-# What is said, and what is refused
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-# What is written
-
-
 def test_a_beir_folder(tmp_path: Path) -> None:
     docs: list[dict[str, Any]] = [
         {"id": "a", "title": "T", "text": "one", "source": "human", "origin": "a", "year": 1999},
@@ -58,9 +55,6 @@ def test_the_split_keeps_its_name(tmp_path: Path) -> None:
     folder = save(collection, tmp_path / "saved")
     assert (folder / "qrels" / "dev.tsv").is_file()
     assert load(folder) == collection
-
-
-# What is refused
 
 
 @pytest.mark.parametrize(

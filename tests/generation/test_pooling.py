@@ -140,9 +140,6 @@ def test_the_pool_says_what_it_is() -> None:
     assert found.spec == {"of": "human", "rankers": ["listed:q0-012_q1-76"], "depth": 2}
 
 
-# A pooled collection
-
-
 def test_a_pooled_collection_keeps_all_human_documents_and_the_twins_of_the_pool() -> None:
     both = made({"q0": {"d0": 1, "d0-llm": 1, "d1": 0, "d5-llm": 0}}, ("human", "llm"))
     found = pooled(both, pool(both, [Listed("q0-3")]))

@@ -23,9 +23,7 @@ from tests.mitigation.patterns import labelled, patterns_of, same_bits
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy
 
-MIXED = [
-    "".join(p) for n in range(2, 8) for p in itertools.product("hl", repeat=n) if 0 < p.count("h") < n
-]  # fmt: skip
+MIXED = ["".join(p) for n in range(2, 8) for p in itertools.product("hl", repeat=n) if 0 < p.count("h") < n]
 TARGETS = (-30.0, -10.0, 0.0, 20.0)
 
 
@@ -230,12 +228,18 @@ def enumerated(table: tuple[int, ...], p: float) -> float:
     return float(chance[fails].sum())
 
 
-def test_the_published_table() -> None:
+def test_the_published_table_and_groups_of_none_or_of_all() -> None:
     table = m_table(20, 0.25, 0.1)
     assert table == (0,) * 8 + (1,) * 7 + (2,) * 5
     assert fail_probability(table, 0.25) == pytest.approx(0.10515247355215251, abs=1e-15)
     unadjusted = (0,) * 8 + (1,) * 6 + (2,) * 5 + (3,)
     assert fail_probability(unadjusted, 0.25) == pytest.approx(0.14688718869911094, abs=1e-15)
+    assert m_table(4, 0.0, 0.1) == (0, 0, 0, 0)
+    assert m_table(4, 1.0, 0.1) == (1, 2, 3, 4)
+    assert fail_probability((0, 0, 0), 0.0) == 0
+    assert fail_probability((0, 1), 0.0) == 1
+    assert fail_probability((1, 2), 1.0) == 0
+    assert fail_probability((3, 3), 0.5) == 1
 
 
 @pytest.mark.parametrize("p", [0.05, 0.25, 0.5, 0.7])
@@ -257,15 +261,6 @@ def test_of_all_tables_it_is_the_one_that_fails_nearest_to_alpha(k: int, p: floa
     tables |= {(0,) * k, tuple(range(1, k + 1))}
     nearest = min(tables, key=lambda table: (abs(enumerated(table, p) - alpha), sum(table)))
     assert m_table(k, p, alpha) == nearest
-
-
-def test_a_group_of_none_or_of_all() -> None:
-    assert m_table(4, 0.0, 0.1) == (0, 0, 0, 0)
-    assert m_table(4, 1.0, 0.1) == (1, 2, 3, 4)
-    assert fail_probability((0, 0, 0), 0.0) == 0
-    assert fail_probability((0, 1), 0.0) == 1
-    assert fail_probability((1, 2), 1.0) == 0
-    assert fail_probability((3, 3), 0.5) == 1
 
 
 Floats = npt.NDArray[np.float64]
@@ -380,19 +375,13 @@ def test_both_groups_are_treated_alike(target: float) -> None:
     assert same_bits(human.rank(collection, run), human.rank(mirrored, run))
 
 
-@pytest.mark.parametrize(
-    ("patterns", "target", "expected"),
-    [
+def test_a_list_goes_as_far_as_its_target_asks_and_what_is_enough_already_stays() -> None:
+    for patterns, target, expected in (
         (["hhll", "llhh", "hh"], 9.0, ["llhh", "llhh", "hh"]),  # as near as it can come
         ([".hh.ll"], 5.0, [".ll.hh"]),  # documents of no group keep their places
-    ],
-)
-def test_a_list_goes_as_far_as_its_target_asks(patterns: list[str], target: float, expected: list[str]) -> None:
-    collection, run = labelled(patterns)
-    found = FairReRank(method="exposure", group="llm", target=target).rank(collection, run)
-    assert patterns_of(collection, found) == expected
-
-
-def test_what_is_enough_already_stays() -> None:
+    ):
+        collection, run = labelled(patterns)
+        found = FairReRank(method="exposure", group="llm", target=target).rank(collection, run)
+        assert patterns_of(collection, found) == expected
     collection, run = labelled(["llhh", "hlh"], [[1.0] * 4, [3.0, 2.0, 1.0]])
     assert same_bits(FairReRank(method="exposure", group="llm", target=0.6).rank(collection, run), run)

@@ -137,6 +137,7 @@ def test_an_interrupted_training_goes_on(
     resumed = train(tiny, tmp_path / "model", asked, dev=dev)
     assert (resumed.resumed, resumed.figures["steps"]) == (7, 10)
     assert len(resumed.figures["evaluations"]) == 2
+    assert train(tiny, tmp_path / "model", asked, dev=dev).resumed == 10, "nothing is left to do"
     if mine == "bm25":  # the other mines the begun epoch again, with the model as it is by then
         whole = train(tiny, tmp_path / "whole", asked, dev=dev)
         assert resumed.figures["loss"] == pytest.approx(whole.figures["loss"], rel=1e-3)
