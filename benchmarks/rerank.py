@@ -246,9 +246,9 @@ def speed(folder: Path, what: str, rounds: int) -> str:
     return "\n".join([*lines, *targets])
 
 
-def signed(value: float, digits: int = 1) -> str:
+def signed(value: float | None, digits: int = 1) -> str:
     """A number with its sign; a dash where it is undefined."""
-    return f"{value:+.{digits}f}".replace("-", "−") if np.isfinite(value) else "–"
+    return f"{value:+.{digits}f}".replace("-", "−") if value is not None and np.isfinite(value) else "–"
 
 
 def quality(folder: Path, what: str, given: argparse.Namespace) -> str:
