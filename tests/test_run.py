@@ -191,7 +191,7 @@ FIELDS = "expected query-id, Q0, document-id, rank, score, tag (6 fields, as in 
         ("q1 Q0 d2 1 -Infinity tag", "expected a finite number as score, got '-Infinity'"),
         ("q1 Q0 d2 1 1e400 tag", "expected a finite number as score, got '1e400'"),
         ("q1 Q0 d2 1 1,5 tag", "expected a finite number as score, got '1,5'"),
-        ("q1 Q0 d1 9 1.5 tag", "document 'd1' comes twice for query 'q1'"),
+        ("q1 Q0 d1 9 1.5 tag", "document 'd1' occurs twice for query 'q1'"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, message: str) -> None:
@@ -281,7 +281,8 @@ def test_ids_are_joined_by_name_shared_ones_are_their_own_rows() -> None:
 def test_a_bare_id_of_several_sources_is_refused_and_one_of_a_single_source_is_unknown(tmp_path: Path) -> None:
     path = write(tmp_path / "run.trec", "q1 Q0 d1-human 1 2 t\nq1 Q0 d2 2 1 t\n")
     with refused(
-        f"{path}: document id 'd2' is shared by several sources: 'd2-human' and 'd2-llm'; the run must say which",
+        f"{path}: document id 'd2' is shared by several sources: 'd2-human' and 'd2-llm'; the run must say which one "
+        "it means",
         DataError,
     ):
         collection_rows(Run.load(path), toy())

@@ -297,7 +297,7 @@ def _unique(frame: pl.DataFrame, key: list[str], noun: str) -> None:
     repeated = frame.filter(pl.struct(key).is_duplicated())
     if repeated.height:
         name = ", ".join(repr(value) for value in repeated.select(key).row(0))
-        raise UserError(f"{noun} {name} is given more than once; ids must be unique")
+        raise UserError(f"{noun} {name} occurs more than once; ids must be unique")
 
 
 def _same(one: pl.DataFrame, two: pl.DataFrame, key: list[str]) -> bool:

@@ -117,7 +117,7 @@ def _foreign(name: str) -> type[Ranker]:
         raise UserError(f"{unknown('ranker', name, ranker_names())}{_engine_hint(name)}")
     if len({one.value for one in found}) > 1:
         packages = " and ".join(sorted({_package(one) for one in found}))
-        raise UserError(f"ranker {name!r} is announced by {packages}; uninstall all but one")
+        raise UserError(f"ranker {name!r} is provided by {packages}; uninstall all but one")
     where = f"ranker {name!r} of {_package(found[0])} ({found[0].value})"
     try:
         loaded = found[0].load()

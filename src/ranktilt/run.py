@@ -343,7 +343,7 @@ def collection_rows(run: Run, collection: Collection) -> Int64:
         raise DataError(
             run.spec.get("file", run.name),
             f"document id {vague[0]!r} is shared by several sources: "
-            f"{' and '.join(map(repr, both))}; the run must say which",
+            f"{' and '.join(map(repr, both))}; the run must say which one it means",
         )
     return rows
 
@@ -356,7 +356,7 @@ def _refuse_duplicates(path: Path, run: Run, found: RunFile) -> None:
     row = int(repeated.arg_max() or 0)
     query, doc = found.frame.select("query_id", "doc_id").row(row)
     line = nth_line(path, row) if found.has_lines and path.is_file() else None
-    raise DataError(path, f"document {doc!r} comes twice for query {query!r}", line=line)
+    raise DataError(path, f"document {doc!r} occurs twice for query {query!r}", line=line)
 
 
 def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -297,7 +297,8 @@ class TestUnknown:
             ({"x": 1.0, "ghost": 0.5}, "r: no overlap: none of its 2 documents is in the collection"),
             (
                 {"d1": 1.0, "d2-human": 0.5},
-                "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'; the run must say which",
+                "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'; the run must say which one "
+                "it means",
             ),
         ],
     )
@@ -334,7 +335,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"measures": []}, "an audit needs at least one measure, such as nDCG@3"),
     ({"measures": ["nDCG@3", "ndcg_cut_3"]}, "measure 'nDCG@3' is given twice"),
     ({"measures": ["nDGC@3"]}, "unknown measure 'nDGC'; did you mean 'nDCG@k'? (valid:"),
-    ({"primary": "ScoreGap"}, "ScoreGap only describes, and gives no verdict; name another primary question"),
+    ({"primary": "ScoreGap"}, "ScoreGap only describes and gives no verdict; choose another primary question"),
     ({"primary": "nDGC@1"}, "unknown measure 'nDGC'"),
     ({"pairs": [("human", "lmm")]}, "unknown source 'lmm'; did you mean 'llm'? (valid: human, llm)"),
     ({"pairs": ("human", "llm")}, "expected pairs of two groups"),
@@ -344,7 +345,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"depth": 0}, "expected a depth of at least 1 rank, got 0"),
     ({"runs": "bm25"}, "expected runs, got 'bm25'; rank first"),
     ({"collection": "folder"}, "expected a collection, got 'folder'; load it first"),
-    ({"runs": []}, "an audit needs at least one run, such as that of the ranker bm25 (-r bm25)"),
+    ({"runs": []}, "an audit needs at least one run or ranker, such as -r bm25"),
     ({"runs": [run_of(toy(), SCORES)] * 2}, "run 'run' is given twice"),
     ({"collection": without_relevant("")}, "no document is judged relevant to any query"),
     ({"collection": without_relevant(""), "by": None}, "no document is judged relevant to any query"),

@@ -236,7 +236,7 @@ OTHER = "make both with the same"
         (
             {"queries": ["q1", "q2", "q3"]},
             {"queries": ["q3", "q4", "q1"]},
-            "the audits are over other queries: 1 query only in the new one ('q2'), 1 query only in the old one "
+            "the audits are over different queries: 1 query only in the new one ('q2'), 1 query only in the old one "
             f"('q4'); {OTHER} judgments",
         ),
         ({"by": "gender"}, {}, f"the audits differ in --by: 'gender' (new) and 'source' (old); {OTHER}"),

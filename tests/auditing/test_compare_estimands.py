@@ -215,14 +215,12 @@ class TestOneAudit:
     def test_what_is_refused(self) -> None:
         with refused("unknown run 'neutrall'; did you mean 'neutral'? (valid: neutral, female, male)"):
             compare(AUDIT, baseline_run="neutrall")
-        either = (
-            "name an old audit (OLD.json), or the run of one audit to compare with (--baseline-run RUN): one of both"
-        )
+        either = "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"
         for given in ({}, {"old": AUDIT, "baseline_run": "neutral"}):
             with refused(either):
                 compare(AUDIT, **given)
         alone = audit(PEOPLE, RUNS[0], ["AWRF@3"], **QUICK)
-        with refused("nothing to compare: the audit has no other run than 'neutral'"):
+        with refused("nothing to compare: the audit has no run other than 'neutral'"):
             compare(alone, baseline_run="neutral")
 
 
@@ -370,11 +368,11 @@ def test_it_comes_back_from_its_file_and_is_drawn(tmp_path: Path) -> None:
         ),
         (
             result({"q0": (1, 1), "q9": (1, 1)}),
-            "the pairwise audits are over other queries: 3 queries only in the new one ('q1', 'q2', 'q3'), 1 query "
+            "the pairwise audits are over different queries: 3 queries only in the new one ('q1', 'q2', 'q3'), 1 query "
             "only in the old one ('q9'); ask both about the same (--queries)",
         ),
         (one([1], [0]), "expected two audits, or two pairwise audits: NEW.json OLD.json"),
-        (result({}), "the pairwise audits are over other queries: 4 queries only in the new one"),
+        (result({}), "the pairwise audits are over different queries: 4 queries only in the new one"),
     ],
 )
 def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> None:
@@ -384,5 +382,5 @@ def test_what_cannot_be_compared(old: PairwiseAudit | Audit, message: str) -> No
 
 
 def test_nothing_at_all_is_no_comparison() -> None:
-    with refused("the pairwise audits hold no choices query by query; make both again (ranktilt pairwise)", UserError):
+    with refused("the pairwise audits hold no choices per query; make both again (ranktilt pairwise)", UserError):
         compare(result({}), result({}))

@@ -281,7 +281,7 @@ class TestStatistics:
         ({"which": ["lenght"]}, True, "unknown control 'lenght'; did you mean 'length'? (valid: length, tokens, "),
         ({"near": 0}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 0"),
         ({"near": 1.01}, True, "expected a similarity above 0 and at most 1 for near-identical twins, got 1.01"),
-        ({}, False, "nothing to control: this audit compares no groups by relevance"),
+        ({}, False, "controls need groups compared by relevance; this audit has none"),
     ],
 )
 def test_mistakes(options: dict[str, Any], judged: bool, message: str) -> None:

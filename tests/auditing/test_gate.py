@@ -276,7 +276,7 @@ def other(queries: int = 6, runs: tuple[str, ...] = ("bm25", "dense"), **options
         ({"min_effect": 3}, "--min-effect is the growth since a baseline that is allowed; name it: --baseline "),
         ({"min_effect": -1}, "--min-effect: expected a number of points of at least 0, got -1"),
         ({"inconclusive": "maybe"}, "unknown policy for inconclusive 'maybe' (valid: fail, pass)"),
-        ({"baseline": other(5)}, "the audits are over other queries: 1 query only in the new one ('q5')"),
+        ({"baseline": other(5)}, "the audits are over different queries: 1 query only in the new one ('q5')"),
         (
             {"baseline": other(runs=("bm25", "tfidf"))},
             "the growth of dense RR human,llm is not known: the baseline lac",

@@ -194,8 +194,8 @@ def test_queries_of_one_text_are_rankings_of_one_query() -> None:
         (["AWRF(target=a:1)@5"], {}, "the target of AWRF(target=a:1)@5 has no share for group 'b'"),
         (["AWRF(target=a:1;d:1)@5"], {}, "unknown group in the target of AWRF(target=a:1;d:1)@5 'd' (valid: a, b, c)"),
         (["Share@1"], {"pairs": [("a", "rest"), ("b", "rest")]},
-         "'rest' is every group but one: name one pair with it, such as a,rest"),
-        (["AWRF@5"], {"by": None}, "AWRF@5 needs a column to group by; leave --by none out"),
+         "'rest' stands for every group but one; name one pair with it, such as a,rest"),
+        (["AWRF@5"], {"by": None}, "AWRF@5 needs a column to group by; omit --by none"),
         (["NDSR@3", "NDSR@3"], {}, "measure 'NDSR@3' is given twice"),
     ],
 )  # fmt: skip

@@ -77,9 +77,9 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
     ("kind", [1, 2], "length", f"{COLUMNS} 'length'; did you mean 'length:3'?"),
     ("kind", ["b", "a"], "kind:3", f"{NUMBERS} 'kind' (valid: length)"),
     ("kind", [1, 2], "king:2", f"{NUMBERS} 'king'; did you mean 'kind'? (valid: kind, length)"),
-    ("kind", [7, 7], "kind:2", "kind:2: too few different values of kind for 2 bins: 1"),
-    ("kind", [1, 2, 3], "kind:5", "kind:5: too few different values of kind for 5 bins: 3"),
-    ("kind", [1, 2, 2, 2], "kind:2", "kind:2: too few different values of kind for 2 bins: 2"),
+    ("kind", [7, 7], "kind:2", "kind:2: too few distinct values of kind for 2 bins: 1"),
+    ("kind", [1, 2, 3], "kind:5", "kind:5: too few distinct values of kind for 5 bins: 3"),
+    ("kind", [1, 2, 2, 2], "kind:2", "kind:2: too few distinct values of kind for 2 bins: 2"),
     ("kind", [*range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: name some to compare (--pair "
                                    "A,B), or ask for bins, such as kind:3"),
     *[("kind", [1, 2, 3], f"length:{bins}", f"length:{bins}: expected 2 to 10 bins, such as length:3, got {bins!r}")
@@ -305,9 +305,9 @@ def test_a_value_may_name_several_groups() -> None:
 
 
 REGIONS = ["Europe", "Asia", "Europe|Asia", "Africa|Asia", "Africa", None, "Oceania"]
-OVERLAP = "region 'Asia' is part of 'Asia|Europe' and of 'Africa|Asia'; name sides that share no group"
+OVERLAP = "region 'Asia' is part of 'Asia|Europe' and of 'Africa|Asia'; name sides that do not overlap"
 ALONE = "'non-Europe' is every region but 'Europe': compare it with 'Europe' or 'rest' alone"
-MEMBERS = "expected a group on either side of each |, such as Europe|Asia; got "
+MEMBERS = "expected a group on each side of every |, such as Europe|Asia; got "
 
 
 class TestUnions:

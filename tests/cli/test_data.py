@@ -129,7 +129,7 @@ def test_a_collection_is_built_and_its_counts_are_told(cli: Cli, tmp_path: Path)
     assert err.splitlines() == [
         f"{tmp_path / 'nq'}: Collection(3 human; 4 queries, 4 judgments)",
         "Not as published: 3 training and 4 development questions were read, 307,373 and 7,830 there are.",
-        "Texts begin with their title and are cut; rewrites may not be: `ranktilt check` will say.",
+        "Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells.",
         f"Next: ranktilt generate rewrite {tmp_path / 'nq'} --llm openai:MODEL --dry-run",
     ]
     assert load(tmp_path / "nq") == build_nq320k(paths).collection

@@ -115,7 +115,7 @@ def test_a_place_that_cannot_be_is_refused(cli: Cli, command: list[str], tmp_pat
     before = read.read_bytes()
     for place, message in (
         (tmp_path, f"--json {tmp_path}: expected a file, this is a folder"),
-        (read, f"--json {read}: this file is read too; choose another place"),
+        (read, f"--json {read}: this file is read too; choose another file"),
         (read / "x", str(read)),
     ):
         assert refused(cli, *command, "--json", place).startswith(message)
@@ -128,7 +128,7 @@ def test_a_page_has_a_file_of_its_own(cli: Cli, command: list[str], tmp_path: Pa
     for place, message in (
         ("-", "-o writes a file; standard output (-) is for --json"),
         (tmp_path, f"-o {tmp_path}: expected a file, this is a folder"),
-        (read, f"-o {read}: this file is read too; choose another place"),
+        (read, f"-o {read}: this file is read too; choose another file"),
         ("page.txt", "-o page.txt: expected a name that ends in .html or .htm, for html"),
     ):
         assert refused(cli, *command, "-o", place) == message

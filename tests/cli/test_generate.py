@@ -239,7 +239,7 @@ def test_a_query_file_becomes_a_collection(cli: Cli, server: Server, queries: Pa
         f"{queries.parent / 'out'}: {made!r}",
         "tiny: 3 of 3 documents written",
         "3 answers asked for",
-        "qrels/test.tsv is made, not judged: each document is relevant to the query it was written from",
+        "qrels/test.tsv is generated, not judged: each document counts as relevant to the query it was written for",
     ]
     assert {body["messages"][0]["content"] for body in server.bodies} == {ASKED + text for text in QUERIES.values()}
     assert dict(made.queries.select("id", "text").iter_rows()) == QUERIES

@@ -101,4 +101,4 @@ def test_queries_that_a_fit_knows_alone_are_no_test(cli: Cli, bundled: Path) -> 
     qrels = pl.read_csv(bundled / "qrels" / "test.tsv", separator="\t")
     qrels.filter(pl.col("query-id").is_in(fitted)).write_csv(bundled / "qrels" / "test.tsv", separator="\t")
     message = refused(cli, "audit", bundled, "-r", "bm25>>offset(fit=fits/bm25-100-offset.json)")
-    assert "nothing to test on: fits/bm25-100-offset.json learned from all 87 queries" in message
+    assert "nothing left to test on: fits/bm25-100-offset.json learned from all 87 queries" in message

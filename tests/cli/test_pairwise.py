@@ -104,10 +104,7 @@ def test_two_models_are_compared_on_the_same_queries(cli: Cli, folder: Path, ser
     assert (tmp_path / "figures" / "wang-figure-4.svg").exists()
     assert "| After |" in cli("report", found, "--format", "markdown").out
     unread = refused(cli, "compare", after, before, "--baseline-run", "bm25")
-    assert (
-        unread
-        == "name an old audit (OLD.json), or the run of one audit to compare with (--baseline-run RUN): one of both"
-    )
+    assert unread == "give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)"
     assert refused(cli, "compare", after) == unread
 
 

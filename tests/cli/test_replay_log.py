@@ -129,7 +129,7 @@ def test_too_many_answers_without_a_ranking_fail(
         ),
         ("empty --candidates texts.json", "empty: holds no calls"),
         ("both.json --candidates other.json", "both.json: none of its 96 calls fits the candidates: call 1 shows"),
-        ("both.json --candidates twice.json", "twice.json: document 'd' comes twice for query 'q'"),
+        ("both.json --candidates twice.json", "twice.json: document 'd' occurs twice for query 'q'"),
         ("both.json --candidates named.json", "named.json: entry 1: expected rank_llm's candidates: query and hits"),
         ("two.json --candidates texts.json", "call 97 of the log ranks a query again from its first order: it holds"),
     ],

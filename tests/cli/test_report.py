@@ -64,8 +64,7 @@ def test_without_a_browser_the_page_is_named(cli: Cli, here: Path, monkeypatch: 
     code, _, err = cli("report", "audit.json", "--open", "-o", "report.html")
     assert (code, err.splitlines()[1]) == (0, "no browser could be opened; open report.html in yours")
     assert (
-        refused(cli, "report", "audit.json", "--open", "--format", "latex")
-        == "--open is about the page, not about latex"
+        refused(cli, "report", "audit.json", "--open", "--format", "latex") == "--open needs the page (html), not latex"
     )
 
 

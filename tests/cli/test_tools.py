@@ -157,7 +157,7 @@ def test_a_choice_is_shown_before_it_is_removed(cli: Cli, kept: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said", "left"),
     [
-        ((), "removed 0 entries: 3 B free again\nentries stay; --model or --all remove them\n", ["two", "one"]),
+        ((), "removed 0 entries: 3 B free again\nentries are kept; --model or --all removes them\n", ["two", "one"]),
         (("--all",), "removed 2 entries: 260 kB free again\n", []),
         (("--all", "--quiet"), "", []),
     ],
@@ -178,7 +178,7 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, kept: Path) -> None:
     cache.put(content_keys("z"), np.ones((1, 4), dtype=np.float32))
     result = cli("tools", "cache", "--prune", "--all")
     assert result.err.startswith("removed 2 entries")
-    assert "what servers were asked for stays; --model removes it: gpt, openai:ada\n" in result.err
+    assert "what servers answered is kept; --model removes it: gpt, openai:ada\n" in result.err
     assert sorted(entries(cli)) == ["gpt", "openai:ada"]
     for name in ("gpt", "openai:ada"):
         assert cli("tools", "cache", "--prune", "--model", name).code == 0

@@ -25,7 +25,7 @@ FEW = (
     "--precision", "float32",
 )  # fmt: skip
 FLATTERED = (
-    "warning: it learned from the judgments that this audit would use, so that its figures will flatter it; "
+    "warning: the model learned from the judgments that this audit would use, so its figures would flatter it; "
     "name others: --split"
 )
 

@@ -111,7 +111,7 @@ def test_what_is_not_in_the_cache_is_fetched_or_said_to_be_missing(
     monkeypatch.setattr("huggingface_hub.snapshot_download", gone)
     assert refused("hub:a/b") == (
         "hub:a/b: could not be fetched: 404 Client Error: Repository Not Found for url: https://huggingface.co/api; "
-        "see https://huggingface.co/datasets/a/b (what is private needs `hf auth login`)"
+        "see https://huggingface.co/datasets/a/b (private repositories need `hf auth login`)"
     )
     folder = cached(cache, "mteb/scifact", mteb())
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: str(folder))

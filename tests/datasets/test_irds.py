@@ -114,7 +114,7 @@ def test_what_is_to_be_agreed_to_before_a_download_is_shown(home: Path) -> None:
 
 def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:
     msmarco(home, "q1 1 0 3\nq1 2 0 3\nq2 1 1 2\nq2 2 1 0\n")
-    with pytest.warns(DataWarning, match="1 pair has several grades; the last one counts, as in ir_datasets"):
+    with pytest.warns(DataWarning, match="1 pair has several grades; the last one is used, as in ir_datasets"):
         collection = load("irds:msmarco-passage/trec-dl-2019")
     assert collection.qrels.rows() == [("q1", "0", 3), ("q2", "1", 0)]
     import ir_datasets

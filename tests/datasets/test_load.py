@@ -162,7 +162,7 @@ def test_a_missing_part_says_what_was_expected(tmp_path: Path, gone: str, messag
     ("name", "options", "message"),
     [
         ("{folder}", {"split": "trian"}, "qrels: unknown split 'trian'; did you mean 'train'? (valid: dev, train); "),
-        ("{folder}", {"split": "test", "qrels": "none"}, "name a split or a file of judgments, not both"),
+        ("{folder}", {"split": "test", "qrels": "none"}, "give a split or a judgment file, not both"),
         ("{folder}", {"docs": "juged"}, "unknown choice of documents 'juged'; did you mean 'judged'? (valid: all, ju"),
         ("{folder}", {"qrels": "none", "docs": "judged"}, "docs 'judged' needs judgments, and there are none"),
         ("hbu:a/b", {}, "hbu:a/b: no such folder; a public collection begins with hub: or irds:"),

@@ -279,7 +279,7 @@ def test_damage_is_one_line(tmp_path: Path, mapped: Path) -> None:
     [
         (one("b").drop("text"), "expected the columns _id String, text String, as in 0.parquet, got _id String"),
         (one("b").clear(), "the file is empty"),
-        (pl.concat([one("b"), one("b")]), "_id 'b' came before; ids must be unique"),
+        (pl.concat([one("b"), one("b")]), "_id 'b' occurs twice; ids must be unique"),
         (one(""), "1: 1 row without _id"),
         (pl.concat([one("b"), one("c", None)]), "2: 1 row without text"),
     ],
@@ -301,7 +301,7 @@ def test_json_lines_beside_parts_are_refused(tmp_path: Path) -> None:
     for name in ("corpus/human.jsonl", "corpus.jsonl"):
         write(folder / name, "{}\n")
         came = f"{name} beside Parquet parts in corpus/ (part-00000-of-00001.parquet)"
-        with refused(f"{folder}: expected one form of the documents, got {came}; remove one of them", DataError):
+        with refused(f"{folder}: expected one format of the documents, got {came}; remove one of them", DataError):
             load(folder)
 
 

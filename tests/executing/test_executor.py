@@ -62,7 +62,7 @@ def test_work_is_done_within_the_block() -> None:
     from ranktilt.executing.run_on import RayExecutor
 
     results = RayExecutor("the Ray cluster of this machine", workers=1, gpus=0).map(doubled, [1])
-    with refused("the Ray cluster of this machine: its work was asked for after the end of its block"):
+    with refused("the Ray cluster of this machine: used after its block ended"):
         next(results)
 
 
@@ -84,7 +84,7 @@ def test_another_model_under_the_same_name_is_refused(tmp_path: Path) -> None:
     _rebuilt.cache_clear()  # as in another process
     with (folder / "config.json").open("a") as stream:
         stream.write(" ")
-    message = f"{folder}: another model on {platform.node()} than where it was asked for; copy it there"
+    message = f"{folder}: the model on {platform.node()} differs from the one on your machine; copy it there"
     with refused(message):
         pickle.loads(packed)
 
@@ -94,7 +94,7 @@ def test_language_models_travel_as_their_options_and_share_their_rate_limits(tmp
     there = pickle.loads(pickle.dumps(model.one_of(4)))
     assert (there.identity, there.made_of()) == (model.identity, {**model.made_of(), "requests_per_minute": 25})
     assert model.one_of(1) is model
-    with refused("requests_per_minute=100 is too little to be divided among 101 workers; leave --executor out"):
+    with refused("requests_per_minute=100 is too little to be divided among 101 workers; omit --executor"):
         model.one_of(101)
     local = Transformers(tiny_model(tmp_path / "m"), batch=2, precision="float32")
     assert pickle.loads(pickle.dumps(local)).made_of() == local.made_of()

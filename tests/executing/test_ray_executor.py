@@ -154,7 +154,7 @@ def test_what_a_worker_says_is_said_here(cluster: str) -> None:
     with refused("three is too many"):
         next(results)
     error = "ZeroDivisionError: integer division or modulo by zero"
-    with refused(f"the Ray cluster at {cluster} failed ({error}); what was done is kept: run it again"):
+    with refused(f"the Ray cluster at {cluster} failed ({error}); finished work is kept: run it again"):
         list(executor().map(failing, [5]))
 
 
@@ -176,7 +176,7 @@ def test_a_part_that_kills_its_workers_ends_in_one_line(cluster: str) -> None:
         list(executor().map(deadly, range(2)))
     message = str(caught.value)
     assert message.startswith(f"the Ray cluster at {cluster} failed (WorkerCrashedError: ")
-    assert message.endswith("what was done is kept: run it again")
+    assert message.endswith("finished work is kept: run it again")
     assert "\n" not in message
 
 
@@ -220,4 +220,4 @@ def test_a_dead_cluster_ends_in_one_line_after_what_was_done(tmp_path: Path) -> 
     assert 10 <= len(results) < 200
     last = done.stderr.splitlines()[-1]
     assert last.startswith("ranktilt.errors.UserError: the Ray cluster of this machine failed (")
-    assert last.endswith("; what was done is kept: run it again")
+    assert last.endswith("; finished work is kept: run it again")

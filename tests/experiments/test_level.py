@@ -148,7 +148,7 @@ def test_a_ranker_that_leaves_its_depth_open_gets_one(text: str, deep: str) -> N
     [
         ({"methods": ("magic",)}, "unknown method 'magic' (valid: causal, projection, fair-rerank, interleave, offset"),
         ({"methods": ("fair-rerank:best",)}, "unknown method of fair-rerank 'best' (valid: det-const-sort, fa-ir, exp"),
-        ({"methods": ("offset", "offset")}, "expected methods, each once; got offset, offset"),
+        ({"methods": ("offset", "offset")}, "expected distinct methods; got offset, offset"),
         ({"strengths": (0.5, 0.0)}, "expected strengths above 0 and at most 2, got 0.5, 0"),
         ({"methods": ("interleave", "causal"), "strengths": (0.5, 1.5)}, "interleave has strengths up to 1, got 1.5; "),
         ({"methods": ("projection",), "by": "gender"}, "projection learns from twins, which differ in their source; "),

@@ -108,7 +108,7 @@ def test_two_large_sets_of_linked_queries_leave_no_side_empty() -> None:
 
 
 def test_what_cannot_be_split_is_refused() -> None:
-    with refused("a bench needs queries to fit on, to select by and to test on; the collection has 2 to rank"):
+    with refused("a bench needs queries to fit, select and test on; the collection has 2 to rank"):
         split_queries(judged({name: ["a-llm"] for name in ("q0", "q1")}))
     one_origin = judged({f"q{n}": ["a-llm"] for n in range(4)})
     with pytest.raises(UserError, match=r"^no query to fit on is left: every document that is relevant to one is rele"):

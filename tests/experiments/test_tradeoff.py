@@ -160,7 +160,11 @@ FEWER = ONES[1]._replace(mixed=Run.from_frame(FRAME.filter(FRAME["query_id"] != 
     [
         (ONES[1:], {}, "a bench needs one baseline, the ranker without any intervention (no method), and an intervent"),
         ((*ONES, ONES[1]), {}, "intervention 'α = 1' is given twice"),
-        ((ONES[0], FEWER), {}, "α = 1 and α = 0 ranked other queries (1 query is in one of them only, first 'q7'); "),
+        (
+            (ONES[0], FEWER),
+            {},
+            "α = 1 and α = 0 ranked different queries (1 query is in one of them only, first 'q7'); ",
+        ),
         ((ONES[0], ONES[1]._replace(alone=None)), {}, "α = 1 has no run of human documents alone, others have; rank "),
         ((ONES[0], ONES[1]._replace(alone=ONES[1].mixed)), {}, "α = 1: its run of human documents alone holds others "),
         (ONES, {"budget": -0.1}, "expected a budget of at least 0 and below 1, such as 0.01 (1 point), got -0.1"),
@@ -266,7 +270,7 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
     ("measures", "said"),
     [
         ((), "a bench needs a measure on which level is judged, such as nDCG@3 or Share@10"),
-        (("AWRF",), "AWRF favours none of two groups; a bench levels what does, such as Share@10"),
+        (("AWRF",), "AWRF has no sign between two groups; use one that has, such as Share@10"),
         (("Share",), "measure Share needs a cutoff, such as Share@10"),
         (("RankGap",), "level is judged in percent, and RankGap has another unit; ask for Share@10 first"),
     ],

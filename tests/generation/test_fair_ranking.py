@@ -185,7 +185,7 @@ MORE = "no query has enough documents of known groups (the most has 2 relevant d
         (ODD, BOTH, "femal", {}, "unknown protected gender 'femal'; did you mean 'female'? (valid: "),
         ({"a": ["female"], "b": ["female"]}, {"q1": ["a", "b"]}, "female", {}, "nothing to compare: only gender "),
         (ODD, BOTH, "female|mal", {}, "unknown gender 'mal'; did you mean 'male'"),
-        (ODD, BOTH, "female|", {}, "expected a group on either side of each |, such as Europe|Asia; got "),
+        (ODD, BOTH, "female|", {}, "expected a group on each side of every |, such as Europe|Asia; got "),
         (ODD, BOTH, "female|male", {}, "nothing to compare: 'female|male' is every gender; expected two "),
         (ODD, {"q1": []}, "female", {}, "no query has enough documents of known groups (the most has 0 "),
         (ODD, BOTH, "female", {"items": 40}, MORE),

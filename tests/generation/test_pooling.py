@@ -104,7 +104,7 @@ def test_a_real_ranker_is_cut_at_the_pools_depth() -> None:
     [
         (None, [], {"of": "man"}, r"unknown source 'man'.* \(valid: human\)"),
         (None, ["bm25"], {"depth": 0}, "expected a pool of at least 1 document deep, got 0"),
-        ({}, [], {}, "nothing chooses a document: there are no judgments, so a pool needs a ranker, such as bm25"),
+        ({}, [], {}, "nothing to pool: there are no judgments, so a pool needs a ranker, such as bm25"),
         (None, ["bm25", "bm25"], {}, "ranker 'bm25' is given twice"),
     ],
 )

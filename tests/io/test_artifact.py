@@ -108,9 +108,7 @@ def test_it_comes_back_equal(name: str, tmp_path: Path) -> None:
 
 NOT_ONE = "expected a toy (format 'ranktilt-toy'), got"
 HEAD = {"format": "ranktilt-toy"}
-CHANGED = (
-    "was changed after ranktilt wrote it (its sha256 does not fit): take the file as it was, or run ranktilt toy again"
-)
+CHANGED = "was changed after ranktilt wrote it (its sha256 differs): take the file as it was, or run ranktilt toy again"
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_the_first_bad_line_is_named(tmp_path: Path) -> None:
 )
 def test_the_same_id_twice_is_named_where_it_comes_again(tmp_path: Path, content: bytes, line: int) -> None:
     name = "1" if b"1" in content else "a"
-    assert fault(tmp_path, content) == f"corpus.jsonl:{line}: _id '{name}' came before; ids must be unique"
+    assert fault(tmp_path, content) == f"corpus.jsonl:{line}: _id '{name}' occurs twice; ids must be unique"
 
 
 def test_a_column_of_two_types_becomes_raw_json() -> None:

@@ -78,7 +78,7 @@ def test_a_judgment_nested_without_end_is_one_line(tmp_path: Path) -> None:
         ({"_id": ["a"], "text": [1]}, "t.parquet: expected text to be a string, got Int64"),
         ({"_id": ["a", "b", "c"], "text": ["x", None, None]}, "t.parquet:2: 2 rows without text"),
         ({"_id": ["a", "", "c"], "text": ["x", "y", "z"]}, "t.parquet:2: 1 row without _id"),
-        ({"_id": ["a", "a"], "text": ["x", "y"]}, "t.parquet: _id 'a' came before; ids must be unique"),
+        ({"_id": ["a", "a"], "text": ["x", "y"]}, "t.parquet: _id 'a' occurs twice; ids must be unique"),
         ({"_id": [], "text": []}, "t.parquet: the file is empty"),
     ],
 )

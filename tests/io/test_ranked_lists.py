@@ -70,7 +70,7 @@ def test_ranks_are_read_in_place_of_scores_where_they_are_asked_for(tmp_path: Pa
     [
         ({"responses": [response()]}, ": expected responses to searches and an id for each, got 1 response and 2 ids"),
         ({"responses": [response(), ERROR]}, ": query 'r': the engine's error is 'no such index [i]'"),
-        ({"x": ["a", "b", "a"]}, ": document 'a' comes twice for query 'x'"),
+        ({"x": ["a", "b", "a"]}, ": document 'a' occurs twice for query 'x'"),
         ([{"qid": "x", "id": "a"}, 3], ": document 2: expected a query id, got None"),
         ("qid,score\nx,1\n", ": CSV: expected a column for the document (docno, doc_id, docid, corpus_id), got qid"),
         ("qid,docid,score\nx,a,2\n\nx,b,\n", ":4: expected a finite number as score (of all documents, or of none)"),

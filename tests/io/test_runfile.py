@@ -74,7 +74,7 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
         ("q Q0 a 2\n\nq Q0 7 2\n", "1: expected a run, got judgments (query, 0, document, grade): 'q Q0 a 2'"),
         ("q x a 2\n", "1: expected a whole number as rank, got 'a'"),
         ("q Q0 a 1 2\n\n\nq Q0 b 2 -inf\n", "4: expected a finite number as score, got '-inf'"),
-        ("q Q0 a 1 2\nr Q0 a 1 2\n \nq Q0 a 2 1\n", "4: document 'a' comes twice for query 'q'"),
+        ("q Q0 a 1 2\nr Q0 a 1 2\n \nq Q0 a 2 1\n", "4: document 'a' occurs twice for query 'q'"),
     ],
 )  # fmt: skip
 def test_a_bad_line_is_named(tmp_path: Path, content: str, message: str) -> None:
@@ -194,7 +194,7 @@ def test_what_is_wrong_with_json_is_named_by_query_and_document(tmp_path: Path, 
 
 def test_orders_that_cannot_be_are_refused(tmp_path: Path) -> None:
     assert fault(tmp_path, '{"q": {"d": 1}}', score_order="rank") == (
-        "run: JSON holds scores and no ranks; leave --score-order rank (score_order) out"
+        "run: JSON holds scores and no ranks; omit --score-order rank (score_order)"
     )
     with refused("unknown score order 'ranks'; did you mean 'rank'? (valid: score, rank)"):
         Run.load(tmp_path / "run", score_order="ranks")

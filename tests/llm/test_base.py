@@ -50,7 +50,7 @@ def test_a_text_makes_a_model_with_options_of_its_kind() -> None:
     ("text", "options", "message"),
     [
         ("opnai:x", {}, "unknown language model 'opnai'; did you mean 'openai:…'"),
-        ("openai: ", {}, "openai: names no model; expected openai:MODEL or transformers:FOLDER"),
+        ("openai: ", {}, "openai: no model is named; expected openai:MODEL or transformers:FOLDER"),
         ("openai:tiny", {"device": "cpu"}, "unknown option of openai 'device' .valid: base_url, concurrency"),
     ],
 )

@@ -96,7 +96,7 @@ def test_an_exact_name_comes_before_one_from_elsewhere() -> None:
     ("text", "message"),
     [
         ("nDGC@3", f"unknown measure 'nDGC'; did you mean 'nDCG@k'? {VALID}"),
-        ("ndcg_cut_5@3", "measure ndcg_cut_5@3 has two cutoffs; give one of both"),
+        ("ndcg_cut_5@3", "measure ndcg_cut_5@3 has two cutoffs; give only one"),
         ("nDCG(dcg='exp-log2')@5", "unknown option of measure \"nDCG(dcg='exp-log2')@5\" 'dcg'"),
         ("nDCG@0", "measure nDCG: expected a cutoff of at least 1, got @0"),
         ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),

@@ -203,7 +203,7 @@ def test_it_reads_back_and_refuses() -> None:
 
 def test_lists_that_cannot_be_re_ranked_are_refused() -> None:
     collection, run = labelled(["hhll"])
-    with refused("fair-rerank needs the group that shall not get too little: group=NAME (valid: human, llm)"):
+    with refused("fair-rerank needs the group to protect: group=NAME (valid: human, llm)"):
         ranker("fair-rerank").rank(collection, run)
     with refused("unknown source 'people' (valid: human, llm)"):
         ranker("fair-rerank(group=people)").rank(collection, run)

@@ -100,7 +100,7 @@ def test_a_direction_is_read_back(tmp_path: Path) -> None:
 def test_files_and_options_that_give_no_direction_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="ranktilt-direction"):
         Direction.load(write(tmp_path / "direction.json", "{}"))
-    with refused("a direction of 8 numbers, by dense:some, fits no vectors of 4"):
+    with refused("a direction of 8 numbers, by dense:some, does not fit vectors of 4"):
         direction().remove(drawn(2, 4))
     with refused("dense: expected project_strength of 0 to 1, got 1.5"):
         Dense("minilm", project="u.json", project_strength=1.5)

@@ -100,7 +100,7 @@ def test_a_short_name_is_that_of_the_ranker_that_asks(tmp_path: Path, monkeypatc
 def test_a_short_name_without_a_checkpoint_asks_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = replace(models.MODELS["dense:minilm"], name="mine", hub="")
     monkeypatch.setitem(models.MODELS, "dense:mine", mine)
-    with refused("model 'mine' has no weights on the hub; give the folder that holds yours in its place"):
+    with refused("model 'mine' has no weights on the hub; name the folder that holds yours"):
         module.find("mine", for_="dense:mine")
 
 

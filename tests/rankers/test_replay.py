@@ -135,7 +135,7 @@ def test_equal_ids_alone_make_no_own_document_unless_one_says_so(tmp_path: Path,
 def test_a_run_of_another_collection_is_an_error(tmp_path: Path, scores: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         replayed(tmp_path, scores)
-    with pytest.raises(UserError, match=r"replays a whole run and re-ranks nothing; put it first$"):
+    with pytest.raises(UserError, match=r"replays a whole run and cannot re-rank; put it first$"):
         Replay("a").rank(toy(), BM25().rank(toy()))
 
 

@@ -182,7 +182,7 @@ REFUSED = {
     "pointwise:openai:m(method=logits)": "unknown method of pointwise 'logits'",
     "pointwise:openai:m(prompt=question)": "prompt 'question': expected {query}, and found none",
     "pointwise:openai:m(method=query-likelihood,prompt=yes-no)": "prompt 'yes-no': {query} cannot be filled in",
-    "pointwise:openai:m(method=query-likelihood,adapter=a)": "leave adapter out",
+    "pointwise:openai:m(method=query-likelihood,adapter=a)": "omit adapter",
     "engine:my_engine": "expected engine:MODULE:FUNCTION, such as engine:my_engine:search, got 'my_engine'",
     "engine:a:b(concurrency=0)": "concurrency of at least 1",
     "engine:a:b(max_failures=1.5)": "max_failures of 0 to 1, got 1.5",

@@ -125,7 +125,7 @@ def test_what_has_changed_is_named_and_the_collection_left_out(
 def test_a_collection_made_in_python_is_not_looked_for() -> None:
     collection = toy()
     audit = rt.audit(collection, run_of(collection, FOUND, ranker="mine"), **QUICK)
-    said = "the collection was made in Python and lies in no file (ranktilt.report takes it: collection=)"
+    said = "the collection was made in Python and is in no file (pass it: ranktilt.report(…, collection=…))"
     assert reload(audit).notes == (GONE.format(said),)
 
 

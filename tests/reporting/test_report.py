@@ -144,7 +144,7 @@ class TestRefused:
     def test_an_audit_is_not_overwritten_by_its_page(self, here: Path) -> None:
         found, _, _ = audited()
         found.save("audit.json")
-        with refused(f"{here / 'audit.json'}: this file is read too; choose another place for the page"):
+        with refused(f"{here / 'audit.json'}: this file is read too; choose another file for the page"):
             report("audit.json", here / "audit.json")
         assert Audit.load("audit.json") == found
 

@@ -142,7 +142,7 @@ def test_pairs_that_do_not_fit_the_context_are_refused_before_any_is_read(
 def test_what_cannot_be_learned_from_is_refused(stories: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="did you mean 'female'"):
         train_lora(grouped(), stories, tmp_path / "a", by="gender", protected="femal", options=QUICK)
-    with refused("1 query cannot be parted into 0.8 and the rest"):
+    with refused("1 query cannot be split into 0.8 and the rest"):
         train_lora(grouped(1), stories, tmp_path / "a", by="gender", protected="female", options=QUICK)
     assert not (tmp_path / "a").exists()
     with refused("training: expected a share of the queries above 0 and below 1, got 1"):

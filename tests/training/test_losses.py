@@ -258,7 +258,7 @@ def test_what_does_not_fit_is_refused(encoder: Any, reranker: Any) -> None:
     for alpha in (-0.1, float("nan"), "much"):
         with refused(f"DebiasedLoss: expected an alpha of at least 0, got {alpha}"):
             DebiasedLoss(encoder, inner, alpha=alpha)
-    with refused("DebiasedLoss: TripletLoss trains another model; make it of the one given here"):
+    with refused("DebiasedLoss: TripletLoss trains another model; build it with the model given here"):
         DebiasedLoss(reranker, inner, alpha=1)
     message = "DebiasedLoss: expected columns query, human document, its LLM twin (and negatives), got 2"
     with refused(message):

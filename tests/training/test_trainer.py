@@ -84,7 +84,7 @@ def test_the_clock_rules_a_training_by_minutes(monkeypatch: pytest.MonkeyPatch) 
     assert (saved, stopped) == ([False, False, True, False, False], [False] * 4 + [True])
     kept = json.loads(json.dumps(clock.state()))
     assert kept["args"]["spent"] == 120
-    with refused("train toy: the loss is no number at step 0; choose a lower rate than 1"):
+    with refused("train toy: the loss is NaN or infinite at step 0; choose a lower rate than 1"):
         clock.on_log(SimpleNamespace(learning_rate=1.0), state, None, logs={"loss": float("nan")})
 
 

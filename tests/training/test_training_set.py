@@ -228,7 +228,7 @@ def test_no_twin_is_refused_only_where_there_is_a_constraint() -> None:
 
 
 def test_twins_of_another_source_than_what_is_learned_from() -> None:
-    with refused("training: 'human' is learned from, so it cannot hold the twins too"):
+    with refused("training: 'human' is trained on, so it cannot hold the twins too"):
         fruit_set(twins="human")
     with pytest.raises(UserError, match=r"^unknown source 'thre'"):
         fruit_set(twins="thre")

@@ -198,11 +198,11 @@ def _estimands(
     if primary is not None:
         leading = estimand(primary)
         if leading.descriptive:
-            raise UserError(f"{leading!r} only describes, and gives no verdict; name another primary question")
+            raise UserError(f"{leading!r} only describes and gives no verdict; choose another primary question")
         found += [leading] if leading not in found else []
     choosy = next((one for one in found if one.kind == "choices"), None)
     if choosy is not None:
-        raise UserError(f"{choosy!r} is about choices between two documents: ranktilt pairwise")
+        raise UserError(f"{choosy!r} compares two documents at a time: use ranktilt pairwise")
     needy = next((one for one in found if isinstance(one, Measure)), None)
     if needy is not None and not judged:
         raise UserError(
@@ -227,7 +227,7 @@ def _refuse_ungrouped(by: str | None, asked: Sequence[Estimand], *, card: bool, 
     others = [one for one in asked if not isinstance(one, Measure)]
     if by is None and (card or others or pairs is not None):
         what = "the card needs" if card else f"{others[0]!r} needs" if others else "pairs of groups need"
-        raise UserError(f"{what} a column to group by; leave --by none out")
+        raise UserError(f"{what} a column to group by; omit --by none")
     if by is None and not asked:
         raise UserError("no judgments, so no measure can be computed, and no groups to ask about: name them (--by)")
 
@@ -240,7 +240,7 @@ def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:
         if fault := unwritable(one.spec):
             raise UserError(f"run {one.name!r}: its spec: {fault}")
     if not runs:
-        raise UserError("an audit needs at least one run, such as that of the ranker bm25 (-r bm25)")
+        raise UserError("an audit needs at least one run or ranker, such as -r bm25")
     for noun, names in (("measure", list(map(repr, measures))), ("run", [r.name for r in runs])):
         refuse_twice(names, noun)
 
@@ -250,9 +250,7 @@ def _refuse_unanswerable(asked: Sequence[Estimand], runs: Sequence[Run], groups:
     for one in asked:
         ordered = next((run for run in runs if one.reads_scores and not run.scored), None)
         if ordered is not None:
-            raise UserError(
-                f"{one!r} reads scores, and {ordered.name} gives only an order; ask for one that reads ranks"
-            )
+            raise UserError(f"{one!r} needs scores, and {ordered.name} gives only an order; choose a measure of ranks")
         if isinstance(one, AttentionEstimand):
             one.check(groups.names)
             if one.needs_judgments() and not judged:

@@ -94,9 +94,9 @@ def controls(
     if not 0 < near <= 1:
         raise UserError(f"expected a similarity above 0 and at most 1 for near-identical twins, got {near:g}")
     if not raw.tilts:
-        raise UserError("nothing to control: this audit compares no groups by relevance")
+        raise UserError("controls need groups compared by relevance; this audit has none")
     if not (collection.docs["text"] != "").any():
-        raise UserError("controls need texts; these documents have none")
+        raise UserError("controls need texts, and these documents have none")
     work = _Controls(collection, rankers, runs, raw, near)
     found = [one for name in names for one in work.control(name)]
     saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]

@@ -127,7 +127,9 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
         message = f"column {by!r} makes {len(names) + max(len(merged) - 1, 0)} groups; expected at most {MOST_GROUPS}"
         raise UserError(f"{message}: name some to compare (--pair A,B){bins}")
     if ALL in names:
-        raise UserError(f"column {by!r} has a group called {ALL!r}, the name of the row without grouping; rename it")
+        raise UserError(
+            f"column {by!r} has a group called {ALL!r}, which is reserved for all documents together; rename it"
+        )
     place = {name: i for i, name in enumerate(names)} | dict.fromkeys(merged, len(names) - 1)
     number = {name: place[one] for name, one in side.items()}
     if joined is not None:
@@ -199,7 +201,7 @@ def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
     known = values.drop_nulls().to_numpy()
     edges = _edges(known, int(number))
     if len(edges) < int(number):
-        raise UserError(f"{by}: too few different values of {name} for {number} bins: {len(np.unique(known))}")
+        raise UserError(f"{by}: too few distinct values of {name} for {number} bins: {len(np.unique(known))}")
     code = np.searchsorted(edges, known)
     names = _bin_names([(known[code == i].min(), edge) for i, edge in enumerate(edges)])
     if name not in columns:
@@ -243,7 +245,9 @@ def grouped_pairs(
     if pairs and REST in keep and REST not in groups.names:
         pairs = [_resolved(pair, groups) for pair in pairs]
     if pairs and len(pairs) > 1 and REST in keep and (groups.merged or REST not in groups.names):
-        raise UserError(f"{REST!r} is every group but one: name one pair with it, such as {groups.names[0]},{REST}")
+        raise UserError(
+            f"{REST!r} stands for every group but one; name one pair with it, such as {groups.names[0]},{REST}"
+        )
     return groups, () if by is None and pairs is None else choose_pairs(groups, pairs)
 
 
@@ -261,8 +265,8 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
         every = tuple(combinations(groups.names, 2))
         if len(groups.names) > MOST_PAIRED:
             raise UserError(
-                f"{groups.by} makes {len(groups.names)} groups, {len(every)} pairs; all pairs of at most {MOST_PAIRED} "
-                "are compared: name some (--pair A,B), or group numbers in parts, such as year:3"
+                f"{groups.by} makes {len(groups.names)} groups, {len(every)} pairs; all pairs are compared only up "
+                f"to {MOST_PAIRED} groups: name some (--pair A,B), or bin a numeric column, such as year:3"
             )
         return every
     pairs = list(pairs)

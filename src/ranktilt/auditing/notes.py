@@ -217,8 +217,8 @@ def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collect
     files = " and ".join(held)
     if len(gone) == len(asked):
         raise UserError(
-            f"nothing to test on: {files} learned from all {counted(len(asked), 'query', 'queries')}; audit others, "
-            "such as a test split"
+            f"nothing left to test on: {files} learned from all {counted(len(asked), 'query', 'queries')}; audit "
+            "others, such as a test split"
         )
     note = f"{counted(len(gone), 'query', 'queries')} left out for all runs: {files} learned from them"
     return collection.only_queries(name for name in asked if name not in gone), [note]

@@ -201,7 +201,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
     def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
         """Return the card's rows of one run or all, and of one pair; those about all groups are the first pair's."""
         if not self.estimates:
-            raise UserError("this audit has no card; ask for it: --card (card=True)")
+            raise UserError("this audit has no card; audit with --card (card=True)")
         if a is None or b is None:
             a, b = self.pairs[0]
         sides = [{a, b}, *([{ALL}] if {a, b} == set(self.pairs[0]) else [])]

@@ -155,7 +155,7 @@ def audit_until(
     """
     of = _share(measure)
     if not 0 < stop_at_tilt < math.inf:
-        raise UserError(f"expected a tilt to be decided above 0, such as 10 (points), got {stop_at_tilt}")
+        raise UserError(f"expected a tilt above 0, such as 10 (points), got {stop_at_tilt}")
     if max_queries is not None and max_queries < 1:
         raise UserError(f"expected at least 1 query to ask, got {max_queries}")
     if not by:
@@ -180,7 +180,7 @@ def audit_until(
         if decided(looks[-1], stop_at_tilt / of.scale) != "inconclusive":
             break
     if not sequence.count:
-        raise UserError(f"{of!r} says nothing: no list of {counted(asked, 'query', 'queries')} holds both groups")
+        raise UserError(f"{of!r} is undefined: no list of {counted(asked, 'query', 'queries')} holds both groups")
     spec = {"by": by, "seed": seed, "confidence": CONFIDENCE, "max_queries": len(order)}
     spec |= audit_provenance(collection, [run.spec])
     a, b = pairs[0]
@@ -199,7 +199,7 @@ def decided(look: Look, until: float) -> Decision:
 def _share(measure: str | Estimand) -> ShareOfFirstRanks:
     of = estimand(measure)
     if not isinstance(of, ShareOfFirstRanks):
-        raise UserError(f"{of!r} cannot be asked query after query; ask for Share@k, such as {USUAL}")
+        raise UserError(f"{of!r} cannot be estimated query by query; use Share@k, such as {USUAL}")
     return of
 
 

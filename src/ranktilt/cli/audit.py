@@ -82,7 +82,7 @@ class AuditInputs(options.LabelOptions):
         if self.protected is None:
             return options.read_pairs(self.pair)
         if self.pair:
-            raise UserError("--protected GROUP is --pair GROUP,rest; give one of both")
+            raise UserError("--protected GROUP means --pair GROUP,rest; give only one of them")
         if not self.protected.strip():
             raise UserError("--protected expects a group, such as female")
         return [(self.protected.strip(), "rest")]
@@ -110,21 +110,23 @@ class AuditInputs(options.LabelOptions):
                 raise UserError(f"{self.folder}: expected a collection DIR, this is a file; a run: --run {self.folder}")
             raise UserError("nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE")
         if self.folder is None and self.labels is None:
-            raise UserError("which document is of which source? Name a collection DIR, or a label file: --groups FILE")
+            raise UserError(
+                "the documents' sources are unknown: name a collection DIR, or a label file (--groups FILE)"
+            )
         if self.folder is None and rankers:
             raise UserError(f"ranker {rankers[0]!r} needs texts: name a collection DIR")
         if self.folder is None and controls:
-            raise UserError("--controls rank texts again: name a collection DIR and rankers (-r)")
+            raise UserError("--controls rank changed texts: name a collection DIR and rankers (-r)")
         if self.folder is None and self.source:
-            raise UserError("--source picks what is ranked: name a collection DIR and rankers (-r)")
+            raise UserError("--source chooses what is ranked: name a collection DIR and rankers (-r)")
         if self.column is None and card:
-            raise UserError("the card needs a column to group by; leave --by none out")
+            raise UserError("the card needs a column to group by; omit --by none")
         if near_identical is not None and not controls:
-            raise UserError("--near-identical is about a control; ask for them: --controls")
+            raise UserError("--near-identical needs --controls")
         replayed = self.run or any("replay:" in spec for spec in rankers)
         if (self.score_order is not None or self.queries is not None) and not replayed:
             name = "--queries" if self.score_order is None else "--score-order"
-            raise UserError(f"{name} is about a run that exists; name one: --run FILE")
+            raise UserError(f"{name} needs a run: --run FILE")
 
     def load(self) -> tuple[Collection, list[Run]]:
         """Read the collection, or make one of labels and runs; the runs then are those that exist."""
@@ -159,7 +161,7 @@ class AuditInputs(options.LabelOptions):
         from ranktilt.run import Run, named_apart, replayed_name
 
         if self.split is not None:
-            raise UserError("--split names judgments of a collection DIR; name a file instead: --qrels FILE")
+            raise UserError("--split needs a collection DIR; name a judgment file instead: --qrels FILE")
         order = self.score_order or "score"
         names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
         runs = [Run.load(path, score_order=order, queries=names) for path in self.run or ()]
@@ -202,12 +204,12 @@ class UntilOptions(options.OptionGroup):
         if self.stop_at_tilt is None:
             alone = "--max-queries" if self.max_queries else "--engine" if self.engine else ""
             if alone:
-                raise UserError(f"{alone} is about a sequential audit; name the tilt to be decided: --stop-at-tilt 10")
+                raise UserError(f"{alone} needs a sequential audit: --stop-at-tilt 10")
             return
         given = next((name for name, value in unread.items() if value), None)
         if given is not None:
             raise UserError(
-                f"--{given.replace('_', '-')} is not about a sequential audit; leave it or --stop-at-tilt out"
+                f"--{given.replace('_', '-')} does not apply to a sequential audit; omit it or --stop-at-tilt"
             )
 
     def audit(self, inputs: AuditInputs, search: options.SearchOptions, measure: Any, seed: int) -> SequentialAudit:
@@ -216,9 +218,9 @@ class UntilOptions(options.OptionGroup):
 
         specs = self.specs(inputs)
         if inputs.run or len(specs) != 1:
-            raise UserError("a sequential audit asks one ranker or live engine: --engine MODULE:FUNCTION, or -r")
+            raise UserError("a sequential audit takes one ranker or live engine: --engine MODULE:FUNCTION, or -r")
         if len(measure or ()) > 1 or len(inputs.pairs or ()) > 1:
-            raise UserError("a sequential audit decides one measure of one pair of groups")
+            raise UserError("a sequential audit takes one measure and one pair of groups")
         collection = self._collection(inputs)
         pairs = inputs.reference_first(collection, inputs.column, inputs.pairs) if inputs.reference else inputs.pairs
         pair = pairs[0] if pairs and len(pairs) == 1 else None
@@ -240,7 +242,7 @@ class UntilOptions(options.OptionGroup):
             found = found.only_sources(inputs.source or found.sources)
         elif inputs.groups is None or inputs.queries is None:
             raise UserError(
-                "what to ask, and of which group is a document? Name --queries FILE and --groups FILE, or DIR"
+                "queries and groups are unknown: name --queries FILE and --groups FILE, or a collection DIR"
             )
         else:
             by, labels = inputs.column or "source", inputs.labels or ""
@@ -406,7 +408,7 @@ def audit(
     rankers = search.rankers(inputs.specs, score_order=inputs.score_order, queries=inputs.queries)
     collection, runs = inputs.load()
     if depth is not None and not card and collection.qrels.height:
-        raise UserError("--card-depth is about the card; ask for it: --card")
+        raise UserError("--card-depth needs --card")
     parts = inputs.collections(collection, rankers)
     names = _apart(parts)
     output.check_several(names, inputs.files)

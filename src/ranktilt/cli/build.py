@@ -197,5 +197,5 @@ def _note_next_steps(built: Built, output: Path) -> None:
     if not built.as_published:
         seen = f"{built.train_lines:,} training and {built.counts['test queries']:,} development questions were read"
         note(f"Not as published: {seen}, {TRAINING:,} and {PUBLISHED['test queries']:,} there are.")
-    note("Texts begin with their title and are cut; rewrites may not be: `ranktilt check` will say.")
+    note("Texts begin with their title and are truncated; rewrites may not be: `ranktilt check` tells.")
     note(f"Next: {shlex.join(['ranktilt', 'generate', 'rewrite', str(output), '--llm', 'openai:MODEL', '--dry-run'])}")

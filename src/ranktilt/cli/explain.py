@@ -51,7 +51,7 @@ def explain(
     if theorem and not lm:
         raise UserError("--theorem needs language models: name two or three with --lm")
     if lm and not theorem and (probe or attribution) and "perplexity" not in (probe or ()):
-        raise UserError("--lm is read by --probe perplexity and by --theorem; name one of them")
+        raise UserError("--lm needs --probe perplexity or --theorem")
     named = encoder if encoder is not None or attribution or not ranker else ranker[0]
     read = neural.rankers([named])[0] if named else None
     collection = options.load_texts(folder, split)

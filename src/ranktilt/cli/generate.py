@@ -66,7 +66,7 @@ def check_request(given: Path, output: Path | None, json: str | None, *, kind: s
     from ranktilt.generation.manifest import require_ours
 
     if output is None and not dry_run:
-        raise UserError("where to? Name a folder: -o DIR; or ask for the cost: --dry-run")
+        raise UserError("no output: name a folder (-o DIR), or ask for the cost (--dry-run)")
     if output is not None and os.path.realpath(output) == os.path.realpath(given):
         raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
     check_paths(
@@ -192,7 +192,7 @@ def rewrite(
     prices = options.read_price(price, dry_run=dry_run)
     check_request(folder, output, json, kind="rewrites", dry_run=dry_run)
     if pool_depth is not None and pool is None:
-        raise UserError("--pool-depth is about a pool; name its rankers, such as --pool bm25")
+        raise UserError("--pool-depth needs a pool, such as --pool bm25")
     how = Rewriting(**rewriting)
     device = compute.device
     client = model.client(device if model.llm.startswith("transformers:") or pool is None else None)
@@ -272,7 +272,10 @@ def answer(
         saved = save_answered(answered, output)
     if not conclude(answered, saved, "written", json, max_failures=max_failures or 0.0):
         return INCOMPLETE
-    note(f"qrels/{saved.splits[0]}.tsv is made, not judged: each document is relevant to the query it was written from")
+    note(
+        f"qrels/{saved.splits[0]}.tsv is generated, not judged: each document counts as relevant to the "
+        "query it was written for"
+    )
     if os.path.isdir(queries):
         named = ["--split", saved.splits[0]] if split is not None else []
         note(f"Next: {shlex.join(['ranktilt', 'data', 'mix', str(queries), str(output), *named, '-o', 'mixed'])}")

@@ -54,9 +54,9 @@ def level(
     inputs.check(controls=False, near_identical=None, card=False)
     asked = [*(inputs.ranker or ()), *(inputs.run or ())]
     if len(asked) > 1:
-        raise UserError(f"one ranker or run is levelled at a time; got {len(asked)}")
+        raise UserError(f"level takes one ranker or run; got {len(asked)}")
     if len(inputs.pairs or ()) > 1:
-        raise UserError(f"one pair of groups is levelled at a time; got {len(inputs.pairs or ())}")
+        raise UserError(f"level takes one pair of groups; got {len(inputs.pairs or ())}")
     keywords = statistics.keywords
     pair = next(iter(inputs.pairs or ()), None)
     chosen = Levelling(**corrections, by=inputs.column or "", pair=pair, seed=keywords["seed"])

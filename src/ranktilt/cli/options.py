@@ -238,7 +238,7 @@ class LabelOptions(OptionGroup):
 
         if self.groups is None:
             if alone := [option for option in ("rest", "name") if getattr(self, option)]:
-                raise UserError(f"--{alone[0]} is about labels; name their file: --groups FILE")
+                raise UserError(f"--{alone[0]} needs a label file: --groups FILE")
             return None
         names = {value.strip(): name.strip() for value, _, name in (text.partition("=") for text in self.name or ())}
         if not all(names) or not all(names.values()) or len(names) < len(self.name or ()):
@@ -478,11 +478,11 @@ def read_price(text: str | None, *, dry_run: bool) -> tuple[float, float] | None
     if text is None:
         return None
     if not dry_run:
-        raise UserError("--price is about the estimate; ask for it: --dry-run")
+        raise UserError("--price needs --dry-run")
     try:
         read, written = map(float, text.split(","))
     except ValueError as error:
         raise UserError(
-            f"--price expects two numbers, of a million tokens in and out, such as 0.15,0.60; got {text!r}"
+            f"--price expects two numbers, per million input and output tokens, such as 0.15,0.60; got {text!r}"
         ) from error
     return read, written

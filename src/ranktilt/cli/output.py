@@ -188,7 +188,7 @@ def _check(option: str, path: Path, taken: dict[Path, str]) -> None:
         raise UserError(f"{option} {path}: expected a file, this is a folder")
     place = path.resolve()
     if place in taken:
-        raise UserError(f"{option} {path}: this file {taken[place]} too; choose another place")
+        raise UserError(f"{option} {path}: this file {taken[place]} too; choose another file")
     taken[place] = f"is written by {option}"
     require_place(path)
 

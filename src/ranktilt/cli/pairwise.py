@@ -59,10 +59,10 @@ class Questions(options.OptionGroup):
     def check(self) -> None:
         """Refuse options that do not go together."""
         if (self.llm is None) == (self.decisions is None):
-            raise UserError("name who is asked (--llm openai:MODEL), or stored choices (--decisions FILE); one of both")
+            raise UserError("name either a model (--llm openai:MODEL) or stored choices (--decisions FILE)")
         strange = next((option for option in self.changed() if option not in ("--decisions", "--queries")), None)
         if self.decisions is not None and strange is not None:
-            raise UserError(f"{strange} is about asking; leave it out with --decisions")
+            raise UserError(f"{strange} asks a model; omit it with --decisions")
         if self.prompt == "pairwise-sensitive" and not self.attribute:
             raise UserError("--prompt pairwise-sensitive needs an attribute, such as --attribute female")
 

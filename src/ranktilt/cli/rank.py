@@ -56,11 +56,11 @@ def rank(
         collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
         estimates = "\n".join(_estimates(rankers, collection, prices))
         if not estimates:
-            raise UserError("--dry-run is about rankers that ask a language model; here is none")
+            raise UserError("--dry-run needs a ranker that asks a language model")
         print_result(estimates)
         return
     if output is None:
-        raise UserError("where to? Name a file: -o FILE; or ask for the cost of language models: --dry-run")
+        raise UserError("no output: name a file (-o FILE), or ask for the cost of language models (--dry-run)")
     files = _files(output, rankers)
     _check(files, [*collection_files(folder), *_read(rankers), *([Path(qrels)] if qrels else [])])
     collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
@@ -137,7 +137,7 @@ def _require_plain(output: str, collection: Collection) -> None:
         blank = beyond_trec(names)
         if len(blank):
             what = f"{noun} id {blank[0]!r} has a blank in it, which a run alone cannot hold"
-            raise UserError(f"-o {output}: {what}; name a file, which gets a sidecar")
+            raise UserError(f"-o {output}: {what}; name a file instead")
 
 
 def _notes(path: Path, run: Run, *, judged: bool) -> Iterator[str]:

@@ -110,7 +110,7 @@ def _inputs(candidates: Path, folder: Path | None, qrels: str | None, split: str
 
     judged = None if qrels == NO_QRELS else qrels
     if split is not None and folder is None:
-        raise UserError("--split names judgments of a collection; name it (--collection DIR), or a file: --qrels FILE")
+        raise UserError("--split needs a collection (--collection DIR); or name a judgment file: --qrels FILE")
     if holds_texts(candidates):
         collection, run = read_candidates(candidates, qrels=judged)
     else:

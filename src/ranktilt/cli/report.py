@@ -60,13 +60,13 @@ def report(
     """
     form = format or ("svg" if figures is not None else "html" if layout is None else "markdown")
     if open_page and form != "html":
-        raise UserError(f"--open is about the page, not about {form}")
+        raise UserError(f"--open needs the page (html), not {form}")
     if open_page and output is None:
         output = Path(tempfile.mkdtemp(prefix="ranktilt-")) / "report.html"
     _check_figures(form, figures, output)
     _check(form, output, layout, files, no_texts=no_texts)
     if query and (form not in TABLES or layout not in _WITH_TEXTS or no_texts):
-        raise UserError("--query is about the tables of texts: --layout dai-10, dai-11 or paper, with texts")
+        raise UserError("--query needs a table of texts: --layout dai-10, dai-11 or paper, without --no-texts")
     if form == "html":
         _page(files, output, texts=not no_texts)
         if open_page and output is not None and not webbrowser.open(output.resolve().as_uri()):
@@ -86,7 +86,7 @@ def _check_figures(form: str, folder: Path | None, output: Path | None) -> None:
     if form not in FIGURES:
         raise UserError(f"--figures draws {join_words(FIGURES, 'or')}, not {form}")
     if output is not None:
-        raise UserError("--figures writes figures alone; leave -o out")
+        raise UserError("--figures writes figures alone; omit -o")
     require_place(folder / f"figure.{form}")
 
 
@@ -94,9 +94,9 @@ def _check(form: str, output: Path | None, layout: str | None, files: Sequence[P
     from ranktilt.reporting.papers import layouts
 
     if layout is not None and form not in TABLES and not (form in FIGURES and layout in layouts.FIGURES):
-        raise UserError(f"--layout is about tables, not about {form}; choose --format latex, markdown or csv")
+        raise UserError(f"--layout makes tables, not {form}; choose --format latex, markdown or csv")
     if no_texts and form in FIGURES:
-        raise UserError("--no-texts is about pages and tables; figures hold none")
+        raise UserError("--no-texts is for pages and tables; figures hold no texts")
     if output is None:
         if form == "html" and sys.stdout.isatty():
             raise UserError("the page needs a file: -o report.html")

@@ -112,7 +112,7 @@ def study(
 def _refuse(subject: str, given: Sequence[str]) -> None:
     """Refuse options that are about the other subject."""
     if given:
-        raise UserError(f"{given[0]} is for studies of {subject} (--vary {subject})")
+        raise UserError(f"{given[0]} needs --vary {subject}")
 
 
 def _study_training(folder: Path, trainings: _Trainings, plan: StudyOptions, output: PageOutput, **tests: Any) -> None:

@@ -145,9 +145,11 @@ def cache(
     All of it can be made again, but answers of a server would have to be paid for again: only --model removes those.
     """
     if everything and not prune:
-        raise UserError("--all goes with --prune: ranktilt tools cache --prune --all removes all that was not paid for")
+        raise UserError(
+            "--all needs --prune: ranktilt tools cache --prune --all removes everything that was not paid for"
+        )
     if everything and model:
-        raise UserError("--all removes everything; leave it out to remove what --model chooses")
+        raise UserError("--all removes everything; omit it to remove only what --model chooses")
     from ranktilt.io.cache import cache_folder
     from ranktilt.io.inventory import cache_contents, of_model, remove
     from ranktilt.reporting.numbers import size
@@ -165,9 +167,9 @@ def cache(
     note(f"removed {counted(len(gone), 'entry', 'entries')}: {size(remove(gone))} free again")
     if paid:
         names = ", ".join(sorted({one.model for one in paid}))
-        note(f"what servers were asked for stays; --model removes it: {names}")
+        note(f"what servers answered is kept; --model removes it: {names}")
     if entries and not (everything or model):
-        note("entries stay; --model or --all remove them")
+        note("entries are kept; --model or --all removes them")
 
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")

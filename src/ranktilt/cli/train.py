@@ -175,7 +175,7 @@ def _alphas(strengths: list[str], collection: Collection, model: str, chosen: Re
 def _warn_of_seen_judgments(collection: Path, split: str) -> None:
     if split == "test" or len(list((collection / "qrels").glob("*.tsv"))) == 1:
         note(
-            "warning: it learned from the judgments that this audit would use, so that its figures will flatter it; "
+            "warning: the model learned from the judgments that this audit would use, so its figures would flatter it; "
             "name others: --split"
         )
 

@@ -74,7 +74,7 @@ def read_answered(files: Sequence[str | Path], fields: QuestionFields | None = N
         questions += [asked for _, asked, _ in found if asked.human or asked.llm]
         for side, name, option in (("human", fields.human, "--human-answers"), ("llm", fields.llm, "--llm-answers")):
             if not any(getattr(asked, side) for _, asked, _ in found):
-                raise DataError(path, f"no question has an answer in the field {name!r}; {option} names another field")
+                raise DataError(path, f"no question has an answer in the field {name!r}; choose another with {option}")
     if lost:
         many = counted(len(lost), "question has", "questions have")
         message = f"{many} no answer with any text in it, and will be left out (first: {lost[0]})"

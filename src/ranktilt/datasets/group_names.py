@@ -39,7 +39,7 @@ def read_side(text: str, known: Iterable[str], column: str) -> NamedSide | None:
     if SEVERAL not in text and not (complement and members[0] in known):
         return None
     if "" in members:
-        raise UserError(f"expected a group on either side of each {SEVERAL}, such as Europe|Asia; got {text!r}")
+        raise UserError(f"expected a group on each side of every {SEVERAL}, such as Europe|Asia; got {text!r}")
     strange = next((name for name in members if name not in known), None)
     if strange is not None:
         raise unknown(column, strange, known)
@@ -70,7 +70,7 @@ def read_sides(texts: Sequence[str], known: Sequence[str], column: str) -> tuple
         for member in side.members:
             if of_group.setdefault(member, side.name) != side.name:
                 both = f"{of_group[member]!r} and of {side.name!r}"
-                raise UserError(f"{column} {member!r} is part of {both}; name sides that share no group")
+                raise UserError(f"{column} {member!r} is part of {both}; name sides that do not overlap")
     if complements and (len(inside) > 1 or set(of_group.values()) != set(inside)):
         name, only = complements[0].name, complements[0].inside
         raise UserError(f"{name!r} is every {column} but {only!r}: compare it with {only!r} or {REST!r} alone")

@@ -164,9 +164,9 @@ def _refused(name: Named, error: Exception) -> UserError:
         place = need("huggingface_hub.constants", extra="datasets", for_=str(name)).HF_HUB_CACHE
         why = "the hub cannot be reached (HF_HUB_OFFLINE?)" if may_fetch() else "nothing is fetched for a report"
         fetch = f"hf download {name.id} --repo-type dataset" + (f" --revision {name.revision}" if name.revision else "")
-        return UserError(f"{name}: {why}, and not all of it is in the cache ({place}); `{fetch}` puts it there")
+        return UserError(f"{name}: {why}, and the cache ({place}) does not hold all of it; `{fetch}` downloads it")
     reason = " ".join(str(error).split())[:200] or type(error).__name__
-    return UserError(f"{name}: could not be fetched: {reason}; see {page} (what is private needs `hf auth login`)")
+    return UserError(f"{name}: could not be fetched: {reason}; see {page} (private repositories need `hf auth login`)")
 
 
 def _unpacked(folder: Path, id: str) -> Path:
@@ -191,7 +191,9 @@ def _unpack(archive: Path, target: Path) -> None:
                 wanted = [n for n in packed.namelist() if n.endswith(SUFFIXES) and not is_hidden(PurePosixPath(n))]
                 packed.extractall(f"{waiting}/data", wanted)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise DataError(archive, f"cannot be unpacked: {error}; delete it, so that it is fetched again") from error
+            raise DataError(
+                archive, f"cannot be unpacked: {error}; delete it, so that it is downloaded again"
+            ) from error
         os.replace(f"{waiting}/data", target)
 
 

@@ -30,9 +30,7 @@ _AGREE = "confirm you agree"
 def load_irds(name: Named, wanted: Wanted) -> Collection:
     """Load a collection of ir_datasets; its id, such as ``beir/scifact/test``, names the subset too."""
     if wanted.split is not None:
-        raise UserError(
-            f"{name}: an id of ir_datasets names its split itself, such as beir/scifact/test; leave --split out"
-        )
+        raise UserError(f"{name}: an ir_datasets id contains its split, such as beir/scifact/test; omit --split")
     with open_library(name) as library:
         dataset = find_dataset(library, name, ["docs", "queries"] + ["qrels"] * (wanted.qrels is None))
         if str(wanted.qrels) == NO_QRELS:
@@ -147,7 +145,7 @@ def dataset_qrels(dataset: Any, name: Named) -> pl.DataFrame:
     if odd:
         pairs = counted(odd, "pair has", "pairs have")
         warnings.warn(
-            f"{name}: {pairs} several grades; the last one counts, as in ir_datasets", DataWarning, stacklevel=4
+            f"{name}: {pairs} several grades; the last one is used, as in ir_datasets", DataWarning, stacklevel=4
         )
     return table.unique(key, keep="last", maintain_order=True)
 

@@ -394,7 +394,7 @@ def with_labels(collection: Collection, labels: str | Path | LabelFile, *, by: s
     if column == "source" and len(collection.sources) > 1 and other.height:
         name, old, new = other.row(0)
         message = f"document {name!r} is {new!r} here and {old!r} in the collection, which has sources of its own"
-        raise DataError(given.path, f"{message}: leave --groups out, or call the column otherwise: --by COLUMN")
+        raise DataError(given.path, f"{message}: omit --groups, or name another column: --by COLUMN")
     docs = collection.docs.with_columns(joined[column])
     if "origin" in kept:
         docs = docs.with_columns(pl.coalesce(joined["origin"], docs["origin"]).alias("origin"))

@@ -51,7 +51,7 @@ def load(
         what is wrong; `UserError` says that a named collection is unavailable.
     """
     if split is not None and qrels is not None:
-        raise UserError("name a split or a file of judgments, not both")
+        raise UserError("give a split or a judgment file, not both")
     if docs not in DOCS:
         raise unknown("choice of documents", docs, DOCS)
     wanted = Wanted(split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs)
@@ -116,7 +116,7 @@ def _layout(folder: Path) -> tuple[str, _Corpora]:
         lines = one or next((f for f in sorted(parts.iterdir()) if _is_named(f, _ENDINGS)), None)
         if lines:
             beside = f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({files[0].name})"
-            raise DataError(folder, f"expected one form of the documents, got {beside}; remove one of them")
+            raise DataError(folder, f"expected one format of the documents, got {beside}; remove one of them")
         return "beir", ((None, parts),)
     if one:
         return "beir", ((None, one),)
@@ -157,7 +157,7 @@ def _plain_or_gz(path: Path) -> Path | None:
     """The file, plain or compressed; where both are there the plain one, with a warning."""
     found = [p for p in (path, path.with_name(path.name + ".gz")) if p.exists()]
     if len(found) > 1:
-        warnings.warn(f"{found[0]} is read, and not {found[1].name} beside it", DataWarning, stacklevel=2)
+        warnings.warn(f"{found[0]} is read instead of {found[1].name} beside it", DataWarning, stacklevel=2)
     return found[0] if found else None
 
 

@@ -49,7 +49,7 @@ def _tab_separated(path: Path) -> pl.DataFrame:
             if len(rest) != 1 or not name.strip():
                 came = f"{1 + len(rest)} fields" if name.strip() else "no id"
                 raise DataError(
-                    path, f"expected id and text with a tab between, got {came}: {shorten(line)}", line=number
+                    path, f"expected id and text separated by a tab, got {came}: {shorten(line)}", line=number
                 )
             if name in found:
                 raise DataError(path, f"query {name!r} came before", line=number)

@@ -41,7 +41,7 @@ def read_candidates(path: str | Path, *, qrels: str | Path | None = None) -> tup
     frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "title", "text", "score"], orient="row")
     again = frame.select("query_id", "doc_id").filter(~pl.struct("query_id", "doc_id").is_first_distinct())
     for query, doc in again.head(1).iter_rows():
-        raise DataError(path, f"document {doc!r} comes twice for query {query!r}")
+        raise DataError(path, f"document {doc!r} occurs twice for query {query!r}")
     docs = frame.select("title", "text", id="doc_id").unique("id", keep="first", maintain_order=True)
     judgments = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
     judged = pl.DataFrame(schema=judgments) if qrels is None else read_qrels(qrels).drop("line")

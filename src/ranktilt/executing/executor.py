@@ -82,6 +82,6 @@ def _rebuilt(kind: type[Any], keywords: tuple[tuple[str, Any], ...], fingerprint
     found = kind(**dict(keywords))
     if found.fingerprint != fingerprint:
         raise UserError(
-            f"{found.folder}: another model on {platform.node()} than where it was asked for; copy it there"
+            f"{found.folder}: the model on {platform.node()} differs from the one on your machine; copy it there"
         )
     return found

@@ -51,7 +51,7 @@ class RayExecutor(Executor):
         """Send parts to workers that are free; see `Executor.map`."""  # fmt: skip
         ray, gpu, source = _ray(), neural and self.gpus > 0, iter(items)
         if not ray.is_initialized():
-            raise UserError(f"{self.name}: its work was asked for after the end of its block")
+            raise UserError(f"{self.name}: used after its block ended")
         task = ray.remote(max_retries=_RETRIES, num_cpus=1, num_gpus=int(gpu))(_do)
         held = ray.put((__version__, set_memory_limit(), stage))
         parts = iter(lambda: list(islice(source, at_once)), [])
@@ -80,7 +80,7 @@ class RayExecutor(Executor):
         except ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None) or error
             reason = f"{type(cause).__name__}: {first_line(cause)}"
-            return [], [], UserError(f"{self.name} failed ({reason}); what was done is kept: run it again")
+            return [], [], UserError(f"{self.name} failed ({reason}); finished work is kept: run it again")
         return found
 
 

@@ -58,7 +58,7 @@ class Levelling:
         if not self.by:
             raise UserError("levelling needs a column of groups (by)")
         if not self.methods or len(set(self.methods)) < len(self.methods):
-            raise UserError(f"expected methods, each once; got {', '.join(self.methods) or 'none'}")
+            raise UserError(f"expected distinct methods; got {', '.join(self.methods) or 'none'}")
         if not self.strengths or not all(0 < one <= 2 for one in self.strengths):
             shown = ", ".join(f"{one:g}" for one in self.strengths)
             raise UserError(f"expected strengths above 0 and at most 2, got {shown or 'none'}")
@@ -66,7 +66,7 @@ class Levelling:
             raise UserError(f"{over[0]} has strengths up to 1, got {max(self.strengths):g}; offset alone goes further")
         twins = next((name for name in self.methods if name in ("causal", "projection")), None)
         if twins and self.by != "source":
-            raise UserError(f"{twins} learns from twins, which differ in their source; leave it out, or by={self.by}")
+            raise UserError(f"{twins} learns from twins, which differ in source; omit it, or by={self.by}")
         if self.target is None:
             return
         units = {name == "fair-rerank:exposure" for name in self.methods if name.startswith("fair-rerank")}

@@ -97,9 +97,7 @@ def split_queries(collection: Collection, shares: Sequence[float] = SHARES, *, s
     if len(shares) != len(SIDES) or not all(0 < share < 1 for share in shares):
         raise UserError(f"expected three shares between 0 and 1, got {', '.join(map(str, shares)) or 'none'}")
     if len(names) < len(SIDES):
-        raise UserError(
-            f"a bench needs queries to fit on, to select by and to test on; the collection has {len(names)} to rank"
-        )
+        raise UserError(f"a bench needs queries to fit, select and test on; the collection has {len(names)} to rank")
     linked = _linked(collection, names)
     sizes = np.bincount(linked)
     apart = sizes[linked] > _WHOLE * len(names)

@@ -153,7 +153,7 @@ def _questions(
     asked = [*([leading] if leading else []), *(one for one in asked if one != leading)]
     strange = next((one for one in asked if not one.sided), None)
     if strange is not None:
-        raise UserError(f"{strange!r} favours none of two groups; a bench levels what does, such as Share@10")
+        raise UserError(f"{strange!r} has no sign between two groups; use one that has, such as Share@10")
     if not asked:
         raise UserError("a bench needs a measure on which level is judged, such as nDCG@3 or Share@10")
     if not judged:
@@ -170,9 +170,9 @@ def _tilts(audited: Audit, questions: Sequence[Estimand], correction: str) -> tu
     runs = {name: number for number, name in enumerate(audited.runs)}
     found = sorted((*audited.tilts, *audited.estimates), key=lambda t: (runs[t.run], t.a, t.b, place[t.measure]))
     if not found or found[0].measure != repr(questions[0]):
-        raise UserError(f"{questions[0]!r} says nothing of these groups: they have no twins, or nothing relevant")
+        raise UserError(f"{questions[0]!r} is undefined for these groups: they have no twins, or no relevant documents")
     if in_percent(found[0]) != in_percent(found[0]):
-        raise UserError(f"level is judged in percent, and {questions[0]!r} has another unit; ask for Share@10 first")
+        raise UserError(f"level is judged in percent, and {questions[0]!r} has another unit; put Share@10 first")
     alone = [
         effect
         for run in audited.runs
@@ -207,8 +207,9 @@ def _refuse_other_queries(runs: Sequence[Run]) -> None:
         other = sorted(set(run.queries) ^ set(runs[0].queries))
         if other:
             raise UserError(
-                f"{run.name} and {runs[0].name} ranked other queries ({counted(len(other), 'query is', 'queries are')} "
-                f"in one of them only, first {other[0]!r}); rank the same queries with both"
+                f"{run.name} and {runs[0].name} ranked different queries "
+                f"({counted(len(other), 'query is', 'queries are')} in one of them only, first {other[0]!r}); rank the "
+                "same queries with both"
             )
 
 

@@ -115,7 +115,7 @@ def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: st
     if depth < 1:
         raise UserError(f"expected a pool of at least 1 document deep, got {depth}")
     if not rankers and not collection.qrels.height:
-        raise UserError("nothing chooses a document: there are no judgments, so a pool needs a ranker, such as bm25")
+        raise UserError("nothing to pool: there are no judgments, so a pool needs a ranker, such as bm25")
     refuse_twice([repr(one) for one in rankers], "ranker")
     for one in rankers:
         one.check()

@@ -42,7 +42,7 @@ class GenerationSettings:
             raise UserError("expected a temperature, got none")
         twice = [t for t in self.temperatures if self.temperatures.count(t) > 1]
         if twice:
-            raise UserError(f"temperature {twice[0]:g} is given twice; each makes one source")
+            raise UserError(f"temperature {twice[0]:g} is given twice; each temperature makes one source")
         if self.source is not None and len(self.temperatures) > 1:
             n = len(self.temperatures)
             raise UserError(f"{n} temperatures make {n} sources, and one name was given: {self.source!r}")

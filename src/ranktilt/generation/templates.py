@@ -44,7 +44,7 @@ class PromptTemplate:
         object.__setattr__(self, "_parts", parse_slots(self.text, place, self.slots))
         if slot not in self.fields:
             whose = "query" if self.slots == QUERY_SLOTS else "document's text"
-            raise UserError(f"{place}: expected {{{slot}}}, the place of the {whose}, and found none")
+            raise UserError(f"{place}: expected {{{slot}}}, where the {whose} goes, and found none")
 
     @property
     def fields(self) -> tuple[str, ...]:

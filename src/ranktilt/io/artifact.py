@@ -115,7 +115,7 @@ class Result:
         end = _SHA256.search(data)
         if end is None or hashlib.sha256(memoryview(data)[: end.start()]).hexdigest().encode() != end[1]:
             hint = f"take the file as it was, or run {cls.header.command} again"
-            raise DataError(path, f"was changed after ranktilt wrote it (its sha256 does not fit): {hint}")
+            raise DataError(path, f"was changed after ranktilt wrote it (its sha256 differs): {hint}")
         try:
             return cls.of_file(content)
         except (LookupError, TypeError, UserError, ValueError, msgspec.MsgspecError) as error:

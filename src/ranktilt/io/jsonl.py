@@ -38,7 +38,7 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     repeated = frame["id"].is_first_distinct().not_().arg_max()
     if repeated is not None and frame["id"].n_unique() < frame.height:
         name = frame["id"][repeated]
-        raise DataError(path, f"_id {name!r} came before; ids must be unique", line=nth_line(path, repeated))
+        raise DataError(path, f"_id {name!r} occurs twice; ids must be unique", line=nth_line(path, repeated))
     return frame
 
 

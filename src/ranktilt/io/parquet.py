@@ -45,7 +45,7 @@ def read_parquet(path: Path, *, strings: tuple[str, ...] = (), mapped: bool | No
     _complete(path, table, {"id": "_id", "text": "text"}, pl.int_range(1, table.height + 1, eager=True))
     repeated = table.filter(pl.col("id").is_first_distinct().not_())
     if repeated.height:
-        raise DataError(path, f"_id {repeated['id'][0]!r} came before; ids must be unique")
+        raise DataError(path, f"_id {repeated['id'][0]!r} occurs twice; ids must be unique")
     raw = [_raw(s) for s in table.iter_columns() if s.dtype.is_nested() or s.dtype.is_temporal()]
     return table.with_columns(raw).select("id", "text", pl.exclude("id", "text"))
 
@@ -215,7 +215,7 @@ def read_parts(folder: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     table = stack([read_parquet(file, strings=strings, mapped=mapped) for file in files])
     repeated = table["id"].is_first_distinct().not_().arg_max()
     if repeated is not None and table["id"].n_unique() < table.height:
-        raise DataError(folder, f"_id {table['id'][repeated]!r} came before; ids must be unique")
+        raise DataError(folder, f"_id {table['id'][repeated]!r} occurs twice; ids must be unique")
     return table
 
 

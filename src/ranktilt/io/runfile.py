@@ -216,7 +216,7 @@ def _read_json(path: Path, text: str, order: str, queries: Sequence[str] | None)
     if (engine_lists := lists.json_lists(path, content, queries, order)) is not None:
         return _ranks_checked(path, engine_lists)
     if order == "rank":
-        raise DataError(path, "JSON holds scores and no ranks; leave --score-order rank (score_order) out")
+        raise DataError(path, "JSON holds scores and no ranks; omit --score-order rank (score_order)")
     if not content:
         raise DataError(path, f"expected {_SHAPE}, got no query")
     for query, found in content.items():

@@ -210,7 +210,7 @@ def llm(text: str, **options: Any) -> LLM:
     if kind not in KINDS:
         raise unknown("language model", shorten(kind)[1:-1], (f"{one}:…" for one in KINDS))
     if not name.strip():
-        raise UserError(f"{kind}: names no model; expected openai:MODEL or transformers:FOLDER")
+        raise UserError(f"{kind}: no model is named; expected openai:MODEL or transformers:FOLDER")
     model = pkgutil.resolve_name(KINDS[kind])
     given = {option: value for option, value in options.items() if value is not None}
     taken = list(inspect.signature(model).parameters)[1:]

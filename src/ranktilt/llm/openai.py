@@ -222,7 +222,7 @@ class OpenAI(Portable, LLM):
             return self
         if limit < workers:
             raise UserError(
-                f"requests_per_minute={limit} is too little to be divided among {workers} workers; leave --executor out"
+                f"requests_per_minute={limit} is too little to be divided among {workers} workers; omit --executor"
             )
         return replace(self, requests_per_minute=limit // workers)
 
@@ -237,7 +237,7 @@ class OpenAI(Portable, LLM):
         key = _key()
         if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():
             raise UserError(
-                f"the key in {VARIABLE} is part of the model's name or base URL, which are kept: take it out"
+                f"the key in {VARIABLE} is part of the model's name or base URL, which are stored: remove it"
             )
         if key is None and not self._server.loopback:
             other = "; any word will do for a server that asks for none" if self._server.url else ""
@@ -310,7 +310,7 @@ class ServerMonitor:
 def _key() -> str | None:
     key = os.environ.get(VARIABLE, "").strip()
     if not key.isascii() or any(sign.isspace() or not sign.isprintable() for sign in key):
-        raise UserError(f"the environment variable {VARIABLE} holds signs that no key has: copy the key again")
+        raise UserError(f"the environment variable {VARIABLE} holds characters that no key has: copy the key again")
     return key or None
 
 

@@ -53,7 +53,7 @@ def parse_slots(text: str, place: str, slots: Collection[str]) -> Slots:
     try:
         parsed = list(string.Formatter().parse(text))
     except ValueError as error:
-        raise UserError(f"{place}: a brace stands alone ({error}); write {{{{ and }}}} for braces") from error
+        raise UserError(f"{place}: unmatched brace ({error}); write {{{{ and }}}} for braces") from error
     for _, name, spec, conversion in parsed:
         if name is not None and (name not in slots or spec or conversion):
             written = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")

@@ -45,7 +45,7 @@ def classify_error(status: int, body: object, server: Server) -> FailedRequest |
     whole = f"{labels} {words}"
     if 300 <= status < 400:
         return UserError(
-            f"{server.where} redirects elsewhere ({status}), where no text is sent; is the base URL right?"
+            f"{server.where} redirects elsewhere ({status}); redirects are not followed: check the base URL"
         )
     if status in (400, 403, 422, 451) and _FILTER.search(whole):
         return FailedRequest("filtered", shown)

@@ -418,7 +418,7 @@ def measure(text: object) -> Measure:
     """
     found = estimand(text)
     if not isinstance(found, Measure):
-        raise UserError(f"{found!r} is no measure of relevance, which is needed here; such as nDCG@3")
+        raise UserError(f"{found!r} is no measure of relevance, which is needed here, such as nDCG@3")
     return found
 
 
@@ -480,7 +480,7 @@ def canonical(name: str, cutoff: str | None, names: Collection[str]) -> tuple[st
     cut = _CUT.fullmatch(name)
     if name.casefold() not in folded and cut and cut["name"].casefold() in folded:
         if cutoff is not None:
-            raise UserError(f"measure {name}@{cutoff} has two cutoffs; give one of both")
+            raise UserError(f"measure {name}@{cutoff} has two cutoffs; give only one")
         name, cutoff = cut["name"], cut["cutoff"]
     return folded.get(name.casefold(), name), cutoff
 

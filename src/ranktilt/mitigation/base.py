@@ -165,7 +165,7 @@ def uniform(seed: int, *names: object) -> float:
 def read_fit(kind: type[F_], file: str, ranker: str) -> F_:
     """Read what a correction was fitted to; refuses an empty name."""
     if not file:
-        raise UserError(f"{ranker} needs what was fitted: {ranker}(fit=FILE), as ranktilt level writes it")
+        raise UserError(f"{ranker} needs a fit: {ranker}(fit=FILE), a file that ranktilt level writes")
     return kind.load(Path(file))
 
 

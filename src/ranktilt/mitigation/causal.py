@@ -210,7 +210,7 @@ def _drawn(collection: Collection, sources: tuple[str, str], most: int, seed: in
 def _scores(collection: Collection, stage: Ranker, queries: pl.Series, sides: Ints) -> Floats:
     """Score both sides of each pair; NaN for a document that a ranker which only searches did not retrieve."""
     if isinstance(stage, Correction):
-        raise UserError(f"causal is fitted on a ranker's own scores, and {stage!r} has changed them; leave it out")
+        raise UserError(f"causal is fitted on a ranker's own scores, and {stage!r} has changed them; omit it")
     names = queries.unique(maintain_order=True)
     pairs = pl.DataFrame({"query": codes(queries, names), "a": sides[:, 0], "b": sides[:, 1]})
     if stage.reranks:

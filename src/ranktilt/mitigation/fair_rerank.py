@@ -78,7 +78,7 @@ class FairReRank(Correction):
     def rescored(self, lists: Lists) -> Floats:
         if not self.group:
             groups = ", ".join(lists.groups.names)
-            raise UserError(f"{self!r} needs the group that shall not get too little: group=NAME (valid: {groups})")
+            raise UserError(f"{self!r} needs the group to protect: group=NAME (valid: {groups})")
         sides, keys, scores = lists.two_sided(self.group), lists.tie_keys(), lists.run.scores.copy()
         for query, part in lists.parts():
             side = sides[part]

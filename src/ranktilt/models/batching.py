@@ -91,7 +91,7 @@ def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
         write()
     found, stored = cache.get(job.keys)
     if not found.all():
-        raise UserError(f"{cache.folder}: what was stored is gone; was the cache pruned meanwhile? Run it again")
+        raise UserError(f"{cache.folder}: stored values are gone; if the cache was pruned meanwhile, run it again")
     return stored
 
 

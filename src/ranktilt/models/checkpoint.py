@@ -51,7 +51,7 @@ def find(model: str, *, for_: str) -> Path:
     if known.hub == MINILM:
         return _with_weights(_cached(MINILM)) or _wheel(for_) or _download(MINILM, MINILM, for_)
     if not known.hub:
-        raise UserError(f"model {model!r} has no weights on the hub; give the folder that holds yours in its place")
+        raise UserError(f"model {model!r} has no weights on the hub; name the folder that holds yours")
     cached = (_with_weights(_cached(name)) for name in known.hubs)
     return next(filter(None, cached), None) or _download(known.hub, model, for_)
 
@@ -77,7 +77,7 @@ def _cached(name: str) -> Path | None:
 
 def _download(name: str, typed: str, for_: str) -> Path:
     if not may_fetch():
-        raise UserError(f"model {typed!r} is not on this machine, and nothing is fetched for it")
+        raise UserError(f"model {typed!r} is not on this machine and is never downloaded")
     hint = '; or install it with: pip install "ranktilt[neural,demo]"' if name == MINILM else ""
     hub = need("huggingface_hub", extra="neural", for_=for_)
     try:
@@ -285,7 +285,7 @@ def require_weights(folder: Path, model: Any, info: Mapping[str, Any], *, pooler
     if unused:
         raise UserError(
             f"{folder}: its weights hold {_first(unused)}, which a {kind} as its config.json says has no place for; "
-            "without them, what it gives would mean nothing"
+            "without them, its output would be meaningless"
         )
 
 

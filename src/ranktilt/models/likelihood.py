@@ -346,7 +346,7 @@ class Likelihood(Portable):
         with checkpoint.loading(f"{self.folder}: its tokenizer cannot be read", for_="perplexity"):
             found = checkpoint.load_tokenizer(self.folder, for_="perplexity")
         if not getattr(found, "is_fast", False):
-            raise UserError(f"{self.folder}: its tokenizer is of a kind that the tokenizers library cannot run")
+            raise UserError(f"{self.folder}: its tokenizer cannot be run by the tokenizers library")
         found.backend_tokenizer.no_truncation()
         found.backend_tokenizer.no_padding()
         return found

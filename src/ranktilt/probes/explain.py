@@ -122,7 +122,7 @@ def explain(
         collection = _grouped(collection, by)
     first = reference_of(collection, reference, to="explain")
     if not twin_sources(collection, first):
-        raise UserError(f"nothing to explain: no other source has twins of {first}, which are documents of one origin")
+        raise UserError(f"nothing to explain: no other source has twins of {first} (documents with the same origin)")
     by_default = probes is None and not attribute and not theorem
     asked = list[str | Probe[Any]]()
     for one in PROBES if by_default else probes or ():
@@ -202,7 +202,7 @@ def _theorem_models(names: Sequence[str]) -> list[Likelihood]:
     found = [PerplexityProbe(name, kind="causal").model() for name in names]
     for name, model in zip(names, found, strict=True):
         if model.vocabulary() != found[0].vocabulary():
-            raise UserError(f"theorem 4.1 compares next tokens, and {name} has other tokens than {names[0]}")
+            raise UserError(f"theorem 4.1 compares next tokens, and {name} has a different vocabulary from {names[0]}")
     return found
 
 

@@ -148,7 +148,7 @@ def check_theorem(
     first = reference_of(collection, reference, to="check the theorem on")
     sources = twin_sources(collection, first)
     if not sources:
-        raise UserError(f"the theorem speaks of twins, and no source has twins of {first}")
+        raise UserError(f"the theorem needs twins, and no source has twins of {first}")
     texts, rows, said = collection.docs["text"], [], []
     stand = " · ".join(f"{role}: {name}" for role, name in zip(("LLM", "B", "H"), names, strict=False))
     for source in sources:

@@ -23,7 +23,7 @@ _AT_ONCE = 2_048
 def require_encoder(ranker: Ranker | None, for_: str = "similarity") -> Any:
     """Return a ranker that has an encoder, such as `Dense`; `UserError` if it has none or its model is not there."""
     if ranker is None:
-        raise UserError(f"{for_} needs the vectors of an encoder; name one: --encoder dense:minilm (ranker=)")
+        raise UserError(f"{for_} needs the vectors of an encoder; choose one: --encoder dense:minilm (ranker=)")
     if not (hasattr(type(ranker), "encoder") and hasattr(ranker, "text")):
         raise UserError(f"{for_} needs the vectors of an encoder, such as dense:minilm; {ranker!r} makes none")
     ranker.check()

@@ -243,7 +243,7 @@ class FirstStage(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         if run is not None:
-            raise UserError(f"{self!r} searches the whole collection and re-ranks nothing; put it first")
+            raise UserError(f"{self!r} searches the whole collection and cannot re-rank; put it first")
         excluded, queries = self_documents(collection, self.exclude_self), collection.judged["id"].to_list()
         found = exclude(self.candidates(collection, max(map(len, excluded.values()), default=0)), excluded)
         parts = cut(_reported(found, f"{self!r}: ranking", len(queries)), collection.tie_keys(), self.depth)

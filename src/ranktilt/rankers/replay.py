@@ -52,7 +52,7 @@ class Replay(Ranker):
         Documents that the collection does not hold keep their places: the run's own id table names them.
         """
         if run is not None:
-            raise UserError(f"{self!r} replays a whole run and re-ranks nothing; put it first")
+            raise UserError(f"{self!r} replays a whole run and cannot re-rank; put it first")
         names = None if self.queries is None else read_queries(self.queries).queries["id"].to_list()
         loaded = Run.load(Path(self.file), score_order=self.score_order, queries=names)
         rows = collection_rows(loaded, collection)

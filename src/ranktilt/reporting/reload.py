@@ -67,7 +67,7 @@ def reload(
         if given:
             raise
         if runs is not None:
-            raise UserError(f"the runs need the audit's collection, and {_reason(error)}; give it too") from error
+            raise UserError(f"runs need the audit's collection, and {_reason(error)}; pass it too") from error
         return LoadedAudit(audit, notes=(f"{NO_COLLECTION}{_reason(error)}.",))
     if runs is not None:
         named = {run.name: run for run in named_apart(runs)}
@@ -163,7 +163,9 @@ def _loaded(spec: Mapping[str, Any], files: InputFiles) -> Collection:
 
         return mix(*(_loaded(part, files) for part in spec["mix"]))
     if "path" not in spec:
-        raise UserError("the collection was made in Python and lies in no file (ranktilt.report takes it: collection=)")
+        raise UserError(
+            "the collection was made in Python and is in no file (pass it: ranktilt.report(…, collection=…))"
+        )
     path = str(spec["path"])
     if path == "bundled" and "matched" in spec:
         from ranktilt.datasets.bundled.reader import bundled

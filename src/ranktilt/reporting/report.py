@@ -109,7 +109,7 @@ def report(
     given = [results] if isinstance(results, Result | str | Path) else list(results)
     target = Path(path)
     if any(isinstance(one, str | Path) and os.path.realpath(one) == os.path.realpath(target) for one in given):
-        raise UserError(f"{target}: this file is read too; choose another place for the page")
+        raise UserError(f"{target}: this file is read too; choose another file for the page")
     chosen = [runs] if isinstance(runs, Run) else runs
     kinds = RESULTS if layout is None else PAPER_RESULTS
     loaded = opened(given, kinds, collection=collection, runs=chosen)
@@ -152,7 +152,7 @@ def opened(
             raise UserError(f"expected {_wanted(kinds)}, or its file, got {shorten(one)}")
     audits = sum(isinstance(one, Audit) for one, _ in named.values())
     if audits != 1 and not (collection is None and runs is None):
-        raise UserError(f"a collection or runs go with one audit, got {audits} of them")
+        raise UserError(f"a collection or runs belong to one audit, got {audits} audits")
     return [
         reload(one, file, collection=collection, runs=runs) if isinstance(one, Audit) else one
         for one, file in named.values()

@@ -67,7 +67,7 @@ class Clock(callback.TrainerCallback, callback.ExportableState):  # type: ignore
         """Refuse a loss that is no number."""
         if not math.isfinite(logs.get("loss", 0.0)):
             raise UserError(
-                f"{self.label}: the loss is no number at step {state.global_step}; choose a lower rate than "
+                f"{self.label}: the loss is NaN or infinite at step {state.global_step}; choose a lower rate than "
                 f"{args.learning_rate:g}"
             )
 

@@ -64,7 +64,7 @@ def pair_examples(
     kept = queries[: round(options.share * len(queries))]
     if not kept or len(kept) == len(queries):
         raise UserError(
-            f"{counted(len(queries), 'query', 'queries')} cannot be parted into {options.share:g} and the rest"
+            f"{counted(len(queries), 'query', 'queries')} cannot be split into {options.share:g} and the rest"
         )
     part = Collection(
         collection.docs,
@@ -162,7 +162,7 @@ def _adapted(peft: Any, chat: Transformers, options: LoraTraining) -> Any:
         if type(module).__name__ in ("Linear", "Conv1D") and re.search(r"att(n|ention)", name)
     ]
     if not names:
-        raise UserError(f"{chat.folder}: no layer of it is called attention; there is nothing to adapt")
+        raise UserError(f"{chat.folder}: no layer of it is called attention; LoRA has nothing to adapt")
     config = peft.LoraConfig(
         r=options.rank, lora_alpha=2 * options.rank, lora_dropout=0.0, target_modules=names, task_type="CAUSAL_LM"
     )

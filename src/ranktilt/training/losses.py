@@ -77,7 +77,7 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
         if variant not in VARIANTS:
             raise unknown(f"variant of {_FOR}", variant, VARIANTS)
         if getattr(loss, "model", model) is not model:
-            raise UserError(f"{_FOR}: {type(loss).__name__} trains another model; make it of the one given here")
+            raise UserError(f"{_FOR}: {type(loss).__name__} trains another model; build it with the model given here")
         self._reads_pairs = isinstance(model, library.CrossEncoder)
         usable = not self._reads_pairs and type(loss).__name__.endswith("MultipleNegativesRankingLoss")
         if variant == "code" and not usable:

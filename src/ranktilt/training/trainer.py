@@ -62,7 +62,7 @@ class TrainingRun:
             more = f" (and {', '.join(other[1:])})" if len(other) > 1 else ""
             what = "a model trained" if "figures" in record else "an unfinished training"
             raise UserError(
-                f"{self.folder}: holds {what} with {name} {shorten(before.get(name))}, asked is {shorten(now[name])}"
+                f"{self.folder}: holds {what} with {name} {shorten(before.get(name))}, not {shorten(now[name])}"
                 f"{more}; name another folder, or remove this one"
             )
         return Trained(self.folder, record, record["figures"]["steps"]) if "figures" in record else None
@@ -71,7 +71,7 @@ class TrainingRun:
         """Return the trainer's arguments; `rows` make a batch."""
         options = self.options
         if options.device == "cuda" and not need("torch", extra="train", for_=self.label).cuda.is_available():
-            raise UserError(f"{self.label}: torch finds no GPU (--device cuda)")
+            raise UserError(f"{self.label}: PyTorch finds no GPU (--device cuda)")
         made = kind(
             output_dir=str(self.folder / CHECKPOINTS), per_device_train_batch_size=rows, learning_rate=options.rate,
             weight_decay=options.weight_decay, max_steps=options.steps or -1,

@@ -302,7 +302,7 @@ def _twin_source(collection: Collection, named: str | None, chosen: Sequence[str
         if named not in collection.sources:
             raise unknown("source", named, collection.sources)
         if named in chosen:
-            raise UserError(f"training: {named!r} is learned from, so it cannot hold the twins too")
+            raise UserError(f"training: {named!r} is trained on, so it cannot hold the twins too")
         return named
     origins = collection.docs.filter(pl.col("source").is_in(list(chosen)))["origin"].unique()
     others = collection.docs.filter(~pl.col("source").is_in(list(chosen)) & pl.col("origin").is_in(origins.implode()))

@@ -315,7 +315,7 @@ def test_what_cannot_be_planned_is_refused_before_anything_is_asked(
     [
         ({"attempts": 0}, "generation: expected attempts of at least 1 and at most 1,000, got 0"),
         ({"temperatures": ()}, "expected a temperature, got none"),
-        ({"temperatures": (0.2, 1.0, 0.2)}, "temperature 0.2 is given twice; each makes one source"),
+        ({"temperatures": (0.2, 1.0, 0.2)}, "temperature 0.2 is given twice; each temperature makes one source"),
         ({"temperatures": (0, 1), "source": "x"}, "2 temperatures make 2 sources, and one name was given: 'x'"),
         ({"source": " "}, "expected a name for the source, got an empty one"),
     ],

@@ -277,7 +277,7 @@ def test_a_query_does_not_find_itself_and_still_gets_its_depth() -> None:
     assert entries(run) == {"a0": [("a1", 8.0), ("a2", 7.0)], "a1": [("a0", 9.0), ("a2", 7.0)]}
     assert run.spec["own_documents_dropped"] == 2
     assert entries(Fake(answer=answer, k=1, exclude_self=False).rank(collection))["a0"] == [("a0", 9.0)]
-    with pytest.raises(UserError, match="fake searches an engine and re-ranks nothing; put it first"):
+    with pytest.raises(UserError, match="fake queries an engine and cannot re-rank; put it first"):
         Fake(answer=answer).rank(collection, run)
 
 

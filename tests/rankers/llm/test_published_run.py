@@ -278,7 +278,7 @@ def test_a_log_of_two_runs_is_refused() -> None:
     found, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
     again = [one._replace(number=one.number + len(found)) for one in found]
     with refused(
-        "call 6 of the log ranks a query again from its first order: it holds several runs; give each a log of its own"
+        "call 6 of the log ranks a query again from its first order: it holds several runs; keep one log per run"
     ):
         replay_calls([*found, *again], CANDIDATES)
 

@@ -58,8 +58,8 @@ def test_columns_stand_in_any_order_model_is_system_and_a_compressed_file_is_rea
         (HEADER + LINE.replace("26.7", "high"), 2, "expected a number as value, or nan, got 'high'"),
         (HEADER + LINE.replace(",26.7,", ",26.7"), 2, "expected 10 fields (table, dataset"),
         (HEADER + LINE + LINE.replace("26.7", "26.8"), 3, "the cell dai-3, scifact, llama, 0.2, mixed, BM25, human,"
-         " nDCG@1 is there twice"),
-        (HEADER, 0, "expected cells of tables, a line each below the header"),
+         " nDCG@1 occurs twice"),
+        (HEADER, 0, "expected cells of tables, one per line below the header"),
         (HEADER + LINE[:-1] + '"one\ntwo"\n' + LINE.replace("26.7", "x"), 4, "expected a number as value"),
     ],
 )  # fmt: skip

@@ -243,7 +243,7 @@ class TestFormats:
          "collection); the results given hold none: ranktilt audit DIR -r bm25 --json FILE makes one"),
         ([LoadedAudit(small(), notes=("the collection X has changed since.",))], "dai-10", "dai-10 shows the texts of "
          "a collection (an audit by source, with its collection); the collection X has changed since."),
-        ([], "paper", "the results given hold none of the papers' tables; name one (--layout) to read what makes it"),
+        ([], "paper", "these results hold no table of a paper; name a layout (--layout) to see which command makes it"),
     ],
 )  # fmt: skip
 def test_a_table_that_no_result_holds_says_what_it_needs(results: list[Source], layout: str, message: str) -> None:

@@ -320,7 +320,7 @@ def _check_options(max_tilt: Margin | None, min_effect: float, based: bool, inco
     if not isinstance(max_tilt, str) and max_tilt is not None and max_tilt >= MOST:
         raise UserError(f"--max-tilt: expected less than {MOST:g}, the most Relative Δ can be; got {max_tilt:g}")
     if min_effect and not based:
-        raise UserError("--min-effect is the growth since a baseline that is allowed; name it: --baseline OLD.json")
+        raise UserError("--min-effect needs a baseline: --baseline OLD.json")
     if inconclusive not in POLICIES:
         raise unknown("policy for inconclusive", inconclusive, POLICIES)
 
@@ -349,7 +349,7 @@ def _chosen(
     order = [(run, m, *pair) for run in names for pair in [*sides, (ALL, ALL)] for m in wanted]
     found = [every[place] for place in dict.fromkeys(order) if place in every]
     if not found:
-        raise UserError("nothing to gate: nothing was asked of these runs and pairs, named in this order")
+        raise UserError("nothing to gate: the audit has no answer for these runs and pairs, in this order")
     return found
 
 

@@ -146,9 +146,7 @@ def compare(
         ``compare(old, new)`` negates every difference exactly.
     """
     if (old is None) == (baseline_run is None):
-        raise UserError(
-            "name an old audit (OLD.json), or the run of one audit to compare with (--baseline-run RUN): one of both"
-        )
+        raise UserError("give either an old audit (OLD.json) or a run of the same audit (--baseline-run RUN)")
     if correction not in CORRECTIONS:
         raise unknown("correction", correction, CORRECTIONS)
     check_resamples(resamples)
@@ -204,7 +202,7 @@ def match_choices(new: PairwiseAudit, old: PairwiseAudit) -> list[ChangeTask]:
         one, two = (_sample(*each, of) for each in zip((new, old), tables, (at, before), strict=True))
         tasks.append(contrast_task(one, two))
     if not tasks:
-        raise UserError("the pairwise audits hold no choices query by query; make both again (ranktilt pairwise)")
+        raise UserError("the pairwise audits hold no choices per query; make both again (ranktilt pairwise)")
     return tasks
 
 

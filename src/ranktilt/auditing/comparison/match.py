@@ -110,7 +110,7 @@ def _against(new: Audit, old: Audit, baseline_run: str) -> list[RunPair]:
     if baseline_run not in old.runs:
         raise unknown("run", baseline_run, old.runs)
     if new.runs == (baseline_run,):
-        raise UserError(f"nothing to compare: the audit has no other run than {baseline_run!r}")
+        raise UserError(f"nothing to compare: the audit has no run other than {baseline_run!r}")
     return [RunPair(run, baseline_run) for run in new.runs if run != baseline_run]
 
 
@@ -155,7 +155,7 @@ def same_queries(
             for given, others, side in only
             if (found := [q for q in given if q not in others])
         ]
-        raise UserError(f"the {noun} are over other queries: {', '.join(parts)}; {hint}")
+        raise UserError(f"the {noun} are over different queries: {', '.join(parts)}; {hint}")
     if tuple(new) == tuple(old):
         return np.arange(len(new)), np.arange(len(old))
     one, two = (np.array(sorted(range(len(side)), key=side.__getitem__), dtype=np.int64) for side in (new, old))

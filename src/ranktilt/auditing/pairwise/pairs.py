@@ -79,7 +79,7 @@ def known_queries(collection: Collection, queries: Iterable[str]) -> list[str]:
     """Return ids of queries, each once; refuses none at all, and one that is not in the collection."""
     asked, known = list(dict.fromkeys(queries)), set(collection.queries["id"])
     if not asked:
-        raise UserError("expected ids of queries, got none")
+        raise UserError("expected query ids, got none")
     strange = [name for name in asked if name not in known]
     if strange:
         raise UserError(f"{counted(len(strange), 'query is', 'queries are')} not in the collection: {strange[0]!r}")
@@ -97,7 +97,7 @@ def draw_pairs(
 ) -> DrawnPairs:
     """Draw pairs for every judged query, seeded, none twice: so many of two relevant documents, and of two others."""
     if pairs < 1:
-        raise UserError(f"expected at least 1 pair a query and kind, got {pairs}")
+        raise UserError(f"expected at least 1 pair per query and kind, got {pairs}")
     by_query = relevant_pairs(collection).group_by("query", maintain_order=True)
     relevant = {str(query): rows["row"].to_numpy() for (query,), rows in by_query}
     pools = None if candidates is None else _pools(candidates, collection)

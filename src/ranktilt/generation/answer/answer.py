@@ -47,17 +47,17 @@ def plan_answers(collection: Collection, llm: LLM, answering: Answering) -> Answ
     """
     queries = collection.judged.head(answering.first or collection.queries.height)
     if not queries.height:
-        raise UserError("there is no query to write a document from")
+        raise UserError("there is no query to write a document for")
     blank = queries.filter(pl.col("text").str.strip_chars() == "")
     if blank.height:
-        raise UserError(f"query {blank['id'][0]!r} has no text to write a document from")
+        raise UserError(f"query {blank['id'][0]!r} has no text to write a document for")
     named = len(answering.temperatures) > 1
     sources = {
         answering.source or model_name(llm) + (f"-tmp{float(t)!r}" if named else ""): answering.sampling(t)
         for t in answering.temperatures
     }
     if HUMAN in sources:
-        raise UserError(f"source {HUMAN!r} is that of people's documents; name another one")
+        raise UserError(f"source {HUMAN!r} is reserved for documents by people; choose another name")
     numbers = [(name, draw) for name in queries["id"] for draw in range(answering.n)]
     ids = {one: pl.Series("id", [f"{name}-{one}-{draw + 1}" for name, draw in numbers]) for one in sources}
     strange = next((name for one in ids.values() for name in one if any(end in name for end in "\t\r\n")), None)

@@ -106,12 +106,12 @@ def _chosen(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Serie
     side = collection.docs.select("id", "origin", "source").with_row_index("row")
     side = side.filter(pl.col("source") == rewriting.of)
     if isinstance(only, str):
-        raise UserError(f"expected the ids of documents in a list, got one text: {only!r}")
+        raise UserError(f"expected a list of document ids, got one string: {only!r}")
     if only is not None:
         ids = pl.Series(list(getattr(only, "ids", only)), dtype=pl.String)
         strange = ids.filter(~ids.is_in(side["id"].implode()))
         if len(strange):
-            raise UserError(f"document {strange[0]!r} is to be rewritten, and source {rewriting.of!r} has none such")
+            raise UserError(f"document {strange[0]!r} is to be rewritten, but source {rewriting.of!r} does not have it")
         side = side.filter(pl.col("id").is_in(ids.implode()))
     twice = side.filter(pl.col("origin").is_duplicated()).sort("origin", maintain_order=True)
     if twice.height:

@@ -47,7 +47,7 @@ class Direction(Result, format="ranktilt-direction", version=1, noun="a directio
         """
         if vectors.shape[1] != len(self.vector):
             raise UserError(
-                f"a direction of {len(self.vector)} numbers, by {self.spec['model']}, fits no vectors of "
+                f"a direction of {len(self.vector)} numbers, by {self.spec['model']}, does not fit vectors of "
                 f"{vectors.shape[1]}"
             )
         wide = vectors.astype(np.float64)

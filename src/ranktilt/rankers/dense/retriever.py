@@ -192,7 +192,9 @@ class Dense(TemplatedQueries, FirstStage):
         found = Direction.load(self.project)
         if (self.encoder.fingerprint, self.cosine) != (found.spec["fingerprint"], found.spec["cosine"]):
             bare = repr(replace(self, project=None, project_strength=1.0))
-            raise UserError(f"{self.project} is a direction of {found.spec['model']}; the vectors of {bare} are others")
+            raise UserError(
+                f"{self.project} is a direction of {found.spec['model']}; it does not fit vectors of {bare}"
+            )
         return found
 
     def _projection(self) -> Callable[[Vectors], Vectors] | None:

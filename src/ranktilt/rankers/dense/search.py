@@ -195,7 +195,7 @@ class _ExactSearch:
             block = self.documents.read(start, stop)
             norm = np.sqrt(np.einsum("ij,ij->i", block, block))
             if not np.isfinite(norm).all():
-                raise UserError("vectors that are no numbers, or too large: is a file of the cache damaged? Prune it")
+                raise UserError("vectors are NaN, infinite or too large: a cache file may be damaged; prune it")
             longest = 1.0 if self.cosine else max(longest, float(norm.max()))
             kept.reach(longest)
             shrink = np.divide(1, norm, out=np.zeros_like(norm), where=norm > 0)

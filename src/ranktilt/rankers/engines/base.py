@@ -83,7 +83,7 @@ class LiveEngine(TemplatedQueries):
         ``spec["failed"]`` gives the reason of each query that failed, ``spec["answers"]`` counts what was odd.
         """
         if run is not None:
-            raise UserError(f"{self!r} searches an engine and re-ranks nothing; put it first")
+            raise UserError(f"{self!r} queries an engine and cannot re-rank; put it first")
         own = self_documents(collection, self.exclude_self)
         depth = self.k + max(map(len, own.values()), default=0)
         with self.connected(collection, depth) as (ask, said):
@@ -151,7 +151,7 @@ class LiveEngine(TemplatedQueries):
         if hits.height and not hits["known"].any():
             raise UserError(f"{self!r}: {no_overlap(run.ids, collection)}")
         if answered and not hits.height:
-            raise UserError(f"{self!r}: no query was answered with any document; is the index empty?")
+            raise UserError(f"{self!r}: no query returned any document; is the index empty?")
         for line in self._lines(odd, failed, lengths, wanted):
             warnings.warn(f"{self!r}: {line}", DataWarning, stacklevel=3)
         own_rows = [(number, collection.ids[row]) for number, rows in own.items() for row in rows.tolist()]

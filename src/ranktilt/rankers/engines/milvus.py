@@ -209,7 +209,7 @@ class _CollectionIndex:
             milvus.drop_collection(self.name, timeout=_BUILDING)
             documents = counted(total, "document", "documents")
             raise UserError(
-                f"milvus: {count:,} of {documents} arrived; does another process build {self.name!r}? Run it again"
+                f"milvus: {count:,} of {documents} arrived; if no other process is building {self.name!r}, run it again"
             )
 
     def _create(self, dimension: int | None) -> None:

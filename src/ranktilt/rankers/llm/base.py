@@ -317,7 +317,7 @@ class LLMRanker(Ranker):
             if whole > context:
                 raise UserError(
                     f"{self!r}: {counted(most, 'passage', 'passages')} and the answer may take {whole:,} tokens, more "
-                    f"than the context of {context:,}; show fewer at once, or cut them (passage_tokens)"
+                    f"than the context of {context:,}; use a smaller window, or shorter passages (passage_tokens)"
                 )
 
 

@@ -52,7 +52,7 @@ class Pointwise(LLMRanker):
         super().__post_init__()
         require_choices(self, method=(YES_NO, QUERY_LIKELIHOOD))
         if self.method == QUERY_LIKELIHOOD and self.adapter is not None:
-            raise UserError("pointwise: query likelihood is that of the folder's own weights; leave adapter out")
+            raise UserError("pointwise: query likelihood is that of the folder's own weights; omit adapter")
 
     @property
     def needed(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -86,12 +86,12 @@ def read_cells(path: str | Path) -> CellFile:
                 raise DataError(path, f"expected {len(names)} fields ({', '.join(names)})", line=number)
             cell = _cell(path, number, {name: text.strip() for name, text in row.items()})
             if cell.place in found:
-                raise DataError(path, f"the cell {', '.join(filter(None, cell.place))} is there twice", line=number)
+                raise DataError(path, f"the cell {', '.join(filter(None, cell.place))} occurs twice", line=number)
             found[cell.place] = cell
     except csv.Error as error:
         raise DataError(path, f"cannot be read as CSV: {error}", line=reader.line_num) from error
     if not found:
-        raise DataError(path, f"expected cells of tables, a line each below the header ({', '.join(_NEEDED)})")
+        raise DataError(path, f"expected cells of tables, one per line below the header ({', '.join(_NEEDED)})")
     return CellFile(tuple(found.values()), str(path))
 
 

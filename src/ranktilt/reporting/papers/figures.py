@@ -93,7 +93,7 @@ def result_figure(result: Any, name: str = "") -> ResultFigure:
         raise UserError(_nothing([result], ""))
     if not name and len(found) > 1:
         listed = ", ".join(f"{known!r} ({figure.title})" for known, figure in found)
-        raise UserError(f"name one of the figures: {listed}")
+        raise UserError(f"name one figure: {listed}")
     chosen = [figure for known, figure in found if name in ("", known, figure.layout)]
     if not chosen:
         raise unknown("figure", name, [known for known, _ in found])

@@ -66,7 +66,9 @@ def paper_document(
     bare = [one.audit if isinstance(one, LoadedAudit) else one for one in results]
     names = _held(results, bare) if layout == PAPER else [layout]
     if not names:
-        raise UserError("the results given hold none of the papers' tables; name one (--layout) to read what makes it")
+        raise UserError(
+            "these results hold no table of a paper; name a layout (--layout) to see which command makes it"
+        )
     blocks, cells = list[Panels](), list[PaperCell]()
     for name in names:
         if name in PROSE:

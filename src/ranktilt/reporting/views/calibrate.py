@@ -13,7 +13,7 @@ _EMPHASIS: dict[Verdict, Emphasis] = {"ok": "", "untested": "quiet", "failed": "
 _TONES: dict[Verdict, Tone] = {"ok": "", "untested": "", "failed": "bad"}
 _ADVICE: dict[Check, str] = {
     "null": "A ranker that tells copies apart breaks ties by id or order, or reads something other than the text; "
-    "do not audit it before this is mended."
+    "do not audit it before this is fixed."
 }
 
 

@@ -145,7 +145,7 @@ def legend(comparison: Comparison) -> list[str]:
     if comparison.pairs:
         lines.append(
             f"Relative Δ in %: {sides_legend(comparison.pairs)}. Growth of the tilt: |Δ {new}| − |Δ {old}|; above 0 "
-            "the tilt grew, whichever way."
+            "the tilt grew, in either direction."
         )
     return [*lines, starred(spec), intervals]
 
