@@ -84,8 +84,8 @@ def emptied(column: str, value: str | None, row: int) -> Any:
         ("queries", emptied("id", "", 0), "query in row 0 has an empty id"),
         ("qrels", emptied("query_id", "", 0), "judgment in row 0 has an empty query_id"),
         ("qrels", emptied("doc_id", "", 0), "judgment in row 0 has an empty doc_id"),
-        ("docs", lambda frame: pl.concat([frame, frame[:1]]), "document 'd1-human' is given more than once; ids must"),
-        ("qrels", lambda frame: pl.concat([frame, frame[:1]]), "judgment 'q1', 'd1-human' is given more than once"),
+        ("docs", lambda frame: pl.concat([frame, frame[:1]]), "document 'd1-human' occurs more than once; ids must"),
+        ("qrels", lambda frame: pl.concat([frame, frame[:1]]), "judgment 'q1', 'd1-human' occurs more than once"),
     ],
 )
 def test_what_is_missing_empty_or_given_twice_is_refused_by_its_row(which: str, change: Any, message: str) -> None:

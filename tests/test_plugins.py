@@ -227,7 +227,7 @@ def test_options_of_a_foreign_ranker(install: Install) -> None:
     install("named_ranker", CODE, "odd = named_ranker:Named")
     assert repr(rt.ranker("odd:my.index")) == "odd:my.index", "an argument needs no default"
     install("odd_ranker", CODE, "odd = odd_ranker:Shallow")
-    with refused("ranker 'odd' is announced by named-ranker 1.0 and odd-ranker 1.0; uninstall all but one"):
+    with refused("ranker 'odd' is provided by named-ranker 1.0 and odd-ranker 1.0; uninstall all but one"):
         rt.ranker("odd")
     install("deep_ranker", CODE, "deep = deep_ranker:Deep")
     assert repr(rt.ranker("deep(depth=3)")) == "deep(depth=3)"

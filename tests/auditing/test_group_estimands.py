@@ -222,7 +222,7 @@ def test_softmax_exposure_of_an_order_is_refused(made: str) -> None:
     spec = {"ranker": "r", "score_order": "rank"} if made == "read" else {"ranker": "r"}
     ordered = Run(run.queries, run.offsets, run.docs, scores.get(made, run.scores), run.ids, spec)
     text = "ExposureRatio(exposure=softmax)@2"
-    with refused(f"{text} reads scores, and r gives only an order; ask for one that reads ranks"):
+    with refused(f"{text} needs scores, and r gives only an order; choose a measure of ranks"):
         asked(collection, ordered, text, by="kind")
     assert asked(collection, run, text, by="kind")
 

@@ -70,7 +70,7 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
     ("source", ["human"] * 2, "source", "nothing to compare: only source 'human'; expected two sources or more, such "),
     ("gender", ["f", None], "gender", "nothing to compare: only gender 'f'; expected two groups of gender or more"),
     ("kind", [f"g{i}" for i in range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: name "),
-    ("kind", ["all", "some"], "kind", "column 'kind' has a group called 'all', the name of the row without grouping"),
+    ("kind", ["all", "some"], "kind", "column 'kind' has a group called 'all', which is reserved for all documents together"),
     ("kind", [b'{"a": 1}', b"[]"], "kind", f"{COLUMNS} 'kind'"),
     ("kind", ["f", "m"], "knid", f"{COLUMNS} 'knid'; did you mean 'kind'? (valid: source, kind, length:3)"),
     *[("kind", ["f", "m"], by, f"{COLUMNS} '{by}'") for by in ("id", "text", "title", "origin")],
@@ -115,7 +115,7 @@ def test_pairs_are_all_or_the_named_ones_in_their_order() -> None:
         with refused(message):
             choose_pairs(groups, pairs)
     many = grouping(documents("year", list(range(2000, 2013))), "year")
-    with pytest.raises(UserError, match=r"year makes 13 groups, 78 pairs; all pairs of at most 12 are compared"):
+    with pytest.raises(UserError, match=r"year makes 13 groups, 78 pairs; all pairs are compared only up to 12 groups"):
         choose_pairs(many, None)
     assert choose_pairs(many, [("2000", "2012")]) == (("2000", "2012"),)
 

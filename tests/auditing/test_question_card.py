@@ -207,7 +207,7 @@ class TestWithoutJudgments:
         collection = without_judgments(toy())
         found = audit(collection, run_of(collection, SCORES))
         assert [repr(e.estimand) for e in found.estimates] == ["HeadToHead"]
-        with pytest.raises(UserError, match=r"^this audit has no card; ask for it: --card \(card=True\)$"):
+        with pytest.raises(UserError, match=r"^this audit has no card; audit with --card \(card=True\)$"):
             audit(toy(), run_of(toy(), SCORES), "nDCG@1").estimates_of(None)
         with pytest.raises(
             UserError, match=r"^no judgments, so no measure can be computed, and no groups to ask about"

@@ -154,7 +154,7 @@ def test_warnings_are_a_line_each_unless_quiet(cli: Cli, tmp_path: Path) -> None
     (folder / "queries.jsonl.gz").write_bytes(b"")
     result = cli("audit", folder, "-r", "bm25", *QUICK)
     assert result.code == 0
-    assert result.err == f"warning: {folder / 'queries.jsonl'} is read, and not queries.jsonl.gz beside it\n"
+    assert result.err == f"warning: {folder / 'queries.jsonl'} is read instead of queries.jsonl.gz beside it\n"
     assert cli("audit", folder, "-r", "bm25", *QUICK, "--quiet").err == ""
 
 
@@ -392,6 +392,4 @@ def test_responses_are_read_with_queries_of_a_file(cli: Cli, toy_folder: Path, t
     assert code == 0
     assert out.count(f"{run}: read as responses to searches: _id, _score") == 1
     assert Audit.load(tmp_path / "a.json").runs == ("msearch",)
-    assert "--queries is about a run that exists" in refused(
-        cli, "audit", toy_folder, "-r", "bm25", "--queries", queries
-    )
+    assert "--queries needs a run" in refused(cli, "audit", toy_folder, "-r", "bm25", "--queries", queries)

@@ -154,7 +154,7 @@ def test_what_cannot_be_replayed_is_one_line(here: Path, cli: Cli, arguments: st
     ("options", "message"),
     [
         ("-m nDCG@5", "nDCG@5 needs judgments, and there are none: name them"),
-        ("--split test", "--split names judgments of a collection; name it"),
+        ("--split test", "--split needs a collection (--collection DIR)"),
         ("--save texts.json", "texts.json/published.trec: cannot be written: Not a directory; choose"),
         ("--json both.json", "--json both.json: this file is read too"),
     ],

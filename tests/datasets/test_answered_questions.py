@@ -61,9 +61,9 @@ def test_a_question_with_blank_answers_only_is_left_out_in_one_line(tmp_path: Pa
         (b'{"question": "a", "human_answers": [1]}\n', 1,
          "expected an answer or a list of answers in the field 'human_answers', got [1]"),
         (b'{"question": "a", "human_answers": ["b"]}\n', None,
-         "no question has an answer in the field 'chatgpt_answers'; --llm-answers names another field"),
+         "no question has an answer in the field 'chatgpt_answers'; choose another with --llm-answers"),
         (b'{"question": "a", "human_answers": [""], "chatgpt_answers": ["b"]}\n', None,
-         "no question has an answer in the field 'human_answers'; --human-answers names another field"),
+         "no question has an answer in the field 'human_answers'; choose another with --human-answers"),
     ],
 )  # fmt: skip
 def test_faults_name_their_line(tmp_path: Path, lines: bytes, line: int | None, message: str) -> None:

@@ -101,8 +101,9 @@ def test_what_is_not_in_the_cache_is_fetched_or_said_to_be_missing(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert refused("hub:IR-Cocktail/scifact@v9") == (
-        "hub:IR-Cocktail/scifact@v9: the hub cannot be reached (HF_HUB_OFFLINE?), and not all of it is in the cache "
-        f"({cache}); `hf download IR-Cocktail/scifact --repo-type dataset --revision v9` puts it there"
+        "hub:IR-Cocktail/scifact@v9: the hub cannot be reached (HF_HUB_OFFLINE?), and the cache "
+        f"({cache}) does not hold all of it; `hf download IR-Cocktail/scifact --repo-type dataset --revision v9` "
+        "downloads it"
     )
 
     def gone(*_: object, **__: object) -> str:

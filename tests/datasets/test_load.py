@@ -106,7 +106,7 @@ def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
     with pytest.warns(DataWarning) as said:
         assert judgments(load(tmp_path)) == set(raw_qrels())
     assert [str(one.message).removeprefix(f"{tmp_path}/") for one in said] == [
-        f"{name} is read, and not {Path(name).name}.gz beside it"
+        f"{name} is read instead of {Path(name).name}.gz beside it"
         for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
     ]
 

@@ -151,7 +151,7 @@ def test_a_ranker_that_leaves_its_depth_open_gets_one(text: str, deep: str) -> N
         ({"methods": ("offset", "offset")}, "expected distinct methods; got offset, offset"),
         ({"strengths": (0.5, 0.0)}, "expected strengths above 0 and at most 2, got 0.5, 0"),
         ({"methods": ("interleave", "causal"), "strengths": (0.5, 1.5)}, "interleave has strengths up to 1, got 1.5; "),
-        ({"methods": ("projection",), "by": "gender"}, "projection learns from twins, which differ in their source; "),
+        ({"methods": ("projection",), "by": "gender"}, "projection learns from twins, which differ in source; "),
         ({"methods": ("fair-rerank", "fair-rerank:exposure"), "target": 1.0}, "a target is where fair-rerank ends (po"),
     ],
 )

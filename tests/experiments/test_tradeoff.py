@@ -272,7 +272,7 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
         ((), "a bench needs a measure on which level is judged, such as nDCG@3 or Share@10"),
         (("AWRF",), "AWRF has no sign between two groups; use one that has, such as Share@10"),
         (("Share",), "measure Share needs a cutoff, such as Share@10"),
-        (("RankGap",), "level is judged in percent, and RankGap has another unit; ask for Share@10 first"),
+        (("RankGap",), "level is judged in percent, and RankGap has another unit; put Share@10 first"),
     ],
 )
 def test_questions_that_no_bench_can_ask_are_refused(measures: tuple[str, ...], said: str) -> None:

@@ -108,7 +108,7 @@ def test_what_is_there_is_not_made_again(made: Made, folder: Path, tiny: Path, m
     again = study(folder, tiny, work)
     assert repr(again.evaluations[0]) == repr(found.evaluations[0])  # p of means are NaN
     assert {path: path.stat().st_mtime_ns for path in work.glob("models/*/*")} == stamps
-    with pytest.raises(UserError, match="holds a model trained with steps 2, asked is 3"):
+    with pytest.raises(UserError, match="holds a model trained with steps 2, not 3"):
         study(folder, tiny, work, training=replace(FEW.training, steps=3))
 
 

@@ -60,12 +60,12 @@ def test_a_document_is_put_in_to_the_letter(text: str, title: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{text}} {title}", "expected {text}, the place of the document's text, and found none"),
+        ("{{text}} {title}", "expected {text}, where the document's text goes, and found none"),
         ("{text} {qrels}", "{qrels} cannot be filled in, only {text} and {title} can; write {{ and }}"),
         ("{text!r}", "{text!r} cannot be filled in"),
         ("{text:>9}", "{text:>9} cannot be filled in"),
         ("{} {text}", "{} cannot be filled in"),
-        ("{text} {", "a brace stands alone (Single '{' encountered in format string); write {{ and }}"),
+        ("{text} {", "unmatched brace (Single '{' encountered in format string); write {{ and }}"),
     ],
 )
 def test_what_cannot_be_filled_in_is_refused(text: str, message: str) -> None:
@@ -88,7 +88,7 @@ def test_a_file_is_read_and_named_after_its_stem_and_a_prompts_name_wins(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"no place", "expected {text}, the place"),
+        (b"no place", "expected {text}, where"),
         (b"\xff{text}", "expected a prompt as UTF-8 text: invalid at byte 0"),
         (None, "cannot be read: No such file or directory"),
     ],

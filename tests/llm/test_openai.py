@@ -308,8 +308,8 @@ def test_a_way_that_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch, 
     [
         (None, "openai:gpt-4o-mini needs a key: set the environment variable OPENAI_API_KEY"),
         ("  \n", "needs a key"),
-        ("sk-ключ", "holds signs that no key has"),
-        ("sk a", "holds signs that no key has"),
+        ("sk-ключ", "holds characters that no key has"),
+        ("sk a", "holds characters that no key has"),
     ],
 )
 def test_a_server_elsewhere_wants_a_key(monkeypatch: pytest.MonkeyPatch, value: str | None, message: str) -> None:

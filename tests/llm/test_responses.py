@@ -50,7 +50,7 @@ def error(message: str, **fields: object) -> dict[str, object]:
         (402, error("Insufficient Balance"), "the quota of the key .* is used up at http://h/v1 .402."),
         (404, error("The model `tiny` does not exist."), "has no model 'tiny' .404.: .*; name one that it serves"),
         (404, {"detail": "Not Found"}, "has no model 'tiny' .404.: Not Found.*base URL that usually ends in /v1"),
-        (308, "", "redirects elsewhere .308., where no text is sent"),
+        (308, "", "redirects elsewhere .308.; redirects are not followed"),
     ],
 )
 def test_what_no_other_attempt_can_mend_ends_everything(status: int, body: object, message: str) -> None:

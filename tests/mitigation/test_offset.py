@@ -116,7 +116,7 @@ def test_what_cannot_be_fitted_is_refused() -> None:
 def test_a_fit_that_does_not_belong_is_refused(tmp_path: Path) -> None:
     collection, run = labelled(["hhll", "hlhl"], [[4.0, 3.5, 2.0, 1.0]] * 2)
     path = fit_offset(collection, run).save(tmp_path / "offset.json")
-    with refused("offset needs what was fitted: offset(fit=FILE), as ranktilt level writes it"):
+    with refused("offset needs a fit: offset(fit=FILE), a file that ranktilt level writes"):
         Offset().rank(collection, run)
     for strength in ("2.5", "-1.0", "nan"):
         with refused(f"offset: expected a strength from 0 to 2, got {strength}"):

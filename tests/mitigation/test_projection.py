@@ -188,8 +188,8 @@ def test_what_gives_no_direction_is_refused(tiny: Path, texts: Collection, tmp_p
         fit_direction(collection_of(same, {}, {}), dense, source="llm")
     file = str(fit_direction(texts, dense, source="llm").save(tmp_path / "u.json"))
     other = tiny_model(tmp_path / "other", seed=1)
-    start = f"{file} is a direction of {dense!r}; the vectors of"
-    with refused(f"{start} dense:{other} are others"):
+    start = f"{file} is a direction of {dense!r}; it does not fit vectors of"
+    with refused(f"{start} dense:{other}"):
         Dense(str(other), project=file).check()
-    with refused(f"{start} dense:{tiny}(similarity=dot) are others"):
+    with refused(f"{start} dense:{tiny}(similarity=dot)"):
         Dense(str(tiny), similarity="dot", project=file).check()

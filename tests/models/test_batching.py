@@ -163,7 +163,7 @@ def test_what_is_pruned_meanwhile_is_one_clear_line(tmp_path: Path) -> None:
         def put(self, keys: Any, vectors: Vectors) -> None:
             """Store nothing, as if it was removed at once."""
 
-    with pytest.raises(UserError, match=r"what was stored is gone; was the cache pruned meanwhile\? Run it again$"):
+    with pytest.raises(UserError, match=r"stored values are gone; if the cache was pruned meanwhile, run it again$"):
         compute_missing(Work(TEXTS).job(), Pruned(tmp_path), "x")
 
 

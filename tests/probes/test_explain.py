@@ -73,7 +73,7 @@ def test_sources_without_twins_are_noted_and_refused_alone() -> None:
     assert [effect.pairs for effect in found.results[0].effects] == [0, 12]
     assert found.notes == ("gpt has no twins of human: nothing of it can be compared",)
     alone = Collection(llm, bed().queries, bed().qrels.clear())
-    with refused("nothing to explain: no other source has twins of llm, which are documents of one origin"):
+    with refused("nothing to explain: no other source has twins of llm (documents with the same origin)"):
         rt.explain(alone)
     assert OverlapProbe()(alone).summary == "no other source has twins: there is nothing to compare."
 
@@ -83,7 +83,7 @@ def test_sources_without_twins_are_noted_and_refused_alone() -> None:
     [
         (lambda c: rt.explain(c, ["overlp"]), "unknown probe 'overlp'; did you mean 'overlap'?"),
         (lambda c: rt.explain(c, ["overlap", "overlap"]), "probe 'overlap' is given twice"),
-        (lambda c: rt.explain(c, ["similarity"]), "similarity needs the vectors of an encoder; name one"),
+        (lambda c: rt.explain(c, ["similarity"]), "similarity needs the vectors of an encoder; choose one"),
         (
             lambda c: rt.explain(c, ["similarity"], rt.ranker("bm25")),
             "similarity needs the vectors of an encoder, such",

@@ -161,7 +161,7 @@ def test_a_data_set_of_the_hub_is_known_by_its_commit_and_not_fetched(
     opened = reload(audit)
     assert opened.collection is None
     assert "hub:IR-Cocktail/scifact" in opened.notes[0]
-    assert "nothing is fetched for a report, and not all of it is in the cache" in opened.notes[0]
+    assert "nothing is fetched for a report, and the cache" in opened.notes[0]
 
 
 def labels(path: Path, *columns: str, **changed: str) -> Path:
@@ -257,7 +257,7 @@ def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
     assert is_whole(reload(audit, None, runs=runs), collection, runs)
     shutil.rmtree(here / "toy")
     with refused(
-        "the runs need the audit's collection, and corpus/human.jsonl is not there any more; give it too"
+        "runs need the audit's collection, and corpus/human.jsonl is not there any more; pass it too"
     ):  # no folder of this machine
         reload(audit, None, runs=runs)
 

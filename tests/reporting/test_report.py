@@ -138,7 +138,7 @@ class TestRefused:
     @pytest.mark.parametrize("count", [0, 2])
     def test_a_collection_goes_with_one_audit(self, here: Path, count: int) -> None:
         audits = [audited()[0], audited(rankers=("tfidf",))[0]]
-        with refused(f"a collection or runs go with one audit, got {count} of them"):
+        with refused(f"a collection or runs belong to one audit, got {count} audits"):
             rt.report([STUDY, *audits[:count]], "report.html", collection=rt.load("toy"))
 
     def test_an_audit_is_not_overwritten_by_its_page(self, here: Path) -> None:

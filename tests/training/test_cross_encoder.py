@@ -106,7 +106,7 @@ def test_an_interrupted_training_goes_on(tiny: Path, tmp_path: Path, monkeypatch
     with stopped_at(3, folder):
         train(tiny, folder, options)
     assert not (folder / "model.safetensors").exists()
-    with pytest.raises(UserError, match="holds an unfinished training with seed 0, asked is 1"):
+    with pytest.raises(UserError, match="holds an unfinished training with seed 0, not 1"):
         train(tiny, folder, options, seed=1)
     with no_room(50_000), pytest.raises(UserError, match=f"^{folder}: the training cannot go on: "):
         train(tiny, folder, options)

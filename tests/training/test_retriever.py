@@ -129,7 +129,7 @@ def test_an_interrupted_training_goes_on(
     dev = marked_mix()
     with stopped_at(8, tmp_path / "model"):
         train(tiny, tmp_path / "model", asked, dev=dev)
-    with pytest.raises(UserError, match=r"model: holds an unfinished training with alpha 0\.5, asked is 1\.0"):
+    with pytest.raises(UserError, match=r"model: holds an unfinished training with alpha 0\.5, not 1\.0"):
         train(tiny, tmp_path / "model", replace(asked, alpha=1.0), dev=dev)
     fewer = replace(marked(), qrels=marked().qrels.slice(3))
     with pytest.raises(UserError, match="holds an unfinished training with data '"):

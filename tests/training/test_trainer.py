@@ -28,9 +28,9 @@ def test_the_same_training_is_known_again_and_another_refused(run: TrainingRun, 
     found = run.finished
     assert (found.resumed if found else None) == (5 if done else None)
     what = "a model trained" if done else "an unfinished training"
-    with refused(f"{run.folder}: holds {what} with steps 5, asked is 6; name another folder, or remove this one"):
+    with refused(f"{run.folder}: holds {what} with steps 5, not 6; name another folder, or remove this one"):
         _ = replace(run, spec={**SPEC, "steps": 6}).finished
-    with pytest.raises(UserError, match=r"with sources \['human'\], asked is None \(and seed\); name"):
+    with pytest.raises(UserError, match=r"with sources \['human'\], not None \(and seed\); name"):
         _ = replace(run, spec={**SPEC, "sources": None, "seed": 1}).finished
 
 

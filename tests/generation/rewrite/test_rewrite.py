@@ -294,7 +294,7 @@ ONE_ORIGIN = humans(origin=["d1", "d1", "d3"])
     [
         (humans(), {"of": "humans"}, None, "unknown source 'humans'; did you mean 'human'? (valid: human)"),
         (humans(), {"source": "human"}, None, "source 'human' is in this collection already, and a document has one"),
-        (humans(), {}, ["d9"], "document 'd9' is to be rewritten, and source 'human' has none such"),
+        (humans(), {}, ["d9"], "document 'd9' is to be rewritten, but source 'human' does not have it"),
         (humans(), {"prompt": "nonsense"}, None, "unknown prompt 'nonsense'"),
         (ONE_ORIGIN, {}, None, "documents 'd1' and 'd2' of source 'human' have one origin, 'd1': nobody could"),
         (humans({**TEXTS, f"d1-{SOURCE}": "x"}), {}, None, f"two documents would be called 'd1-{SOURCE}' beside the r"),

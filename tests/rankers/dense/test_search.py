@@ -165,5 +165,5 @@ def test_unit_is_numpys_norm_row_by_row() -> None:
 def test_vectors_that_are_no_numbers_end_the_search(bad: float) -> None:
     documents = np.ones((5, 4), dtype=np.float32)
     documents[3, 1] = bad
-    with pytest.raises(UserError, match=r"^vectors that are no numbers, or too large: is a file of the cache damaged"):
+    with pytest.raises(UserError, match=r"^vectors are NaN, infinite or too large"):
         list(search(np.ones((1, 4), dtype=np.float32), Held(documents), 2, cosine=False, label=""))

@@ -208,7 +208,7 @@ def test_an_error_is_told_in_one_line_of_200_characters() -> None:
     [
         ([("7", 1.0), ("8", 0.5)], "fake: no overlap: none of its 2 documents is in the collection .first: '7'"),
         ([("d1-human", 1.0), ("d2", 0.5)], "document id 'd2' is shared by several sources"),
-        ([], "fake: no query was answered with any document; is the index empty"),
+        ([], "fake: no query returned any document; is the index empty"),
         (None, r"fake: query 'q.': expected a list of \(document id, score\), got None"),
         (["d1"], "got 'd1'"),
         ([("d1", 1.0), ("d2",)], r"got \('d2',\)"),

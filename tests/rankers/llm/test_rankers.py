@@ -111,7 +111,7 @@ def test_answers_without_a_ranking_are_counted_and_do_not_leave_the_first_stages
             3,
             r"100% of 2 answers could not be read, max_failures=0.5 allows 50% \(first: '3 passages",
         ),
-        ("context=450", 20, r"20 passages and the answer may take [\d,]+ tokens, more than the context of 450; show"),
+        ("context=450", 20, r"20 passages and the answer may take [\d,]+ tokens, more than the context of 450; use"),
     ],
 )
 def test_unreadable_answers_and_a_context_too_small_are_refused(asked, options: str, count: int, message: str) -> None:

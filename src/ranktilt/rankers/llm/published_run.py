@@ -106,8 +106,8 @@ def _resolved(shown: MatchedCall, found: ReplayedRankings, call: LoggedCall) -> 
         return state[starts[0] : starts[0] + size]
     if next(_starts(range(len(state)), shown.passages), None) is not None:
         raise UserError(
-            f"call {call.number} of the log ranks a query again from its first order: it holds several runs; give each "
-            "a log of its own"
+            f"call {call.number} of the log ranks a query again from its first order: it holds several runs; keep "
+            "one log per run"
         )
     if any(len(one) > 1 for one in shown.passages):
         return "shows passages of equal text in another order than the calls before it leave"
