@@ -70,7 +70,7 @@ GROUPED: list[tuple[str, list[Any], str, str]] = [
     ("source", ["human"] * 2, "source", "nothing to compare: only source 'human'; expected two sources or more, such "),
     ("gender", ["f", None], "gender", "nothing to compare: only gender 'f'; expected two groups of gender or more"),
     ("kind", [f"g{i}" for i in range(51)], "kind", "column 'kind' makes 51 groups; expected at most 50: name "),
-    ("kind", ["all", "some"], "kind", "column 'kind' has a group called 'all', which is reserved for all documents together"),
+    ("kind", ["all", "some"], "kind", "column 'kind' has a group called 'all', which is reserved for all"),
     ("kind", [b'{"a": 1}', b"[]"], "kind", f"{COLUMNS} 'kind'"),
     ("kind", ["f", "m"], "knid", f"{COLUMNS} 'knid'; did you mean 'kind'? (valid: source, kind, length:3)"),
     *[("kind", ["f", "m"], by, f"{COLUMNS} '{by}'") for by in ("id", "text", "title", "origin")],
