@@ -15,7 +15,9 @@ demo: .venv/.stamp-demo ## Audit the bundled collection, without network
 	HF_HUB_OFFLINE=1 $(BIN)/ranktilt demo
 
 # Compiled files stay, whatever the shell says: rewriting the asserts of all tests takes each worker ten seconds.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n logical --maxprocesses 8
+# Tests run in an order that SEED draws, so that none depends on what ran before: make test SEED=2 draws another one.
+SEED ?= 1
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n logical --maxprocesses 8 --randomly-seed=$(SEED)
 # A worker that is done takes tests from the others.
 test: .venv/.stamp-dev ## Run the tests that take seconds
 	$(PYTEST) --dist worksteal -m "not long"
