@@ -208,7 +208,7 @@ def test_every_extra_is_listed_with_what_it_brings(cli: Cli, monkeypatch: pytest
 
 def test_every_extra_for_users_is_known() -> None:
     extras = {match[2] for line in requires("ranktilt") or () if (match := module._OF_EXTRA.match(line))}
-    assert extras - {"dev", "bench", "pandas"} == set(module._PURPOSES)
+    assert extras - {"dev", "bench", "docs"} == set(module._PURPOSES)
 
 
 @pytest.mark.parametrize(

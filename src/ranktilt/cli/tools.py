@@ -184,6 +184,7 @@ _PURPOSES = {
     "ray": "computing on a cluster",
     "milvus": "an approximate index",
     "paper": "the papers' tokenizer",
+    "adapters": "mteb, ranx, PyTerrier and ir_measures",
 }
 _OF_EXTRA = re.compile(r"""([\w.-]+).*;.*\bextra == ["']([\w-]+)["']""")
 
