@@ -33,6 +33,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.journey
 def test_every_command_and_page_is_in_it(site: Path) -> None:
     listed = (site / "llms.txt").read_text(encoding="utf-8")
     assert "[ranktilt audit](reference/cli/audit.html)" in listed

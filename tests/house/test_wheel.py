@@ -1,5 +1,6 @@
 """The wheel holds everything and works with its base dependencies alone, outside the checkout."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 
 from tests.house import tree
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.journey]
 
 
 def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -30,9 +31,9 @@ def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel."""
+    """Build the source distribution, and the wheel of it."""
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, tree.ROOT]
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, tree.ROOT]
     result = run(command, folder)
     assert result.returncode == 0, result.stdout + result.stderr
     return next(folder.glob("*.whl"))
@@ -56,6 +57,7 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     files = {path for path in tree.PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert held == {path.relative_to(tree.PACKAGE.parent).as_posix() for path in files}
     assert "ranktilt/py.typed" in held
+    assert wheel.stat().st_size < 3_000_000
     assert any(name.startswith("ranktilt/datasets/bundled/") and name.endswith(".jsonl") for name in held)
 
 
@@ -68,3 +70,14 @@ def test_demo_runs_without_extras_and_a_missing_one_is_named_in_one_line(install
     assert "Traceback" not in result.stdout + result.stderr
     [line] = [line for line in result.stderr.splitlines() if "pip install" in line]
     assert "ranktilt[" in line
+
+
+def test_a_stranger_gets_a_verdict_on_an_mteb_prediction_file_in_one_command(installed: Path, tmp_path: Path) -> None:
+    scores = {f"q{n}": {f"d{n}-{side}": 1.0 + (side == "llm") for side in ("human", "llm")} for n in range(40)}
+    predictions = {"mteb_model_meta": {"model_name": "my/model"}, "default": {"test": scores}}
+    (tmp_path / "Task_predictions.json").write_text(json.dumps(predictions), encoding="utf-8")
+    lines = [f"d{n}-{side}\t{side}\td{n}" for n in range(40) for side in ("human", "llm")]
+    (tmp_path / "labels.tsv").write_text("\n".join(["doc_id\tsource\torigin", *lines]), encoding="utf-8")
+    result = run([installed, "audit", "--run", "Task_predictions.json", "--groups", "labels.tsv"], tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "my/model favours llm" in result.stdout
