@@ -104,9 +104,20 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
     made = {**made, "collection": {"path": "toy"}, "earlier": [made], "inputs": {"a": "b"}}
     cut = {"limit": 512, "share": {"human": 0.5, "claude": 0.25}}
     spec = {**run.spec, "seed": 7, "own_documents_dropped": 2, "truncated": cut, "candidates": dict(run.spec)}
-    for layout in ("beir", "cocktail"):
-        save(pairs, folder / layout, layout=layout)
+    save(pairs, folder / "beir")
+    cocktail = {
+        f"cocktail/corpus/{name}.jsonl": "".join(
+            json.dumps({"_id": row["origin"], "title": row["title"] or "", "text": row["text"]}) + "\n"
+            for row in pairs.docs.filter(source=name).iter_rows(named=True)
+        ).encode()
+        for name in pairs.sources
+    }
+    origins = dict(pairs.docs.select("id", "origin").iter_rows())
+    lines = {f"{query}\t{origins[doc]}\t{grade:g}\n" for query, doc, grade in pairs.qrels.iter_rows()}
     files = {
+        **cocktail,
+        "cocktail/queries.jsonl": (folder / "beir" / "queries.jsonl").read_bytes(),
+        "cocktail/qrels/test.tsv": "".join(["query-id\tcorpus-id\tscore\n", *sorted(lines)]).encode(),
         "qrels/q.tsv": (folder / "beir" / "qrels" / "test.tsv").read_bytes(),
         "trec/run": trec[folder / "sidecar" / "run"],
         "json run/run.json": json.dumps(scores).encode(),

@@ -90,7 +90,7 @@ def here_and_there(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         found = []
         for place in ("local", None):
             with ExitStack() as stack:
-                stack.enter_context(limited(MemoryLimits(cache=tmp_path / str(place))))
+                monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / str(place)))
                 if place:
                     stack.enter_context(run_on(place))
                 found.append(work())
@@ -123,7 +123,7 @@ def test_perplexities_equal_those_of_one_machine(
 
 
 def test_each_prompt_is_answered_once_and_written_by_this_process_alone(cluster: str, tmp_path: Path) -> None:
-    asked = [Request(Prompt(f"{WORDS[n % 10]} {n}"), f"d{n}") for n in range(100)]
+    asked = [Request(Prompt(f"{WORDS[n % 10]} {n}")) for n in range(100)]
     with Server(delay=0.03, faults=Faults(seed=3, share=0.2, kinds=["500", "drop"])) as server:
         model = OpenAI("tiny", base_url=server.url, concurrency=3, retries=30)
         journal = Journal(tmp_path / "journal", about=model.spec)

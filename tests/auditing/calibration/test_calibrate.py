@@ -306,7 +306,7 @@ def test_what_cannot_be_calibrated_is_refused(change: dict[str, Any], message: s
 @pytest.mark.neural
 class TestDense:
     def test_copies_are_level_in_small_chunks(self, tiny: Path) -> None:
-        with limited(MemoryLimits(1, 1, 1)):
+        with limited(MemoryLimits(1, 1)):
             assert found(pairs(8, 4), Dense(str(tiny)), depths=(3,)).passed
 
 
