@@ -167,6 +167,13 @@ def test_candidates_bound_the_pairs() -> None:
         "2 queries have fewer than 9 relevant pairs; all were taken",
         "2 queries have fewer than 9 irrelevant pairs; all were taken",
     )
+    one_side = run_of(collection, {"q0": {"female-0-0": 1.0, "female-1-0": 1.0, "male-1-0": 1.0}})
+    lacking = draw_pairs(collection, two_groups(collection, "gender"), pairs=1, candidates=one_side)
+    assert lacking.frame.rows() == [("q0", "irrelevant", "male-1-0", "female-1-0")]
+    assert lacking.notes == (
+        "2 queries without a text or candidates, not asked",
+        "1 of 1 query without relevant documents on both sides",
+    )
     run = Run(("q0",), np.array([0, 1]), np.array([30]), np.ones(1), people(queries=4).ids, {"file": "run.trec"})
     with refused("run.trec: expected candidates of the collection (first: 'male-2-0')", DataError):
         draw_pairs(people(queries=2), two_groups(people(queries=2), "gender"), candidates=run)
