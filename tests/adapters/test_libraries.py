@@ -105,9 +105,9 @@ class TestFiles:
         [
             ('{"mteb_model_meta": {}, "en": {"dev": {}, "train": {}}}', "one subset and split, got en/dev, en/train"),
             ('{"mteb_model_meta": {}, "en": {"test": {}}, "de": {"test": {}}}', "got en/test, de/test"),
-            ('{"query_id": "q1", "results": []}\n{"query_id": "q1", "results": []}', "2: query 'q1' comes twice"),
-            ('{"query_id": "q1", "results": []}\n{"x": 1}', "2: expected query_id and results"),
-            ('{"query_id": "q1", "results": []}\n{"x', "2: broken JSON"),
+            ('{"query_id": "q1", "results": []}\n{"query_id": "q1", "results": []}', "2: query 'q1' occurs twice"),
+            ('{"query_id": "q1", "results": []}\n{"x": 1}', "2: expected query_id and results as JSON"),
+            ('{"query_id": "q1", "results": []}\n{"x', "2: expected query_id and results as JSON"),
         ],
     )  # fmt: skip
     def test_what_is_refused(self, tmp_path: Path, content: str, message: str) -> None:
@@ -151,6 +151,11 @@ class TestObjects:
             human, llm, delta = measures[:3] if tilt.measure == "nDCG@3" else measures[3:]
             sides = means[tilt.measure, "human"], means[tilt.measure, "llm"]
             assert (found[human], found[llm], found[delta]) == pytest.approx((*sides, tilt.value), rel=1e-13)
+        with pytest.raises(rt.UserError, match="nDCG@3 by gender: expected a column .gender. in the qrels, got query"):
+            ir_measures.calc_aggregate(as_ir_measures("nDCG@3", by="gender"), qrels, ranked)
+        human = qrels[qrels["source"] == "human"]
+        with refused("nDCG@3: no query has a relevant document of both human and llm"):
+            ir_measures.calc_aggregate(as_ir_measures("nDCG@3"), human, ranked)
         assert sorted(ir_measures.run_inputs(measures)) == ["doc_id", "query_id", "score", "source"]
 
     def test_a_pyterrier_pipeline_is_a_ranker_and_a_ranker_a_pipeline(self) -> None:
@@ -176,6 +181,8 @@ class TestObjects:
         found = rt.ranker(model)
         assert repr(found) == "mteb:ranktilt/bm25@1000"
         assert same(found.rank(toy()), scores_of(rt.ranker("bm25").rank(toy())))
+        with refused("bm25: index the corpus before it is searched"):
+            as_mteb(rt.ranker("bm25")).search({"id": ["q"], "text": ["x"]}, top_k=3)
         with refused("expected the text of a ranker, a PyTerrier pipeline or a model of mteb, got 3"):
             rt.ranker(3)
 

@@ -41,20 +41,21 @@ every = pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize(("name", "format"), KEPT)
 def test_a_result_is_printed_as_it_was(name: str, format: str) -> None:
     """Run with ``RANKTILT_PRINTED=write`` after a change that is wanted, and look at the difference."""
-    kept(f"{slug(name)}.{ENDINGS[format]}", table(result(name), format))
+    text = table(result(name), format)
+    assert text == kept(f"{slug(name)}.{ENDINGS[format]}", text)
 
 
 def slug(name: str) -> str:
     return re.sub("[^a-z]+", "-", name)
 
 
-def kept(name: str, text: str) -> None:
-    """Compare a text with the file that is kept of it, or write the file."""
+def kept(name: str, text: str) -> str:
+    """Return what is kept of a text, which is written first where that is asked for."""
     file = PRINTED / name
     if os.environ.get("RANKTILT_PRINTED") == "write":
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
+    return file.read_text(encoding="utf-8")
 
 
 def outline(document: Document) -> str:
@@ -76,7 +77,8 @@ def outline(document: Document) -> str:
 @pytest.mark.parametrize("name", [*OPENED, *(name for name in RESULTS if not name.startswith(("models", "install")))])
 def test_a_page_is_laid_out_as_it_was(name: str) -> None:
     """Kept and written like the printed results."""
-    kept(f"{slug(name)}.page.txt", outline(view(OPENED[name]() if name in OPENED else result(name))))
+    text = outline(view(OPENED[name]() if name in OPENED else result(name)))
+    assert text == kept(f"{slug(name)}.page.txt", text)
 
 
 @every

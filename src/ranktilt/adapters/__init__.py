@@ -1,1 +1,1 @@
-"""Doors to other libraries, one file a library, imported on use."""
+"""Other libraries' measures, pipelines and models: one file per library, imported on use."""

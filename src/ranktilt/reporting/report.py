@@ -113,9 +113,8 @@ def report(
     chosen = [runs] if isinstance(runs, Run) else runs
     kinds = RESULTS if layout is None else PAPER_RESULTS
     loaded = opened(given, kinds, collection=collection, runs=chosen)
-    write_bytes(
-        target, report_page(loaded, texts=texts).encode() if layout is None else _laid_out(loaded, layout, target)
-    )
+    content = report_page(loaded, texts=texts).encode() if layout is None else _laid_out(loaded, layout, target)
+    write_bytes(target, content)
     return target
 
 
@@ -127,7 +126,12 @@ def _laid_out(results: Sequence[Any], layout: str, path: Path) -> bytes:
     tables = {".tex": "latex", ".md": "markdown", ".csv": "csv"}
     ending = path.suffix.lower()
     if ending.removeprefix(".") in FORMATS:
-        return next(iter(paper_figures(results, format=ending.removeprefix("."), layout=layout).values()))
+        drawn = paper_figures(results, format=ending.removeprefix("."), layout=layout)
+        if len(drawn) > 1:
+            raise UserError(
+                f"{layout} is {len(drawn)} figures of these results; ranktilt report --figures DIR writes all"
+            )
+        return next(iter(drawn.values()))
     if ending not in tables:
         raise unknown("ending of a file with a layout", ending, [*tables, *(f".{name}" for name in FORMATS)])
     return paper_tables(results, layout, tables[ending]).encode()

@@ -90,7 +90,7 @@ def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewr
     if taken is not None:
         raise UserError(
             f"source {taken!r} is in this collection already, and a document has one rewrite of a source; name "
-            "another with --source, or leave that source out"
+            "another with --source-name, or omit that source"
         )
     bare, written = collection.bare_ids(), collection.docs["source"]
     old = [f"{one}-{source}" for one, source in zip(bare, written, strict=True)]
@@ -98,7 +98,7 @@ def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewr
     clash = {name for name, n in Counter([*old, *new]).items() if n > 1} | ({*new} & {*collection.ids})
     if twice := min(clash, default=None):
         message = f"two documents would be called {twice!r} beside the rewrites, where each id ends with its source"
-        raise UserError(f"{message}; rename one, or name another --source")
+        raise UserError(f"{message}; rename one, or name another --source-name")
 
 
 def _chosen(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Series:

@@ -14,6 +14,8 @@ from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Bools, Floats, Ints, Ranking
 from ranktilt.statistics.two_way import Clusters
 
+_CELLS = 1 << 22
+
 
 @dataclass(frozen=True, eq=False)
 class TwinLists:
@@ -36,28 +38,9 @@ class TwinLists:
         return len(self.ranking.offsets) - 1
 
     @cached_property
-    def width(self) -> int:
-        """One more than the highest row."""
-        return int(max(self.docs.max(initial=-1), self.pairs.max(initial=-1))) + 1
-
-    @cached_property
     def meetings(self) -> Meetings:
         """Pairs of which a query retrieved a side."""
-        query, scores = self.ranking.query, self.ranking.scores
-        entry, partner = self.partners.expand(self.docs)
-        at = self.entries.find(query[entry], partner)
-        lone, missed = Partners.of(self.pairs[:, ::-1], self.width).expand(self.docs)
-        absent = self.entries.find(query[lone], missed) < 0
-        lone, missed = lone[absent], missed[absent]
-        own, theirs = scores[entry], np.where(at >= 0, scores[at], -np.inf)
-        outcome = np.concatenate([(own > theirs).astype(np.int8) - (own < theirs), np.full(len(lone), -1, np.int8)])
-        both = np.concatenate([at >= 0, np.zeros(len(lone), dtype=bool)])
-        found, twin = np.concatenate([entry, lone]), np.concatenate([partner, missed])
-        asked, judged = self.relevant
-        marks = (asked * self.width + judged)[judged < self.width]
-        keys = (query[found] * self.width + row for row in (self.docs[found], twin))
-        relevant = np.logical_or(*(np.isin(key, marks) for key in keys))
-        return Meetings(query[found], self.docs[found], outcome, both, ~relevant)
+        return _meetings(self)
 
     @cached_property
     def below(self) -> Floats:
@@ -73,7 +56,7 @@ class TwinLists:
     @cached_property
     def partners(self) -> Partners:
         """For each row of the first group, the rows of its twins."""
-        return Partners.of(self.pairs, self.width)
+        return Partners.of(self.pairs, int(max(self.docs.max(initial=-1), self.pairs.max(initial=-1))) + 1)
 
 
 def mid_ranks(ranking: Ranking) -> Floats:
@@ -92,6 +75,49 @@ class Meetings(NamedTuple):
     both: Bools
     other: Bools
     """Neither side is relevant."""
+
+
+def _meetings(lists: TwinLists) -> Meetings:
+    """All meetings, found in blocks of queries that a table of queries and documents has room for."""
+    known = lists.docs >= 0
+    query, docs, scores = lists.ranking.query[known], lists.docs[known], lists.ranking.scores[known]
+    n_docs = int(max(docs.max(initial=-1), lists.pairs.max(initial=-1))) + 1
+    step = max(_CELLS // max(n_docs, 1), 1)
+    of_a, of_b = Partners.of(lists.pairs, n_docs), Partners.of(lists.pairs[:, ::-1], n_docs)
+    table = np.full(min(step, max(lists.queries, 1)) * n_docs, -np.inf)
+    marks = np.zeros(len(table), dtype=bool)
+    asked, judged = _by_query(lists.relevant, n_docs)
+    found = []
+    for first in range(0, lists.queries, step):
+        last = min(first + step, lists.queries)
+        part = slice(*np.searchsorted(query, (first, last)))
+        mine = slice(*np.searchsorted(asked, (first, last)))
+        owner, row = query[part] - first, docs[part]
+        here, right = owner * n_docs + row, (asked[mine] - first) * n_docs + judged[mine]
+        table[here], marks[right] = scores[part], True
+        entry, partner = of_a.expand(row)
+        lone, missed = of_b.expand(row)
+        absent = np.isneginf(table[owner[lone] * n_docs + missed])
+        lone, missed = lone[absent], missed[absent]
+        entry, partner = np.concatenate([entry, lone]), np.concatenate([partner, missed])
+        twin = owner[entry] * n_docs + partner
+        own, theirs = scores[part][entry], table[twin]
+        outcome = (own > theirs).astype(np.int8) - (own < theirs)
+        outcome[len(outcome) - len(lone) :] = -1
+        both, other = ~np.isneginf(table[twin]), ~(marks[here[entry]] | marks[twin])
+        found.append(Meetings(first + owner[entry], row[entry], outcome, both, other))
+        table[here], marks[right] = -np.inf, False
+    nothing = np.empty(0, dtype=np.int64)
+    none = Meetings(nothing, nothing, nothing.astype(np.int8), nothing.astype(bool), nothing.astype(bool))
+    return Meetings(*map(np.concatenate, zip(*found, strict=True))) if found else none
+
+
+def _by_query(judged: tuple[Ints, Ints], n_docs: int) -> tuple[Ints, Ints]:
+    """Queries, rising, and rows of some documents below `n_docs`."""
+    query, row = judged
+    query, row = query[row < n_docs], row[row < n_docs]
+    order = np.argsort(query, kind="stable")
+    return query[order], row[order]
 
 
 class Positions(NamedTuple):

@@ -69,7 +69,8 @@ class PairRankGap(TwinEstimand):
 
 def _summed(lists: TwinLists) -> Answers:
     """Sums over every pair of the collection, per query; unretrieved pairs add nothing."""
-    docs, pairs, ranking, width = lists.docs, lists.pairs, lists.ranking, lists.width
+    docs, pairs, ranking = lists.docs, lists.pairs, lists.ranking
+    width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
     side = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
     known = docs >= 0
     weights = np.where(known, lists.below * side[np.where(known, docs, 0)], 0.0) if width else np.zeros(len(docs))
