@@ -92,9 +92,9 @@ class TestGiven:
             ("t.csv", "dai-3", "table,"),
         ):
             assert start in read(rt.report("audit.json", file, layout=layout))[:300]
-        assert read(rt.report(result("bench"), "f.svg", layout="dai-fig10")).startswith("<svg")
+        assert read(rt.report(result("validation, three sources"), "f.svg", layout="dai-fig14")).startswith("<svg")
         with refused("dai-fig10 is 3 figures of these results; ranktilt report --figures DIR writes all"):
-            rt.report([result("bench"), result("bench, selected")], "f.svg", layout="dai-fig10")
+            rt.report(result("bench"), "f.svg", layout="dai-fig10")
         endings = ".tex, .md, .csv, .svg, .pdf, .png"
         with refused(f"unknown ending of a file with a layout '.txt'; did you mean '.tex'? (valid: {endings})"):
             rt.report(found, "t.txt", layout="dai-3")
