@@ -1,4 +1,4 @@
-"""The examples of vector stores ask real ones, in memory or in a folder: Qdrant's, and LangChain's with chunks."""
+"""The examples of vector stores ask real ones, in memory or in a folder: Qdrant's, LangChain's and LlamaIndex's."""
 
 import sys
 import types
@@ -26,7 +26,7 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree.ROOT / "examples" / "engines")
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    for name in ("qdrant", "langchain_store"):
+    for name in ("qdrant", "langchain_store", "llamaindex"):
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
@@ -82,11 +82,43 @@ def test_langchain_folds_chunks_to_their_documents(examples: None, monkeypatch: 
     mine.store = store  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "my_store", mine)
 
+    assert_best_chunks("langchain_store", {name: text.split() for name, text in texts.items()})
+
+
+def test_llamaindex_folds_chunks_to_their_documents(examples: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    core = pytest.importorskip("llama_index.core")
+    from llama_index.core.embeddings import BaseEmbedding
+    from llama_index.core.node_parser import TokenTextSplitter
+
+    class Counts(BaseEmbedding):
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return counts(text).tolist()
+
+        _get_query_embedding = _get_text_embedding
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_text_embedding(query)
+
+    documents = [core.Document(id_=name, text=text) for name, text in toy().docs.select("id", "text").iter_rows()]
+    splitter = TokenTextSplitter(chunk_size=5, chunk_overlap=0, tokenizer=str.split)
+    mine = types.ModuleType("my_index")
+    mine.index = core.VectorStoreIndex.from_documents(documents, transformations=[splitter], embed_model=Counts())
+    monkeypatch.setitem(sys.modules, "my_index", mine)
+    chunks: dict[str, list[str]] = {document.id_: [] for document in documents}
+    for node in splitter.get_nodes_from_documents(documents):
+        chunks[node.ref_doc_id].append(node.text)
+    assert min(map(len, chunks.values())) > 1
+    assert_best_chunks("llamaindex", chunks)
+
+
+def assert_best_chunks(example: str, chunks: dict[str, list[str]]) -> None:
+    """Each query's scores are those of the documents' best chunks by cosine, best first."""
+
     def cosine(one: str, two: str) -> float:
         a, b = counts(one), counts(two)
         return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
-    for query, found in scores_of("langchain_store", 6).items():
-        best = [max(cosine(QUERIES[query], word) for word in text.split()) for text in texts.values()]
+    for query, found in scores_of(example, 6).items():
+        best = [max(cosine(QUERIES[query], chunk) for chunk in some) for some in chunks.values()]
         assert found == pytest.approx(sorted(best, reverse=True)[: len(found)])
         assert len(found) > 1

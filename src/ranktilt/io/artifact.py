@@ -94,11 +94,11 @@ class Result:
         frame: pl.DataFrame = import_module("ranktilt.reporting.frames").frame(self, part)
         return frame
 
-    def figure(self, name: str = "") -> Any:
-        """Return a figure by the name of its part, such as ``tilt``; it shows itself in a notebook.
+    def plot(self, name: str = "") -> Any:
+        """Return the first figure, or that of a part, such as ``effectiveness``; it shows itself in a notebook.
 
-        ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). Of several figures
-        an error lists the names.
+        ``.save("tilt.pdf")`` writes it for a paper (also ``.svg``, ``.png``; needs ``[plots]``). A wrong name is
+        answered with those that there are.
         """
         return import_module("ranktilt.reporting.papers.figures").result_figure(self, name)
 
