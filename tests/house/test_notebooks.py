@@ -23,11 +23,13 @@ def test_a_notebook_runs_and_shows_its_results(page: Path, tmp_path: Path) -> No
 
 
 _SHOWN = [
-    "import time, ranktilt as rt\nfrom ranktilt.progress import report\ncollection = rt.bundled()\n"
+    "import time, polars as pl, ranktilt as rt\nfrom ranktilt.progress import report\ncollection = rt.bundled()\n"
     "run = rt.ranker('bm25').rank(collection)\naudit = rt.audit(collection, run, 'nDCG@3', resamples=100); audit",
     "audit.plot()",
     "rt.explain(collection, ['statistics'])",
-    "rt.study(collection, [rt.ranker('bm25')], 'nDCG@3', resamples=100)",
+    "docs = collection.docs.with_columns(temperature=pl.lit(0.7))\n"
+    "warm = rt.Collection(docs, collection.queries, collection.qrels)\n"
+    "rt.study(warm, [rt.ranker('bm25')], 'nDCG@3', resamples=100)",
     "rt.level(collection, rt.ranker('bm25'), ['nDCG@3'])",
     "audit.frame('tilts').to_pandas()",
     "for n in range(301):\n    report('encoding', n, 300); report('asking', n, 300); time.sleep(0.004)",
@@ -42,11 +44,14 @@ def test_results_show_themselves_and_progress_is_one_output_a_cell(tmp_path: Pat
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=300, allow_errors=True, resources=resources).execute()
     outputs = [
-        [output for output in cell.outputs if output.get("data", {}).get("text/plain", "-")] for cell in notebook.cells
+        [output for output in cell.outputs if output.output_type != "display_data" or output.data["text/plain"]]
+        for cell in notebook.cells
     ]
     for number in (0, 2, 3, 4, 5):
         [shown] = outputs[number]
         assert "<table" in shown.data["text/html"], notebook.cells[number].source
+        assert len(shown.data["text/plain"]) < 6000
+    assert outputs[0][0].data["text/plain"].startswith("Means and Relative Δ, in %")
     [figure] = outputs[1]
     assert "mark" in str(figure.data["application/vnd.vegalite.v5+json"])
     assert [output.data for output in notebook.cells[6].outputs] == [{"text/html": "", "text/plain": ""}]

@@ -64,6 +64,7 @@ class Result:
     def __init_subclass__(cls, **header: Any) -> None:
         """Keep the fields of `Header` that a class of results gives: ``class Study(Result, format=…, version=…)``."""
         super().__init_subclass__()
+        cls._repr_pretty_ = Result._repr_pretty_  # type: ignore[method-assign]  # IPython prefers the repr beside it
         if header:
             cls.header = Header(**header)
 
@@ -85,6 +86,10 @@ class Result:
     def _repr_html_(self) -> str:
         """Show it in a notebook; what prints results lies above this module and is found by its name."""
         return str(import_module("ranktilt.reporting.output").notebook(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show it in IPython as the command line prints it."""
+        printer.text(import_module("ranktilt.reporting.output").table(self).rstrip("\n"))
 
     def frame(self, part: str = "") -> pl.DataFrame:
         """Return the rows of one part, such as ``tilts``, as a polars frame; of all parts, below each other.
