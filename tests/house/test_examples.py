@@ -13,7 +13,6 @@ import types
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -158,62 +157,37 @@ def test_the_http_api_is_asked(engines: None, monkeypatch: pytest.MonkeyPatch) -
     assert run.scores.tolist() == [2.5, 1.5, 0.5] * 3
 
 
-CLIENTS = {
-    "milvus_index": """
-        ASKED = []
-        class MilvusClient:
-            ids, distances = zip(*HITS)
-            def __init__(self, url, *, token):
-                assert url == "http://somewhere:9200"
-            def search(self, name, *, data, anns_field, limit):
-                ASKED.append((name, *data, anns_field, limit))
-                return [self]
-        class SentenceTransformer:
-            def __init__(self, name): ...
-            def encode(self, text, *, show_progress_bar):
-                return text
-        """,
-    "pgvector": """
-        import contextlib
-        ASKED = []
-        class ConnectionPool:
-            def __init__(self, url, **options):
-                assert url == "http://somewhere:9200"
-            @contextlib.contextmanager
-            def connection(self):
-                yield self
-            def execute(self, text, values):
-                ASKED.append((text.count("%(v)s"), values["v"], values["k"], text.startswith("SELECT id, 1 - ")))
-                return self
-            def fetchall(self):
-                return HITS
-        class SentenceTransformer:
-            def __init__(self, name): ...
-            def encode(self, text, *, show_progress_bar):
-                return self
-            def tolist(self):
-                return [0.5, -1.0]
-        """,
-}
-EXPECTED: dict[str, tuple[list[str], list[Any]]] = {
-    "milvus_index": (
-        ["pymilvus", "sentence_transformers"], [("docs", text, "embedding", 3) for text in QUERIES.values()]
-    ),
-    "pgvector": (["psycopg_pool", "sentence_transformers"], [(2, "[0.5, -1.0]", 3, True)] * 3),
-}  # fmt: skip
-"""Of each example the modules that its client stands for, and what it is asked."""
+PGVECTOR = """
+    import contextlib
+    ASKED = []
+    class ConnectionPool:
+        def __init__(self, url, **options):
+            assert url == "postgresql://somewhere/search"
+        @contextlib.contextmanager
+        def connection(self):
+            yield self
+        def execute(self, text, values):
+            ASKED.append((text.count("%(v)s"), values["v"], values["k"], text.startswith("SELECT id, 1 - ")))
+            return self
+        def fetchall(self):
+            return HITS
+    class SentenceTransformer:
+        def __init__(self, name): ...
+        def encode(self, text, *, show_progress_bar):
+            return self
+        def tolist(self):
+            return [0.5, -1.0]
+    """
+"""Stands for psycopg's pool and a model: PostgreSQL is no package that tests could install."""
 
 
-@pytest.mark.parametrize("name", CLIENTS)
-def test_a_client_is_asked_for_ids_and_scores(engines: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    client, (modules, calls) = types.ModuleType("client"), EXPECTED[name]
+def test_the_database_is_asked_for_the_nearest_in_one_query(engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = types.ModuleType("client")
     client.__dict__["HITS"] = DOCUMENTS
-    exec(textwrap.dedent(CLIENTS[name]), client.__dict__)
-    for module in modules:
+    exec(textwrap.dedent(PGVECTOR), client.__dict__)
+    for module in ("psycopg_pool", "sentence_transformers"):
         monkeypatch.setitem(sys.modules, module, client)
-    for variable in ("DATABASE_URL", "MILVUS_URL"):
-        monkeypatch.setenv(variable, "http://somewhere:9200")
-    monkeypatch.setenv("MILVUS_COLLECTION", "docs")
-    run = ranker(f"engine:{name}:search@3").rank(toy())
-    assert sorted(client.__dict__["ASKED"]) == sorted(calls)
+    monkeypatch.setenv("DATABASE_URL", "postgresql://somewhere/search")
+    run = ranker("engine:pgvector:search@3").rank(toy())
+    assert client.__dict__["ASKED"] == [(2, "[0.5, -1.0]", 3, True)] * 3
     assert first_of(run) == ["d1-human"] * 3

@@ -1,4 +1,4 @@
-"""The examples of vector stores ask real ones, in memory or in a folder: Qdrant's, LangChain's and LlamaIndex's."""
+"""The examples of vector stores ask real ones, in memory or in a folder: Milvus, Qdrant, LangChain, LlamaIndex."""
 
 import sys
 import types
@@ -26,7 +26,7 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree.ROOT / "examples" / "engines")
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    for name in ("qdrant", "langchain_store", "llamaindex"):
+    for name in ("milvus_index", "qdrant", "langchain_store", "llamaindex"):
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
@@ -42,6 +42,30 @@ def scores_of(name: str, k: int) -> dict[str, list[float]]:
     return {query: run.scores[run.offsets[n] : run.offsets[n + 1]].tolist() for n, query in enumerate(run.queries)}
 
 
+def encode_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `counts` stand for a model of sentence-transformers."""
+    encoder = types.ModuleType("sentence_transformers")
+    encoder.SentenceTransformer = lambda _: types.SimpleNamespace(encode=lambda text, **_: counts(text))  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", encoder)
+
+
+def test_milvus(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("milvus_lite")
+    milvus = pytest.importorskip("pymilvus")
+    address = str(tmp_path / "store.db")
+    store = milvus.MilvusClient(address)
+    store.create_collection(
+        "docs", dimension=len(WORDS) + 1, id_type="string", max_length=50, vector_field_name="embedding",
+        metric_type="COSINE",
+    )  # fmt: skip
+    texts = dict(toy().docs.select("id", "text").iter_rows())
+    store.insert("docs", [{"id": name, "embedding": counts(text).tolist()} for name, text in texts.items()])
+    encode_by_counts(monkeypatch)
+    monkeypatch.setenv("MILVUS_URL", address)
+    monkeypatch.setenv("MILVUS_COLLECTION", "docs")
+    assert_best_chunks("milvus_index", {name: [text] for name, text in texts.items()})
+
+
 def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     qdrant = pytest.importorskip("qdrant_client")
     from qdrant_client.models import Distance, PointStruct, VectorParams
@@ -52,9 +76,7 @@ def test_qdrant(examples: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     points = [PointStruct(id=n, vector=counts(text).tolist(), payload={"doc_id": name}) for n, (name, text) in rows]
     store.upsert("docs", points)
     store.close()
-    encoder = types.ModuleType("sentence_transformers")
-    encoder.SentenceTransformer = lambda _: types.SimpleNamespace(encode=lambda text, **_: counts(text))  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "sentence_transformers", encoder)
+    encode_by_counts(monkeypatch)
     monkeypatch.setenv("QDRANT", str(tmp_path / "store"))
     monkeypatch.setenv("QDRANT_COLLECTION", "docs")
     found = scores_of("qdrant", 4)
