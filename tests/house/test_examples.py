@@ -1,26 +1,22 @@
 """The examples do what they say: the workflow in a repository of its own, the engines against a server or a client."""
 
 import ast
-import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 import textwrap
-import threading
 import types
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from ranktilt import Run, ranker
 from ranktilt.rankers.engines.function import Engine
 from tests.house import tree
-from tests.toy import QUERIES, toy, write, write_cocktail
+from tests.toy import toy, write, write_cocktail
 
 WORKFLOW = tree.ROOT / "examples" / "ci" / "ranktilt.yml"
 STEP = re.compile(r"^      - name: (\w+).*?^        run: (.*?)(?=^      - |^      #|\Z)", re.DOTALL | re.MULTILINE)
@@ -124,37 +120,6 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def first_of(run: Run) -> list[str]:
     return [run.ids[int(run.docs[start])] for start in run.offsets[:-1]]
-
-
-def test_the_http_api_is_asked(engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            url = urlsplit(self.path)
-            calls.append((url.path, parse_qs(url.query), self.headers["Authorization"]))
-            self.send_response(200)
-            self.end_headers()
-            hits = [{"id": name, "score": score} for name, score in DOCUMENTS]
-            self.wfile.write(json.dumps({"hits": hits}).encode())
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        monkeypatch.setenv("SEARCH_URL", f"http://127.0.0.1:{server.server_port}/api")
-        monkeypatch.setenv("SEARCH_TOKEN", "t")
-        try:
-            run = ranker("engine:http_api:search@3").rank(toy())
-        finally:
-            server.shutdown()
-            thread.join()
-    expected = [("/api", {"q": [text], "size": ["3"]}, "Bearer t") for text in QUERIES.values()]
-    assert sorted(calls, key=str) == sorted(expected, key=str)
-    assert first_of(run) == ["d1-human"] * 3
-    assert run.scores.tolist() == [2.5, 1.5, 0.5] * 3
 
 
 PGVECTOR = """
