@@ -103,11 +103,11 @@ class TestTheCall:
         assert audit(collection, own, MEASURES, keep_top=0) == audit(collection, shared, MEASURES, keep_top=0)
 
     def test_the_seed_moves_intervals_and_nothing_else(self) -> None:
-        one, same, other = (toy_audit(seed=s, resamples=200) for s in (1, 1, 2))
-        assert one == same
-        assert np.array_equal(one.values, other.values)
-        assert [t.value for t in one.tilts] == [t.value for t in other.tilts]
-        assert [t.low for t in one.tilts] != [t.low for t in other.tilts]
+        first, same, other = (toy_audit(seed=s, resamples=200) for s in (1, 1, 2))
+        assert first == same
+        assert np.array_equal(first.values, other.values)
+        assert [t.value for t in first.tilts] == [t.value for t in other.tilts]
+        assert [t.low for t in first.tilts] != [t.low for t in other.tilts]
 
     def test_the_spec_says_how_it_was_made_and_of_which_files(self, tmp_path: Path) -> None:
         options = {
@@ -142,7 +142,6 @@ class TestTheCall:
             (["Share@2"], None, "Share@2"),
             (["nDCG@1", "nDCG@5"], "nDCG@1", "nDCG@1"),
             (["nDCG@1"], "Share@2", "Share@2"),  # which is asked too
-            (["nDCG@1"], "RR", "RR"),
         ],
     )
     def test_the_primary_question(self, measures: Any, primary: str | None, expected: str, tmp_path: Path) -> None:
@@ -166,9 +165,9 @@ class TestGroups:
         assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 1 / 3, 1])
         deltas = [t.value for t in found.tilts]
         assert deltas == pytest.approx([200 * (1 / 6) / (5 / 6), 200 * (-1 / 2) / (3 / 2), 200 * (-2 / 3) / (4 / 3)])
-        one = audit(collection, ordered(collection, [("llm", "human")] * 4, "r"), ["RR"], pairs=[("llm", "human")])
-        assert (one.groups, one.pairs) == (found.groups, (("llm", "human"),))
-        assert one.tilts[0].value == pytest.approx(200 * (1 - 1 / 2) / (3 / 2))
+        named = audit(collection, ordered(collection, [("llm", "human")] * 4, "r"), ["RR"], pairs=[("llm", "human")])
+        assert (named.groups, named.pairs) == (found.groups, (("llm", "human"),))
+        assert named.tilts[0].value == pytest.approx(200 * (1 - 1 / 2) / (3 / 2))
 
     def test_documents_without_a_label_count_in_the_row_all_only(self) -> None:
         docs = [{"id": f"d{i}", "text": str(i), "gender": g} for i, g in enumerate(["f", "m", None, None])]
@@ -187,12 +186,11 @@ class TestGroups:
         assert found.pairs == (("human", "llm"),)
         assert np.isnan(mean(found, "RR", "claude"))
         assert "human and claude have no Relative Δ: one of them has no relevant document" in found.notes
-        assert "claude and llm have no Relative Δ: one of them has no relevant document" in found.notes
 
     def test_queries_with_relevant_documents_in_one_group_only_are_excluded_and_counted(self) -> None:
         collection = twins(5)
-        kept = collection.qrels.filter(~pl.col("doc_id").is_in(["0-llm", "1-llm", "2-human"]))
-        uneven = Collection(collection.docs, collection.queries, kept)
+        judged = collection.qrels.filter(~pl.col("doc_id").is_in(["0-llm", "1-llm", "2-human"]))
+        uneven = Collection(collection.docs, collection.queries, judged)
         found = audit(uneven, ordered(uneven, [("human", "llm")] * 5, "r"), ["RR"])
         means = found.by_group()
         assert means.select("group", "queries", "excluded").rows() == [("all", 5, 0), ("human", 4, 1), ("llm", 3, 2)]
@@ -203,9 +201,8 @@ class TestGroups:
     def test_grades_of_0_and_below_are_not_relevant(self) -> None:
         collection = toy()
         extra = pl.DataFrame({"query_id": ["q2", "q3"], "doc_id": ["d3-human", "d1-llm"], "grade": [0, -1]})
-        wider = Collection(
-            collection.docs, collection.queries, pl.concat([collection.qrels, extra.cast({"grade": pl.Int32})])
-        )
+        qrels = pl.concat([collection.qrels, extra.cast({"grade": pl.Int32})])
+        wider = Collection(collection.docs, collection.queries, qrels)
         assert np.array_equal(audit(wider, run_of(wider, SCORES), MEASURES).values, toy_audit().values)
 
 
@@ -220,20 +217,16 @@ class TestWhatTheRunLacks:
 
     def test_queries_without_judgments_are_left_out(self) -> None:
         collection = toy()
-        wider = Collection(
-            collection.docs,
-            pl.concat([pl.DataFrame({"id": ["q0"], "text": ["x"]}), collection.queries]),
-            collection.qrels,
-        )
+        queries = pl.concat([pl.DataFrame({"id": ["q0"], "text": ["x"]}), collection.queries])
+        wider = Collection(collection.docs, queries, collection.qrels)
         found = audit(wider, run_of(wider, {"q0": {"d1-human": 1.0}, **SCORES}), MEASURES)
         assert found.queries == ("q1", "q2", "q3")
         assert np.array_equal(found.values, toy_audit().values)
 
     def test_a_query_judged_without_relevant_documents_is_undefined(self) -> None:
         collection = toy()
-        qrels = collection.qrels.with_columns(
-            pl.when(pl.col("query_id") == "q2").then(0).otherwise("grade").alias("grade")
-        )
+        grade = pl.when(pl.col("query_id") == "q2").then(0).otherwise("grade")
+        qrels = collection.qrels.with_columns(grade=grade)
         found = audit(Collection(collection.docs, collection.queries, qrels), run_of(collection, SCORES), ["RR"])
         assert np.isnan(per_query(found, "RR", "all")[1])
         assert mean(found, "RR", "all") == pytest.approx((1 + 1) / 2)
@@ -247,17 +240,13 @@ class TestUnknown:
     def collection(self) -> Collection:
         known = toy()
         rows = [("q2", "ghost", 3), ("q9", "d1-human", 1), ("q9", "d2-llm", 2), ("q2", "phantom", 0)]
-        strange = pl.DataFrame(
-            rows, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row"
-        )
+        strange = pl.DataFrame(rows, schema=known.qrels.schema, orient="row")
         return Collection(known.docs, known.queries, pl.concat([known.qrels, strange]))
 
     @staticmethod
     def run(scores: Mapping[str, Mapping[str, float]]) -> Run:
-        rows = [(q, d, s) for q, found in scores.items() for d, s in found.items()]
-        return Run.from_frame(
-            pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row"), spec={"ranker": "r"}
-        )
+        rows = [{"query_id": q, "doc_id": d, "score": s} for q, found in scores.items() for d, s in found.items()]
+        return Run.from_frame(pl.DataFrame(rows), spec={"ranker": "r"})
 
     @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
     def test_every_judgment_counts_in_the_row_all_and_groups_drop_what_is_unknown(
@@ -310,17 +299,11 @@ class TestUnknown:
         assert str(caught.value).startswith(message)
 
 
-class TestFractions:
-    """Grades that are fractions: gains as they are, relevant to the other measures from 1 on."""
-
-    @pytest.fixture
-    def halved(self) -> Collection:
-        return Collection(toy().docs, toy().queries, toy().qrels.with_columns(grade=pl.col("grade") / 2))
-
-    @pytest.mark.parametrize(("measure", "same_as"), [("nDCG@3", "nDCG@3"), ("P@3", "P(rel=2)@3"), ("AP", "AP(rel=2)")])
-    def test_they_count_as_twice_the_grades_would(self, halved: Collection, measure: str, same_as: str) -> None:
-        found, whole = audit(halved, run_of(halved, SCORES), [measure]), toy_audit(measures=[same_as])
-        np.testing.assert_array_equal(found.values, whole.values)
+@pytest.mark.parametrize(("measure", "same_as"), [("nDCG@3", "nDCG@3"), ("P@3", "P(rel=2)@3"), ("AP", "AP(rel=2)")])
+def test_fractions_are_gains_as_they_are_and_relevant_to_other_measures_from_1_on(measure: str, same_as: str) -> None:
+    halved = Collection(toy().docs, toy().queries, toy().qrels.with_columns(grade=pl.col("grade") / 2))
+    found, whole = audit(halved, run_of(halved, SCORES), [measure]), toy_audit(measures=[same_as])
+    np.testing.assert_array_equal(found.values, whole.values)
 
 
 def without_relevant(end: str) -> Collection:
@@ -334,9 +317,7 @@ def without_relevant(end: str) -> Collection:
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"measures": []}, "an audit needs at least one measure, such as nDCG@3"),
     ({"measures": ["nDCG@3", "ndcg_cut_3"]}, "measure 'nDCG@3' is given twice"),
-    ({"measures": ["nDGC@3"]}, "unknown measure 'nDGC'; did you mean 'nDCG@k'? (valid:"),
     ({"primary": "ScoreGap"}, "ScoreGap only describes and gives no verdict; choose another primary question"),
-    ({"primary": "nDGC@1"}, "unknown measure 'nDGC'"),
     ({"pairs": [("human", "lmm")]}, "unknown source 'lmm'; did you mean 'llm'? (valid: human, llm)"),
     ({"pairs": ("human", "llm")}, "expected pairs of two groups"),
     ({"pairs": [("human", "llm")], "by": None}, "pairs of groups need a column to group by"),
@@ -347,7 +328,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"collection": "folder"}, "expected a collection, got 'folder'; load it first"),
     ({"runs": []}, "an audit needs at least one run or ranker, such as -r bm25"),
     ({"runs": [run_of(toy(), SCORES)] * 2}, "run 'run' is given twice"),
-    ({"collection": without_relevant("")}, "no document is judged relevant to any query"),
     ({"collection": without_relevant(""), "by": None}, "no document is judged relevant to any query"),
     ({"collection": without_relevant("llm")}, "nothing to compare: no document of source 'llm' is judged relevant"),
 ]

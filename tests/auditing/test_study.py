@@ -21,7 +21,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.trend import rank_correlation
-from tests.auditing.studied import QUERIES, TEMPERATURES, Decided, decided, studied
+from tests.auditing.arrays import QUERIES, TEMPERATURES, Decided, decided, studied
 from tests.reporting.studies import timeless_study, toy_study
 
 QUICK: dict[str, Any] = {"resamples": 300}

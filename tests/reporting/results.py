@@ -36,8 +36,7 @@ from ranktilt.probes.text_probes import statistics
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.rankers.llm.published_run import ReadAnswer, UnmatchedCall
 from ranktilt.reporting.views.doctor import Extra, Installation
-from tests.auditing.arrays import audit_of, one
-from tests.auditing.studied import decided, studied
+from tests.auditing.arrays import audit_of, decided, one, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.auditing.test_pairwise import chosen
 from tests.auditing.test_sequential import Noisy
