@@ -1,8 +1,9 @@
-"""The one call: every number of a small collection by hand, what counts where, and what is refused."""
+"""The one call: every number of a small collection by hand, what counts where, what counts once, what is refused."""
 
 import hashlib
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ranktilt.auditing.answer.gate import gate
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.comparison.compare import compare
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
@@ -352,3 +356,130 @@ def test_excluded_queries_and_dropped_resamples_are_said() -> None:
     dropped = found.tilts[0].dropped
     assert 2_000 < dropped < 3_000  # a resample holds q twice, and nothing else, one time in four
     assert f"up to {dropped:,} of 10,000 resamples dropped for human and llm: both sides were 0" in found.notes
+
+
+# Queries that repeat each other are one piece of evidence
+
+SIDES = ("human", "llm")
+
+
+def repeating(times: int, texts: list[str], queries: int = 25) -> Collection:
+    """Queries of one relevant pair each, every one of them `times` over."""
+    names = [(f"q{n}-{copy}", n) for n in range(queries) for copy in range(times)]
+    docs = [{"id": f"{n}-{s}", "text": "x", "source": s, "origin": f"{n}"} for n in range(queries) for s in SIDES]
+    qrels = {name: {f"{n}-{s}": 1 for s in SIDES} for name, n in names}
+    text = [texts[number % len(texts)] for number in range(len(names))]
+    plain = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
+    return Collection(plain.docs, plain.queries.with_columns(text=pl.Series(text)), plain.qrels)
+
+
+def tossed(given: Collection, seed: int = 0, *, shuffled: bool = False) -> Run:
+    """Which twin is above is tossed for each origin; `shuffled`: other documents differ from copy to copy."""
+    rng = np.random.default_rng(seed)
+    queries = given.queries["id"].to_list()
+    first = rng.integers(0, 2, len(queries))
+    scores = {}
+    for number, name in enumerate(queries):
+        n = int(name[1:].partition("-")[0])
+        scores[name] = {f"{n}-{SIDES[first[n]]}": 3.0, f"{n}-{SIDES[1 - first[n]]}": 2.0}
+        if shuffled:
+            scores[name][f"{(n + 1 + number % 7) % 25}-human"] = 1.0
+    return run_of(given, scores, ranker="r")
+
+
+def audited(times: int, texts: list[str], **options: Any) -> Audit:
+    given = repeating(times, texts)
+    return audit(given, tossed(given, shuffled=options.pop("shuffled", False)), ["nDCG@1"], card=True, **options)
+
+
+def distinct_texts(times: int) -> list[str]:
+    return [f"text {number}" for number in range(25 * times)]
+
+
+class TestWhatRepeats:
+    def test_the_same_text_whatever_it_found(self) -> None:
+        texts = [f"text {n}" for n in range(25) for _ in range(4)]
+        repeated = audited(4, texts, shuffled=True).repeated
+        assert set(repeated) == {"r"}
+        assert len(repeated["r"]) == 75
+        assert repeated["r"]["q3-2"] == "q3-0"
+
+    @pytest.mark.parametrize("texts", [distinct_texts(4), [""]])
+    def test_the_same_ranking_and_judgments_whatever_the_text(self, texts: list[str]) -> None:
+        assert len(audited(4, texts).repeated["r"]) == 75
+
+    def test_another_ranking_another_text_is_another_query(self) -> None:
+        assert audited(4, distinct_texts(4), shuffled=True).repeated == {}
+        given = repeating(2, distinct_texts(2))
+        graded = pl.when(pl.col("query_id").str.ends_with("-1")).then(2).otherwise("grade").cast(pl.Int32)
+        other = Collection(given.docs, given.queries, given.qrels.with_columns(grade=graded))
+        assert audit(other, tossed(other), ["nDCG@1"]).repeated == {}
+
+    def test_ties_have_no_order_and_where_nothing_was_found_nothing_is_alike(self) -> None:
+        given = repeating(2, distinct_texts(2), queries=3)
+        tied = {"q0-0": {"0-human": 1.0, "0-llm": 1.0}, "q0-1": {"0-llm": 1.0, "0-human": 1.0}}
+        tied |= {"q1-0": {"1-human": 2.0, "1-llm": 1.0}, "q1-1": {"1-human": 1.0, "1-llm": 1.0}, "q2-0": {}, "q2-1": {}}
+        made = audit(given, run_of(given, tied, ranker="r"), ["nDCG@1"])
+        assert made.repeated == {"r": {"q0-1": "q0-0"}}
+
+    def test_text_and_ranking_join_in_a_chain(self) -> None:
+        """The first and the second share their text, the second and the third their ranking and judgments."""
+        given = repeating(3, ["same", "same", "other"], queries=1)
+        scores = {"q0-0": {"0-llm": 1.0}, "q0-1": {"0-human": 1.0}, "q0-2": {"0-human": 1.0}}
+        made = audit(given, run_of(given, scores, ranker="r"), ["nDCG@1"])
+        assert made.repeated == {"r": {"q0-1": "q0-0", "q0-2": "q0-0"}}
+
+
+class TestOneQueryAgain:
+    @pytest.mark.parametrize("by", ["text", "ranking"])
+    def test_four_times_the_queries_say_no_more(self, by: str) -> None:
+        texts = [f"text {n}" for n in range(25) for _ in range(4)] if by == "text" else distinct_texts(4)
+        single, four = audited(1, distinct_texts(1)), audited(4, texts)
+        [a], [b] = single.tilts, four.tilts
+        assert (b.queries, b.votes, a.votes) == (100, 25, 25)
+        assert (a.value, a.low, a.high, a.error, a.p) == (b.value, b.low, b.high, b.error, b.p)
+        for x, y in zip(single.estimates, four.estimates, strict=True):
+            assert np.array_equal([x.value, x.p], [y.value, y.p], equal_nan=True)
+            assert [x.low, x.high, x.error] == pytest.approx([y.low, y.high, y.error], nan_ok=True)
+
+    def test_it_is_said_once_for_runs_with_the_same_ones(self) -> None:
+        given = repeating(2, ["text"] * 2 + distinct_texts(2)[2:])
+        runs = [replace(tossed(given, shuffled=True), spec={"ranker": name}) for name in ("r", "s")]
+        [note] = [note for note in audit(given, runs, ["nDCG@1"]).notes if "repeat" in note]
+        assert note == (
+            "warning: r, s: 1 query repeats others, by text or by ranking and judgments (first: 'q0-1' as 'q0-0'); "
+            "such queries are resampled and tested together, as one"
+        )
+
+    def test_compare_and_gate_resample_them_together_too(self) -> None:
+        texts = [f"text {n}" for n in range(25) for _ in range(4)]
+        ones, fours = (
+            [audit(given, tossed(given, seed), ["nDCG@1"]) for seed in (1, 2)]
+            for given in (repeating(1, distinct_texts(1)), repeating(4, texts))
+        )
+        single, four = compare(*ones), compare(*fours)
+        for x, y in ((single.tilts[0], four.tilts[0]), (single.means[0], four.means[0])):
+            assert (y.queries, y.votes) == (100, 25)
+            assert (x.value, x.low, x.high, x.p) == pytest.approx((y.value, y.low, y.high, y.p), nan_ok=True)
+        checks = [gate(new, baseline=old).rows[0].checks[0] for new, old in (ones, fours)]
+        assert (checks[0].low, checks[0].high) == pytest.approx((checks[1].low, checks[1].high))
+
+
+def test_groups_that_are_not_twins_share_the_labels_of_queries_that_repeat_each_other() -> None:
+    rng = np.random.default_rng(7)
+    docs = [{"id": f"d{n}", "text": "x", "side": "ab"[n % 2]} for n in range(60)]
+    relevant = [{f"d{d}": 1 for d in rng.permutation(60)[:6]} for _ in range(20)]
+    lists = [{f"d{d}": -float(rank) for rank, d in enumerate(rng.permutation(60)[:30])} for _ in range(20)]
+
+    def repeated(times: int) -> Effect:
+        numbers = {f"q{q}-{c}": q for c in range(times) for q in range(20)}
+        plain = collection_of(docs, dict.fromkeys(numbers, "x"), {name: relevant[q] for name, q in numbers.items()})
+        text = pl.Series([str(q) for q in numbers.values()])
+        given = Collection(plain.docs, plain.queries.with_columns(text=text), plain.qrels)
+        run = run_of(given, {name: lists[q] for name, q in numbers.items()}, ranker="r")
+        return audit(given, run, ["nDCG@10"], by="side", resamples=200).tilts[0]
+
+    single, four = repeated(1), repeated(4)
+    width = single.band_high - single.band_low
+    assert four.band_high - four.band_low == pytest.approx(width, rel=0.15)
+    assert four.p == pytest.approx(single.p, abs=0.1)

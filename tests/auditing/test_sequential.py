@@ -58,11 +58,7 @@ def test_a_strong_tilt_ends_the_audit_early(tmp_path: Path) -> None:
     assert found.decision == "tilted"
     assert found.looks[-1].low > 0
     assert found.asked == found.answered == len(found.looks) * BATCH < 100
-    documents = found.looks[-1].documents
-    assert documents == 20 * found.asked  # the first ten and ten of those below
-    assert found.headline.startswith(
-        f"noisy favours a, shown after {found.asked} queries and {documents} documents: Share@10 +"
-    )
+    assert found.looks[-1].documents == 20 * found.asked  # the first ten and ten of those below
     turned = audit_until(collection(), Noisy(-2.0), 10)
     assert "favours b" in turned.headline
     assert SequentialAudit.load(found.save(tmp_path / "s.json")).looks == found.looks
@@ -80,7 +76,7 @@ def test_what_is_not_decided_is_said_so() -> None:
     found = audit_until(collection(), Noisy(), 1, max_queries=40)
     assert (found.decision, found.asked, found.of) == ("inconclusive", 40, 600)
     assert [look.queries for look in found.looks] == [16, 32, 40]
-    assert found.headline.startswith("noisy is not decided after 40 queries and 800 documents: ")
+    assert found.looks[-1].documents == 800
     whole = audit_until(collection(200), Noisy(2.0), 10, "Share@40")  # of 40 documents it is 0 whatever the ranker does
     assert whole.decision == "inconclusive"
 
@@ -89,7 +85,6 @@ def test_lists_of_one_group_say_nothing_and_are_counted() -> None:
     found = audit_until(collection(), Noisy(silent=0.5), 1, max_queries=64)
     silent = 64 - found.looks[-1].queries
     assert 15 < silent < 50
-    assert found.sentences[0].endswith(f"; {silent} lists say nothing of these groups")
     with refused("Share@10 is undefined: no list of 32 queries holds both groups"):
         audit_until(collection(), Noisy(silent=1.0), 10, max_queries=32)
 
@@ -127,13 +122,13 @@ class Recurring(Ranker):
 @pytest.mark.parametrize("twins", [False, True])
 def test_the_same_documents_in_every_query_favour_no_side(twins: bool) -> None:
     """A coin tosses the labels of 60 documents or origins: queries alone would name a side in most such worlds."""
-    asked, decisions, alone, text = collection(192), [], 0, ""
+    plain, decisions, alone, text = collection(192), [], 0, ""
     for world in range(8):
         coin = np.random.default_rng([world, 1]).integers(0, 2, 60)
         names = ["ab"[side] for toss in coin for side in ((toss, 1 - toss) if twins else (toss,))]
         origins = [str(row // 2 * 2 if twins else row) for row in range(len(names))]
         docs = pl.DataFrame({"id": [str(row) for row in range(len(names))], "source": names, "origin": origins})
-        tossed = Collection(docs.with_columns(text=pl.lit("")), asked.queries, asked.qrels)
+        tossed = Collection(docs.with_columns(text=pl.lit("")), plain.queries, plain.qrels)
         found = audit_until(tossed, Recurring(world), 3)
         decisions.append(found.decision)
         alone += any(look.query_low > 0 or look.query_high < 0 for look in found.looks)
