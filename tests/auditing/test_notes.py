@@ -270,7 +270,7 @@ def test_documents_below_the_cutoff_may_come_above_it() -> None:
 
 
 def test_a_verdict_that_hangs_on_it_is_named() -> None:
-    effect = tilt(1.0, 11.0, p=0.01, measure="nDCG@1", queries=40)
+    effect = tilt(1.0, 11.0, p=0.01, measure="nDCG@1", run="mine")
     noise = NumericalNoise("mine", "human", "llm", "bfloat16", 1.5)
     level = replace(effect, value=0.0, low=-4.0, high=4.0, p_corrected=0.9)
     for given in (effect, level):

@@ -14,8 +14,7 @@ from ranktilt.mitigation.causal import Causal, CausalFit, fit_causal
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
-from tests.mitigation.patterns import same_bits
-from tests.mitigation.worded import Planted, judged, perplexity, worded
+from tests.mitigation.builders import Planted, judged, perplexity, same_bits, worded
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, write_run
 

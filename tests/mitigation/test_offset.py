@@ -10,7 +10,7 @@ from ranktilt.errors import DataError
 from ranktilt.mitigation.offset import Offset, OffsetFit, fit_offset, quantile_gap
 from ranktilt.registry import ranker
 from ranktilt.run import Run
-from tests.mitigation.patterns import labelled, patterns_of, same_bits
+from tests.mitigation.builders import labelled, patterns_of, same_bits
 from tests.refusals import refused
 from tests.toy import collection_of
 

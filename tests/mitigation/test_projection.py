@@ -17,8 +17,7 @@ from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import score_pairs, search, unit
 from ranktilt.rankers.lexical.bm25 import TFIDF
 from ranktilt.statistics.permutation import sign_flip_length_p, sign_flip_p
-from tests.mitigation.patterns import same_bits
-from tests.mitigation.worded import judged, worded
+from tests.mitigation.builders import judged, same_bits, worded
 from tests.rankers.dense.test_search import Held, drawn
 from tests.rankers.tiny import tiny_model
 from tests.refusals import refused
