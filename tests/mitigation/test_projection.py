@@ -85,14 +85,11 @@ def test_the_signs_of_twins_are_turned() -> None:
 
 
 def test_a_direction_is_read_back(tmp_path: Path) -> None:
-    kept = direction()
-    found = Direction.load(kept.save(tmp_path / "direction.json"))
-    assert found.vector.tobytes() == kept.vector.tobytes()
-    assert (found.spec, found.origins) == (kept.spec, kept.origins)
-    assert found.sentence == (
-        "projection: direction of llm from human by dense:some, over 2 twins; their mean difference has length 0.25, "
-        "with random signs 0.125 (p < .001)"
-    )
+    saved = direction()
+    found = Direction.load(saved.save(tmp_path / "direction.json"))
+    assert found.vector.tobytes() == saved.vector.tobytes()
+    assert (found.spec, found.origins) == (saved.spec, saved.origins)
+    assert "over 2 twins; their mean difference has length 0.25, with random signs 0.125 (p < .001)" in found.sentence
     assert replace(found, spec={**SPEC, "p": 0.3}).sentence.endswith("(p = .300)")
 
 
@@ -130,8 +127,8 @@ def test_a_direction_is_the_mean_difference_of_twins(tiny: Path, texts: Collecti
     every = vectors(dense, texts)
     every = unit(every) if similarity == "cosine" else every
     row = {name: n for n, name in enumerate(texts.ids)}
-    kept = [n for n in range(20) if f"o{n}" not in left]
-    mean = np.mean([every[row[f"{n}-llm"]] - every[row[f"{n}-human"]] for n in kept], axis=0)
+    learned = [n for n in range(20) if f"o{n}" not in left]
+    mean = np.mean([every[row[f"{n}-llm"]] - every[row[f"{n}-human"]] for n in learned], axis=0)
     assert found.vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
     assert found.spec["length"] == pytest.approx(np.linalg.norm(mean), rel=1e-5)
     assert (found.spec["twins"], found.spec["left_out"], len(found.origins)) == (16, 4, 16)
