@@ -41,8 +41,7 @@ from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.auditing.test_pairwise import chosen
 from tests.auditing.test_sequential import Noisy
 from tests.auditing.test_sequential import collection as asked_queries
-from tests.experiments.growing import grown
-from tests.experiments.planted import swept
+from tests.experiments.planted import grown, swept
 from tests.experiments.trained import whole
 from tests.planning.planned import whole as planned
 from tests.probes.validations import toy_validation
