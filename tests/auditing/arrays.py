@@ -10,13 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt import Collection, Ranker, Run, measure
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.significance import InferenceOptions, Sample, effects
-from ranktilt.collection import Collection
-from ranktilt.measures.base import measure
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.rankers.base import Ranker
-from ranktilt.run import Run
 from tests.reporting.audits import small
 from tests.toy import collection_of, run_of
 

@@ -11,15 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.auditing.answer.gate import gate
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.compare import compare
+from ranktilt import Audit, Collection, DataError, Run, UserError, audit, compare, gate, load
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
-from ranktilt.errors import DataError, UserError
-from ranktilt.run import Run
 from tests.reporting.audits import ordered, twins
 from tests.toy import collection_of, run_of, toy, write_cocktail, write_run
 

@@ -12,18 +12,12 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
-from ranktilt import PairwiseAudit
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt import Audit, Collection, Comparison, PairwiseAudit, Run, UserError, audit, compare
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.pairwise.result import QueryChoices
-from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
 from ranktilt.reporting.papers.figures import paper_figures
 from ranktilt.reporting.papers.results import cells_of, tables_of
 from ranktilt.reporting.views.compare import choices_of, ratios
-from ranktilt.run import Run
 from ranktilt.statistics.permutation import sign_flip_p
 from tests.auditing.arrays import noisy, one
 from tests.refusals import refused

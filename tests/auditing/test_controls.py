@@ -11,15 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ranktilt import Collection, UserError, audit, check
 from ranktilt.auditing import confounds
-from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import Confound, twin_likeness
 from ranktilt.auditing.controls import CONTROLS, controls
 from ranktilt.auditing.groups import grouping, twin_rows
 from ranktilt.auditing.result import RAW, Audit, Controlled, Move
-from ranktilt.collection import Collection
-from ranktilt.datasets.check import check
-from ranktilt.errors import UserError
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25

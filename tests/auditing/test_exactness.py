@@ -13,15 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ranktilt as rt
+from ranktilt import Audit, Collection, Run, audit, gate, ranker
 from ranktilt.auditing import significance
-from ranktilt.auditing.answer.gate import gate
-from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
 from ranktilt.rankers.base import top_k
-from ranktilt.registry import ranker
-from ranktilt.run import Run
 from tests.probes.test_explain import gendered
 from tests.toy import Table, collection_of, run_of
 

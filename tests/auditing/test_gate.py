@@ -10,13 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ranktilt import Audit, Collection, UserError, measure
 from ranktilt.auditing.answer.gate import GateRow, check_growth, check_tilt, gate, worst
 from ranktilt.auditing.audit import audit as made
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
-from ranktilt.measures.base import measure
 from ranktilt.measures.contrast import RelativeDelta
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.effects import tilt

@@ -14,15 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ranktilt as rt
-from ranktilt import Audit, Collection, Run
+from ranktilt import Audit, Collection, GroupEstimand, Run, estimand, table
 from ranktilt.auditing.calibration.synthetic_twins import SCHEMES, sampled, with_synthetic_twins
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments
 from ranktilt.measures import base
-from ranktilt.measures.base import GroupEstimand, estimand
 from ranktilt.measures.exposure.base import AttentionEstimand
-from ranktilt.reporting.output import table
 from tests.auditing.test_exactness import World, relabelled, worlds
 from tests.refusals import refused
 from tests.toy import run_of, toy

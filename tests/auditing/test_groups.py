@@ -10,15 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.auditing.audit import audit
+from ranktilt import Collection, Run, UserError, audit, controls
 from ranktilt.auditing.breakdown import rank_shares
-from ranktilt.auditing.controls import controls
 from ranktilt.auditing.groups import Groups, are_twins, choose_pairs, grouped_pairs, grouping, twin_rows
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.reporting.reload import reload
-from ranktilt.run import Run
 from tests.refusals import refused
 from tests.toy import collection_of, toy
 

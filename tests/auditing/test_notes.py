@@ -8,17 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import controls, ranker
-from ranktilt.auditing.audit import audit
+from ranktilt import Audit, Collection, Run, audit, controls, ranker, table
 from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, precision
 from ranktilt.auditing.options import files_of_runs
-from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
 from ranktilt.datasets.labels import from_labels
 from ranktilt.rankers.candidates import reranked_spec
 from ranktilt.rankers.rerank.cross_encoder import sigmoid
-from ranktilt.reporting.output import table
-from ranktilt.run import Run
 from tests.effects import tilt
 from tests.refusals import refused
 from tests.reporting.audits import ordered, twins

@@ -16,13 +16,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, PairwiseAudit, ranker
+from ranktilt import Collection, DataError, PairwiseAudit, Run, UserError, ranker
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.pairwise.choices import SCHEMA, Counts, Decisions, outcome, pairwise, read_decisions
 from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import PairOutcome, Share
-from ranktilt.errors import DataError, UserError
-from ranktilt.run import Run
 from ranktilt.statistics.permutation import sign_flip_p
 from ranktilt.statistics.two_way import Dyads
 from tests.llm.server import Server

@@ -8,11 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.auditing.audit import audit
+from ranktilt import Audit, Collection, UserError, audit
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.result import Audit
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
 from ranktilt.statistics.correction import correct
 from tests.auditing.test_audit import SCORES
 from tests.refusals import refused

@@ -11,26 +11,18 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
+from ranktilt import AP, RR, Collection, Measure, P, R, Run, audit, estimand, measure, nDCG
 from ranktilt.auditing import random_band
-from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
 from ranktilt.auditing.label_clusters import judged_labels, listed_labels, page_labels
 from ranktilt.auditing.random_band import SHUFFLES, Shuffles, TopRanks, enough, null_deltas, shuffled_labels, signs_of
 from ranktilt.auditing.significance import Chance, Sample
-from ranktilt.collection import Collection
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.measures.average_precision import AP
-from ranktilt.measures.base import Measure, estimand, measure
 from ranktilt.measures.contrast import RelativeDelta, relative_delta
-from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.ndsr import NDSR
-from ranktilt.measures.precision import P
 from ranktilt.measures.ranking import Judged, Ranking
-from ranktilt.measures.recall import R
-from ranktilt.measures.reciprocal_rank import RR
 from ranktilt.measures.relevance import values
-from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval
 from tests.toy import collection_of, run_of
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt import audit
+from ranktilt import Collection, DataError, audit
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.replay_log import (
@@ -23,8 +23,6 @@ from ranktilt.auditing.replay_log import (
     log_runs,
     replay_log,
 )
-from ranktilt.collection import Collection
-from ranktilt.errors import DataError
 from tests.rankers.llm.logged import WORDS, Answer, logged, rank_llm_text
 from tests.refusals import refused
 from tests.toy import collection_of, run_of

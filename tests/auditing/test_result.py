@@ -12,15 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.audit import audit
+from ranktilt import Audit, Collection, Run, UserError, audit, controls
 from ranktilt.auditing.breakdown import RankShares, contributions, parts, rank_shares
-from ranktilt.auditing.controls import controls
-from ranktilt.auditing.result import Audit
 from ranktilt.auditing.top_results import MOST, TopResults
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.run import Run
 from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of
 from tests.reporting.audits import small, twins

@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ranktilt import Collection, Run
 from ranktilt.auditing.sequential import BATCH, Look, SequentialAudit, audit_until, decided
-from ranktilt.collection import Collection
 from ranktilt.rankers.base import Ranker, cut
-from ranktilt.run import Run
 from tests.refusals import refused
 
 DOCS = 40

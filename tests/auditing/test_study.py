@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from ranktilt import Collection, UserError
 from ranktilt.auditing.significance import Columns
 from ranktilt.auditing.study import Study, Trend, study, trend, trend_sentence
 from ranktilt.auditing.study_sources import only, source_pairs, study_sources
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.trend import rank_correlation
 from tests.auditing.arrays import QUERIES, TEMPERATURES, Decided, decided, studied

@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ranktilt.collection import Collection
-from ranktilt.experiments.spiral import spiral
-from ranktilt.experiments.spiral_result import Spiral
+from ranktilt import Collection, Spiral, spiral
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import Bench, Intervention
 from ranktilt.mitigation.base import Correction, Lists

@@ -13,17 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.simulated import Simulated
-from ranktilt.auditing.audit import audit
-from ranktilt.collection import Collection
-from ranktilt.datasets.bundled.reader import bundled
-from ranktilt.errors import UserError
+from ranktilt import Bench, Collection, Levelling, Run, UserError, audit, bundled, ranker, table
 from ranktilt.experiments.level import at_depth, choose_strengths, level
-from ranktilt.experiments.level_options import Levelling
 from ranktilt.experiments.query_split import QuerySplit, at_most, split_queries
-from ranktilt.experiments.tradeoff_result import Bench
-from ranktilt.registry import ranker
-from ranktilt.reporting.output import table
-from ranktilt.run import Run
 from tests.experiments.planted import swept
 from tests.refusals import refused
 from tests.toy import collection_of

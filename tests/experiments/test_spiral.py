@@ -9,14 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt.auditing.audit import audit
+from ranktilt import Collection, Ranker, Spiral, UserError, audit, ranker, spiral
 from ranktilt.auditing.groups import ALL
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
-from ranktilt.experiments.spiral import spiral
-from ranktilt.experiments.spiral_result import Spiral
-from ranktilt.rankers.base import Ranker
-from ranktilt.registry import ranker
 from ranktilt.training.training_set import of_sources
 from tests.experiments.planted import ORIGINS, HumanFirst, Planted, Tied, growing, grown, score
 from tests.toy import collection_of

@@ -10,17 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.auditing.audit import audit
-from ranktilt.auditing.comparison.compare import compare
+from ranktilt import Collection, Run, UserError, audit, compare, table
 from ranktilt.auditing.groups import ALL
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
 from ranktilt.experiments.debias_sweep import debias_sweep, sweep_alphas
 from ranktilt.experiments.tradeoff import Trial, bench, reference_alone
 from ranktilt.experiments.tradeoff_result import Bench, check_cost
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.reporting.output import table
-from ranktilt.run import Run
 from ranktilt.training import retriever
 from tests.experiments.planted import DIAL, collection, swept, trial
 from tests.refusals import refused

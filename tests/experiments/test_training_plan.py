@@ -9,16 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt.auditing.audit import audit
-from ranktilt.collection import Collection
-from ranktilt.datasets.load import load
-from ranktilt.errors import UserError
+from ranktilt import Collection, Run, TrainingStudy, UserError, audit, load, ranker
 from ranktilt.experiments import training_plan
 from ranktilt.experiments.tradeoff import reference_alone
 from ranktilt.experiments.training_plan import StudyOptions, ZeroShot, apart, drawn_queries, training_study, tuned_for
-from ranktilt.experiments.training_result import TrainingStudy
-from ranktilt.registry import ranker
-from ranktilt.run import Run
 from tests.experiments.trained import answered_folder, mixed
 from tests.refusals import refused
 from tests.toy import jsonl, tsv, write

@@ -8,10 +8,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from ranktilt.auditing.audit import audit
+from ranktilt import Run, audit
 from ranktilt.experiments.training_result import BASELINE, TrainingStudy
 from ranktilt.experiments.training_study import Ranked, answer_overlaps, compare_trainings, study_measures
-from ranktilt.run import Run
 from tests.experiments import trained
 from tests.experiments.trained import (
     HUMAN,

@@ -5,11 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ranktilt.collection import Collection
+from ranktilt import Collection, Run
 from ranktilt.experiments.tradeoff import reference_alone
 from ranktilt.experiments.training_result import BASELINE, TrainedRanker, TrainingStudy
 from ranktilt.experiments.training_study import Ranked, compare_trainings
-from ranktilt.run import Run
 from tests.toy import collection_of, jsonl, run_of, tsv, write
 from tests.training.material import WORDS
 

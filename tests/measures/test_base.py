@@ -12,15 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.errors import UserError
-from ranktilt.measures.average_precision import AP
+from ranktilt import AP, RR, P, R, UserError, nDCG, relative_delta
 from ranktilt.measures.base import Measure, canonical, estimand, measure
-from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.ndcg import nDCG
-from ranktilt.measures.precision import P
 from ranktilt.measures.printing import rounded, signed
-from ranktilt.measures.recall import R
-from ranktilt.measures.reciprocal_rank import RR
 
 MADE: dict[str, Measure] = {m.name: m for m in (nDCG, AP, P, R, RR)}
 VALID = "(valid: nDCG@k, AP@k, P@k, R@k, RR@k, "

@@ -15,15 +15,10 @@ import pytrec_eval
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from ranktilt import AP, RR, Measure, P, R, measure, nDCG
 from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.judged_rankings import Aligned, Judgments, group_values
-from ranktilt.measures.average_precision import AP
-from ranktilt.measures.base import Measure, measure
-from ranktilt.measures.ndcg import nDCG
-from ranktilt.measures.precision import P
 from ranktilt.measures.ranking import Judged, Ranking
-from ranktilt.measures.recall import R
-from ranktilt.measures.reciprocal_rank import RR
 from ranktilt.measures.relevance import values
 from tests.toy import Table, collection_of, run_of
 

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, Run, load, ranker
-from ranktilt.errors import DataError, UserError
+from ranktilt import Collection, DataError, Run, UserError, load, ranker
 from ranktilt.mitigation.causal import Causal, CausalFit, fit_causal
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.rankers.lexical.bm25 import BM25

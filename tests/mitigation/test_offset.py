@@ -6,11 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranktilt.collection import Collection
-from ranktilt.errors import DataError
+from ranktilt import Collection, DataError, Run, ranker
 from ranktilt.mitigation.offset import Offset, OffsetFit, fit_offset, quantile_gap
-from ranktilt.registry import ranker
-from ranktilt.run import Run
 from tests.mitigation.builders import labelled, patterns_of, same_bits
 from tests.refusals import refused
 from tests.toy import collection_of

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ranktilt import Collection, ranker
-from ranktilt.errors import DataError
+from ranktilt import Collection, DataError, ranker
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.experiments.query_split import relevant_origins
 from ranktilt.mitigation.projection import fit_direction

@@ -12,14 +12,11 @@ import pytest
 from scipy import stats
 from scipy.optimize import linprog
 
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
+from ranktilt import Collection, Run, UserError, ranker
 from ranktilt.measures.exposure_ratio import ExposureRatio
 from ranktilt.measures.ranking import Ranking
 from ranktilt.mitigation.fair_rerank import FairReRank, exposure_mixture, fail_probability, m_table
 from ranktilt.mitigation.interleave import Interleave
-from ranktilt.registry import ranker
-from ranktilt.run import Run
 from tests.mitigation.builders import labelled, patterns_of, same_bits
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy

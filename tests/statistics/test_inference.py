@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ranktilt.errors import UserError
-from ranktilt.measures.contrast import relative_delta
+from ranktilt import UserError, relative_delta
 from ranktilt.statistics import bootstrap
 from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
 from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm

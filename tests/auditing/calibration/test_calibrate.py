@@ -11,8 +11,7 @@ from scipy import stats
 
 from benchmarks import simulated_rankings as simulated
 from benchmarks.simulated_rankings import Population, coverage, population
-from ranktilt import bundled, ranker
-from ranktilt.auditing.audit import audit
+from ranktilt import Collection, Ranker, Run, UserError, audit, bundled, ranker
 from ranktilt.auditing.calibration import calibrate as module
 from ranktilt.auditing.calibration.calibrate import (
     STEPS,
@@ -33,14 +32,10 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     with_synthetic_twins,
 )
 from ranktilt.auditing.significance import InferenceOptions, Sample
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.measures.twins.rank_gap import RankGap
-from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.run import Run
 from ranktilt.statistics.two_way import Clusters
 from tests.refusals import refused
 from tests.toy import QRELS, TEXTS, collection_of, run_of, toy
