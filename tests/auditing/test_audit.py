@@ -271,29 +271,21 @@ class TestUnknown:
         }
         found = audit(collection, self.run(scores), ["RR"])
         assert per_query(found, "RR", "all")[3] == 0
-        assert found.notes[:2] == (
-            "r: 3 entries of 2 documents not in the collection (first: 'nobody'); these keep their ranks and belong "
-            "to no group",
-            "1 judgment of unknown documents and 2 judgments of unknown queries count in the row 'all' and in no group",
-        )
+        assert found.notes[0].startswith("r: 3 entries of 2 documents not in the collection (first: 'nobody'); ")
+        assert found.notes[1].startswith("1 judgment of unknown documents and 2 judgments of unknown queries count in ")
 
     @pytest.mark.parametrize(
         ("entries", "message"),
         [
             ({"x": 1.0, "ghost": 0.5}, "r: no overlap: none of its 2 documents is in the collection"),
-            (
-                {"d1": 1.0, "d2-human": 0.5},
-                "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'; the run must say which one "
-                "it means",
-            ),
+            ({"d1": 1.0, "d2-human": 0.5}, "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'"),
         ],
     )
     def test_runs_that_do_not_fit_are_refused(
         self, collection: Collection, entries: dict[str, float], message: str
     ) -> None:
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(DataError, match=f"^{message}"):
             audit(collection, self.run({"q1": entries}), ["RR"])
-        assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize(("measure", "same_as"), [("nDCG@3", "nDCG@3"), ("P@3", "P(rel=2)@3"), ("AP", "AP(rel=2)")])
@@ -340,9 +332,8 @@ def test_mistakes_are_one_sentence(options: dict[str, Any], message: str) -> Non
 
 def test_excluded_queries_and_dropped_resamples_are_said() -> None:
     docs = [{"id": "a", "text": "x", "source": "human"}, {"id": "b", "text": "x", "source": "llm", "origin": "a"}]
-    collection = collection_of(
-        docs, {"p": "x", "q": "x", "r": "x"}, {"p": {"a": 1, "b": 1}, "q": {"a": 1, "b": 1}, "r": {"a": 1}}
-    )
+    qrels = {"p": {"a": 1, "b": 1}, "q": {"a": 1, "b": 1}, "r": {"a": 1}}
+    collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
     run = run_of(collection, {"p": {"a": 2.0, "b": 1.0}, "q": {}, "r": {"a": 1.0}})
     found = audit(collection, run, "nDCG@3")
     assert "1 of 3 queries excluded: no relevant document of both human and llm" in found.notes
@@ -439,10 +430,7 @@ class TestOneQueryAgain:
         given = repeating(2, ["text"] * 2 + distinct_texts(2)[2:])
         runs = [replace(tossed(given, shuffled=True), spec={"ranker": name}) for name in ("r", "s")]
         [note] = [note for note in audit(given, runs, ["nDCG@1"]).notes if "repeat" in note]
-        assert note == (
-            "warning: r, s: 1 query repeats others, by text or by ranking and judgments (first: 'q0-1' as 'q0-0'); "
-            "such queries are resampled and tested together, as one"
-        )
+        assert note.startswith("warning: r, s: 1 query repeats others, by text or by ranking and judgments (first: 'q0")
 
     def test_compare_and_gate_resample_them_together_too(self) -> None:
         texts = [f"text {n}" for n in range(25) for _ in range(4)]

@@ -165,10 +165,14 @@ class TestOtherGroups:
         assert change.growth == pytest.approx(40 / 3 - 20)
         assert "human and llm are not twins: a tilt is the distance from the median of " in "".join(found.notes)
 
-    def test_each_run_has_its_own_level(self) -> None:
+    def test_each_run_has_its_own_level_seen_from_either_side(self) -> None:
         new, old = (one([2, 2], [1, 1], null=np.full(500, level)) for level in (60.0, 40.0))
         (change,) = compared(new, old).tilts
         assert (change.value, change.growth) == (0, pytest.approx(200 / 3 - 60 - (200 / 3 - 40)))
+        turned = change.swapped()
+        assert (turned.a, turned.b, turned.new, turned.old) == ("llm", "human", -change.new, -change.old)
+        assert (turned.level_new, turned.level_old, turned.growth) == (-60, -40, change.growth)
+        assert turned.swapped() == change
 
 
 def test_rows_come_run_by_run_and_pair_by_pair_and_every_p_is_in_one_family() -> None:
@@ -302,7 +306,7 @@ class TestVerdicts:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "p", "shown"),
+    ("low", "high", "p", "expected"),
     [
         (0.1, 2, 0.049, True),
         (-2, -0.1, 0.049, True),
@@ -311,19 +315,10 @@ class TestVerdicts:
         (0.1, 2, 0.05, False),
     ],
 )
-def test_a_difference_is_shown_where_p_and_interval_say_so(low: float, high: float, p: float, shown: bool) -> None:
+def test_a_difference_is_shown_where_p_and_interval_say_so(low: float, high: float, p: float, expected: bool) -> None:
     found = compared(one([1, 0.5], [0.5, 1]), one([1, 1], [1, 1]))
     for change in (*found.tilts, *found.means):
-        assert replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1).shown is shown
-
-
-def test_a_change_seen_from_the_other_side() -> None:
-    new, old = (one([2, 2], [1, 1], null=np.full(500, level)) for level in (60.0, 40.0))
-    (change,) = compared(new, old).tilts
-    turned = change.swapped()
-    assert (turned.a, turned.b, turned.new, turned.old) == ("llm", "human", -change.new, -change.old)
-    assert (turned.level_new, turned.level_old, turned.growth) == (-60, -40, change.growth)
-    assert turned.swapped() == change
+        assert replace(change, low=low, high=high, p_corrected=p, votes=50, tests=1).shown is expected
 
 
 @pytest.mark.parametrize(("points", "says"), [(0.99, False), (1.01, True)])

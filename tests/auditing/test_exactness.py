@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ranktilt as rt
 from ranktilt import Audit, Collection, Run, audit, gate, ranker
 from ranktilt.auditing import significance
 from ranktilt.auditing.effects import Effect
 from ranktilt.rankers.base import top_k
-from tests.probes.test_explain import gendered
 from tests.toy import Table, collection_of, run_of
 
 MEASURES = ["nDCG@1", "nDCG@3", "nDCG", "AP", "P@2", "R@4", "RR", "RR@2", "AP(rel=2)@5"]
@@ -475,19 +472,3 @@ class TestWhatRestsOnLittle:
         page = card(collection, scores, resamples=1000)["page"]
         assert 0.8 < page.value < page.high <= 1
         assert page.high - page.low < 0.1
-
-
-@pytest.fixture(scope="module")
-def wordings(shared_data: Path) -> rt.Collection:
-    """The female and the male wording of each text."""
-    whole = gendered(shared_data / "grep-bias-ir")
-    docs = whole.docs.filter(pl.col("gender").is_in(["F", "M"]))
-    return rt.Collection(docs, whole.queries, whole.qrels.join(docs, left_on="doc_id", right_on="id", how="semi"))
-
-
-def test_bm25_can_hardly_tell_the_wordings_apart(wordings: rt.Collection) -> None:
-    found = rt.audit(wordings, [rt.ranker("bm25").rank(wordings)], ["nDCG@1"], by="gender")
-    (tilt,), verdict = found.tilts, found.verdict(found.runs[0])
-    assert found.tied_share(found.runs[0], "F", "M") == pytest.approx(0.947, abs=0.005)
-    assert verdict.kind == "inconclusive"
-    assert tilt.low < 0 < tilt.high

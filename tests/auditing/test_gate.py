@@ -134,17 +134,10 @@ class TestGrowth:
 
 
 class TestWorst:
-    @pytest.mark.parametrize(
-        ("given", "expected"),
-        [
-            (["level", "inconclusive", "level"], "inconclusive"),
-            (["inconclusive", "tilted", "level"], "tilted"),
-            (["level", "within"], "within"),
-            (["within", "inconclusive"], "inconclusive"),
-        ],
-    )
-    def test_tilted_before_inconclusive_before_level(self, given: list[Any], expected: str) -> None:
-        assert worst(given) == expected
+    def test_tilted_before_inconclusive_before_within_before_level(self) -> None:
+        assert worst(["inconclusive", "tilted", "within", "level"]) == "tilted"
+        assert worst(["within", "inconclusive", "level"]) == "inconclusive"
+        assert worst(["level", "within"]) == "within"
 
     def test_a_rows_reason_is_that_of_the_check_that_counts(self) -> None:
         checks = (check_tilt(tilt(-1, 1), 15), check_growth(change(3, 7), 0))
@@ -287,19 +280,6 @@ class TestCalibration:
         rng = np.random.default_rng(77)
         found = [gate(noisy(rng), baseline=noisy(rng), resamples=499) for _ in range(200)]
         assert sum(f.exit_code == 1 for f in found) <= 18
-
-    def test_a_doctored_regression_is_caught(self) -> None:
-        rng = np.random.default_rng(79)
-        assert all(outcome(noisy(rng, lift=0.15), baseline=noisy(rng)) == ("tilted", 1) for _ in range(20))
-
-    def test_some_points_allowed_show_no_worse_than_before(self) -> None:
-        """Without them what did not change is hardly ever decided."""
-        rng = np.random.default_rng(82)
-        pairs = [(noisy(rng, lift=0.1), noisy(rng, lift=0.1)) for _ in range(40)]
-        strict = sum(outcome(new, baseline=old)[0] == "level" for new, old in pairs)
-        lenient = sum(outcome(new, baseline=old, min_effect=30)[0] == "level" for new, old in pairs)
-        assert strict <= 5
-        assert lenient >= 38
 
 
 QUESTIONS = ["Share@1", "NDSR@2", "HeadToHead", "RankGap(pairs=all)", "ExposureRatio", "NDKL@2"]

@@ -87,13 +87,6 @@ class TestByHand:
         assert (found.low, found.high) == pytest.approx(resampled(total, weight), abs=1e-15)
         assert (found.queries, found.level, found.banded) == (3, 0, False)
 
-    def test_relative_delta_is_the_primary_measures(self) -> None:
-        found = audit(toy(), run_of(toy(), SCORES), ["AP@3", "nDCG@1"], card=True)
-        first, tilt = found.estimates[0], found.tilts[1]
-        assert (first.name, first.value, first.low, first.high, first.p) == (
-            "Relative Δ nDCG@1", tilt.value, tilt.low, tilt.high, tilt.p
-        )  # fmt: skip
-
     def test_their_ps(self) -> None:
         found = toy_card()
         # Rank gap by exchanged labels: d1 adds 1.5 ranks, d2 −1, d3 −2; six of eight signs are as far out.

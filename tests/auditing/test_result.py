@@ -226,11 +226,6 @@ def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str
     np.testing.assert_allclose(rank_shares(collection, run, found, depth=3).found, expected, atol=1e-12)
 
 
-def test_ties_are_broken_by_id_where_the_audit_did_so() -> None:
-    found = shares(*toy_run({"q1": {"d1-human": 1, "d1-llm": 1}}), ties="trec_eval")
-    np.testing.assert_array_equal(found.at[:, :2], [[0, 1], [1, 0]])  # the larger id first
-
-
 def test_nothing_is_found_without_judgments_and_shares_are_still_there() -> None:
     collection = toy()
     collection = Collection(collection.docs, collection.queries, collection.qrels.clear())

@@ -63,15 +63,11 @@ def test_a_strong_tilt_ends_the_audit_early(tmp_path: Path) -> None:
     assert SequentialAudit.load(found.save(tmp_path / "s.json")).looks == found.looks
 
 
-def test_a_level_ranker_is_shown_to_be_level() -> None:
+def test_a_level_ranker_is_shown_to_be_level_or_not_decided() -> None:
     found = audit_until(collection(), Noisy(), 10)
     assert found.decision == "level"
     assert -0.1 <= found.looks[-1].low <= 0 <= found.looks[-1].high <= 0.1
     assert found.asked < 600
-    assert "600 queries were asked, in a drawn order" in found.sentences[0]
-
-
-def test_what_is_not_decided_is_said_so() -> None:
     found = audit_until(collection(), Noisy(), 1, max_queries=40)
     assert (found.decision, found.asked, found.of) == ("inconclusive", 40, 600)
     assert [look.queries for look in found.looks] == [16, 32, 40]

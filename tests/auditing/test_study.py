@@ -101,16 +101,6 @@ def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: fl
     assert not any("other" in note for note in found.notes)
 
 
-def test_a_source_without_a_temperature_is_in_the_table_and_in_no_trend() -> None:
-    wins = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30, "llm": 5}
-    found = study(studied({name: {} for name in wins}), [decided(wins)], "nDCG@1", **QUICK)
-    assert [arm.source for arm in found.sources] == [*wins]
-    assert found.tilts[3].value == pytest.approx(-150)
-    assert found.trends[0].temperatures == (0.2, 0.7, 1.0)
-    assert "no temperature is known of llm, in no trend" in found.notes
-    assert [arm.source for arm, _ in found.points(found.runs[0], "nDCG@1", "llm")] == [*wins][:3]
-
-
 def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
     named = {
         "x1": {"model": "x", "prompt": "paper", "temperature": 0.2},
@@ -231,9 +221,12 @@ def test_mistakes_are_named(collection: Callable[[], Collection], options: dict[
 # Keeping
 
 
-def test_json_holds_the_whole_study() -> None:
+def test_json_holds_the_whole_study_and_a_source_without_a_temperature_in_no_trend() -> None:
     wins = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30, "llm": 0}
     found = study(studied({name: {} for name in wins}), [decided(wins)], ["nDCG@1", "AP@1"], **QUICK)
+    assert found.trends[0].temperatures == (0.2, 0.7, 1.0)
+    assert "no temperature is known of llm, in no trend" in found.notes
+    assert [arm.source for arm, _ in found.points(found.runs[0], "nDCG@1", "llm")] == [*wins][:3]
     content = json.loads(found.to_json())
     assert content["reference"] == "human"
     assert [arm["temperature"] for arm in content["arms"]] == [0.2, 0.7, 1.0, None]

@@ -89,9 +89,8 @@ class TestTheRule:
         assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=6, tests=90).verdict() == "level"
         assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=5).verdict() == "inconclusive"
 
-    @pytest.mark.parametrize(("level", "expected"), [(20.0, "level"), (19.9, "inconclusive"), (0.0, "inconclusive")])
-    def test_how_wide_level_is_can_be_chosen(self, level: float, expected: str) -> None:
-        assert tilt(-20, 20, p=0.9).verdict(level) == expected
+    def test_how_wide_level_is_can_be_chosen(self) -> None:
+        assert [tilt(-20, 20, p=0.9).verdict(margin) for margin in (20.0, 19.9)] == ["level", "inconclusive"]
 
     @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-30, -10), tilt(-4, 4, p=1), tilt(-1, 9, p=1)])
     def test_the_other_side_sees_the_mirror_image(self, given: Effect) -> None:
@@ -306,7 +305,6 @@ def test_opposite_signs_are_said_in_words() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        answer(0.3, 0.4, kind="rank gap"),
         answer(-0.4, 0.0, kind="rank gap"),
         answer(NAN, NAN, kind="rank gap"),
         answer(-0.4, -0.2, kind="score gap"),
