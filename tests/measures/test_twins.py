@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ranktilt.measures.ndsr import page_shares
 from ranktilt.measures.ranking import Ranking
-from ranktilt.measures.twins.base import Answers, TwinLists, mid_ranks
+from ranktilt.measures.twins.base import Answers, TwinEstimand, TwinLists, mid_ranks
 from ranktilt.measures.twins.head_to_head import HeadToHead, PairCounts, pair_counts
 from ranktilt.measures.twins.rank_gap import RankGap
 from ranktilt.measures.twins.score_gap import ScoreGap
@@ -49,11 +49,6 @@ def lists(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] 
 
 def split(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> tuple[PairCounts, PairCounts]:
     return pair_counts(lists(queries, pairs, relevant))
-
-
-def meeting_cells(given: TwinLists) -> tuple[Clusters | None, ...]:
-    """What relevant pairs and all others add to head-to-head."""
-    return tuple(replace(HeadToHead, pairs=kind).answers(given).clusters for kind in ("relevant", "other"))
 
 
 def rank_gaps(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray, wanted: tuple[np.ndarray, np.ndarray]) -> Answers:
@@ -124,34 +119,18 @@ def nets(clusters: Clusters | None) -> list[float]:
 WITHIN = [(0, 5), (1, 6), (2, 6), (3, 7), (4, 8)]
 
 
-class TestMargins:
-    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
-    @settings(max_examples=100)
-    def test_each_unit_by_one_pair_at_a_time(self, given: list[tuple[Ranked, set[int]]]) -> None:
-        queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
-        expected = np.zeros((2, 4))
-        for found, marked in given:
-            for a, b in WITHIN:
-                other = int(not {a, b} & marked)
-                expected[other, UNITS[a]] += (found.get(a, -9.0) > found.get(b, -9.0)) - (
-                    found.get(a, -9.0) < found.get(b, -9.0)
-                )
-        made = meeting_cells(lists(queries, WITHIN, relevant))
-        assert [nets(clusters) for clusters in made] == expected.tolist()
-
-    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
-    @settings(max_examples=60)
-    def test_they_add_up_to_wins_less_losses_and_turn_with_the_sides(
-        self, given: list[tuple[Ranked, set[int]]]
-    ) -> None:
-        queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
-        one, two = (meeting_cells(lists(queries, pairs, relevant)) for pairs in (WITHIN, [p[::-1] for p in WITHIN]))
-        for clusters, turned, counts in zip(one, two, split(queries, WITHIN, relevant), strict=True):
-            n = len(queries)
-            assert np.bincount(clusters.query, clusters.total, n).tolist() == (counts.wins - counts.losses).tolist()
-            met = counts.wins + counts.losses + counts.ties
-            assert np.bincount(clusters.query, clusters.weight, n).tolist() == met.tolist()
-            assert nets(clusters) == [-net for net in nets(turned)]
+@given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
+@settings(max_examples=60)
+def test_meetings_add_up_to_wins_less_losses_and_turn_with_the_sides(given: list[tuple[Ranked, set[int]]]) -> None:
+    queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
+    n, turned = len(queries), [pair[::-1] for pair in WITHIN]
+    for kind, counts in zip(("relevant", "other"), split(queries, WITHIN, relevant), strict=True):
+        of = replace(HeadToHead, pairs=kind)
+        clusters, back = (of.answers(lists(queries, pairs, relevant)).clusters for pairs in (WITHIN, turned))
+        assert np.bincount(clusters.query, clusters.total, n).tolist() == (counts.wins - counts.losses).tolist()
+        met = counts.wins + counts.losses + counts.ties
+        assert np.bincount(clusters.query, clusters.weight, n).tolist() == met.tolist()
+        assert nets(clusters) == [-net for net in nets(back)]
 
 
 Entry = tuple[int, float]
@@ -264,18 +243,6 @@ class TestRankGaps:
         ranking, docs = ranking_of(queries)
         assert rank_gap_sums(ranking, docs, pairs_of(pairs)).total.tolist() == expected
 
-    @given(queries_of())
-    @settings(max_examples=80)
-    def test_nets_of_each_unit_over_all_queries_as_a_plain_loop(self, queries: list[Query]) -> None:
-        expected = [0.0] * 4
-        for found in queries:
-            for a, b in WITHIN:
-                expected[UNITS[a]] += rank_of(found, b)[0] - rank_of(found, a)[0]
-        ranking, docs = ranking_of(queries)
-        every = tuple(np.divmod(np.arange(len(queries) * len(WITHIN)), len(WITHIN)))
-        assert nets(rank_gaps(ranking, docs, pairs_of(WITHIN), every).clusters) == expected
-        assert nets(rank_gap_sums(ranking, docs, pairs_of(WITHIN)).clusters) == expected
-
     @pytest.mark.parametrize(
         ("found", "expected", "absent"),
         [
@@ -326,11 +293,23 @@ class TestScoreGaps:
         assert gaps.parts == {"pairs": 2, "raw": 1 / 2}
         assert gaps.weight.tolist() == [1, 0, 1, 0]
 
-    @given(queries_of())
-    @settings(max_examples=80)
-    def test_nets_of_each_unit_are_its_own_pairs_over_all_queries(self, queries: list[Query]) -> None:
-        ranking, docs = ranking_of(queries)
-        one = nets(score_gaps(ranking, docs, pairs_of(WITHIN)).clusters)
-        for unit in range(4):
-            mine = pairs_of([pair for pair in WITHIN if UNITS[pair[0]] == unit])
-            assert one[unit] == pytest.approx(score_gaps(ranking, docs, mine).total.sum(), abs=1e-9)
+
+SUMS = [replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other"), RankGap, ScoreGap]
+
+
+@pytest.mark.parametrize("of", [*SUMS, replace(RankGap, pairs="all")], ids=repr)
+@given(queries_of(), st.lists(RELEVANT, min_size=4, max_size=4))
+@settings(max_examples=60)
+def test_each_unit_adds_what_its_own_pairs_do_over_all_queries(
+    of: TwinEstimand, queries: list[Query], relevant: list[set[int]]
+) -> None:
+    ranking, docs = ranking_of(queries)
+
+    def answers(pairs: Pairs) -> Answers:
+        every = np.divmod(np.arange(len(queries) * len(pairs)), len(pairs))
+        return of.answers(TwinLists(ranking, docs, pairs_of(pairs), judged(relevant[: len(queries)]), every))
+
+    found = nets(answers(WITHIN).clusters)
+    for unit in range(4):
+        mine = [pair for pair in WITHIN if UNITS[pair[0]] == unit]
+        assert found[unit] == pytest.approx(answers(mine).total.sum(), abs=1e-9)
