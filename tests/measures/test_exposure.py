@@ -311,6 +311,7 @@ def test_tied_documents_share_the_attention_of_their_ranks(of: AttentionEstimand
     ("text", "said"),
     [
         ("AWRF(year=2020)@20", "measure AWRF: expected year=2022 or year=2021, got 2020"),
+        ("EEL(year=1)", "measure EEL: expected year=2022 or year=2021, got 1"),
         ("AWRF(target=even)", "unknown target of measure AWRF 'even'"),
         ("AWRF(target=a:1;b)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'b'"),
         ("AWRF(target=a:1;a:2)", "target of measure AWRF: expected GROUP:SHARE, each once, got 'a:2'"),

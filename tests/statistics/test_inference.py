@@ -124,14 +124,6 @@ class TestSignFlip:
     def test_by_hand(self, difference: list[float], expected: float) -> None:
         assert sign_flip_p(np.array(difference), resamples=499) == pytest.approx(expected, abs=1e-15, nan_ok=True)
 
-    @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
-    def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        # +-1 differences: T depends on the number of minus signs only, so p is a two-sided binomial tail.
-        monkeypatch.setattr(bootstrap, "_CELLS", cells)
-        difference = np.array([1.0] * 20 + [-1.0] * 10)
-        exact = stats.binomtest(20, 30).pvalue
-        assert sign_flip_p(difference, resamples=10_000) == pytest.approx(exact, abs=0.01)
-
     @pytest.mark.parametrize("n", [12, 70])
     def test_several_share_signs_and_keep_their_own_p(self, n: int) -> None:
         columns = [grid(i, n) - grid(i + 9, n) for i in range(5)] + [np.zeros(n)]
@@ -187,15 +179,6 @@ class TestSwap:
         assert np.isnan(swap_ps([systems([], [], [], [])])[0])
         assert swap_ps([]) == []
 
-    @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
-    def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        # Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way round. T then
-        # depends on the number of exchanges only, and p is a two-sided binomial tail.
-        monkeypatch.setattr(bootstrap, "_CELLS", cells)
-        a = np.array([1.0] * 20 + [0.0] * 10)
-        exact = stats.binomtest(20, 30).pvalue
-        assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
-
     @pytest.mark.parametrize("n", [9, 60])
     def test_exchanging_systems_or_groups_changes_nothing(self, n: int) -> None:
         for seed in range(0, 40, 8):
@@ -209,6 +192,18 @@ class TestSwap:
         together = swap_ps(several, resamples=300, seed=4)
         assert together[:3] == [swap_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
         assert np.isnan(together[3])
+
+
+@pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
+def test_sampled_ps_are_near_the_exact_one(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way round.
+
+    T depends on the number of signs or exchanges only, and p is a two-sided binomial tail.
+    """
+    monkeypatch.setattr(bootstrap, "_CELLS", cells)
+    a, exact = np.array([1.0] * 20 + [0.0] * 10), stats.binomtest(20, 30).pvalue
+    assert sign_flip_p(2 * a - 1, resamples=10_000) == pytest.approx(exact, abs=0.01)
+    assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
 
 
 def test_paired_t_as_scipy_and_without_a_spread_or_two_queries() -> None:
