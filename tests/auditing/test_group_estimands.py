@@ -225,11 +225,13 @@ def test_softmax_exposure_of_an_order_is_refused(made: str) -> None:
 
 def test_what_speaks_of_all_groups_stands_once_on_the_first_card(tmp_path: Path) -> None:
     collection, run = listed(["abcab", "cabba", "bacab"] * 3, LETTERS)
-    found = rt.audit(collection, run, ["Share@2", "AWRF@3"], by="kind", card=True, depth=3, **QUICK)
+    measures = ["Share@2", "AWRF@3", "NDSR@3", "NDSR@1"]  # of which the card asks one anyhow
+    found = rt.audit(collection, run, measures, by="kind", card=True, depth=3, **QUICK)
     assert [(e.a, e.b) for e in found.estimates if e.name == "AWRF@3"] == [("all", "all")]
     assert [[e.name for e in found.estimates_of("r", "a", b)].count("AWRF@3") for b in "bc"] == [1, 0]
     names = [e.name for e in found.estimates_of("r", "a", "b")]
     assert len(names) == len(set(names))
+    assert {"ΔNDSR@1", "ΔNDSR@3"} <= set(names)
     assert Audit.load(found.save(tmp_path / "audit.json")) == found
 
 

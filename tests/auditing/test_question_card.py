@@ -59,11 +59,13 @@ class TestByHand:
     def test_every_run_and_pair_is_asked_each_question_in_its_order(self) -> None:
         collection = twins(3, ("human", "llm", "gpt"))
         runs = [ordered(collection, [("gpt", "human", "llm")] * 3, name) for name in "rs"]
-        found = audit(collection, runs, "nDCG@1", card=True, resamples=100, depth=3)
+        found = audit(collection, runs, ["AP@3", "nDCG@1"], card=True, resamples=100, depth=3)
         pairs = (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
         assert [(e.run, e.a, e.b, e.estimand.key) for e in found.estimates] == [
             (run, *pair, kind) for run in "rs" for pair in pairs for kind in KINDS
         ]
+        primary = [t for t in found.tilts if t.measure == "nDCG@1"]
+        assert [(e.value, e.low, e.p) for e in found.estimates[::6]] == [(t.value, t.low, t.p) for t in primary]
         assert [e.name for e in found.estimates_of("s", "llm", "gpt")] == [
             "Relative Δ nDCG@1", "ΔNDSR@3", "head-to-head, relevant twins", "head-to-head, other twins",
             "pair rank gap", "score gap",
