@@ -240,6 +240,8 @@ def test_what_was_chosen_on_other_queries_is_judged_alone(tmp_path: Path) -> Non
     assert [one.name for one in found.judged] == ["α = 0", "α = 0.1"]
     assert (choice.chosen, choice.outcome) == (None, "tilted")  # α = 0.01 is level, and was not chosen
     assert choice.headline.startswith("No intervention, of those chosen on other queries, is level within ±5 points")
+    right = benched("nDCG@1", selected=["α = 0.01"], budget=0.05).choose()
+    assert right.headline.startswith("α = 0.01, chosen on other queries, is level within ±5 points")
     assert Bench.load(found.save(tmp_path / "bench.json")) == found
 
 
