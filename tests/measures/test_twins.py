@@ -103,6 +103,9 @@ def test_relevant_pairs_apart_as_a_double_loop(given: list[tuple[Ranked, set[int
     right, other = split(queries, pairs, relevant)
     assert as_rows(right) == by_loops(queries, pairs, relevant, of_relevant=True)
     assert as_rows(other) == by_loops(queries, pairs, relevant)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ranktilt.measures.twins.base._CELLS", 1)  # one query at a time
+        assert [as_rows(counts) for counts in split(queries, pairs, relevant)] == [as_rows(right), as_rows(other)]
 
 
 UNITS = np.array([0, 1, 1, 2, 3, 0, 1, 2, 3])
