@@ -270,6 +270,7 @@ def test_values_correlation_and_change_by_hand() -> None:
     assert found.change == pytest.approx(20)
     assert found.queries == 40
     assert found.kind == "inconclusive"
+    assert "inconclusive, no trend with temperature shown on nDCG@1: rank corr" in trend_sentence(found)
 
 
 def test_a_resample_without_any_order_is_dropped_and_counted_and_shows_no_trend() -> None:
