@@ -1,4 +1,4 @@
-"""Batches: planned by length, computed once, stored as they come."""
+"""Batches of texts and pairs: counted in tokens, cut where they do not fit, computed once, stored as they come."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,16 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import VectorCache, Vectors, content_keys
 from ranktilt.models import batching
+from ranktilt.models import token_counts as module
 from ranktilt.models.batching import BatchJob, Ints, compute_missing, plan_batches
 from ranktilt.models.device import inference
+from ranktilt.models.scorer import TextPairs, TokenLimits, fit_texts
+from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.progress import listening
-from tests.toy import no_room, write
+from ranktilt.rankers.dense.retriever import Dense
+from tests.rankers.tiny import LENGTH, write_json
+from tests.rankers.tiny_rerankers import tiny_classifier
+from tests.refusals import refused
+from tests.toy import collection_of, no_room, write
 
 LENGTHS = st.lists(st.integers(0, 50), max_size=60)
 
@@ -181,3 +188,248 @@ def test_products_are_computed_in_the_precision_and_without_gradients(precision:
         assert torch.is_inference_mode_enabled()
     assert str((one @ one).dtype) == "torch.float32"
     assert not made.requires_grad
+
+
+class TestLimit:
+    """The files of a model that say after how many tokens it cuts."""
+
+    @pytest.mark.parametrize(
+        ("files", "expected"),
+        [
+            ({"sentence_bert_config.json": {"max_seq_length": 24}}, 24),
+            ({"tokenizer_config.json": {"model_max_length": 128}}, 128),
+            ({"config.json": {"max_position_embeddings": 512}}, 512),
+            ({"sentence_bert_config.json": {"max_seq_length": 24}, "config.json": {"max_position_embeddings": 99}}, 24),
+            ({"sentence_bert_config.json": {"max_seq_length": None}, "config.json": {"max_position_embeddings": 9}}, 9),
+            ({"tokenizer_config.json": {"model_max_length": int(1e30)}}, None),
+            ({"0_Transformer/sentence_bert_config.json": {"max_seq_length": 64}}, 64),
+            ({}, None),
+        ],
+    )  # fmt: skip
+    def test_the_most_particular_file_counts(self, tmp_path: Path, files: dict[str, Any], expected: int | None) -> None:
+        for name, content in files.items():
+            write_json(tmp_path / name, content)
+        assert Tokens(tmp_path, None).limit == expected
+
+    def test_the_users_own_comes_first(self, tmp_path: Path) -> None:
+        write_json(tmp_path / "sentence_bert_config.json", {"max_seq_length": 24})
+        assert Tokens(tmp_path, 7).limit == 7
+
+
+def test_a_folder_without_a_tokenizer_cannot_be_read(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path, None)
+    assert not tokens.readable
+    with refused(f"{tmp_path}: no tokenizer.json, so its tokens cannot be counted"):
+        tokens.counts(["a"], "counting")
+
+
+def test_a_broken_tokenizer_is_named(tmp_path: Path, own_cache: Path) -> None:
+    pytest.importorskip("tokenizers")
+    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
+    tokens = Tokens(tmp_path, None)
+    assert tokens.readable
+    with pytest.raises(UserError, match=r"tokenizer\.json: cannot be read as a tokenizer: "):
+        tokens.counts(["a"], "counting")
+
+
+def letters(text: str) -> int:
+    """Tokens of the tiny model: a letter or digit each, a sign each, and two around all."""
+    return sum(not c.isspace() for c in text) + 2
+
+
+PLAIN = st.text(alphabet="abcz 09", max_size=60)
+
+
+@pytest.mark.neural
+class TestCounts:
+    @given(st.lists(PLAIN, max_size=12))
+    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_tokens_of_each_text_before_any_cut(self, tiny: Path, texts: list[str]) -> None:
+        assert Tokens(tiny, None).counts(texts, "x").tolist() == [letters(t) for t in texts]
+
+    def test_a_prompt_is_part_of_every_text(self, tiny: Path) -> None:
+        assert Tokens(tiny, None, "doc: ").counts(["abc", ""], "x").tolist() == [letters("doc: abc"), letters("doc: ")]
+
+    def test_counts_are_kept_by_content(self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        first = Tokens(tiny, None).counts(["abc", "de", "abc"], "x")
+        monkeypatch.setattr(Tokens, "_tokenizer", property(lambda self: pytest.fail("was asked again")))
+        assert Tokens(tiny, 9).counts(["de", "abc"], "x").tolist() == first[[1, 0]].tolist()
+        with pytest.raises(pytest.fail.Exception):
+            Tokens(tiny, None, "other prompt").counts(["abc"], "x")
+
+    def test_some_at_a_time_are_as_all_at_once(
+        self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        texts = ["a" * n for n in range(11)]
+        monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
+        steps: list[tuple[str, int, int]] = []
+        with listening(lambda *step: steps.append(step)):
+            found = Tokens(tiny, None).counts(texts, "counting")
+        assert found.tolist() == [n + 2 for n in range(11)]
+        assert steps == [("counting", 4, 11), ("counting", 8, 11), ("counting", 11, 11)]
+
+
+@pytest.mark.neural
+class TestEnds:
+    @pytest.mark.parametrize(
+        ("text", "budget", "kept"),
+        [
+            ("abcde", 7, "abcde"),
+            ("abcde", 6, "abcd"),
+            ("ab cde", 6, "ab cd"),
+            ("ab cde", 4, "ab"),
+            ("abcde", 2, ""),
+            ("abcde", 0, ""),
+            ("ÄBC def", 5, "ÄBC"),
+        ],
+    )
+    def test_by_hand(self, tiny: Path, text: str, budget: int, kept: str) -> None:
+        (end,) = Tokens(tiny, None).ends([text], np.array([budget]))
+        assert text[:end] == kept
+
+    @given(st.lists(st.tuples(PLAIN, st.integers(0, 70)), max_size=8))
+    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_what_is_kept_has_as_many_tokens_as_may_stay(self, tiny: Path, given: list[tuple[str, int]]) -> None:
+        texts, budgets = [t for t, _ in given], np.array([b for _, b in given], dtype=np.int64)
+        ends = Tokens(tiny, None).ends(texts, budgets)
+        for text, budget, end in zip(texts, budgets.tolist(), ends, strict=True):
+            assert letters(text[:end]) == min(letters(text), max(budget, 2))
+
+    def test_a_prompt_takes_its_tokens_and_none_of_the_characters(self, tiny: Path) -> None:
+        tokens = Tokens(tiny, None, "doc: ")
+        assert tokens.ends(["abcde", "abcde", "abcde"], np.array([8, 6, 3])) == [2, 0, 0]
+
+
+@pytest.mark.neural
+class TestARun:
+    def collection(self) -> Any:
+        docs = [
+            {"id": f"{n}-{s}", "title": "T", "text": "x" * length, "source": s, "origin": f"{n}-human"}
+            for s, lengths in (("human", (21, 22, 5, 30)), ("llm", (21, 20, 5, 6)))
+            for n, length in enumerate(lengths)
+        ]
+        return collection_of(docs, {"q": "x"}, {"q": {"0-human": 1, "0-llm": 1}})
+
+    @pytest.mark.parametrize(
+        ("options", "limit", "human", "llm"),
+        [
+            ({}, LENGTH, 2 / 4, 0),  # a letter of the title and two signs: 21 letters of text are read whole
+            ({"text": "text"}, LENGTH, 1 / 4, 0),
+            ({"max_tokens": 8}, 8, 3 / 4, 3 / 4),
+            ({"max_tokens": 64}, 64, 0, 0),
+        ],
+    )
+    def test_its_spec_says_how_many_documents_of_each_source_are_cut(
+        self, tiny: Path, options: dict[str, Any], limit: int, human: float, llm: float
+    ) -> None:
+        run = Dense(str(tiny), device="cpu", **options).rank(self.collection())
+        assert run.spec["truncated"] == {"limit": limit, "share": {"human": human, "llm": llm}}
+
+    def test_without_a_readable_tokenizer_it_says_nothing(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Tokens, "readable", property(lambda self: False))
+        ranker = Dense(str(tiny), device="cpu")
+        assert ranker.tokens() is None
+        assert "truncated" not in ranker.rank(self.collection()).spec
+
+
+pytest.importorskip("tokenizers")
+
+FEW = st.lists(st.sampled_from(["", "a", "b", "a b", "b a"]), min_size=1, max_size=5)
+
+
+def whole(*numbers: int) -> Any:
+    return np.array(numbers, dtype=np.int64)
+
+
+def letters() -> Any:
+    """A tokenizer of single letters, one token a word."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    made = Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "a": 2, "b": 3}, unk_token="a"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 1)]
+    )
+    return made
+
+
+def test_each_combination_of_texts_is_one_pair() -> None:
+    found = TextPairs.of(["q", "r", "q"], ["d", "e", "d"], whole(0, 0, 1, 2, 2, 0), whole(0, 1, 0, 0, 2, 2))
+    texts = [(found.queries[q], found.documents[d]) for q, d in zip(found.query, found.document, strict=True)]
+    assert len(found) == 3
+    assert set(texts) == {("q", "d"), ("q", "e"), ("r", "d")}
+    expected = [("q", "d"), ("q", "e"), ("r", "d"), ("q", "d"), ("q", "d"), ("q", "d")]
+    assert [texts[pair] for pair in found.entry] == expected
+
+
+@settings(max_examples=40)
+@given(queries=FEW, documents=FEW, data=st.data())
+def test_a_pairs_key_is_its_texts_and_nothing_else(queries: list[str], documents: list[str], data: Any) -> None:
+    size = data.draw(st.integers(1, 12))
+    query = np.array([data.draw(st.integers(0, len(queries) - 1)) for _ in range(size)])
+    document = np.array([data.draw(st.integers(0, len(documents) - 1)) for _ in range(size)])
+    found = TextPairs.of(queries, documents, query, document)
+    key = {
+        (queries[q], documents[d]): found.keys[e].tobytes()
+        for q, d, e in zip(query, document, found.entry, strict=True)
+    }
+    assert len(found) == len(key) == len(set(key.values()))
+    for (one, two), expected in key.items():
+        assert TextPairs.of([one], [two], whole(0), whole(0)).keys[0].tobytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "document", "room", "expected"),
+    [
+        (3, 4, 7, (3, 4)),
+        (3, 9, 7, (3, 4)),
+        (9, 3, 7, (4, 3)),
+        (9, 8, 7, (4, 3)),
+        (9, 9, 7, (3, 4)),
+        (0, 9, 7, (0, 7)),
+        (2, 2, -3, (0, 0)),
+    ],
+)
+def test_the_longer_side_is_cut_first(query: int, document: int, room: int, expected: tuple[int, int]) -> None:
+    found = TokenLimits(None, None, room).fit(whole(query), whole(document), 0)
+    assert (int(found[0][0]), int(found[1][0])) == expected
+
+
+@settings(max_examples=80)
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 24))
+def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(query: int, document: int, room: int) -> None:
+    reference = letters()
+    reference.enable_truncation(room + 3, strategy="longest_first")
+    sides = reference.encode("a " * query, "b " * document).sequence_ids
+    found = TokenLimits(None, None, room).fit(whole(query), whole(document), 0)
+    assert (int(found[0][0]), int(found[1][0])) == (sides.count(0), sides.count(1))
+
+
+def test_own_limits_come_before_the_pairs() -> None:
+    limits = TokenLimits(2, 5, 12)
+    assert [side.tolist() for side in limits.fit(whole(1, 9, 9), whole(9, 1, 9), 3)] == [[1, 2, 2], [5, 1, 5]]
+    assert [side.tolist() for side in TokenLimits(2, 8, 10).fit(whole(9), whole(9), 3)] == [[2], [5]]
+    assert [side.tolist() for side in TokenLimits(None, None, NO_LIMIT).fit(whole(700), whole(9000), 3)] == [
+        [700],
+        [9000],
+    ]
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("limits", [TokenLimits(None, None, 20), TokenLimits(3, 7, 64), TokenLimits(0, 30, 20)])
+def test_texts_are_cut_behind_their_own_tokens(limits: TokenLimits, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_classifier(tmp_path))
+    queries = ["Red apples", "", "a b c d e f g h i j k l m", "[SEP] what?"]
+    documents = ["x y", "Grüße, naïve café!", "word " * 30, "abc def ghi jkl mno"]
+
+    def tokens(texts: list[str]) -> list[list[int]]:
+        return [list(ids) for ids in tokenizer(texts, add_special_tokens=False)["input_ids"]]
+
+    counts = [whole(*map(len, tokens(side))) for side in (queries, documents)]
+    kept = limits.fit(counts[0], counts[1], 3)
+    found = fit_texts(tokenizer, (queries, documents), limits, 3)
+    for side, texts, count in zip(found, (queries, documents), kept, strict=True):
+        assert tokens(side) == [ids[:n] for ids, n in zip(tokens(texts), count.tolist(), strict=True)]
+        assert all(text.startswith(short) for text, short in zip(texts, side, strict=True))

@@ -1,19 +1,25 @@
-"""What all rankers share: options, depth, ties at the cut, pipelines."""
+"""What all rankers share: depth, ties at the cut, pipelines, templates of queries, and queries that are documents."""
 
+import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Collection, Ranker, Run, __version__
+from ranktilt import Collection, Ranker, Run, __version__, ranker
 from ranktilt.errors import UserError
 from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Pipeline, Rows, Scores, prefilter, top_k
 from ranktilt.rankers.lexical.bm25 import BM25
-from tests.rankers.counting import Counting
+from ranktilt.rankers.self_exclusion import exclusion_notes, exclusion_spec, self_documents
+from tests.rankers.contract import Counting, ids
+from tests.rankers.tiny_rerankers import tiny_classifier, tiny_t5
 from tests.refusals import refused
 from tests.toy import collection_of, toy
 
@@ -134,3 +140,133 @@ def test_a_stage_gives_a_run_of_its_candidates_alone() -> None:
         Pipeline(()).rank(toy())
     run = (BM25(k=2) >> Counting(k=1)).rank(toy())
     assert (run.name, np.diff(run.offsets).max()) == ("bm25@2>>counting@1", 2), "twins stay together"
+
+
+WATER = "query_template={attribute} {query},attribute=water"
+STAGES = (
+    "bm25", "tfidf", "dense:{tiny}", "bm25>>dense:{tiny}", "dense:{tiny}>>bm25", "engine:engine_of_lengths:search",
+    "bm25>>cross-encoder:{one}", "bm25>>monobert:{two}", "bm25>>monot5:{t5}",
+)  # fmt: skip
+
+
+def asked_as(words: str) -> Collection:
+    """The toy whose queries are written so; their ids and judgments stay."""
+    collection = toy()
+    queries = collection.queries.with_columns(pl.format(words, "text").alias("text"))
+    return Collection(collection.docs, queries, collection.qrels)
+
+
+def same(one: Run, two: Run) -> bool:
+    return one.queries == two.queries and one == two and one.scores.tobytes() == two.scores.tobytes()
+
+
+@pytest.fixture
+def models(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    scored = "[(f'd{n}-human', len(query) / n) for n in (1, 2, 3)]"
+    (tmp_path / "engine_of_lengths.py").write_text(f"def search(query, k):\n    return {scored}[:k]\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # what the engine adds to it goes again
+    return {"tiny": tiny, "one": tmp_path / "one", "two": tmp_path / "two", "t5": tmp_path / "t5"}
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("spec", STAGES)
+def test_a_template_is_as_if_the_query_had_been_written_so(spec: str, models: dict[str, Path]) -> None:
+    if "{t5}" in spec:
+        tiny_t5(models["t5"])
+    elif "{one}" in spec or "{two}" in spec:
+        name = "two" if "{two}" in spec else "one"
+        tiny_classifier(models[name], labels=1 + (name == "two"))
+    spec = spec.format(**models)
+    plain = ranker(spec).rank(toy())
+    run = ranker(f"{spec}({WATER})").rank(toy())
+    stage, _, last = spec.rpartition(">>")
+    first = ranker(stage).rank(toy()) if stage else None
+    assert same(run, ranker(last).rank(asked_as("water {}"), first))
+    assert not same(run, plain)
+    assert same(ranker(spec).rank(toy()), plain)  # what is cached of one is not taken for the other
+    assert run.spec["queries_read"]["read_as"] == "water red apples"
+    if stage:  # whose stage reads the plain query
+        assert {query: set(docs) for query, docs in ids(run).items()} == {q: set(d) for q, d in ids(plain).items()}
+
+
+def test_the_runs_spec_says_what_was_read() -> None:
+    assert "queries_read" not in ranker("bm25").rank(toy()).spec
+    template = {"template": "{query} by {attribute} writers", "attribute": "female", "query": "red apples"}
+    run = ranker("bm25(query_template={query} by {attribute} writers,attribute=female)").rank(toy())
+    assert run.spec["queries_read"] == {**template, "read_as": "red apples by female writers"}
+    assert run.name == "bm25(query_template={query} by {attribute} writers,attribute=female)"
+    assert ranker(run.name).rank(toy()) == run
+
+
+def test_a_template_without_an_attribute_and_a_query_that_looks_like_a_slot() -> None:
+    made = ranker("bm25(query_template=old {query})").rank(asked_as("{{attribute}} {{query}} {}"))
+    assert made.spec["queries_read"]["read_as"] == "old {attribute} {query} red apples"
+
+
+DOCS = [{"id": str(n), "text": f"words number {n}"} for n in range(6)]
+
+
+def collection(queries: dict[str, str], docs: list[dict[str, str]], *, judged: list[str] | None = None) -> Collection:
+    return collection_of(docs, queries, {q: {docs[-1]["id"]: 1} for q in judged or queries})
+
+
+def left_out(found: Collection, exclude_self: bool | None = None) -> dict[str, list[str]]:
+    names = found.judged["id"]
+    own = self_documents(found, exclude_self)
+    return {names[query]: found.ids.gather(rows).to_list() for query, rows in own.items()}
+
+
+@pytest.mark.parametrize(
+    ("queries", "exclude_self", "out"),
+    [
+        ({"0": "number words", "1": "number of words", "p": "z", "q": "w"}, None, ["0", "1"]),  # half are documents
+        ({"1": "red apples", "p": "x", "q": "y"}, None, []),  # by chance
+        ({"1": "red apples", "p": "x", "q": "y"}, True, ["1"]),
+        ({"0": "number words", "1": "red apples"}, None, ["0", "1"]),  # half of them hold the words
+        ({"0": "words of NUMBER 0", "1": "Words, and number"}, None, ["0", "1"]),  # three words in four
+        ({"0": "words of apples", "1": "Words, and apples"}, None, []),
+        ({"0": "words number 0", "1": "red apples", "2": "is of the"}, None, []),
+        ({"0": "", "1": ""}, None, []),
+    ],
+)
+def test_which_documents_a_query_may_not_find(
+    queries: dict[str, str], exclude_self: bool | None, out: list[str]
+) -> None:
+    found = collection(queries, DOCS)
+    assert left_out(found, exclude_self) == {name: [name] for name in out}
+    run = BM25(k=2, exclude_self=exclude_self).rank(found)
+    assert not run.frame().filter(pl.col("query_id").is_in(out) & (pl.col("query_id") == pl.col("doc_id"))).height
+    notes = list(exclusion_notes(exclusion_spec(self_documents(found, None))))
+    assert notes == (["own documents of 2 queries left out (--no-exclude-self)"] if len(out) == 2 else [])
+
+
+@pytest.mark.data
+def test_grep_bias_ir_numbers_queries_and_documents_alike(shared_data: Path) -> None:
+    """Its queries 0 to 116 are none of its documents 0 to 116."""
+    docs, queries, qrels = dict[str, dict[str, str]](), dict[str, str](), dict[str, dict[str, int]]()
+    for file in sorted((shared_data / "grep-bias-ir").glob("queries-*.csv")):
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            for row in csv.DictReader(stream):
+                docs[row["d_id"]] = {"id": row["d_id"], "title": row["doc_title"], "text": row["document"]}
+                queries[row["q_id"]] = row["query"]
+                qrels.setdefault(row["q_id"], {})[row["d_id"]] = int(row["relevant"])
+    found = collection_of(list(docs.values()), queries, qrels)
+    assert "own_documents_dropped" not in BM25(k=10).rank(found).spec
+    assert len(self_documents(found, True)) == 117
+
+
+def test_all_versions_go_with_a_document_known_by_the_id_in_the_file_too() -> None:
+    def twins(*sources: str) -> list[dict[str, str]]:
+        return [
+            {"id": f"{n}-{source}", "text": f"{source} words {n}", "source": source, "origin": f"{n}-human"}
+            for source in sources
+            for n in range(3)
+        ]
+
+    found = collection({"0": "words 0", "1": "words 1"}, twins("human", "llm"))
+    assert left_out(found) == {"0": ["0-human", "0-llm"], "1": ["1-human", "1-llm"]}
+    found = collection({"0-llm": "llm words"}, twins("human", "llm", "other"))
+    assert left_out(found) == {"0-llm": ["0-human", "0-llm", "0-other"]}
+    found = collection({"p": "x", "0": "y", "1": "number 1", "q": "w"}, DOCS, judged=["1", "q"])
+    assert left_out(found) == {"1": ["1"]}, "of judged queries alone"

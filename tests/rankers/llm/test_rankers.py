@@ -1,9 +1,11 @@
-"""Listwise, pairwise, setwise and pointwise rankers ask a real server, and find what a perfect judge would."""
+"""Rankers that ask a language model find what a perfect judge would, ask what they announce, and are audited."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import random
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt import Collection, Run, ranker
+from ranktilt import Collection, Run, audit, ranker
 from ranktilt.errors import UserError
+from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.rankers.llm.listwise import borda, windows
+from ranktilt.registry import RANKERS, ranker_class
 from tests.llm.server import Body, Server
 from tests.rankers.llm.judge import Judge, best, ids, texts_of, worth, worths
 from tests.rankers.llm.test_answers import ATTACKS
+from tests.toy import collection_of, toy
 
 
 @pytest.fixture
@@ -247,3 +252,143 @@ def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage_and_prom
     assert ids(run)[0] == "ab"[int(np.argmax(expected))]
     with pytest.raises(UserError, match=r"takes up to [\d,]+ tokens, and the model reads 255 before a query; cut"):
         ranker(text).rank(*texts_of({"a": "a very long story " * 100}))
+
+
+EXACT = (
+    "listwise(window=6,step=2)", "listwise(window=6,step=5)",
+    "pairwise(method=allpairs)", "pointwise(method=yes-no)",
+)  # fmt: skip
+OPEN = (
+    "listwise(window=3,step=2,shuffles=5)", "pairwise(method=heapsort,top=4)", "pairwise(method=sliding,top=4)",
+    "pairwise(method=sliding,top=20)", "setwise(top=4)", "setwise(size=3)",
+)  # fmt: skip
+COUNT = 12
+
+
+def moody(messages: list[dict[str, str]], body: dict[str, Any]) -> str:
+    """Answer by chance, a fourth of the prompts in prose, so that no two comparisons agree with a first stage."""
+    chance = random.Random(messages[-1]["content"])
+    return Judge(value=lambda text: chance.random(), prose=0.25)(messages, body)
+
+
+def amounts(text: str) -> tuple[int, int]:
+    """The number that a line names, and the most that it names."""
+    first, *most = re.findall(r"(?:^|at most )([\d,]+)", text)
+    return int(first.replace(",", "")), int((most or [first])[0].replace(",", ""))
+
+
+@pytest.mark.parametrize("answer", [Judge(), moody], ids=["worth", "moody"])
+@pytest.mark.parametrize("method", [*EXACT, *OPEN])
+def test_no_more_is_asked_than_a_dry_run_says(
+    method: str, answer: Any, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, candidates = ranker(method.replace("(", ":openai:tiny(")), worths(COUNT)
+    assert isinstance(stage, LLMRanker)
+    with Server(answer=answer) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        run, rehearsal = stage.rehearse(*candidates)
+        assert not server.requests
+        if not method.startswith("pointwise"):
+            assert ids(run) == ids(candidates[1]), "nobody disagrees with the first stage"
+        lines = dict(rehearsal.lines((1e6, 0.0)))
+        stage.rank(*candidates)
+        asked, (first, most) = len(server.requests), amounts(lines["requests"])
+        if method in EXACT:
+            assert (asked, "at most" in "".join(lines.values())) == (first, False)
+        assert asked <= most <= 2 * stage.requests(COUNT) + 2
+        read = sum(len(one["messages"][0]["content"].encode()) / 4 + 12 for one in server.answered)
+        assert read <= 1.02 * amounts(lines["tokens in"])[1], "a prompt is about as long as those rehearsed"
+        assert amounts(lines["price"]) == amounts(lines["tokens in"]), "at a price of 1 a token"
+        again = dict(stage.rehearse(*candidates)[1].lines(None))["requests"]
+        assert amounts(again) == (0, 0), "all answers are known, and so is what they lead to"
+
+
+def test_every_ranker_that_asks_a_language_model_is_among_these() -> None:
+    named = {name for name in RANKERS if issubclass(ranker_class(name), LLMRanker)}
+    assert named == {method.partition("(")[0] for method in (*EXACT, *OPEN)}
+
+
+def test_sliding_says_what_its_passes_may_ask_beyond_equal_prompts(own_cache: Path) -> None:
+    """Four documents, two passes: 3 + 2 pairs in both orders; in order, the second pass repeats two of the first."""
+    (_, rehearsal) = ranker("pairwise:openai:tiny(method=sliding,top=2)").rehearse(*worths(4, queries=1))
+    assert (rehearsal.left, rehearsal.at_most) == (6, 10)
+    assert dict(rehearsal.lines(None))["requests"] == ("6 (0 of 6 are answered already); at most 10, as the answers go")
+
+
+def test_a_later_stage_may_be_asked_about_other_candidates(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept of its answers is about candidates that the stage before may not leave."""
+    candidates = worths(6)
+    with Server(answer=Judge()) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        later = ranker("pointwise:openai:tiny")
+        later.rank(*candidates)
+    assert isinstance(later, LLMRanker)
+    sure, unsure = (later.rehearse(*candidates, certain=certain)[1] for certain in (True, False))
+    assert (sure.left, sure.at_most, unsure.left, unsure.at_most) == (0, 0, 0, 12)
+
+
+QUERIES, TOPICS = 60, 12
+
+
+@pytest.fixture(scope="module")
+def mixed() -> tuple[Collection, Run]:
+    """For each query one relevant text and eleven others, each with a twin of another source that is worth as much."""
+    chance = random.Random(1)
+    docs, judged = [], {}
+    for query in range(QUERIES):
+        for topic in range(TOPICS):
+            origin, value = f"q{query}t{topic}", chance.random() + (topic == 0)
+            for source in ("human", "llm"):
+                text = f"text {origin}, by {source}, worth {value + chance.random() / 9:.4f}"
+                docs.append({"id": f"{origin}-{source}", "text": text, "source": source, "origin": origin})
+        judged[f"q{query}"] = {f"q{query}t0-human": 1, f"q{query}t0-llm": 1}
+    collection = collection_of(docs, {name: f"question {name}" for name in judged}, judged)
+    each = 2 * TOPICS
+    order = np.concatenate([each * query + np.array(chance.sample(range(each), each)) for query in range(QUERIES)])
+    scores = np.tile(np.arange(each, 0, -1, dtype=np.float64), QUERIES)
+    return collection, Run(tuple(judged), np.arange(QUERIES + 1) * each, order, scores, collection.ids)
+
+
+def favouring(text: str) -> float:
+    return worth(text) + (0.5 if "by llm" in text else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("judge", "verdict"),
+    [(Judge(), None), (Judge(value=favouring), "llm"), (Judge(value=favouring, prose=1.0), None)],
+    ids=["fair", "tilted", "prose"],
+)
+def test_the_audit_finds_what_the_judge_favours(
+    mixed, judge: Judge, verdict: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path))
+    collection, first = mixed
+    with Server(answer=judge) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        run = ranker("listwise:openai:tiny(window=12,step=6)").rank(collection, first)
+    found = audit(collection, [run], ["nDCG@3"], resamples=1_000)
+    assert found.verdict(found.runs[0]).side == verdict
+    notes = " ".join(found.notes)
+    kind = "off-format" if judge.prose else "ok"
+    assert f"180 answers: 180 {kind}; " in notes
+    assert ("100% of the answers say nothing of their passages, which stand in random order" in notes) == bool(
+        judge.prose
+    )
+
+
+@pytest.mark.neural
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["listwise", "pairwise", "setwise", "pointwise"])
+def test_the_audit_says_that_a_model_of_stories_ranks_nothing(name: str, stories: Path, own_cache: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    spec = f"{name}:transformers:{stories}(passage_tokens=20)"
+    run = ranker(f"bm25@3>>{spec}").rank(toy())
+    answers = run.spec["llm_answers"]
+    unreadable = answers["kinds"].get("off-format", 0)
+    assert unreadable >= 0.9 * answers["requests"] > 0
+    assert answers["unreadable"], "the first such answer is kept"
+    notes = "\n".join(audit(toy(), run, ["nDCG@3"]).notes)
+    assert f"{unreadable} off-format; {answers['tokens_read']:,} tokens read" in notes
+    assert f"warning: bm25@3>>{spec}: " in notes
+    assert "in random order; what is measured is mostly that, not the model" in notes

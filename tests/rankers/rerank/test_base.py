@@ -15,7 +15,7 @@ from ranktilt.models.scorer import PairScorer, TextPairs, TokenLimits, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.rerank.base import ReRanker
-from tests.rankers.entries import scores
+from tests.rankers.contract import scores
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, run_of, toy, write_run
 
