@@ -3,6 +3,7 @@
 import os
 import pickle
 import platform
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ from ranktilt.llm.transformers import Transformers
 from ranktilt.models.encoder import Encoder
 from tests.rankers.tiny import tiny_model
 from tests.refusals import refused
+from tests.toy import write
 
 
 def doubled(numbers: Iterator[int]) -> Iterator[int]:
@@ -47,14 +49,14 @@ def test_work_is_done_here_by_default_and_items_are_pulled_as_they_are_needed() 
 
 
 @pytest.mark.parametrize("where", ["spark", "ray: ", "local:2", ""])
-def test_other_places_are_refused(where: str) -> None:
+def test_other_executors_are_refused(where: str) -> None:
     message = f"cannot run on {where!r}: expected local, ray or ray:ADDRESS, such as ray:10.0.0.1:6379"
     with refused(message), run_on(where):
         pass
 
 
 def test_without_ray_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    monkeypatch.setitem(sys.modules, "ray", None)
     message = '--executor ray needs ray. Install it with: pip install "ranktilt[ray]"'
     with refused(message, MissingExtra), run_on("ray"):
         pass
@@ -74,9 +76,8 @@ def test_a_model_travels_without_its_weights_and_is_made_once_where_it_arrives()
     assert len(model.weights) == 1_000_000
     packed = pickle.dumps(model)
     assert len(packed) < 300
-    one, other = pickle.loads(packed), pickle.loads(packed)
-    assert one == model
-    assert one is other
+    assert pickle.loads(packed) == model
+    assert pickle.loads(packed) is pickle.loads(packed)
     assert pickle.loads(pickle.dumps(Model(Path("m"), 4))).size == 4
 
 
@@ -105,6 +106,8 @@ def test_language_models_travel_as_their_options_and_share_their_rate_limits(tmp
 
 
 GB = 10**9
+WHOLE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+"""The memory of this machine."""
 
 
 def test_usual_sizes_hold_outside_and_are_back_afterwards() -> None:
@@ -125,16 +128,10 @@ def test_usual_sizes_hold_outside_and_are_back_afterwards() -> None:
 @pytest.mark.parametrize(
     ("text", "size"),
     [
-        (" 1 GB ", GB),
-        ("1g", GB),
-        ("512MB", 512 * 10**6),
-        ("0.5GiB", 1 << 29),
-        ("2TB", 2 * 10**12),
-        ("100000KB", 10**8),
-        ("268435456", 1 << 28),
-        ("268435456B", 1 << 28),
+        (" 1 GB ", GB), ("1g", GB), ("512MB", 512 * 10**6), ("0.5GiB", 1 << 29), ("2TB", 2 * 10**12),
+        ("100000KB", 10**8), ("268435456", 1 << 28), ("268435456B", 1 << 28),
     ],
-)
+)  # fmt: skip
 def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
     assert read_size(text) == size
 
@@ -143,14 +140,11 @@ def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
 def test_what_is_no_size_is_refused_with_examples(text: str) -> None:
     with refused(f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {text!r}"):
         read_size(text)
+
+
+def test_sizes_below_64_mib_are_refused() -> None:
     with refused("memory: expected at least 64MiB, got '64MB'"):
         read_size("64MB")
-
-
-def test_by_default_the_memory_is_a_quarter_of_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "_OWN_CGROUPS", Path("absent"))
-    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert chunks.memory_limit() == whole // 4
 
 
 @pytest.mark.parametrize(
@@ -160,23 +154,22 @@ def test_by_default_the_memory_is_a_quarter_of_the_machines(monkeypatch: pytest.
         ("0::/a/b\n", {"a/b/memory.max": "max", "a/memory.max": "2000000\n"}, 2_000_000),
         ("0::/\n", {"memory.max": "3000000\n"}, 3_000_000),
         ("0::/not/seen\n", {"memory.max": "4000000\n"}, 4_000_000),
-        ("0::/a\n", {"a/memory.max": "max\n"}, None),
-        ("0::/a\n", {"a/memory.max": "9223372036854771712\n"}, None),
-        ("nonsense\n", {}, None),
+        ("0::/a\n", {"a/memory.max": "max\n"}, WHOLE),
+        ("0::/a\n", {"a/memory.max": "9223372036854771712\n"}, WHOLE),
+        ("nonsense\n", {}, WHOLE),
+        (None, {}, WHOLE),
     ],
 )
-def test_a_limit_of_the_control_group_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, limits: dict[str, str], expected: int | None
+def test_a_quarter_of_the_machines_memory_or_of_the_control_groups_limit_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, limits: dict[str, str], expected: int
 ) -> None:
-    (tmp_path / "own").write_text(own)
+    if own is not None:
+        write(tmp_path / "own", own)
     for name, text in limits.items():
-        file = tmp_path / "cgroup" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        write(tmp_path / "cgroup" / name, text)
     monkeypatch.setattr(chunks, "_CGROUPS", tmp_path / "cgroup")
     monkeypatch.setattr(chunks, "_OWN_CGROUPS", tmp_path / "own")
-    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert available_memory() == (expected or whole)
+    assert (available_memory(), chunks.memory_limit()) == (expected, expected // 4)
 
 
 @pytest.mark.parametrize(("quota", "expected"), [("max 100000", 8), ("150000 100000\n", 2), ("50000 100000\n", 1)])

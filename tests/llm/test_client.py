@@ -5,7 +5,7 @@ import hashlib
 import math
 import re
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 
 import numpy as np
@@ -25,26 +25,13 @@ from ranktilt.llm.responses import (
 )
 from ranktilt.llm.server import Server, base_url, redactor
 from tests.llm.echo import Echo
-from tests.refusals import refused
-
-
-class Told(Echo):
-    """Keeps the sampling."""
-
-    def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
-        self.sampling = sampling
-        return super().arrivals(prompts, sampling)
-
-
-def test_a_system_message_stands_first() -> None:
-    messages = Prompt("a", system="Be brief.").messages()
-    assert messages == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "a"}]
 
 
 def test_a_digest_is_that_of_the_messages_alone() -> None:
     text = '[{"role":"user","content":"naïve"}]'
     assert Prompt("naïve").digest == Prompt("naïve", seed=3).digest == hashlib.sha256(text.encode()).hexdigest()
-    assert len({one.digest for one in (Prompt("a"), Prompt("b"), Prompt("a", system=""), Prompt("a", system="s"))}) == 4
+    others = (Prompt("a"), Prompt("b"), Prompt("a", system=""), Prompt("a", system="s"))
+    assert len({prompt.digest for prompt in others}) == 4
 
 
 @pytest.mark.parametrize(
@@ -76,9 +63,9 @@ def test_what_names_no_model_is_refused(text: str, options: dict[str, object], m
 
 
 def test_generate_gives_replies_one_by_one_and_builds_the_sampling() -> None:
-    echo = Told()
-    asked = echo.generate([Prompt(t) for t in "abc"], temperature=1, top_p=0.5, max_tokens=7, seed=3, logprobs=True)
-    assert sorted((r.number, r.answer.text) for r in asked if r.answer) == [(0, "A"), (1, "B"), (2, "C")]
+    echo = Echo()
+    replies = echo.generate([Prompt(t) for t in "abc"], temperature=1, top_p=0.5, max_tokens=7, seed=3, logprobs=True)
+    assert sorted((r.number, r.answer.text) for r in replies if r.answer) == [(0, "A"), (1, "B"), (2, "C")]
     assert echo.sampling == Sampling(temperature=1, top_p=0.5, max_tokens=7, seed=3, logprobs=True)
 
 
@@ -174,25 +161,19 @@ class Worker:
             self.closed.set()
 
 
-def fail(item: int) -> object:
+def refuse_three(item: int) -> object:
     if item == 3:
         raise ValueError("three")
     return item
 
 
-def test_every_item_comes_back_once() -> None:
-    worker = Worker(lambda item: item * 2, wait=0.001)
-    results = [one for batch in flow(worker.opened, range(200), 16) for one in batch]
+def test_every_item_comes_back_once_and_no_thread_is_made_for_none() -> None:
+    worker, idle, threads = Worker(lambda item: item * 2, wait=0.001), Worker(int), threading.active_count()
+    assert list(flow(idle.opened, [], 4)) == []
+    assert (threading.active_count(), idle.closed.is_set()) == (threads, False)
+    results = [result for batch in flow(worker.opened, range(200), 16) for result in batch]
     assert sorted(results) == [(n, n * 2) for n in range(200)]
     assert worker.closed.is_set()
-
-
-def test_no_items_no_thread() -> None:
-    before = threading.active_count()
-    worker = Worker(int)
-    assert list(flow(worker.opened, [], 4)) == []
-    assert threading.active_count() == before
-    assert not worker.closed.is_set()
 
 
 def test_items_are_pulled_as_they_are_needed_in_the_thread_of_the_caller() -> None:
@@ -212,10 +193,10 @@ def test_items_are_pulled_as_they_are_needed_in_the_thread_of_the_caller() -> No
 
 
 def test_an_error_ends_everything_after_what_was_ready() -> None:
-    worker = Worker(fail, wait=0.001)
+    worker = Worker(refuse_three, wait=0.001)
     got: list[object] = []
     with pytest.raises(ValueError, match="three"):
-        got.extend(one for batch in flow(worker.opened, range(100), 1) for one in batch)
+        got.extend(result for batch in flow(worker.opened, range(100), 1) for result in batch)
     assert got == [(0, 0), (1, 1), (2, 2)]
     assert worker.closed.wait(5)
     assert worker.started == 4
@@ -252,27 +233,19 @@ def monitor(concurrency: int = 1) -> ServerMonitor:
     return ServerMonitor("tiny", "http://h/v1", concurrency)
 
 
-def test_a_server_never_reached_ends_with_the_first() -> None:
-    with refused(
-        "cannot reach http://h/v1: busy; is the server well, the base URL right, the timeout long enough, "
-        "and does it serve a model named 'tiny'?"
-    ):
-        monitor().look([failed()], reached=False)
-
-
 @pytest.mark.parametrize(("concurrency", "most"), [(1, 8), (8, 8), (20, 20)])
 def test_how_many_in_a_row_are_too_many(concurrency: int, most: int) -> None:
-    one = monitor(concurrency)
-    one.look([failed()] * (most - 1), reached=True)
+    server = monitor(concurrency)
+    server.look([failed()] * (most - 1), reached=True)
     with pytest.raises(UserError, match=r"^http://h/v1 answers nobody: busy"):
-        one.look([failed()], reached=True)
+        server.look([failed()], reached=True)
 
 
 def test_an_answer_or_a_prompt_too_long_between_starts_the_count_again() -> None:
-    one = monitor()
-    one.look([failed()] * 7 + [GOOD] + [failed()] * 7 + [failed("too long")] * 100 + [failed()] * 7, reached=True)
+    server, seven = monitor(), [failed()] * 7
+    server.look([*seven, GOOD, *seven, *[failed("too long")] * 100, *seven], reached=True)
     with pytest.raises(UserError, match="answers nobody: busy"):
-        one.look([failed()], reached=True)
+        server.look([failed()], reached=True)
 
 
 def test_refused_prompts_end_it_only_where_none_was_answered() -> None:
@@ -282,30 +255,23 @@ def test_refused_prompts_end_it_only_where_none_was_answered() -> None:
 
 
 def test_another_model_is_told_once_a_name() -> None:
-    one = monitor()
+    server = monitor()
     names = ("tiny", "huge", "huge", "tiny-2024-07-18", "vast")
     with pytest.warns(DataWarning) as warned:
-        assert [one.model(name) for name in names] == [None] * 5
-    assert [str(w.message) for w in warned] == [
-        "asked http://h/v1 for model 'tiny', and 'huge' answered: both names are recorded",
-        "asked http://h/v1 for model 'tiny', and 'vast' answered: both names are recorded",
-    ]
+        assert [server.model(name) for name in names] == [None] * 5
+    message = "asked http://h/v1 for model 'tiny', and '{}' answered: both names are recorded"
+    assert [str(warning.message) for warning in warned] == [message.format(name) for name in ("huge", "vast")]
 
 
-KEY = "sk-secret-1234567890"
-
-
-def verdict(status: int, body: object, **changed: object) -> FailedRequest | UserError:
+def verdict(status: int, body: object, *, key: str | None = KEY) -> FailedRequest | UserError:
     inner = body.get("error", body) if isinstance(body, dict) else body  # as the client gives it
-    given = {"key": KEY, **changed}
-    server = Server(model="tiny", url="http://h/v1", **given)  # type: ignore[arg-type]
-    return classify_error(status, inner, server)
+    return classify_error(status, inner, Server(model="tiny", url="http://h/v1", key=key))
 
 
-def kind(status: int, body: object, **changed: object) -> str | None:
+def kind(status: int, body: object) -> str | None:
     """Of the failure of one request; None where everything ends."""
-    found = verdict(status, body, **changed)
-    return found.kind if isinstance(found, FailedRequest) else None
+    failure = verdict(status, body)
+    return failure.kind if isinstance(failure, FailedRequest) else None
 
 
 def error(message: str, **fields: object) -> dict[str, object]:
@@ -328,9 +294,9 @@ def error(message: str, **fields: object) -> dict[str, object]:
     ],
 )
 def test_what_no_other_attempt_can_mend_ends_everything(status: int, body: object, message: str) -> None:
-    found = verdict(status, body)
-    assert isinstance(found, UserError)
-    assert re.search(message, str(found))
+    failure = verdict(status, body)
+    assert isinstance(failure, UserError)
+    assert re.search(message, str(failure))
     assert "asks for a key" in str(verdict(401, body, key=None))
 
 
@@ -339,45 +305,13 @@ def test_what_no_other_attempt_can_mend_ends_everything(status: int, body: objec
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503, 529])
 def test_passing_errors_are_asked_again(status: int) -> None:
-    found = verdict(status, error("You exceeded your current quota"))
-    assert isinstance(found, FailedRequest)
-    assert (found.kind, found.message[:27]) == ("unavailable", f"error of the server ({status}): ")
+    failure = verdict(status, error("You exceeded your current quota"))
+    assert isinstance(failure, FailedRequest)
+    assert (failure.kind, failure.message[:27]) == ("unavailable", f"error of the server ({status}): ")
     assert kind(400, error("Invalid role in messages: expected context")) == "refused"
 
 
 # One prompt alone
-
-TOO_LONG = [
-    (400, error("This model's maximum context length is 8192 tokens.", code="context_length_exceeded")),
-    (400, {"object": "error", "message": "This model's maximum context length is 6048 tokens. However, you requested "
-           "6616 tokens (568 in the messages, 6048 in the completion).", "type": "BadRequestError", "code": 400}),
-    (400, error("'max_tokens' or 'max_completion_tokens' is too large: 600. This model's maximum context length is "
-                "512 tokens and your request has 100 input tokens.")),
-    (400, error("request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
-                type="exceed_context_size_error", n_ctx=4096)),
-    (500, error("Context size has been exceeded.", code=500, type="server_error")),
-    (400, {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400}),
-    (413, {"error": "Payload Too Large"}),
-    (400, error("prompt is too long: 210000 tokens > 200000 maximum")),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("status", "body"), TOO_LONG)
-def test_longer_than_the_context_in_the_words_of_many_servers(status: int, body: object) -> None:
-    assert kind(status, body) == "too long"
-
-
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (400, error("Filtered.", code="content_filter")),
-        (400, error("The response was filtered due to the prompt triggering our content management policy.")),
-        (400, error("Input may be inappropriate.", code="data_inspection_failed")),
-        (403, error("Flagged: content policy.", code="content_policy_violation")),
-    ],
-)
-def test_a_content_filter_is_an_answer_of_its_own(status: int, body: object) -> None:
-    assert kind(status, body) == "filtered"
 
 
 # The words
@@ -399,24 +333,57 @@ def test_the_words_of_an_error_in_the_shapes_there_are(body: object, words: str)
     assert error_text(body)[0] == words
 
 
+# One prompt alone, in the words of many servers
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, error("The maximum is 8192 tokens.", code="context_length_exceeded")),
+        (400, {"object": "error", "message": "This model's maximum context length is 6048 tokens. However, you "
+               "requested 6616 tokens (568 in the messages, 6048 in the completion).", "code": 400}),
+        (400, error("'max_tokens' or 'max_completion_tokens' is too large: 600. This model's maximum context length is "
+                    "512 tokens and your request has 100 input tokens.")),
+        (400, error("request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
+                    type="exceed_context_size_error", n_ctx=4096)),
+        (500, error("Context size has been exceeded.", code=500, type="server_error")),
+        (400, {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400}),
+        (413, {"error": "Payload Too Large"}),
+        (400, error("prompt is too long: 210000 tokens > 200000 maximum")),
+    ],
+)  # fmt: skip
+def test_longer_than_the_context(status: int, body: object) -> None:
+    assert kind(status, body) == "too long"
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, error("Filtered.", code="content_filter")),
+        (400, error("The response was filtered due to the prompt triggering our content management policy.")),
+        (400, error("Input may be inappropriate.", code="data_inspection_failed")),
+        (403, error("Flagged: content policy.", code="content_policy_violation")),
+    ],
+)
+def test_a_content_filter_is_an_answer_of_its_own(status: int, body: object) -> None:
+    assert kind(status, body) == "filtered"
+
+
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
 def test_the_key_is_in_no_message(status: int) -> None:
-    found = verdict(status, error(f"key {KEY} in Bearer {KEY}, x={KEY}y" + "x" * 5000))
-    assert KEY not in str(found)
-    assert "[key]" in str(found)
-    assert len(str(found)) < 400
+    message = str(verdict(status, error(f"key {KEY} in Bearer {KEY}, x={KEY}y" + "x" * 5000)))
+    assert KEY not in message
+    assert "[key]" in message
+    assert len(message) < 400
 
 
 # Answers
 
 
 def completion(**choice: object) -> dict[str, object]:
-    return {
-        "model": "tiny-2024-07-18",
-        "system_fingerprint": "fp",
-        "choices": [{"message": {"content": "Hi."}, "finish_reason": "stop", **choice}],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
-    }
+    first = {"message": {"content": "Hi."}, "finish_reason": "stop", **choice}
+    usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+    return {"model": "tiny-2024-07-18", "system_fingerprint": "fp", "choices": [first], "usage": usage}
 
 
 def rows(*given: tuple[int, list[float]]) -> dict[str, object]:

@@ -27,6 +27,7 @@ transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.neural
 
 CHANCES = {"a": 0.5, "b": 0.3, "</s>": 0.2}
+START = "Once upon a time"
 
 
 @pytest.fixture(scope="module")
@@ -51,33 +52,21 @@ def answers(llm: Transformers, *texts: str, sampling: Sampling) -> list[Answer]:
 # What is said
 
 
-@pytest.mark.data
-def test_the_converted_model_has_the_documented_likelihood(stories: Path) -> None:
-    words = transformers.AutoTokenizer.from_pretrained(stories)
-    model = transformers.AutoModelForCausalLM.from_pretrained(stories)
-
-    def loss(text: str) -> float:
-        ids = words(text, return_tensors="pt").input_ids
-        assert ids.shape == (1, 32), "31 tokens after the beginning"
-        with torch.no_grad():
-            return float(model(ids, labels=ids).loss)
-
-    assert loss(SENTENCES) == pytest.approx(0.180, abs=0.0005)
-    assert loss(" ".join(reversed(SENTENCES.split()))) == pytest.approx(7.04, abs=0.005)
+def check_story(answer: Answer) -> None:
+    text = START + answer.text
+    assert text.startswith(SENTENCES)
+    assert text.endswith(END)
+    assert (answer.finish, answer.completion_tokens) == ("length", STEPS - 5)
+    assert answer.prompt_tokens == 5, "the beginning and four more"
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("batch", [1, 3])
 def test_the_model_of_stories_tells_its_documented_story(stories: Path, batch: int) -> None:
     llm = Transformers(stories, batch=batch)
-    start = "Once upon a time"
-    found = answers(llm, "Lily saw", start, "The end", sampling=Sampling(temperature=0, max_tokens=STEPS - 5))
-    assert found[1].prompt_tokens == 5, "the beginning and four more"
-    told = start + found[1].text
-    assert told.startswith(SENTENCES)
-    assert told.endswith(END)
-    assert (found[1].finish, found[1].completion_tokens) == ("length", STEPS - 5)
-    assert (found[1].model, found[1].revision) == ("stories", llm.revision)
+    _, story, _ = answers(llm, "Lily saw", START, "The end", sampling=Sampling(temperature=0, max_tokens=STEPS - 5))
+    check_story(story)
+    assert (story.model, story.revision) == ("stories", llm.revision)
 
 
 @pytest.mark.data
@@ -162,15 +151,15 @@ def test_tokens_come_as_often_as_they_should(
 
 
 def test_a_seed_repeats_the_answers_and_no_other_chance_is_touched(known: Path) -> None:
-    texts = [f"{'a' * n}" for n in range(1, 13)]
+    texts = ["a" * n for n in range(1, 13)]
     state = torch.random.get_rng_state()
-    one, two, other, none, again = (
+    first, same, other, unseeded, again = (
         [answer.text for answer in answers(Transformers(known), *texts, sampling=Sampling(temperature=1, seed=seed))]
         for seed in (9, 9, 8, None, None)
     )
-    assert one == two != other
-    assert none != again
-    assert len(set(one)) > 3, "one seed is not one chance"
+    assert first == same != other
+    assert unseeded != again
+    assert len(set(first)) > 3, "one seed is not one chance"
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
@@ -241,9 +230,8 @@ def without(file: str) -> Callable[[Path], None]:
 )
 def test_a_folder_that_holds_no_model_is_an_error(own: Path, damage: Callable[[Path], None], message: str) -> None:
     damage(own)
-    with pytest.raises(UserError, match=message) as caught:
+    with pytest.raises(UserError, match=rf"\A[^\n]*{message}[^\n]*\Z"):
         list(Transformers(own).arrivals([Prompt("a")], Sampling()))
-    assert "\n" not in str(caught.value)
     if "lack" not in message:
         with pytest.raises(UserError, match=message):
             Transformers(own).check()
@@ -269,75 +257,58 @@ def test_a_model_s_own_code_is_not_run(own: Path, tmp_path: Path) -> None:
 
 
 def test_too_little_memory_asks_for_a_smaller_batch(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    llm = Transformers(known, device="cpu", batch=2)
-
     def full(**_: object) -> None:
         raise torch.OutOfMemoryError
 
+    llm = Transformers(known, device="cpu", batch=2)
     monkeypatch.setattr(llm._model, "generate", full)
-    with pytest.raises(
-        UserError, match="the memory of cpu is not enough for 2 prompts at once; choose a smaller batch"
-    ):
+    message = "the memory of cpu is not enough for 2 prompts at once; choose a smaller batch"
+    with pytest.raises(UserError, match=message):
         list(llm.arrivals([Prompt("a"), Prompt("b"), Prompt("c")], Sampling()))
 
 
-for package in ("openai", "transformers", "fastapi", "uvicorn"):
-    pytest.importorskip(package)
-pytestmark = [pytest.mark.neural, pytest.mark.data, pytest.mark.long]
-
-PATIENCE = 120.0
-START = "Once upon a time"
+# Behind `transformers serve`, a real server of OpenAI's protocol on loopback
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def healthy(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
-
-
-@pytest.fixture(scope="module")
-def server(stories: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture
+def served_story(stories: Path, tmp_path: Path) -> Iterator[str]:
     """URL of a server that has the model, and nothing else, and may not reach the network for more."""
-    log, port = tmp_path_factory.mktemp("serve") / "log", free_port()
+    for package in ("openai", "fastapi", "uvicorn"):
+        pytest.importorskip(package)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    log, (host, port) = tmp_path / "log", address.split(":")
     command = [str(Path(sys.executable).with_name("transformers")), "serve", str(stories), "--device", "cpu"]
     offline = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1"}
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(port)],
-            env={**os.environ, **offline},
-            stdout=stream,
-            stderr=subprocess.STDOUT,
+            [*command, "--host", host, "--port", port], env={**os.environ, **offline}, stdout=stream, stderr=stream
         )
     try:
-        end = time.monotonic() + PATIENCE
-        while not healthy(port):
+        end = time.monotonic() + 120
+        while not healthy(address):
             assert process.poll() is None, log.read_text(errors="replace")
             assert time.monotonic() < end, log.read_text(errors="replace")
             time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}/v1"
+        yield f"http://{address}/v1"
     finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.kill()
+        process.wait()
 
 
-def test_the_server_tells_the_documented_story(server: str, stories: Path) -> None:
-    model = llm(f"openai:{stories}", base_url=server, concurrency=1)
+def healthy(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{address}/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.mark.data
+@pytest.mark.long
+def test_the_server_tells_the_documented_story(served_story: str, stories: Path) -> None:
+    model = llm(f"openai:{stories}", base_url=served_story, concurrency=1)
     [reply] = model.generate([Prompt(START)], temperature=0.0, max_tokens=STEPS - 5)
     assert reply.answer is not None, reply.failure
-    told = START + reply.answer.text
-    assert told.startswith(SENTENCES)
-    assert told.endswith(END)
-    assert (reply.answer.finish, reply.answer.completion_tokens) == ("length", STEPS - 5)
-    assert reply.answer.prompt_tokens == 5
+    check_story(reply.answer)

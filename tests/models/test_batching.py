@@ -17,14 +17,14 @@ from ranktilt.models import batching
 from ranktilt.models import token_counts as module
 from ranktilt.models.batching import BatchJob, Ints, compute_missing, plan_batches
 from ranktilt.models.device import inference
-from ranktilt.models.scorer import TextPairs, TokenLimits, fit_texts
+from ranktilt.models.scorer import TextPairs, TokenLimits, fit_texts, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.progress import listening
 from ranktilt.rankers.dense.retriever import Dense
 from tests.rankers.tiny import LENGTH, write_json
-from tests.rankers.tiny_rerankers import tiny_classifier
+from tests.rankers.tiny_rerankers import tiny_classifier, word_tokenizer
 from tests.refusals import refused
-from tests.toy import collection_of, no_room, write
+from tests.toy import collection_of, no_room, versions, write
 
 LENGTHS = st.lists(st.integers(0, 50), max_size=60)
 
@@ -89,17 +89,10 @@ def all_of(work: Work, folder: Path) -> Vectors:
 
 def test_each_item_gets_its_vector(tmp_path: Path) -> None:
     work = Work(TEXTS)
-    found = all_of(work, tmp_path)
+    vectors = all_of(work, tmp_path)
     assert (work.entered, len(work.batches) > 2) == (1, True)  # one context around all
-    assert found[:, 0].tolist() == [5, 1, 4, 7, 2, 3, 2, 1]
-    assert [chr(int(v)) for v in found[:, 1]] == list("bacdefgh")
-
-
-def test_only_what_is_missing_is_computed(tmp_path: Path) -> None:
-    all_of(Work(TEXTS[:4]), tmp_path)
-    work = Work(TEXTS)
-    all_of(work, tmp_path)
-    assert sorted(text for batch in work.batches for text in batch) == sorted(TEXTS[4:])
+    assert vectors[:, 0].tolist() == [5, 1, 4, 7, 2, 3, 2, 1]
+    assert [chr(int(v)) for v in vectors[:, 1]] == list("bacdefgh")
 
 
 @pytest.mark.parametrize("done", [0, 2])
@@ -109,9 +102,8 @@ def test_work_that_is_taken_up_again_gives_the_same_bits(tmp_path: Path, done: i
     with pytest.raises(KeyboardInterrupt):
         all_of(first, tmp_path / "resumed")
     resumed = all_of(second, tmp_path / "resumed")
-    finished = [text for batch in first.batches for text in batch]
-    redone = [text for batch in second.batches for text in batch]
-    assert sorted(finished + redone) == sorted(TEXTS)
+    computed = [text for work in (first, second) for batch in work.batches for text in batch]
+    assert sorted(computed) == sorted(TEXTS), "only what is missing is computed"
     assert resumed.tobytes() == whole.tobytes()
 
 
@@ -147,19 +139,17 @@ def test_progress_counts_the_tokens_of_what_is_missing(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_is_said_before_any_work(tmp_path: Path) -> None:
     folder = write(tmp_path / "file", "x") / "below"
     work = Work(TEXTS)
-    with pytest.raises(UserError) as caught:
-        all_of(work, folder)
     message = "cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
-    assert str(caught.value) == f"{folder}: {message}"
+    with refused(f"{folder}: {message}"):
+        all_of(work, folder)
     assert work.batches == []
 
 
 def test_a_full_disk_is_one_clear_line_and_what_was_stored_stays(tmp_path: Path) -> None:
     many = [f"{i:03}" for i in range(400)]
     all_of(Work(many[:3]), tmp_path)
-    with no_room(2000), pytest.raises(UserError) as caught:
+    with no_room(2000), pytest.raises(UserError, match=f"^{tmp_path}: cannot be written: "):
         all_of(Work(many), tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path}: cannot be written: ")
     work = Work(many)
     all_of(work, tmp_path)
     assert sum(map(len, work.batches)) == 397
@@ -178,16 +168,16 @@ def test_what_is_pruned_meanwhile_is_one_clear_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize(("precision", "kind"), [("float32", "torch.float32"), ("bfloat16", "torch.bfloat16")])
-def test_products_are_computed_in_the_precision_and_without_gradients(precision: str, kind: str) -> None:
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_products_are_computed_in_the_precision_and_without_gradients(precision: str) -> None:
     torch = pytest.importorskip("torch")
-    one = torch.ones(2, 2, requires_grad=True)
+    ones = torch.ones(2, 2, requires_grad=True)
     with inference("cpu", precision):
-        made = one @ one
-        assert str(made.dtype) == kind
+        product = ones @ ones
         assert torch.is_inference_mode_enabled()
-    assert str((one @ one).dtype) == "torch.float32"
-    assert not made.requires_grad
+    assert str(product.dtype) == f"torch.{precision}"
+    assert str((ones @ ones).dtype) == "torch.float32"
+    assert not product.requires_grad
 
 
 class TestLimit:
@@ -210,10 +200,7 @@ class TestLimit:
         for name, content in files.items():
             write_json(tmp_path / name, content)
         assert Tokens(tmp_path, None).limit == expected
-
-    def test_the_users_own_comes_first(self, tmp_path: Path) -> None:
-        write_json(tmp_path / "sentence_bert_config.json", {"max_seq_length": 24})
-        assert Tokens(tmp_path, 7).limit == 7
+        assert Tokens(tmp_path, 7).limit == 7, "the user's own comes first"
 
 
 def test_a_folder_without_a_tokenizer_cannot_be_read(tmp_path: Path) -> None:
@@ -260,12 +247,11 @@ class TestCounts:
     def test_some_at_a_time_are_as_all_at_once(
         self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        texts = ["a" * n for n in range(11)]
         monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
         steps: list[tuple[str, int, int]] = []
         with listening(lambda *step: steps.append(step)):
-            found = Tokens(tiny, None).counts(texts, "counting")
-        assert found.tolist() == [n + 2 for n in range(11)]
+            counts = Tokens(tiny, None).counts(["a" * n for n in range(11)], "counting")
+        assert counts.tolist() == [n + 2 for n in range(11)]
         assert steps == [("counting", 4, 11), ("counting", 8, 11), ("counting", 11, 11)]
 
 
@@ -303,11 +289,8 @@ class TestEnds:
 @pytest.mark.neural
 class TestARun:
     def collection(self) -> Any:
-        docs = [
-            {"id": f"{n}-{s}", "title": "T", "text": "x" * length, "source": s, "origin": f"{n}-human"}
-            for s, lengths in (("human", (21, 22, 5, 30)), ("llm", (21, 20, 5, 6)))
-            for n, length in enumerate(lengths)
-        ]
+        lengths = {"human": (21, 22, 5, 30), "llm": (21, 20, 5, 6)}
+        docs = [{**row, "title": "T"} for row in versions({s: ["x" * n for n in of] for s, of in lengths.items()})]
         return collection_of(docs, {"q": "x"}, {"q": {"0-human": 1, "0-llm": 1}})
 
     @pytest.mark.parametrize(
@@ -332,50 +315,36 @@ class TestARun:
         assert "truncated" not in ranker.rank(self.collection()).spec
 
 
-pytest.importorskip("tokenizers")
-
 FEW = st.lists(st.sampled_from(["", "a", "b", "a b", "b a"]), min_size=1, max_size=5)
 
 
-def whole(*numbers: int) -> Any:
-    return np.array(numbers, dtype=np.int64)
-
-
-def letters() -> Any:
-    """A tokenizer of single letters, one token a word."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
-    made = Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "a": 2, "b": 3}, unk_token="a"))
-    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    made.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 1)]
-    )
-    return made
+def fitted(limits: TokenLimits, query: int, document: int, *, around: int = 0) -> tuple[int, int]:
+    """Tokens that stay of a query and a document."""
+    queries, documents = limits.fit(ints(query), ints(document), around)
+    return int(queries[0]), int(documents[0])
 
 
 def test_each_combination_of_texts_is_one_pair() -> None:
-    found = TextPairs.of(["q", "r", "q"], ["d", "e", "d"], whole(0, 0, 1, 2, 2, 0), whole(0, 1, 0, 0, 2, 2))
-    texts = [(found.queries[q], found.documents[d]) for q, d in zip(found.query, found.document, strict=True)]
-    assert len(found) == 3
-    assert set(texts) == {("q", "d"), ("q", "e"), ("r", "d")}
+    pairs = TextPairs.of(["q", "r", "q"], ["d", "e", "d"], ints(0, 0, 1, 2, 2, 0), ints(0, 1, 0, 0, 2, 2))
+    texts = [(pairs.queries[q], pairs.documents[d]) for q, d in zip(pairs.query, pairs.document, strict=True)]
+    assert sorted(texts) == [("q", "d"), ("q", "e"), ("r", "d")]
     expected = [("q", "d"), ("q", "e"), ("r", "d"), ("q", "d"), ("q", "d"), ("q", "d")]
-    assert [texts[pair] for pair in found.entry] == expected
+    assert [texts[pair] for pair in pairs.entry] == expected
 
 
 @settings(max_examples=40)
 @given(queries=FEW, documents=FEW, data=st.data())
 def test_a_pairs_key_is_its_texts_and_nothing_else(queries: list[str], documents: list[str], data: Any) -> None:
-    size = data.draw(st.integers(1, 12))
-    query = np.array([data.draw(st.integers(0, len(queries) - 1)) for _ in range(size)])
-    document = np.array([data.draw(st.integers(0, len(documents) - 1)) for _ in range(size)])
-    found = TextPairs.of(queries, documents, query, document)
-    key = {
-        (queries[q], documents[d]): found.keys[e].tobytes()
-        for q, d, e in zip(query, document, found.entry, strict=True)
+    rows = st.tuples(st.integers(0, len(queries) - 1), st.integers(0, len(documents) - 1))
+    query, document = np.array(data.draw(st.lists(rows, min_size=1, max_size=12))).T
+    pairs = TextPairs.of(queries, documents, query, document)
+    keys = {
+        (queries[q], documents[d]): pairs.keys[entry].tobytes()
+        for q, d, entry in zip(query, document, pairs.entry, strict=True)
     }
-    assert len(found) == len(key) == len(set(key.values()))
-    for (one, two), expected in key.items():
-        assert TextPairs.of([one], [two], whole(0), whole(0)).keys[0].tobytes() == expected
+    assert len(pairs) == len(keys) == len(set(keys.values()))
+    for (text, other), expected in keys.items():
+        assert TextPairs.of([text], [other], ints(0), ints(0)).keys[0].tobytes() == expected
 
 
 @pytest.mark.parametrize(
@@ -391,28 +360,23 @@ def test_a_pairs_key_is_its_texts_and_nothing_else(queries: list[str], documents
     ],
 )
 def test_the_longer_side_is_cut_first(query: int, document: int, room: int, expected: tuple[int, int]) -> None:
-    found = TokenLimits(None, None, room).fit(whole(query), whole(document), 0)
-    assert (int(found[0][0]), int(found[1][0])) == expected
+    assert fitted(TokenLimits(None, None, room), query, document) == expected
 
 
 @settings(max_examples=80)
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 24))
 def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(query: int, document: int, room: int) -> None:
-    reference = letters()
+    reference = word_tokenizer()
     reference.enable_truncation(room + 3, strategy="longest_first")
-    sides = reference.encode("a " * query, "b " * document).sequence_ids
-    found = TokenLimits(None, None, room).fit(whole(query), whole(document), 0)
-    assert (int(found[0][0]), int(found[1][0])) == (sides.count(0), sides.count(1))
+    sides = reference.encode("a " * query, "a " * document).sequence_ids
+    assert fitted(TokenLimits(None, None, room), query, document) == (sides.count(0), sides.count(1))
 
 
 def test_own_limits_come_before_the_pairs() -> None:
     limits = TokenLimits(2, 5, 12)
-    assert [side.tolist() for side in limits.fit(whole(1, 9, 9), whole(9, 1, 9), 3)] == [[1, 2, 2], [5, 1, 5]]
-    assert [side.tolist() for side in TokenLimits(2, 8, 10).fit(whole(9), whole(9), 3)] == [[2], [5]]
-    assert [side.tolist() for side in TokenLimits(None, None, NO_LIMIT).fit(whole(700), whole(9000), 3)] == [
-        [700],
-        [9000],
-    ]
+    assert [side.tolist() for side in limits.fit(ints(1, 9, 9), ints(9, 1, 9), 3)] == [[1, 2, 2], [5, 1, 5]]
+    assert fitted(TokenLimits(2, 8, 10), 9, 9, around=3) == (2, 5)
+    assert fitted(TokenLimits(None, None, NO_LIMIT), 700, 9000, around=3) == (700, 9000)
 
 
 @pytest.mark.neural
@@ -427,9 +391,15 @@ def test_texts_are_cut_behind_their_own_tokens(limits: TokenLimits, tmp_path: Pa
     def tokens(texts: list[str]) -> list[list[int]]:
         return [list(ids) for ids in tokenizer(texts, add_special_tokens=False)["input_ids"]]
 
-    counts = [whole(*map(len, tokens(side))) for side in (queries, documents)]
-    kept = limits.fit(counts[0], counts[1], 3)
-    found = fit_texts(tokenizer, (queries, documents), limits, 3)
-    for side, texts, count in zip(found, (queries, documents), kept, strict=True):
-        assert tokens(side) == [ids[:n] for ids, n in zip(tokens(texts), count.tolist(), strict=True)]
+    stay = limits.fit(*(ints(*map(len, tokens(side))) for side in (queries, documents)), 3)
+    fit = fit_texts(tokenizer, (queries, documents), limits, 3)
+    for side, texts, counts in zip(fit, (queries, documents), stay, strict=True):
+        assert tokens(side) == [ids[:n] for ids, n in zip(tokens(texts), counts.tolist(), strict=True)]
         assert all(text.startswith(short) for text, short in zip(texts, side, strict=True))
+
+
+@given(st.lists(st.floats(-800, 800), max_size=5))
+def test_the_logistic_function_holds_for_numbers_of_any_size(values: list[float]) -> None:
+    chances = sigmoid(np.array(values))
+    assert chances.dtype == np.float64
+    assert chances == pytest.approx([(1 + np.tanh(value / 2)) / 2 for value in values], abs=1e-15)

@@ -11,18 +11,13 @@ import pytest
 from ranktilt.errors import UserError
 from ranktilt.models import likelihood
 from ranktilt.models.likelihood import LONGEST, Likelihood
-from tests.llm.stories import SENTENCES, known_model, make_stories
+from tests.llm.stories import SENTENCES, known_model
 from tests.models.tiny_language_models import make
 
 pytestmark = pytest.mark.neural
 
 TEXTS = ["a cat sat", "", "on the mat 42", "a", "a cat sat", "the quick brown fox jumps over the lazy dog " * 2]
 REVERSED = " ".join(reversed(SENTENCES.split()))
-
-
-@pytest.fixture(scope="session")
-def stories(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_stories(shared_data, tmp_path_factory.mktemp("likelihood") / "stories")
 
 
 @pytest.fixture(scope="session")

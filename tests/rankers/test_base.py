@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from ranktilt.rankers.self_exclusion import exclusion_notes, exclusion_spec, sel
 from tests.rankers.contract import Counting, ids
 from tests.rankers.tiny_rerankers import tiny_classifier, tiny_t5
 from tests.refusals import refused
-from tests.toy import collection_of, toy
+from tests.toy import collection_of, toy, versions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,25 +58,24 @@ def test_nothing_prefilter_is_left_out(seed: int, n: int, k: int, values: int) -
     draw = np.random.default_rng(seed)
     scores = draw.integers(0, values + 1, n) * (draw.random(n) < draw.random()).astype(float)
     scores = np.sort(scores)[:: draw.choice([1, -1])] if seed % 2 else scores
-    found = prefilter(scores, k)
+    rows = prefilter(scores, k)
     positive = np.sort(scores[scores > 0])[::-1]
     last = positive[:k][-1] if len(positive) else np.inf
-    assert set(np.flatnonzero((scores >= last) & (scores > 0))) <= set(found)
-    assert (scores[found] > 0).all()
-    assert (np.diff(found) > 0).all()
+    assert set(np.flatnonzero((scores >= last) & (scores > 0))) <= set(rows)
+    assert (scores[rows] > 0).all()
+    assert (np.diff(rows) > 0).all()
 
 
 def test_a_cut_through_ties_takes_whole_origins_whatever_ids_and_sources_are() -> None:
     docs = [{"id": f"{s}{n}", "text": f"{s} {n}", "source": s, "origin": f"o{n}"} for s in "ab" for n in range(20)]
     renamed = [{**row, "id": row["id"][::-1], "source": {"a": "y", "b": "x"}[row["source"]]} for row in docs]
-    kept = []
+    chosen = []
     for rows in (docs, renamed):
         collection = collection_of(rows, {"q": "x"}, {"q": {rows[0]["id"]: 1}})
         run = Constant(k=5).rank(collection)
-        kept.append(set(run.docs.tolist()))
-        origins = collection.docs["origin"].gather(run.docs.tolist())
-        assert len(run.docs) == 2 * origins.n_unique() == 6
-    assert kept[0] == kept[1]
+        chosen.append(set(run.docs.tolist()))
+        assert len(run.docs) == 2 * collection.docs["origin"].gather(run.docs.tolist()).n_unique() == 6
+    assert chosen[0] == chosen[1]
 
 
 def test_a_first_stage_names_what_made_the_run_and_reports_to_the_end() -> None:
@@ -149,40 +148,35 @@ STAGES = (
 )  # fmt: skip
 
 
-def asked_as(words: str) -> Collection:
+def written_as(words: str) -> Collection:
     """The toy whose queries are written so; their ids and judgments stay."""
     collection = toy()
-    queries = collection.queries.with_columns(pl.format(words, "text").alias("text"))
-    return Collection(collection.docs, queries, collection.qrels)
+    return replace(collection, queries=collection.queries.with_columns(pl.format(words, "text").alias("text")))
 
 
-def same(one: Run, two: Run) -> bool:
-    return one.queries == two.queries and one == two and one.scores.tobytes() == two.scores.tobytes()
+def same(run: Run, other: Run) -> bool:
+    return run.queries == other.queries and run == other and run.scores.tobytes() == other.scores.tobytes()
 
 
 @pytest.fixture
 def models(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    scored = "[(f'd{n}-human', len(query) / n) for n in (1, 2, 3)]"
-    (tmp_path / "engine_of_lengths.py").write_text(f"def search(query, k):\n    return {scored}[:k]\n")
+    code = "def search(query, k):\n    return [(f'd{n}-human', len(query) / n) for n in (1, 2, 3)][:k]\n"
+    (tmp_path / "engine_of_lengths.py").write_text(code)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))  # what the engine adds to it goes again
-    return {"tiny": tiny, "one": tmp_path / "one", "two": tmp_path / "two", "t5": tmp_path / "t5"}
+    labels = {name: tiny_classifier(tmp_path / name, labels=n) for n, name in enumerate(("one", "two"), start=1)}
+    return {"tiny": tiny, "t5": tiny_t5(tmp_path / "t5"), **labels}
 
 
 @pytest.mark.neural
 @pytest.mark.parametrize("spec", STAGES)
 def test_a_template_is_as_if_the_query_had_been_written_so(spec: str, models: dict[str, Path]) -> None:
-    if "{t5}" in spec:
-        tiny_t5(models["t5"])
-    elif "{one}" in spec or "{two}" in spec:
-        name = "two" if "{two}" in spec else "one"
-        tiny_classifier(models[name], labels=1 + (name == "two"))
     spec = spec.format(**models)
     plain = ranker(spec).rank(toy())
     run = ranker(f"{spec}({WATER})").rank(toy())
     stage, _, last = spec.rpartition(">>")
     first = ranker(stage).rank(toy()) if stage else None
-    assert same(run, ranker(last).rank(asked_as("water {}"), first))
+    assert same(run, ranker(last).rank(written_as("water {}"), first))
     assert not same(run, plain)
     assert same(ranker(spec).rank(toy()), plain)  # what is cached of one is not taken for the other
     assert run.spec["queries_read"]["read_as"] == "water red apples"
@@ -196,25 +190,21 @@ def test_the_runs_spec_says_what_was_read() -> None:
     run = ranker("bm25(query_template={query} by {attribute} writers,attribute=female)").rank(toy())
     assert run.spec["queries_read"] == {**template, "read_as": "red apples by female writers"}
     assert run.name == "bm25(query_template={query} by {attribute} writers,attribute=female)"
-    assert ranker(run.name).rank(toy()) == run
-
-
-def test_a_template_without_an_attribute_and_a_query_that_looks_like_a_slot() -> None:
-    made = ranker("bm25(query_template=old {query})").rank(asked_as("{{attribute}} {{query}} {}"))
-    assert made.spec["queries_read"]["read_as"] == "old {attribute} {query} red apples"
+    run = ranker("bm25(query_template=old {query})").rank(written_as("{{attribute}} {{query}} {}"))
+    assert run.spec["queries_read"]["read_as"] == "old {attribute} {query} red apples", "it looks like a slot"
 
 
 DOCS = [{"id": str(n), "text": f"words number {n}"} for n in range(6)]
 
 
-def collection(queries: dict[str, str], docs: list[dict[str, str]], *, judged: list[str] | None = None) -> Collection:
+def queried(queries: dict[str, str], docs: list[dict[str, str]], *, judged: list[str] | None = None) -> Collection:
     return collection_of(docs, queries, {q: {docs[-1]["id"]: 1} for q in judged or queries})
 
 
-def left_out(found: Collection, exclude_self: bool | None = None) -> dict[str, list[str]]:
-    names = found.judged["id"]
-    own = self_documents(found, exclude_self)
-    return {names[query]: found.ids.gather(rows).to_list() for query, rows in own.items()}
+def left_out(collection: Collection, exclude_self: bool | None = None) -> dict[str, list[str]]:
+    names = collection.judged["id"]
+    excluded = self_documents(collection, exclude_self)
+    return {names[query]: collection.ids.gather(rows).to_list() for query, rows in excluded.items()}
 
 
 @pytest.mark.parametrize(
@@ -233,11 +223,11 @@ def left_out(found: Collection, exclude_self: bool | None = None) -> dict[str, l
 def test_which_documents_a_query_may_not_find(
     queries: dict[str, str], exclude_self: bool | None, out: list[str]
 ) -> None:
-    found = collection(queries, DOCS)
-    assert left_out(found, exclude_self) == {name: [name] for name in out}
-    run = BM25(k=2, exclude_self=exclude_self).rank(found)
+    collection = queried(queries, DOCS)
+    assert left_out(collection, exclude_self) == {name: [name] for name in out}
+    run = BM25(k=2, exclude_self=exclude_self).rank(collection)
     assert not run.frame().filter(pl.col("query_id").is_in(out) & (pl.col("query_id") == pl.col("doc_id"))).height
-    notes = list(exclusion_notes(exclusion_spec(self_documents(found, None))))
+    notes = list(exclusion_notes(exclusion_spec(self_documents(collection, None))))
     assert notes == (["own documents of 2 queries left out (--no-exclude-self)"] if len(out) == 2 else [])
 
 
@@ -251,22 +241,16 @@ def test_grep_bias_ir_numbers_queries_and_documents_alike(shared_data: Path) -> 
                 docs[row["d_id"]] = {"id": row["d_id"], "title": row["doc_title"], "text": row["document"]}
                 queries[row["q_id"]] = row["query"]
                 qrels.setdefault(row["q_id"], {})[row["d_id"]] = int(row["relevant"])
-    found = collection_of(list(docs.values()), queries, qrels)
-    assert "own_documents_dropped" not in BM25(k=10).rank(found).spec
-    assert len(self_documents(found, True)) == 117
+    collection = collection_of(list(docs.values()), queries, qrels)
+    assert "own_documents_dropped" not in BM25(k=10).rank(collection).spec
+    assert len(self_documents(collection, True)) == 117
 
 
 def test_all_versions_go_with_a_document_known_by_the_id_in_the_file_too() -> None:
-    def twins(*sources: str) -> list[dict[str, str]]:
-        return [
-            {"id": f"{n}-{source}", "text": f"{source} words {n}", "source": source, "origin": f"{n}-human"}
-            for source in sources
-            for n in range(3)
-        ]
-
-    found = collection({"0": "words 0", "1": "words 1"}, twins("human", "llm"))
-    assert left_out(found) == {"0": ["0-human", "0-llm"], "1": ["1-human", "1-llm"]}
-    found = collection({"0-llm": "llm words"}, twins("human", "llm", "other"))
-    assert left_out(found) == {"0-llm": ["0-human", "0-llm", "0-other"]}
-    found = collection({"p": "x", "0": "y", "1": "number 1", "q": "w"}, DOCS, judged=["1", "q"])
-    assert left_out(found) == {"1": ["1"]}, "of judged queries alone"
+    texts = {source: [f"{source} words {n}" for n in range(3)] for source in ("human", "llm", "other")}
+    three = versions(texts)
+    two = [row for row in three if row["source"] != "other"]
+    assert left_out(queried({"0": "words 0", "1": "words 1"}, two)) == {q: [f"{q}-human", f"{q}-llm"] for q in "01"}
+    assert left_out(queried({"0-llm": "llm words"}, three)) == {"0-llm": ["0-human", "0-llm", "0-other"]}
+    some = queried({"p": "x", "0": "y", "1": "number 1", "q": "w"}, DOCS, judged=["1", "q"])
+    assert left_out(some) == {"1": ["1"]}, "of judged queries alone"

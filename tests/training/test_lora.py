@@ -16,7 +16,6 @@ from ranktilt.llm.transformers import HELD_OUT, TRAINING_QUERIES, Transformers
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.training.lora import pair_examples, train_lora
 from ranktilt.training.options import LoraTraining
-from tests.llm.stories import make_stories
 from tests.refusals import refused
 from tests.toy import collection_of
 from tests.training.material import stopped_at
@@ -25,11 +24,6 @@ pytestmark = pytest.mark.neural
 QUICK = LoraTraining(
     pairs_per_epoch=200, steps=40, rate=0.02, rank=4, batch=8, text="text", prompt="choice", passage_tokens=20
 )
-
-
-@pytest.fixture(scope="module")
-def stories(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_stories(shared_data, tmp_path_factory.mktemp("stories") / "model")
 
 
 def grouped(queries: int = 10) -> Collection:

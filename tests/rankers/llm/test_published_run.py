@@ -5,6 +5,7 @@ The published one comes back as it was; in strict ones prose decides nothing.
 
 import gzip
 import json
+import re
 from pathlib import Path
 from random import Random
 
@@ -16,10 +17,11 @@ from hypothesis import strategies as st
 from ranktilt.errors import DataError
 from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED
 from ranktilt.rankers.llm.log import EXPECTED, LoggedCall, read_log
-from ranktilt.rankers.llm.prompt_matching import CandidateTexts, MatchedCall, undo_mojibake
+from ranktilt.rankers.llm.prompt_matching import CandidateTexts, MatchedCall
 from ranktilt.rankers.llm.published_run import UnmatchedCall, replay_calls
 from tests.rankers.llm.logged import WORDS, Answer, logged, prompt, rank_llm_text
 from tests.refusals import refused
+from tests.toy import write
 
 # Reading a log
 
@@ -44,8 +46,8 @@ def test_records_follow_each_other_in_any_form(tmp_path: Path, text: str) -> Non
 def test_ids_and_the_histories_of_later_versions_are_read(tmp_path: Path) -> None:
     messages = [{"role": "system", "content": "Rank."}, {"role": "user", "content": "[1] a"}]
     history = {"query": {"qid": 7, "text": "a?"}, "invocations_history": [{"prompt": messages, "response": "[1]"}] * 2}
-    named = {"query": 7, "ids": ["d1", 2], "answer": "[2] > [1]"}
-    (tmp_path / "log.json").write_text(json.dumps([history, named]))
+    by_id = {"query": 7, "ids": ["d1", 2], "answer": "[2] > [1]"}
+    (tmp_path / "log.json").write_text(json.dumps([history, by_id]))
     first = LoggedCall(1, "7", (), "Rank.\n[1] a", "[1]")
     expected = (first, first._replace(number=2), LoggedCall(3, "7", ("d1", "2"), "", "[2] > [1]"))
     assert read_log(tmp_path / "log.json") == expected
@@ -64,11 +66,9 @@ def test_ids_and_the_histories_of_later_versions_are_read(tmp_path: Path) -> Non
     ],
 )
 def test_what_is_no_log_is_one_line(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "log.json"
-    file.write_text(text)
-    with pytest.raises(DataError) as caught:
+    file = write(tmp_path / "log.json", text)
+    with pytest.raises(DataError, match="^" + re.escape(f"{file}:{message}")):
         read_log(file)
-    assert str(caught.value).startswith(f"{file}:{message}")
 
 
 # Matching prompts
@@ -101,26 +101,18 @@ def one_query(query: str, *passages: tuple[str, ...]) -> CandidateTexts:
 @pytest.mark.parametrize(
     "flea",
     [
-        FLEAS,
         FLEAS.replace("[3]", "(3)"),
         FLEAS.replace("“", '"').replace("”", '"').replace("–", "-"),
         FLEAS.encode().decode("latin-1"),
         FLEAS.encode().decode("latin-1").encode().decode("latin-1"),
         FLEAS.replace("“", "&quot;").replace("”", "&quot;"),
     ],
-    ids=["same", "brackets", "quotes", "encoding", "twice", "entity"],
+    ids=["brackets", "quotes", "encoding", "twice", "entity"],
 )
 def test_texts_are_matched_whatever_a_prompt_did_to_them(flea: str) -> None:
     assert matched(RIVERS, flea, CAFES) == MatchedCall(0, ((1,), (0,), (2,)))
     cafes = CAFES.replace("Москва", "Москва".encode().decode("latin-1")).replace("specific", "speciﬁc")
     assert matched(cafes, flea) == MatchedCall(0, ((2,), (0,)))
-
-
-def test_texts_read_with_another_encoding_once_or_twice_are_undone() -> None:
-    for text in ("eﬃcient “ﬁlm”", "naïve – 85 °F", "Москва"):
-        once = text.encode().decode("latin-1")
-        assert undo_mojibake(once) == undo_mojibake(once.encode().decode("latin-1")) == undo_mojibake(text)
-    assert undo_mojibake("cafÃ© â€“ Ã") == "café \x96 Ã"
 
 
 def test_an_unmatched_call_may_be_about_the_queries_that_its_prompt_names() -> None:
@@ -141,17 +133,16 @@ def test_equal_texts_can_be_either_document_and_the_longer_of_two_queries_was_as
 def test_a_text_is_told_from_one_that_it_begins_with_and_without_latin_letters_to_the_sign() -> None:
     longer = one_query("fleas", (RIVERS,), (f"{RIVERS} And back.",))
     assert longer.match(call(prompt("fleas", [f"{RIVERS} And back.", RIVERS]))) == MatchedCall(0, ((1,), (0,)))
-    one, two = "東京は日本の首都です。人口は約千四百万人。", "大阪は日本の都市です。人口は約二百七十万人。"
-    found = one_query("日本の首都", (one,), (two,))
-    assert found.match(call(prompt("日本の首都", [two, one]))) == MatchedCall(0, ((1,), (0,)))
-    assert isinstance(found.match(call(prompt("日本の首都", [two, one[:-1]]))), str)
+    tokyo, osaka = "東京は日本の首都です。人口は約千四百万人。", "大阪は日本の都市です。人口は約二百七十万人。"
+    cities = one_query("日本の首都", (tokyo,), (osaka,))
+    assert cities.match(call(prompt("日本の首都", [osaka, tokyo]))) == MatchedCall(0, ((1,), (0,)))
+    assert isinstance(cities.match(call(prompt("日本の首都", [osaka, tokyo[:-1]]))), str)
 
 
 def test_a_title_may_stand_before_a_text_or_not() -> None:
     texts = (RIVERS, f"Elbe {RIVERS}", f"Title: Elbe Content: {RIVERS}")
-    for text in texts:
-        found = one_query("fleas", texts, (FLEAS,)).match(call(prompt("fleas", [FLEAS, text])))
-        assert found == MatchedCall(0, ((1,), (0,)))
+    titled = one_query("fleas", texts, (FLEAS,))
+    assert {titled.match(call(prompt("fleas", [FLEAS, text]))) for text in texts} == {MatchedCall(0, ((1,), (0,)))}
 
 
 def test_turns_of_a_dialogue_are_no_part_of_a_passage() -> None:
