@@ -210,15 +210,6 @@ def test_a_folder_without_a_tokenizer_cannot_be_read(tmp_path: Path) -> None:
         tokens.counts(["a"], "counting")
 
 
-def test_a_broken_tokenizer_is_named(tmp_path: Path, own_cache: Path) -> None:
-    pytest.importorskip("tokenizers")
-    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
-    tokens = Tokens(tmp_path, None)
-    assert tokens.readable
-    with pytest.raises(UserError, match=r"tokenizer\.json: cannot be read as a tokenizer: "):
-        tokens.counts(["a"], "counting")
-
-
 def letters(text: str) -> int:
     """Tokens of the tiny model: a letter or digit each, a sign each, and two around all."""
     return sum(not c.isspace() for c in text) + 2
@@ -258,19 +249,20 @@ class TestCounts:
 @pytest.mark.neural
 class TestEnds:
     @pytest.mark.parametrize(
-        ("text", "budget", "kept"),
+        ("prompt", "text", "budget", "kept"),
         [
-            ("abcde", 7, "abcde"),
-            ("abcde", 6, "abcd"),
-            ("ab cde", 6, "ab cd"),
-            ("ab cde", 4, "ab"),
-            ("abcde", 2, ""),
-            ("abcde", 0, ""),
-            ("ÄBC def", 5, "ÄBC"),
+            ("", "abcde", 7, "abcde"),
+            ("", "abcde", 6, "abcd"),
+            ("", "ab cde", 6, "ab cd"),
+            ("", "ab cde", 4, "ab"),
+            ("", "abcde", 2, ""),
+            ("", "ÄBC def", 5, "ÄBC"),
+            ("doc: ", "abcde", 8, "ab"),
+            ("doc: ", "abcde", 3, ""),
         ],
     )
-    def test_by_hand(self, tiny: Path, text: str, budget: int, kept: str) -> None:
-        (end,) = Tokens(tiny, None).ends([text], np.array([budget]))
+    def test_by_hand(self, tiny: Path, prompt: str, text: str, budget: int, kept: str) -> None:
+        (end,) = Tokens(tiny, None, prompt).ends([text], np.array([budget]))
         assert text[:end] == kept
 
     @given(st.lists(st.tuples(PLAIN, st.integers(0, 70)), max_size=8))
@@ -280,10 +272,6 @@ class TestEnds:
         ends = Tokens(tiny, None).ends(texts, budgets)
         for text, budget, end in zip(texts, budgets.tolist(), ends, strict=True):
             assert letters(text[:end]) == min(letters(text), max(budget, 2))
-
-    def test_a_prompt_takes_its_tokens_and_none_of_the_characters(self, tiny: Path) -> None:
-        tokens = Tokens(tiny, None, "doc: ")
-        assert tokens.ends(["abcde", "abcde", "abcde"], np.array([8, 6, 3])) == [2, 0, 0]
 
 
 @pytest.mark.neural

@@ -62,11 +62,10 @@ def test_the_folder_is_a_model_of_sentence_transformers(tiny: Path, tmp_path: Pa
     assert model.encode(["wab zz"]).shape == (1, 32)
     record = json.loads((trained.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(trained.record))
-    names = ("kind", "alpha", "variant", "loss", "mine", "twin_source", "steps")
-    assert {name: record["spec"][name] for name in names} == {
+    assert record["spec"] | {
         "kind": "retriever", "alpha": 0.5, "variant": "paper", "loss": "MultipleNegativesRankingLoss",
         "mine": "in-batch", "twin_source": "llm", "steps": 5,
-    }  # fmt: skip
+    } == record["spec"]  # fmt: skip
     assert record["figures"]["twins"] == record["figures"]["positives"] == 2 * len(WORDS)
     assert not (trained.folder / ".checkpoints").exists()
 
@@ -247,9 +246,9 @@ def test_options_that_do_not_fit_are_refused(tiny: Path, tmp_path: Path, options
 def test_models_that_cannot_be_trained_are_refused(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     pickled = shutil.copytree(tiny, tmp_path / "pickled", ignore=shutil.ignore_patterns("*.safetensors"))
-    (pickled / "pytorch_model.bin").write_bytes(b"\\x80\\x04K\\x01.")
-    bodies = {"empty": tmp_path / "empty", "a server's model": Path("openai:ada"), "pickled": pickled}
-    for message, body in bodies.items():
+    (pickled / "pytorch_model.bin").write_bytes(b"\x80\x04K\x01.")
+    models = {"empty": tmp_path / "empty", "a server's model": Path("openai:ada"), "pickled": pickled}
+    for message, body in models.items():
         with pytest.raises(UserError, match=message):
             train(body, tmp_path / "model")
     assert not (tmp_path / "model").exists()
@@ -292,16 +291,15 @@ def test_ann_is_the_models_own_best_of_each_epoch() -> None:
 
 
 def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
-    found = mined_from()
-    rows = Miner(found, MINING).rows(0)
+    learned = mined_from()
+    rows, same, other = (Miner(learned, MINING).rows(epoch) for epoch in (0, 0, 1))
     pairs = zip(rows.queries.tolist(), rows.documents[:, 0].tolist(), strict=True)
-    assert sorted(pairs) == [(q, int(d)) for q, relevant in enumerate(found.positives) for d in relevant]
+    assert sorted(pairs) == [(q, int(d)) for q, relevant in enumerate(learned.positives) for d in relevant]
     for query, documents in zip(rows.queries, rows.documents[:, 1:], strict=True):
-        assert not np.isin(documents, found.barred[query]).any()
-    same, other = Miner(found, MINING).rows(0), Miner(found, MINING).rows(1)
+        assert not np.isin(documents, learned.barred[query]).any()
     assert (rows.documents == same.documents).all()
     assert (rows.documents != other.documents).any()
-    in_batch = Miner(found, RetrieverTraining()).rows(3)
+    in_batch = Miner(learned, RetrieverTraining()).rows(3)
     assert (in_batch.documents.shape, in_batch.labels) == ((40, 1), None)
 
 
