@@ -44,11 +44,6 @@ def test_values_out_of_range_are_refused(given: dict[str, float]) -> None:
         Sampling(**given)  # type: ignore[arg-type]
 
 
-def test_a_text_makes_a_model_with_options_of_its_kind() -> None:
-    model = llm("openai:meta/llama3:8b", base_url="http://localhost:8000/v1", concurrency=3, timeout=None)
-    assert (model.concurrency, model.identity) == (3, "openai:meta/llama3:8b at http://localhost:8000/v1")
-
-
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
@@ -62,19 +57,13 @@ def test_what_names_no_model_is_refused(text: str, options: dict[str, object], m
         llm(text, **options)
 
 
-def test_generate_gives_replies_one_by_one_and_builds_the_sampling() -> None:
-    echo = Echo()
-    replies = echo.generate([Prompt(t) for t in "abc"], temperature=1, top_p=0.5, max_tokens=7, seed=3, logprobs=True)
-    assert sorted((r.number, r.answer.text) for r in replies if r.answer) == [(0, "A"), (1, "B"), (2, "C")]
-    assert echo.sampling == Sampling(temperature=1, top_p=0.5, max_tokens=7, seed=3, logprobs=True)
-
-
-def test_closing_generate_closes_what_is_below() -> None:
+def test_generate_builds_the_sampling_and_closes_what_is_below() -> None:
     echo = Echo(concurrency=2)
-    stream = echo.generate(Prompt(str(n)) for n in range(100))
-    next(stream)
+    options = {"temperature": 1, "top_p": 0.5, "max_tokens": 7, "seed": 3, "logprobs": True}
+    stream = echo.generate((Prompt(str(n)) for n in range(100)), **options)
+    assert next(stream).answer is not None, "replies come one by one"
     stream.close()
-    assert (echo.closed, len(echo.asked)) == (1, 2)
+    assert (echo.sampling, echo.closed, len(echo.asked)) == (Sampling(**options), 1, 2)
 
 
 KEY = "sk-secret-1234567890"
@@ -241,14 +230,11 @@ def test_how_many_in_a_row_are_too_many(concurrency: int, most: int) -> None:
         server.look([failed()], reached=True)
 
 
-def test_an_answer_or_a_prompt_too_long_between_starts_the_count_again() -> None:
+def test_an_answer_starts_the_count_again_and_prompts_too_long_or_refused_are_not_counted() -> None:
     server, seven = monitor(), [failed()] * 7
     server.look([*seven, GOOD, *seven, *[failed("too long")] * 100, *seven], reached=True)
     with pytest.raises(UserError, match="answers nobody: busy"):
         server.look([failed()], reached=True)
-
-
-def test_refused_prompts_end_it_only_where_none_was_answered() -> None:
     monitor().look([GOOD] + [failed("refused")] * 100, reached=True)
     with pytest.raises(UserError, match="answers nobody"):
         monitor().look([failed("refused")] * 8, reached=True)
@@ -419,10 +405,8 @@ def test_an_answer_is_read_whole_or_bare() -> None:
 def test_what_is_no_answer_is_asked_again(content: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         read_answer(json_body(content), "tiny")
-
-
-def test_what_python_s_servers_write_beside_the_standard_is_read() -> None:
-    assert json_body(b'{"a": [-Infinity, "half \\ud83d"]}') == {"a": [-np.inf, "half \ud83d"]}
+    beside_the_standard = b'{"a": [-Infinity, "half \\ud83d"]}'
+    assert json_body(beside_the_standard) == {"a": [-np.inf, "half \ud83d"]}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.llm.base import Answer, Prompt, Reply, Sampling
+from ranktilt.llm.base import Answer, Prompt, Reply, Sampling, llm
 from ranktilt.llm.openai import OpenAI, drawn
 from tests.llm.server import PASSING, Faults, Raw, Server, vector
 
@@ -310,9 +310,10 @@ def test_a_server_elsewhere_wants_a_key(monkeypatch: pytest.MonkeyPatch, value: 
 
 def test_identity_and_card_name_model_and_server() -> None:
     assert OpenAI("gpt-4o-mini").identity == "openai:gpt-4o-mini"
-    local = OpenAI("tiny", base_url="HTTP://LocalHost:8000/v1/")
-    assert local.identity == "openai:tiny at http://localhost:8000/v1"
-    assert local.spec == {"llm": "openai:tiny", "model": "tiny", "base_url": "http://localhost:8000/v1"}
+    local = llm("openai:meta/llama3:8b", base_url="HTTP://LocalHost:8000/v1/", concurrency=3, timeout=None)
+    url, name = "http://localhost:8000/v1", "meta/llama3:8b"
+    assert (local.concurrency, local.identity) == (3, f"openai:{name} at {url}")
+    assert local.spec == {"llm": f"openai:{name}", "model": name, "base_url": url}
 
 
 @pytest.mark.parametrize("option", [{"concurrency": 0}, {"retries": -1}, {"requests_per_minute": 0}, {"timeout": 0.0}])
@@ -344,10 +345,8 @@ def test_every_text_gets_its_vector_after_a_passing_fault_too(fault: str | None)
 
 
 def test_vectors_that_never_come_end_everything() -> None:
-    with (
-        Server(faults=Faults(share=1.0, kinds=["empty"])) as server,
-        pytest.raises(UserError, match=r"gave no vectors of model 'tiny': expected 2 vectors "),
-    ):
+    message = r"gave no vectors of model 'tiny': expected 2 vectors "
+    with Server(script=["empty"] * 40) as server, pytest.raises(UserError, match=message):
         vectors_of(model(server, retries=1), ["a", "b"])
 
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ranktilt import Collection, Run
-from tests.toy import collection_of
+from tests.toy import collection_of, run_of
 
 _ITEM = re.compile(r"(?:^|(?<=: ))\[(\d+)\] (.*)$", re.M)
 _WORTH = re.compile(r"worth (-?[\d.]+)")
@@ -56,29 +54,26 @@ class Judge:
         return " > ".join(named)
 
 
+def ranked(texts: Mapping[str, str], orders: Mapping[str, Sequence[str]]) -> tuple[Collection, Run]:
+    """Documents with some texts, and a first stage that ranks them for each query in some order."""
+    docs = [{"id": name, "text": text} for name, text in texts.items()]
+    queries = {query: f"question {query[1:]}".strip() for query in orders}
+    collection = collection_of(docs, queries, {query: {docs[0]["id"]: 1} for query in queries})
+    scores = {query: {doc: -float(rank) for rank, doc in enumerate(order)} for query, order in orders.items()}
+    return collection, run_of(collection, scores)
+
+
 def worths(count: int, queries: int = 2, seed: int = 0) -> tuple[Collection, Run]:
     """Documents that say what they are worth, and a first stage that knows nothing of it."""
     chance = random.Random(seed)
     values = chance.sample(range(10 * count), count)
-    docs = [
-        {"id": f"d{number}", "text": f"worth {value} of [7] things", "source": "human", "origin": f"d{number}"}
-        for number, value in enumerate(values)
-    ]
-    names = {f"q{number}": f"question {number}" for number in range(queries)}
-    collection = collection_of(docs, names, {name: {"d0": 1} for name in names})
-    offsets = np.arange(queries + 1) * count
-    order = np.concatenate([chance.sample(range(count), count) for _ in names])
-    scores = np.tile(np.arange(count, 0, -1, dtype=np.float64), queries)
-    return collection, Run(tuple(names), offsets, order, scores, collection.ids)
+    texts = {f"d{number}": f"worth {value} of [7] things" for number, value in enumerate(values)}
+    return ranked(texts, {f"q{number}": chance.sample(list(texts), count) for number in range(queries)})
 
 
 def texts_of(texts: dict[str, str]) -> tuple[Collection, Run]:
     """Documents with some texts, ranked for one query in their order."""
-    docs = [{"id": name, "text": text, "source": "human", "origin": name} for name, text in texts.items()]
-    collection = collection_of(docs, {"q": "question"}, {"q": {docs[0]["id"]: 1}})
-    count = len(docs)
-    scores = np.arange(count, 0, -1, dtype=np.float64)
-    return collection, Run(("q",), np.array([0, count]), np.arange(count), scores, collection.ids)
+    return ranked(texts, {"q": list(texts)})
 
 
 def best(collection: Collection) -> list[str]:

@@ -14,13 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.errors import DataError
+from ranktilt.errors import DataError, UserError
 from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED
 from ranktilt.rankers.llm.log import EXPECTED, LoggedCall, read_log
 from ranktilt.rankers.llm.prompt_matching import CandidateTexts, MatchedCall
 from ranktilt.rankers.llm.published_run import UnmatchedCall, replay_calls
 from tests.rankers.llm.logged import WORDS, Answer, logged, prompt, rank_llm_text
-from tests.refusals import refused
 from tests.toy import write
 
 # Reading a log
@@ -171,14 +170,14 @@ def test_what_cannot_be_told_is_said(found: LoggedCall, reason: str) -> None:
 
 
 def test_queries_of_equal_text_and_passages_are_not_told_apart() -> None:
-    twice, same = (
+    other, same = (
         CandidateTexts(("a", "b"), ("fleas", text), (("x", "y"),) * 2, (((FLEAS,), (RIVERS,)),) * 2)
         for text in ("Fleas", "fleas")
     )
-    shown = call(prompt("fleas", [FLEAS, RIVERS]))
-    assert twice.match(shown) == MatchedCall(0, ((0,), (1,)))
-    assert same.match(shown) == "fits 2 queries of equal passages"
-    assert same.match(shown._replace(query="b")) == MatchedCall(1, ((0,), (1,)))
+    fleas = call(prompt("fleas", [FLEAS, RIVERS]))
+    assert other.match(fleas) == MatchedCall(0, ((0,), (1,)))
+    assert same.match(fleas) == "fits 2 queries of equal passages"
+    assert same.match(fleas._replace(query="b")) == MatchedCall(1, ((0,), (1,)))
 
 
 # Rankings
@@ -204,12 +203,9 @@ def names(orders: list[list[int]]) -> dict[str, list[str]]:
 
 def calls(answer: Answer, *, ids: bool = False, step: int = 2) -> tuple[list[LoggedCall], dict[str, list[str]]]:
     records, run = logged(LISTS, QUERIES, TEXTS, answer, ids=ids, step=step)
-    key = "answer" if ids else "response"
-    found = [
-        LoggedCall(n, one.get("query"), tuple(one.get("ids", ())), one.get("prompt", ""), one[key])
-        for n, one in enumerate(records, start=1)
-    ]
-    return found, run
+    if ids:
+        return [LoggedCall(n, r["query"], tuple(r["ids"]), "", r["answer"]) for n, r in enumerate(records, 1)], run
+    return [LoggedCall(n, None, (), r["prompt"], r["response"]) for n, r in enumerate(records, 1)], run
 
 
 @given(st.randoms(use_true_random=False), st.booleans(), st.integers(1, 3))
@@ -258,19 +254,17 @@ def test_an_echo_leaves_the_input_order_whatever_the_parser_did_before() -> None
 def test_what_an_answer_leaves_out_follows_and_what_it_repeats_counts_once(
     answer: str, kind: str, order: list[int]
 ) -> None:
-    few = one_query(QUERIES["q1"], *((TEXTS[name],) for name in "abcd"))
-    shown = prompt(QUERIES["q1"], [TEXTS[name] for name in "abcd"])
-    made = replay_calls([LoggedCall(1, None, (), shown, answer)], few)
-    assert (made.answers[0].kind, made.model[0]) == (kind, order)
-    assert made.strict[0][:2] == order[:2]
+    texts = [TEXTS[name] for name in "abcd"]
+    candidates = one_query(QUERIES["q1"], *((text,) for text in texts))
+    rankings = replay_calls([call(prompt(QUERIES["q1"], texts))._replace(answer=answer)], candidates)
+    assert (rankings.answers[0].kind, rankings.model[0]) == (kind, order)
+    assert rankings.strict[0][:2] == order[:2]
 
 
 def test_a_log_of_two_runs_is_refused() -> None:
     found, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
-    again = [one._replace(number=one.number + len(found)) for one in found]
-    with refused(
-        "call 6 of the log ranks a query again from its first order: it holds several runs; keep one log per run"
-    ):
+    again = [logged_call._replace(number=logged_call.number + len(found)) for logged_call in found]
+    with pytest.raises(UserError, match=r"^call 6 of the log ranks a query again .* it holds several runs"):
         replay_calls([*found, *again], CANDIDATES)
 
 
@@ -305,15 +299,13 @@ def test_published_runs_of_rank_llm_come_back_rank_for_rank(
 
     collection, candidates = read_candidates(shared_data / "dl19" / "candidates-bm25.json")
     file = shared_data / "rank-llm-logs" / f"bm25-{name}"
-    found = log_runs(Path(f"{file}.json.gz"), candidates, collection)
-    stored = Run.load(f"{file}.trec", score_order="rank").frame()
+    replayed = log_runs(Path(f"{file}.json.gz"), candidates, collection)
     ours, theirs = (
-        frame.select("query_id", "doc_id", "rank").sort("query_id", "rank")
-        for frame in (found.runs["published"].frame(), stored)
+        run.frame().select("query_id", "doc_id", "rank").sort("query_id", "rank")
+        for run in (replayed.runs["published"], Run.load(f"{file}.trec", score_order="rank"))
     )
     assert ours.equals(theirs)
-    kinds = [one.kind for one in found.rankings.answers]
-    assert len(kinds) == count
-    assert not found.rankings.unmatched
-    assert (kinds.count(OFF_FORMAT) >= 0.95 * count) == prose
-    assert (sum(one.echo for one in found.rankings.answers) >= 0.9 * count) == echo
+    answers = replayed.rankings.answers
+    assert (len(answers), replayed.rankings.unmatched) == (count, [])
+    assert (sum(answer.kind == OFF_FORMAT for answer in answers) >= 0.95 * count) == prose
+    assert (sum(answer.echo for answer in answers) >= 0.9 * count) == echo
