@@ -38,7 +38,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 def ask(llm: LLM, wanted: list[Request], journal: Journal, sampling: Sampling = COLD) -> list[Reply]:
     """All that comes, in the order of the requests."""
-    return sorted(journalled(llm, wanted, journal, sampling=sampling), key=lambda asked: asked.number)
+    return sorted(journalled(llm, wanted, journal, sampling=sampling), key=lambda reply: reply.number)
 
 
 def test_what_is_in_the_journal_is_never_asked_again(journal: Journal) -> None:
@@ -170,13 +170,13 @@ def test_over_any_runs_nothing_is_asked_twice(
     for numbers, stop in runs:
         llm, wanted = Echo(concurrency=concurrency), requests(*(f"text {n}" for n in numbers))
         with Journal(folder) as journal, contextlib.closing(journalled(llm, wanted, journal, sampling=COLD)) as work:
-            got = [asked for asked, _ in zip(work, range(stop), strict=False)]
+            got = [reply for reply, _ in zip(work, range(stop), strict=False)]
         assert not stored & set(llm.asked), "an answer that is stored is not asked for"
         assert len(llm.asked) == len(set(llm.asked))
         lines = [line["text"].lower() for line in contents(folder)]
         stored.update(lines)
         assert len(lines) == len(set(lines))
-        assert len({asked.number for asked in got}) == len(got) == min(stop, len(numbers))
+        assert len({reply.number for reply in got}) == len(got) == min(stop, len(numbers))
         assert all(a.answer == said(wanted[a.number].prompt.text) for a in got)
 
 
@@ -226,11 +226,11 @@ def test_a_second_process_is_refused_in_one_sentence_and_reads(tmp_path: Path) -
             with pytest.raises(UserError, match=message):
                 ask(Echo(), requests("something new"), journal)
             known = requests(*(line["text"].lower() for line in contents(folder)))
-            assert [asked.fresh for asked in ask(Echo(), known, journal)] == [False] * len(known)
+            assert [reply.fresh for reply in ask(Echo(), known, journal)] == [False] * len(known)
             assert known
             first.kill()
             first.wait()
-            assert [asked.fresh for asked in ask(Echo(), requests("something new"), journal)] == [True]
+            assert [reply.fresh for reply in ask(Echo(), requests("something new"), journal)] == [True]
 
 
 # The file
@@ -246,9 +246,9 @@ def test_what_is_appended_is_found_by_this_journal_and_the_next(journal: Journal
     assert not journal.folder.exists(), "reading makes nothing"
     journal.append([record("a", "größer\u2028\n"), record("b")])
     journal.append([record("a", "the first counts")])
-    for one in (journal, other):
-        assert one.read(["a", "c"]) == {"a": record("a", "größer\u2028\n")}
-        assert len(one) == 2
+    for same in (journal, other):
+        assert same.read(["a", "c"]) == {"a": record("a", "größer\u2028\n")}
+        assert len(same) == 2
 
 
 def test_a_closed_journal_can_be_used_again_and_says_what_it_is(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def own(known: Path, tmp_path: Path) -> Path:
 def answers(llm: Transformers, *texts: str, sampling: Sampling) -> list[Answer]:
     """The answers, in the order of the prompts."""
     prompts = [Prompt(text) for text in texts]
-    replies = sorted((r for found in llm.arrivals(prompts, sampling) for r in found), key=lambda r: r.number)
+    replies = sorted((r for batch in llm.arrivals(prompts, sampling) for r in batch), key=lambda r: r.number)
     assert [reply.number for reply in replies] == list(range(len(texts)))
     return [reply.answer for reply in replies if reply.answer is not None]
 
@@ -72,8 +72,8 @@ def test_the_model_of_stories_tells_its_documented_story(stories: Path, batch: i
 @pytest.mark.data
 def test_logprobs_are_those_of_the_tokens_given_all_before(stories: Path) -> None:
     llm, texts = Transformers(stories), ("Once upon a time", "Lily")
-    found = answers(llm, *texts, sampling=Sampling(temperature=0, max_tokens=20, logprobs=True))
-    for text, answer in zip(texts, found, strict=True):
+    replies = answers(llm, *texts, sampling=Sampling(temperature=0, max_tokens=20, logprobs=True))
+    for text, answer in zip(texts, replies, strict=True):
         ids, expected = llm._tokenizer(text)["input_ids"], []
         for _ in range(20):
             with torch.inference_mode():
@@ -94,20 +94,20 @@ def test_logprobs_are_before_temperature_and_top_p(known: Path, temperature: flo
 
 
 def test_an_answer_ends_at_the_end_token_or_is_cut_off(known: Path) -> None:
-    found = answers(Transformers(known), *["a" * n for n in range(1, 40)], sampling=Sampling(temperature=1, seed=2))
-    finishes = Counter(answer.finish for answer in found)
+    replies = answers(Transformers(known), *["a" * n for n in range(1, 40)], sampling=Sampling(temperature=1, seed=2))
+    finishes = Counter(answer.finish for answer in replies)
     assert set(finishes) == {"stop"}, "0.8⁶⁰ is one in a million"
-    assert all(set(answer.text) <= {"a", "b"} for answer in found)
-    assert all(answer.completion_tokens == len(answer.text) for answer in found)
-    mean = sum(len(answer.text) for answer in found) / len(found)
+    assert all(set(answer.text) <= {"a", "b"} for answer in replies)
+    assert all(answer.completion_tokens == len(answer.text) for answer in replies)
+    mean = sum(len(answer.text) for answer in replies) / len(replies)
     assert 2.5 < mean < 6, "4 is expected, with a standard error of .7"
 
 
 @pytest.mark.parametrize("max_tokens", [None, 500])
 def test_each_prompt_has_the_room_that_the_context_leaves_it(known: Path, max_tokens: int | None) -> None:
     llm, sampling = Transformers(known), Sampling(temperature=0, max_tokens=max_tokens)
-    found = answers(llm, "a" * 10, "a" * 61, "a" * 40, sampling=sampling)
-    assert [(a.prompt_tokens, a.completion_tokens, a.finish) for a in found] == [
+    replies = answers(llm, "a" * 10, "a" * 61, "a" * 40, sampling=sampling)
+    assert [(a.prompt_tokens, a.completion_tokens, a.finish) for a in replies] == [
         (12, 52, "length"), (63, 1, "length"), (42, 22, "length"),
     ]  # fmt: skip
     assert llm.count_tokens(["a b a", "", "b"]) == [6, 0, 2], "each letter and the blank before it"
@@ -146,8 +146,8 @@ def test_tokens_come_as_often_as_they_should(
 ) -> None:
     sampling = Sampling(temperature=temperature, top_p=top_p, seed=1, max_tokens=1)
     llm = Transformers(known, batch=2_000)
-    found = Counter(answer.text for answer in answers(llm, *["a"] * 2_000, sampling=sampling))
-    assert {text: n / 2_000 for text, n in found.items()} == pytest.approx(expected, abs=0.04)
+    counts = Counter(answer.text for answer in answers(llm, *["a"] * 2_000, sampling=sampling))
+    assert {text: n / 2_000 for text, n in counts.items()} == pytest.approx(expected, abs=0.04)
 
 
 def test_a_seed_repeats_the_answers_and_no_other_chance_is_touched(known: Path) -> None:

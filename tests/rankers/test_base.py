@@ -49,7 +49,7 @@ def best(scores: list[float], keys: list[int], k: int) -> list[int]:
 def test_the_cut_is_that_of_a_full_sort(entries: list[tuple[float, int]], k: int) -> None:
     order = sorted(range(len(entries)), key=lambda i: (-entries[i][0], entries[i][1], i))
     last = [entries[i] for i in order[:k]][-1:]
-    expected = [i for place, i in enumerate(order) if place < k or [entries[i]] == last]
+    expected = [i for rank, i in enumerate(order) if rank < k or [entries[i]] == last]
     assert best([s for s, _ in entries], [key for _, key in entries], k) == expected
 
 

@@ -136,12 +136,12 @@ Changed = Callable[..., Path]
 def changed(tiny: Path, tmp_path: Path) -> Changed:
     """Copy the tiny encoder with files taken away, or with other values in a JSON file."""
 
-    def copy(*gone: str, **values: object) -> Path:
+    def copy(*gone: str, file: str = "config.json", **values: object) -> Path:
         folder = shutil.copytree(tiny, tmp_path / "body")
         for name in gone:
             (folder / name).unlink()
         if values:
-            change(folder / "config.json", **values)
+            change(folder / file, **values)
         return folder
 
     return copy
@@ -199,20 +199,12 @@ def test_an_encoder_in_a_folder_of_its_own_is_found(tiny: Path, tmp_path: Path) 
         (["model.safetensors"], {}, "no weights"),
         ([], {"model_type": "mine", "auto_map": {"AutoModel": "mine.Model"}}, "own, which is never run"),
         ([], {"num_hidden_layers": 3}, "its weights lack encoder.layer.2."),
+        ([], {"file": "tokenizer_config.json", "pad_token": None}, "a padding token"),
     ],
 )
-def test_what_is_no_encoder_is_refused(
-    changed: Changed, gone: list[str], values: dict[str, object], message: str
-) -> None:
+def test_what_is_no_encoder_is_refused(changed: Changed, gone: list[str], values: dict[str, Any], message: str) -> None:
     folder = changed(*gone, **values)
     with pytest.raises(UserError, match=rf"^{folder}: .*{message}"):
-        new_model(folder)
-
-
-def test_a_tokenizer_that_cannot_pad_is_refused(changed: Changed) -> None:
-    folder = changed()
-    change(folder / "tokenizer_config.json", pad_token=None)
-    with pytest.raises(UserError, match=f"^{folder}: .*a padding token"):
         new_model(folder)
 
 

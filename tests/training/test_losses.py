@@ -139,9 +139,9 @@ def test_gradient_of_the_paper_by_hand_of_a_cross_encoder(reranker: Any) -> None
     value = -(labels * np.log(chance) + (1 - labels) * np.log(1 - chance)).mean() + (over * gap).sum()
     expected = pulled_back(reranker, [human, llm], [(chance - labels) / 4 - over, over])
     loss = DebiasedLoss(reranker, cross_losses.BinaryCrossEntropyLoss(reranker), alpha=ALPHA)
-    found = loss(COLUMNS[:3], torch.from_numpy(labels))
-    assert found.item() == pytest.approx(value, rel=1e-6)
-    torch.testing.assert_close(gradient(reranker, found), expected, rtol=1e-6, atol=1e-8)
+    debiased = loss(COLUMNS[:3], torch.from_numpy(labels))
+    assert debiased.item() == pytest.approx(value, rel=1e-6)
+    torch.testing.assert_close(gradient(reranker, debiased), expected, rtol=1e-6, atol=1e-8)
 
 
 MARGINS = torch.tensor([0.5, 1.0, -0.5, 0.25]).double()
@@ -284,9 +284,9 @@ def test_a_model_is_measured_as_its_folder_would_be(mixed: Collection, tmp_path:
 
 def test_every_measure_has_its_numbers_and_the_first_one_is_primary(mixed: Collection, tiny: Path) -> None:
     evaluator = SourceBiasEvaluator(mixed, measures=("nDCG@3", "AP@5"))
-    found = evaluator(library.SentenceTransformer(str(tiny), device="cpu"))
+    figures = evaluator(library.SentenceTransformer(str(tiny), device="cpu"))
     assert evaluator.primary_metric == "nDCG@3_human_only"
-    assert {"nDCG@3_human_only", "AP@5_human_only", "relative_delta_AP@5_llm_low"} < set(found)
+    assert {"nDCG@3_human_only", "AP@5_human_only", "relative_delta_AP@5_llm_low"} < set(figures)
     assert evaluator.get_config_dict()["measures"] == ["nDCG@3", "AP@5"]
 
 
@@ -308,10 +308,10 @@ def test_a_model_that_cannot_be_compared_is_refused(mixed: Collection, tiny: Pat
     both = library.CrossEncoder(str(tiny_classifier(tmp_path / "two", labels=2)), device="cpu")
     with refused("SourceBiasEvaluator: expected a model with one score for a pair, got 2"):
         evaluator(both)
-    one = library.CrossEncoder(str(tiny_classifier(tmp_path / "one")), device="cpu")
-    one[0].auto_model.classifier.bias.data[:] = float("inf")
+    model = library.CrossEncoder(str(tiny_classifier(tmp_path / "one")), device="cpu")
+    model[0].auto_model.classifier.bias.data[:] = float("inf")
     with refused("SourceBiasEvaluator: the model gives NaN or infinite scores"):
-        evaluator(one)
+        evaluator(model)
 
 
 @pytest.mark.parametrize("kind", ["SentenceTransformer", "CrossEncoder"])

@@ -264,30 +264,31 @@ def mined_from(collection: Collection | None = None) -> TrainingSet:
 
 
 def test_bm25s_best_without_what_is_relevant() -> None:
-    found = mined_from()
-    run, rows = BM25(k=6).rank(found.part).frame(), found.part.ids.to_list()
-    for number, (query, mined) in enumerate(zip(found.part.queries["id"], Miner(found, MINING).mined(), strict=True)):
-        ranked = [rows.index(doc) for doc in run.filter(query_id=query)["doc_id"]]
-        assert mined.tolist() == [row for row in ranked if row not in found.barred[number]]
-        assert len(mined) == 4
+    learned = mined_from()
+    run, names = BM25(k=6).rank(learned.part).frame(), learned.part.ids.to_list()
+    mined = Miner(learned, MINING).mined()
+    for query, rows, barred in zip(learned.part.queries["id"], mined, learned.barred, strict=True):
+        ranked = [names.index(doc) for doc in run.filter(query_id=query)["doc_id"]]
+        assert rows.tolist() == [row for row in ranked if row not in barred]
+        assert len(rows) == 4
 
 
-def random_vectors(found: TrainingSet, seed: int) -> tuple[Vectors, Vectors, bool]:
+def random_vectors(learned: TrainingSet, seed: int) -> tuple[Vectors, Vectors, bool]:
     rng = np.random.default_rng(seed)
-    shapes = (len(found.queries), 8), (found.part.docs.height, 8)
+    shapes = (len(learned.queries), 8), (learned.part.docs.height, 8)
     queries, documents = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
     return queries, documents, False
 
 
 def test_ann_is_the_models_own_best_of_each_epoch() -> None:
-    found, seeds = mined_from(), iter((1, 2))
-    miner = Miner(found, RetrieverTraining(mine="ann", depth=5), lambda: random_vectors(found, next(seeds)))
+    learned, seeds = mined_from(), iter((1, 2))
+    miner = Miner(learned, RetrieverTraining(mine="ann", depth=5), lambda: random_vectors(learned, next(seeds)))
     for epoch in (1, 2):
         mined = miner.mined()
-        queries, documents, _ = random_vectors(found, epoch)
+        queries, documents, _ = random_vectors(learned, epoch)
         for number, query in enumerate(queries):
             best = np.argsort(-(documents @ query), kind="stable")[:5]
-            assert mined[number].tolist() == [d for d in best if d not in found.barred[number]]
+            assert mined[number].tolist() == [d for d in best if d not in learned.barred[number]]
 
 
 def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
@@ -305,9 +306,9 @@ def test_each_positive_comes_once_with_negatives_of_its_query() -> None:
 
 def test_where_nothing_was_mined_any_other_document_is_a_negative() -> None:
     docs = [{"id": name, "text": text} for name, text in (("a", "apple"), ("b", "pear"), ("c", "plum"))]
-    found = mined_from(collection_of(docs, {"q": "stone"}, {"q": {"a": 1}}))  # BM25 finds nothing for it
+    learned = mined_from(collection_of(docs, {"q": "stone"}, {"q": {"a": 1}}))  # BM25 finds nothing for it
     options = RetrieverTraining(mine="bm25", negatives_per_positive=8, batch=1)
-    assert set(Miner(found, options).rows(0).documents[0, 1:].tolist()) == {1, 2}
+    assert set(Miner(learned, options).rows(0).documents[0, 1:].tolist()) == {1, 2}
     every = mined_from(collection_of(docs[:1], {"q": "stone"}, {"q": {"a": 1}}))
     with pytest.raises(UserError, match="a query to which every document is relevant has no negatives"):
         Miner(every, options).rows(0)

@@ -293,9 +293,9 @@ def test_with_a_pencil() -> None:
     first = 2 / (1.2 * (0.25 + 0.75 * 3 / 2.25) + 2)
     second = 1 / (1.2 * (0.25 + 0.75 * 5 / 2.25) + 1)
     assert close(scores(BM25(analyzer="whitespace"), CORPUS, ["a"])[0], {0: idf * first, 1: idf * second})
-    one, two = scores(TFIDF(analyzer="whitespace"), CORPUS, ["a"], ["c", "b"])
-    assert close(one, {0: (1 + math.log(2)) * math.log(2), 1: math.log(2)})
-    assert close(two, {1: (1 + math.log(4)) * math.log(4), 0: math.log(2), 2: math.log(2)})
+    single, double = scores(TFIDF(analyzer="whitespace"), CORPUS, ["a"], ["c", "b"])
+    assert close(single, {0: (1 + math.log(2)) * math.log(2), 1: math.log(2)})
+    assert close(double, {1: (1 + math.log(4)) * math.log(4), 0: math.log(2), 2: math.log(2)})
 
 
 RANKERS = [TFIDF(analyzer="whitespace"), *(BM25(method=m, analyzer="whitespace") for m in lexical._VARIANTS)]

@@ -19,8 +19,8 @@ _WORTH = re.compile(r"worth (-?[\d.]+)")
 
 def worth(text: str) -> float:
     """The number that a passage says it is worth."""
-    found = _WORTH.search(text)
-    return float(found[1]) if found else 0.0
+    match = _WORTH.search(text)
+    return float(match[1]) if match else 0.0
 
 
 @dataclass
@@ -44,11 +44,11 @@ class Judge:
         chance = random.Random(f"{self.seed} {prompt}")
         if chance.random() < self.prose:
             return f"{len(items)} passages have been provided."
-        values = [self.value(text) + (self.first if place == 0 else 0.0) for place, text in enumerate(items)]
-        order = sorted(range(len(items)), key=lambda place: -values[place])
+        values = [self.value(text) + (self.first if rank == 0 else 0.0) for rank, text in enumerate(items)]
+        order = sorted(range(len(items)), key=lambda rank: -values[rank])
         if "chosen passage" in prompt:
             return f"[{order[0] + 1}]"
-        named = [f"[{place + 1}]" for place in order]
+        named = [f"[{rank + 1}]" for rank in order]
         if chance.random() < self.repeated:
             named.append(named[0])
         return " > ".join(named)
@@ -79,7 +79,7 @@ def texts_of(texts: dict[str, str]) -> tuple[Collection, Run]:
 def best(collection: Collection) -> list[str]:
     """Ids in the order of a perfect judge."""
     values = [int(text.split()[1]) for text in collection.docs["text"]]
-    return [collection.ids[place] for place in sorted(range(len(values)), key=lambda place: -values[place])]
+    return [collection.ids[rank] for rank in sorted(range(len(values)), key=lambda rank: -values[rank])]
 
 
 def ids(run: Run, query: int = 0) -> list[str]:

@@ -162,7 +162,7 @@ def test_no_document_can_pass_for_another(own_cache: Path, monkeypatch: pytest.M
         assert re.findall(r"\[\s*0*\d+\s*\]", seen) == ["[1]", "[2]"]
         assert all(line.startswith(f"[{number}] ") for number, line in enumerate(seen.split("\n"), 1))
         assert not any(marker in seen for marker in _MARKERS)
-    assert all(len(shown) == 2 for shown in judge.shown)
+    assert all(len(passages) == 2 for passages in judge.shown)
 
 
 @pytest.mark.parametrize("text", [

@@ -153,7 +153,7 @@ def test_turns_of_a_dialogue_are_no_part_of_a_passage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "reason"),
+    ("logged_call", "reason"),
     [
         (call(prompt("how long do fleas live", [RIVERS, FLEAS[:70]])), "passage [2] is no candidate of query 'q1'"),
         (call("Rank these."), "shows fewer than two passages [1], [2], …"),
@@ -165,8 +165,8 @@ def test_turns_of_a_dialogue_are_no_part_of_a_passage() -> None:
         (call("", ids=("d6", "d6"), query="q3"), "shows one document twice"),
     ],
 )
-def test_what_cannot_be_told_is_said(found: LoggedCall, reason: str) -> None:
-    assert SEVERAL.match(found) == reason
+def test_what_cannot_be_told_is_said(logged_call: LoggedCall, reason: str) -> None:
+    assert SEVERAL.match(logged_call) == reason
 
 
 def test_queries_of_equal_text_and_passages_are_not_told_apart() -> None:
@@ -213,37 +213,37 @@ def test_the_published_run_comes_back_rank_for_rank(chance: Random, ids: bool, s
     def answer(query: str, shown: object) -> str:
         return chance.choice(ANSWERS).format(*chance.sample(range(1, 7), k=4))
 
-    found, run = calls(answer, ids=ids, step=step)
-    made = replay_calls(found, CANDIDATES)
+    first, run = calls(answer, ids=ids, step=step)
+    made = replay_calls(first, CANDIDATES)
     assert (names(made.published), made.unmatched, made.other_order) == (run, [], 0)
     for orders in (made.model, made.strict):
         assert {q: sorted(docs) for q, docs in names(orders).items()} == {q: sorted(docs) for q, docs in LISTS.items()}
 
 
 def test_calls_of_several_queries_may_alternate() -> None:
-    found, run = calls(lambda query, shown: "[2] > [1] > [4] > [3]" if query == "q1" else "[4]")
-    mixed = [found[n] for n in (0, 3, 1, 4, 2)]
+    first, run = calls(lambda query, shown: "[2] > [1] > [4] > [3]" if query == "q1" else "[4]")
+    mixed = [first[n] for n in (0, 3, 1, 4, 2)]
     assert names(replay_calls(mixed, CANDIDATES).published) == run
 
 
 def test_without_rankings_nothing_is_decided() -> None:
-    found, run = calls(lambda query, shown: "4 passages are provided.")
-    made = replay_calls(found, CANDIDATES)
-    assert {one.kind for one in made.answers} == {OFF_FORMAT}
-    assert all(one.moved and not one.echo for one in made.answers)
+    first, run = calls(lambda query, shown: "4 passages are provided.")
+    made = replay_calls(first, CANDIDATES)
+    assert {reply.kind for reply in made.answers} == {OFF_FORMAT}
+    assert all(reply.moved and not reply.echo for reply in made.answers)
     assert names(made.published) == run != INPUT
     assert names(made.model) == INPUT
-    strict = [tuple(replay_calls(found, CANDIDATES, seed=seed).strict[0]) for seed in range(200)]
+    strict = [tuple(replay_calls(first, CANDIDATES, seed=seed).strict[0]) for seed in range(200)]
     assert strict[0] == tuple(made.strict[0])
     first = np.bincount([order[0] for order in strict], minlength=7) / 200
     assert first[:2] == pytest.approx([0.25, 0.25], abs=0.1), "the first window is shuffled, whatever came first"
 
 
 def test_an_echo_leaves_the_input_order_whatever_the_parser_did_before() -> None:
-    found, run = calls(lambda query, shown: "4" if len(set(shown) & {"d", "e"}) == 2 else "[1] > [2] > [3] > [4]")
-    made = replay_calls(found, CANDIDATES)
+    first, run = calls(lambda query, shown: "4" if len(set(shown) & {"d", "e"}) == 2 else "[1] > [2] > [3] > [4]")
+    made = replay_calls(first, CANDIDATES)
     assert names(made.published) == run != INPUT
-    assert sum(one.echo for one in made.answers) == sum(one.kind == OK for one in made.answers) > 0
+    assert sum(reply.echo for reply in made.answers) == sum(reply.kind == OK for reply in made.answers) > 0
     assert names(made.model) == INPUT
 
 
@@ -262,16 +262,16 @@ def test_what_an_answer_leaves_out_follows_and_what_it_repeats_counts_once(
 
 
 def test_a_log_of_two_runs_is_refused() -> None:
-    found, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
-    again = [logged_call._replace(number=logged_call.number + len(found)) for logged_call in found]
+    first, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")
+    again = [logged_call._replace(number=logged_call.number + len(first)) for logged_call in first]
     with pytest.raises(UserError, match=r"^call 6 of the log ranks a query again .* it holds several runs"):
-        replay_calls([*found, *again], CANDIDATES)
+        replay_calls([*first, *again], CANDIDATES)
 
 
 def test_calls_that_do_not_follow_are_counted_and_those_in_doubt_left_out() -> None:
-    found, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]", ids=True)
-    other = found[0]._replace(ids=("f", "a", "e"), answer="[2] > [1]")
-    made = replay_calls([other, *found[3:]], CANDIDATES)
+    first, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]", ids=True)
+    other = first[0]._replace(ids=("f", "a", "e"), answer="[2] > [1]")
+    made = replay_calls([other, *first[3:]], CANDIDATES)
     assert (made.other_order, made.unmatched, made.called) == (1, [], {0, 1})
     assert names(made.published)["q1"] == list("abcdfeg"), "in the places that these three held"
     texts, _ = calls(lambda query, shown: "[4] > [3] > [2] > [1]")

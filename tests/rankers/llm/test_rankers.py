@@ -87,7 +87,7 @@ def test_windows_cover_every_candidate() -> None:
         for window in (2, 5, 20, 50):
             for step in {1, window // 2, window - 1}:
                 made = list(windows(count, window, step))
-                covered = {place for start, stop in made for place in range(start, stop)}
+                covered = {rank for start, stop in made for rank in range(start, stop)}
                 assert covered == set(range(count if count > 1 else 0))
                 assert all(0 < stop - start <= window for start, stop in made)
                 assert all(later[1] > earlier[0] for earlier, later in itertools.pairwise(made))
@@ -115,7 +115,7 @@ def test_answers_without_a_ranking_are_counted_and_do_not_leave_the_first_stages
     answers = run.spec["llm_answers"]
     assert answers["kinds"] == {"off-format": 30}
     assert answers["unreadable"] == "20 passages have been provided."
-    places = np.array([[ids(candidates[1], q).index(one) for one in ids(run, q)] for q in range(30)])
+    places = np.array([[ids(candidates[1], q).index(name) for name in ids(run, q)] for q in range(30)])
     assert abs(np.corrcoef(np.tile(np.arange(20), 30), places.ravel())[0, 1]) < 0.15
 
 
