@@ -111,14 +111,12 @@ WHOLE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_usual_sizes_hold_outside_and_are_back_afterwards() -> None:
-    usual = (available_memory() // 4, 8)
-
     def sizes() -> tuple[int, int]:
         return chunks.memory_limit(), chunks.index_files_from(8)
 
+    usual = (available_memory() // 4, 8)
     assert sizes() == usual
     with limited(MemoryLimits(1, 2)):
-        assert sizes() == (1, 2)
         with limited(MemoryLimits(index_files_from=0)):
             assert sizes() == (usual[0], 0)
         assert sizes() == (1, 2)
@@ -136,15 +134,11 @@ def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
     assert read_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1 PB", "1GB2", "1,5GB", "nan", "1e9"])
-def test_what_is_no_size_is_refused_with_examples(text: str) -> None:
-    with refused(f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {text!r}"):
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1 PB", "1GB2", "1,5GB", "nan", "64MB"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    expected = "at least 64MiB" if text == "64MB" else "a size such as 1GB, 512MB or 0.5GiB"
+    with refused(f"memory: expected {expected}, got {text!r}"):
         read_size(text)
-
-
-def test_sizes_below_64_mib_are_refused() -> None:
-    with refused("memory: expected at least 64MiB, got '64MB'"):
-        read_size("64MB")
 
 
 @pytest.mark.parametrize(

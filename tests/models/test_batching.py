@@ -125,17 +125,6 @@ def test_whole_batches_of_so_many_items_are_stored_at_a_time(
     assert sorted(sizes, reverse=True) == files
 
 
-def test_progress_counts_the_tokens_of_what_is_missing(tmp_path: Path) -> None:
-    all_of(Work(["ddddddd", "a"]), tmp_path)
-    steps: list[tuple[str, int, int]] = []
-    with listening(lambda *step: steps.append(step)):
-        compute_missing(Work(TEXTS).job(), VectorCache(tmp_path), "filling")
-    missing = sum(map(len, TEXTS)) - 8
-    assert steps[0] == ("filling", 0, missing)
-    assert steps[-1] == ("filling", missing, missing)
-    assert [done for _, done, _ in steps] == sorted(done for _, done, _ in steps)
-
-
 def test_a_cache_that_cannot_be_is_said_before_any_work(tmp_path: Path) -> None:
     folder = write(tmp_path / "file", "x") / "below"
     work = Work(TEXTS)

@@ -75,16 +75,14 @@ def test_random_negatives_are_any_documents_that_are_not_relevant() -> None:
 
 
 def test_each_positive_has_random_negatives_of_its_own() -> None:
-    given = RerankerTraining(negatives="random:40", seed=5)
-    first, again, other = (reranker_set(marked(), replace(given, seed=seed)) for seed in (5, 5, 6))
+    options = RerankerTraining(negatives="random:40")
+    first, again, other = (reranker_set(marked(), replace(options, seed=seed)) for seed in (5, 5, 6))
     pools = [[pool.tolist() for pools in made.negatives for pool in pools] for made in (first, again, other)]
     assert pools[0] == pools[1] != pools[2]
-    assert len(pools[0]) == 2 * len(WORDS)
+    assert len({tuple(pool) for pool in pools[0]}) == len(pools[0]) == 2 * len(WORDS)
     assert all(len(set(pool)) == 40 for pool in pools[0])
-    assert len({tuple(pool) for pool in pools[0]}) == len(pools[0])
     for query, negatives in zip(first.queries, first.negatives, strict=True):
-        texts = {first.texts[row] for pool in negatives for row in pool}
-        assert not any(text.startswith(f"{query} zz") for text in texts)
+        assert not any(first.texts[row].startswith(f"{query} zz") for pool in negatives for row in pool)
     drawn = np.bincount([row for pool in pools[0] for row in pool], minlength=240)
     assert drawn.min() > 0  # 1,600 draws reach every one of 240 documents
 
@@ -98,12 +96,6 @@ def test_queries_without_a_positive_or_a_negative_are_counted_and_left_out() -> 
     assert (made.queries, made.skipped, made.skipped_positives) == (["red apples"], 2, 2)
     assert learned(collection) == {"red apples": ({"red apples"}, {"red cars", "red"})}
     assert learned(collection, negatives="bm25:2") == {"red apples": ({"red apples"}, {"red"})}
-
-
-def test_only_the_documents_of_the_sources_are_learned_from() -> None:
-    texts = learned(marked(), sources=["human"])
-    assert {(len(positives), len(negatives)) for positives, negatives in texts.values()} == {(2, 4)}
-    assert {text[-1] for sides in texts.values() for side in sides for text in side} == {"h"}
 
 
 def test_versions_of_other_sources_count_when_a_source_is_chosen() -> None:
@@ -298,12 +290,13 @@ def run(tmp_path: Path) -> TrainingRun:
     return TrainingRun("train toy", tmp_path / "model", Schedule(), SPEC, 0.0)
 
 
-@pytest.mark.parametrize("done", [False, True])
-def test_the_same_training_is_known_again_and_another_refused(run: TrainingRun, done: bool) -> None:
-    write_json(run.folder / "training.json", {"spec": SPEC, **({"figures": {"steps": 5}} if done else {})})
+@pytest.mark.parametrize(("figures", "what"), [({}, "an unfinished training"), ({"steps": 5}, "a model trained")])
+def test_the_same_training_is_known_again_and_another_refused(
+    run: TrainingRun, figures: dict[str, int], what: str
+) -> None:
+    write_json(run.folder / "training.json", {"spec": SPEC, **({"figures": figures} if figures else {})})
     trained = run.finished
-    assert (trained.resumed if trained else None) == (5 if done else None)
-    what = "a model trained" if done else "an unfinished training"
+    assert (trained.resumed if trained else None) == figures.get("steps")
     with refused(f"{run.folder}: holds {what} with steps 5, not 6; name another folder, or remove this one"):
         _ = replace(run, spec={**SPEC, "steps": 6}).finished
     with pytest.raises(UserError, match=r"with sources \['human'\], not None \(and seed\); name"):
@@ -313,27 +306,24 @@ def test_the_same_training_is_known_again_and_another_refused(run: TrainingRun, 
 def test_folders_of_something_else_are_refused(run: TrainingRun) -> None:
     assert run.finished is None
     assert not run.folder.exists()
-    run.folder.mkdir()
-    (run.folder / "training.json").write_text("{")
+    record, letters = write(run.folder / "training.json", "{"), run.folder / "letters.txt"
     with pytest.raises(UserError, match=r"training\.json: expected .* as JSON"):
         _ = replace(run).finished
-    (run.folder / "training.json").unlink()
-    (run.folder / "letters.txt").write_text("mine")
+    record.rename(letters)
     with refused(f"{run.folder}: holds files of something else; name a new folder"):
         _ = replace(run).finished
-    with refused(f"{run.folder / 'letters.txt'}: expected a folder to write to, this is a file"):
-        _ = replace(run, folder=run.folder / "letters.txt").finished
+    with refused(f"{letters}: expected a folder to write to, this is a file"):
+        _ = replace(run, folder=letters).finished
 
 
 def test_a_checkpoint_that_a_kill_cut_short_is_passed_over(tmp_path: Path) -> None:
     assert last_checkpoint(tmp_path) is None
-    states = {"checkpoint-9": '{"global_step": 9}', "checkpoint-10": '{"global_step": 10}', "checkpoint-11": '{"glo'}
-    for name, state in states.items():
-        (tmp_path / CHECKPOINTS / name).mkdir(parents=True)
-        (tmp_path / CHECKPOINTS / name / "trainer_state.json").write_text(state)
-    (tmp_path / CHECKPOINTS / "checkpoint-12").mkdir()
-    assert last_checkpoint(tmp_path) == tmp_path / CHECKPOINTS / "checkpoint-10"
-    assert {path.name for path in (tmp_path / CHECKPOINTS).iterdir()} == {"checkpoint-9", "checkpoint-10"}
+    folder = tmp_path / CHECKPOINTS
+    for step, state in ((9, '{"global_step": 9}'), (10, '{"global_step": 10}'), (11, '{"glo')):
+        write(folder / f"checkpoint-{step}" / "trainer_state.json", state)
+    (folder / "checkpoint-12").mkdir()
+    assert last_checkpoint(tmp_path) == folder / "checkpoint-10"
+    assert {path.name for path in folder.iterdir()} == {"checkpoint-9", "checkpoint-10"}
 
 
 @pytest.mark.neural

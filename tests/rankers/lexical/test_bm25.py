@@ -58,12 +58,10 @@ def folder(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def tokenized(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the documents of each call that tokenizes some for the index."""
-    calls: list[int] = []
-    encode = Vocabulary.encode
+    calls, encode = list[int](), Vocabulary.encode
 
     def counting(self: Vocabulary, tokens: TokenCodes, *, grow: bool) -> Any:
-        if grow:
-            calls.append(len(tokens.counts))
+        calls.extend([len(tokens.counts)] if grow else [])
         return encode(self, tokens, grow=grow)
 
     monkeypatch.setattr(Vocabulary, "encode", counting)
