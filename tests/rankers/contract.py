@@ -91,7 +91,7 @@ class RankerContract:
 
     @pytest.fixture
     def make(self) -> Make:
-        """How to make the ranker; see the top of this file."""
+        """A function of a collection, and of options by name (only ``k`` is asked for), that returns the ranker."""
         raise NotImplementedError
 
     def test_every_judged_query_is_in_the_run_in_order_without_words_too_and_no_other_is(self, make: Make) -> None:
