@@ -324,22 +324,6 @@ def test_a_pairs_key_is_its_texts_and_nothing_else(queries: list[str], documents
         assert TextPairs.of([text], [other], ints(0), ints(0)).keys[0].tobytes() == expected
 
 
-@pytest.mark.parametrize(
-    ("query", "document", "room", "expected"),
-    [
-        (3, 4, 7, (3, 4)),
-        (3, 9, 7, (3, 4)),
-        (9, 3, 7, (4, 3)),
-        (9, 8, 7, (4, 3)),
-        (9, 9, 7, (3, 4)),
-        (0, 9, 7, (0, 7)),
-        (2, 2, -3, (0, 0)),
-    ],
-)
-def test_the_longer_side_is_cut_first(query: int, document: int, room: int, expected: tuple[int, int]) -> None:
-    assert fitted(TokenLimits(None, None, room), query, document) == expected
-
-
 @settings(max_examples=80)
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 24))
 def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(query: int, document: int, room: int) -> None:
@@ -354,6 +338,8 @@ def test_own_limits_come_before_the_pairs() -> None:
     assert [side.tolist() for side in limits.fit(ints(1, 9, 9), ints(9, 1, 9), 3)] == [[1, 2, 2], [5, 1, 5]]
     assert fitted(TokenLimits(2, 8, 10), 9, 9, around=3) == (2, 5)
     assert fitted(TokenLimits(None, None, NO_LIMIT), 700, 9000, around=3) == (700, 9000)
+    assert fitted(TokenLimits(None, None, 7), 9, 9) == (3, 4), "the odd token is the document's"
+    assert fitted(TokenLimits(None, None, -3), 2, 2) == (0, 0)
 
 
 @pytest.mark.neural
