@@ -22,7 +22,7 @@ from ranktilt.training.batches import EpochRows
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.retriever import LOSSES, Miner, parse_loss, score_scale, train_retriever
 from ranktilt.training.training_set import TrainingSet, retriever_set
-from tests.toy import collection_of, versions
+from tests.toy import collection_of
 from tests.training.material import WORDS, human_part, marked, marked_mix, stopped_at
 
 pytestmark = pytest.mark.neural
@@ -193,17 +193,12 @@ TWO = ["w" + "".join(letters) for letters in itertools.permutations("abcdef", 2)
 def planted() -> Collection:
     """Both sides of each relevant document are judged; the last letter gives away who wrote it."""
     signs = {"human": "zz yy", "llm": "zz zz"}
-    docs = versions(
-        {
-            source: [
-                f"{word} {signs[source] if n < 2 else 'yy yy'} {'ghijkl'[n]} {source[0]}"
-                for word in TWO
-                for n in range(6)
-            ]
-            for source in signs
-        }
-    )
-    grades = {f"q-{w}": {f"{6 * i + n}-{s}": 1 for n in range(2) for s in signs} for i, w in enumerate(TWO)}
+    docs = [
+        {"id": f"{word}{n}-{source}", "text": f"{word} {signs[source] if n < 2 else 'yy yy'} {'ghijkl'[n]} {source[0]}"}
+        | {"source": source, "origin": f"{word}{n}-human"}
+        for word, n, source in itertools.product(TWO, range(6), signs)
+    ]
+    grades = {f"q-{w}": {f"{w}{n}-{s}": 1 for n in range(2) for s in signs} for w in TWO}
     return collection_of(docs, {f"q-{word}": word for word in TWO}, grades)
 
 

@@ -254,7 +254,7 @@ OPEN = (
     "listwise(window=3,step=2,shuffles=5)", "pairwise(method=heapsort,top=4)", "pairwise(method=sliding,top=4)",
     "pairwise(method=sliding,top=20)", "setwise(top=4)", "setwise(size=3)",
 )  # fmt: skip
-COUNT = 12
+COUNT = 9
 
 
 def moody(messages: list[dict[str, str]], body: dict[str, Any]) -> str:
