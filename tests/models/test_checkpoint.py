@@ -1,4 +1,4 @@
-"""Where a model is found, whose code is refused, and the table of models, which docs/models.md shows."""
+"""Where a model is found, whose code is refused, and the table of models, which docs/reference/models.md shows."""
 
 import json
 import socket
@@ -221,7 +221,7 @@ def test_the_wheels_files_say_the_same() -> None:
 
 
 def test_what_is_typed_is_read_as_one_stage_and_docs_show_it() -> None:
-    page = (tree.ROOT / "docs" / "models.md").read_text(encoding="utf-8").splitlines()
+    page = (tree.ROOT / "docs" / "reference" / "models.md").read_text(encoding="utf-8").splitlines()
     for listed in MODELS.values():
         (stage,) = parse_stages(listed.spec)
         assert (stage.name, stage.argument, str(stage)) == (listed.kind, listed.name, listed.spec)
