@@ -10,9 +10,8 @@ from ranktilt.errors import UserError
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_classes
 from tests.cli.conftest import Cli, refused
 from tests.probes.exclaiming import bed, install
-from tests.reporting.markup import Markup
-from tests.reporting.papers.explanations import explained
-from tests.reporting.studies import toy_study
+from tests.reporting.readers import Markup
+from tests.reporting.studies import explained, toy_study
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from ranktilt.reporting.numbers import size
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.tables import paper_tables
 from tests.cli.conftest import Cli, refused
-from tests.reporting.markup import Markup
+from tests.reporting.readers import Markup
 from tests.toy import no_permission, write, write_cocktail
 
 CELLS = (

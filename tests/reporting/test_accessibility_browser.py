@@ -12,7 +12,7 @@ from ranktilt.reporting.reload import LoadedAudit
 from ranktilt.reporting.report import report_page
 from tests.probes.validations import toy_validation
 from tests.reporting.browser import Browser
-from tests.reporting.explored import opened
+from tests.reporting.openings import toy_opened
 from tests.reporting.studies import toy_study
 
 pytestmark = pytest.mark.long
@@ -44,7 +44,7 @@ _FOCUSED = """(element => {
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    found = opened(card=True)
+    found = toy_opened(card=True)
     alone = LoadedAudit(found.audit, notes=("corpus.jsonl is not there any more.",))
     results: dict[str, list[Any]] = {
         "audit": [found],

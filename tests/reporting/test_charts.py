@@ -19,7 +19,7 @@ from ranktilt.reporting.figures.charts import (
 )
 from ranktilt.reporting.papers.figures import for_paper
 from ranktilt.reporting.views import view
-from tests.reporting.charts import by_name, domain, points, rows
+from tests.reporting.readers import by_name, domain, points, rows
 from tests.reporting.results import RESULTS, result
 
 NAN = float("nan")

@@ -12,8 +12,7 @@ from ranktilt.reporting.document import Document, Section
 from ranktilt.reporting.explorer.section import explorer
 from ranktilt.reporting.render.html import render as html_document
 from tests.reporting.browser import Browser
-from tests.reporting.explorables import QUERIES, TEXTS, UNDEFINED, block, lists, page, part
-from tests.reporting.explored import opened
+from tests.reporting.openings import QUERIES, TEXTS, UNDEFINED, block, lists, page, part, toy_opened
 
 pytestmark = pytest.mark.long
 
@@ -448,7 +447,7 @@ def test_what_is_focused_is_not_behind_the_navigation(browser: Browser, plain: P
 
 
 def test_numbers_of_the_page_are_those_of_the_audit(browser: Browser, tmp_path: Path) -> None:
-    given = opened()
+    given = toy_opened()
     made = explorer(given)
     assert made is not None
     path = tmp_path / "audit.html"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.reporting.browser import Browser
-from tests.reporting.explorables import TEXTS, block, lists, page
+from tests.reporting.openings import TEXTS, block, lists, page
 from tests.reporting.test_explorer_browser import open_pair, open_query, rows, show
 
 pytestmark = pytest.mark.long

@@ -18,10 +18,9 @@ from ranktilt.reporting.views import view
 from tests.auditing.arrays import audit_of
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
 from tests.reporting.audits import clear
-from tests.reporting.markup import Markup
 from tests.reporting.openings import alone, colours, opened, sources, ungrouped, unjudged
+from tests.reporting.readers import BLUE, BOLD, CODE, ORANGE, Markup, plain, screen, style
 from tests.reporting.results import RESULTS, failed, gone, pairs, refused, result
-from tests.reporting.screen import BLUE, BOLD, CODE, ORANGE, plain, screen, style
 
 PRINTED = Path(__file__).parent / "printed"
 ENDINGS = {"table": "txt", "markdown": "md", "latex": "tex"}

@@ -17,23 +17,11 @@ from ranktilt.errors import UserError
 from ranktilt.reporting.reload import NO_LISTS, LoadedAudit, reload
 from tests.datasets.hub_cache import cached, cocktail_zip, point_to
 from tests.refusals import refused
+from tests.reporting.openings import FOUND, audited
 from tests.toy import raw_docs, raw_qrels, run_of, toy, tsv, write, write_cocktail, write_run
 
 QUICK: dict[str, Any] = {"resamples": 100}
-FOUND = {
-    "q1": {"d1-human": 3.0, "d1-llm": 2.0},
-    "q2": {"d2-llm": 2.0, "d2-human": 1.0},
-    "q3": {"d3-human": 2.0, "d3-llm": 1.0},
-}
 GONE = "The collection could not be opened again: {}."
-
-
-def audited(
-    path: str | Path = "toy", rankers: Sequence[str] = ("bm25",), *, load: Any = None, **options: Any
-) -> tuple[Audit, Collection, list[Run]]:
-    collection = rt.load(path, **(load or {}))
-    runs = [rt.ranker(text).rank(collection) for text in rankers]
-    return rt.audit(collection, runs, **{**QUICK, **options}), collection, runs
 
 
 def saved(audit: Audit, path: Path) -> Path:

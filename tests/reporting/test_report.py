@@ -1,9 +1,8 @@
-"""The one call that makes a report: of results, files and what is at hand; several are the parts of one page."""
+"""The call that makes a report: of results, files and what is at hand, several on one page; pictures for the docs."""
 
-import base64
 import gzip
-import json
 import re
+import struct
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,36 +12,27 @@ from typing import Any
 import pytest
 
 import ranktilt as rt
-from ranktilt import Audit, Collection, Run, audit
+from ranktilt import Audit, audit
 from ranktilt.errors import DataError
 from ranktilt.reporting.reload import LoadedAudit, reload
 from ranktilt.reporting.render.html import render as html_document
 from ranktilt.reporting.report import PAPER_RESULTS, opened, read_result, report, report_page
 from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit import view as audit_view
+from scripts import pictures
+from tests.house import tree
 from tests.probes.validations import toy_validation
 from tests.refusals import refused
 from tests.reporting.audits import clear, ordered, twins
-from tests.reporting.browser import Browser
-from tests.reporting.markup import Markup
+from tests.reporting.browser import Browser, program
+from tests.reporting.openings import FOUND, audited
+from tests.reporting.readers import Markup, explorers, html
 from tests.reporting.results import result
-from tests.reporting.screen import html
 from tests.reporting.studies import toy_study
 from tests.toy import run_of, toy, write
 
 QUICK: dict[str, Any] = {"resamples": 100}
-FOUND = {
-    "q1": {"d1-human": 3.0, "d1-llm": 2.0},
-    "q2": {"d2-llm": 2.0, "d2-human": 1.0},
-    "q3": {"d3-human": 2.0, "d3-llm": 1.0},
-}
 VALIDATION, STUDY = toy_validation(), toy_study()
-
-
-def audited(path: str = "toy", rankers: tuple[str, ...] = ("bm25",)) -> tuple[Audit, Collection, list[Run]]:
-    collection = rt.load(path)
-    runs = [rt.ranker(text).rank(collection) for text in rankers]
-    return rt.audit(collection, runs, **QUICK), collection, runs
 
 
 def loaded(name: str = "ground", *, secret: str = "", queries: int = 40) -> LoadedAudit:
@@ -55,12 +45,6 @@ def loaded(name: str = "ground", *, secret: str = "", queries: int = 40) -> Load
     found = audit(collection, run, ["nDCG@1"], **QUICK)
     spec = {**found.spec, "collection": {"path": f"data/{name}"}}
     return LoadedAudit(replace(found, spec=spec), collection, (run,))
-
-
-def explorers(page: str) -> list[Any]:
-    """What the explorers of a page carry: queries and lists."""
-    blocks = re.findall(r'<script type="[^"]*" id="[^"]*-lists"[^>]*>([^<]*)</script>', page)
-    return [json.loads(gzip.decompress(base64.b64decode(block))) for block in blocks]
 
 
 def headings(page: str, level: str) -> list[str]:
@@ -106,14 +90,6 @@ class TestGiven:
         assert headings(read(made), "h2")[:-1] == ["Temperature study of toy", "Audit of toy", "Audit of rankers"]
         twice = opened(["audit.json", here / "audit.json", found, found])
         assert [type(one) for one in twice] == [LoadedAudit, LoadedAudit]
-
-    def test_a_collection_that_changed_is_left_out_and_said(self, here: Path) -> None:
-        found, _, _ = audited()
-        (here / "toy" / "queries.jsonl").write_text("")
-        page = read(rt.report(found, "report.html"))
-        assert explorers(page) == []
-        said = "The collection could not be opened again: queries.jsonl has changed since the audit."
-        assert said in Markup(page).text
 
     def test_a_collection_and_runs_at_hand_are_used(self, tmp_path: Path) -> None:
         collection = toy()
@@ -273,3 +249,52 @@ class TestTexts:
         assert browser.complaints == []
         assert browser.stopped == []
         assert browser.requests == [page.as_uri()]
+
+
+IMAGES = tree.ROOT / "docs" / "images"
+
+
+def png_size(picture: Path) -> tuple[int, int]:
+    """Width and height of a PNG, from its header."""
+    start = picture.read_bytes()[:24]
+    assert start.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", start[16:])
+    return width, height
+
+
+@pytest.mark.parametrize("name", ["report", "explorer"])
+def test_a_picture_is_there_and_small(name: str) -> None:
+    picture = IMAGES / f"{name}.png"
+    width, height = png_size(picture)
+    assert 1000 <= width <= 1280
+    assert 300 <= height <= 1600
+    assert picture.stat().st_size <= 250_000
+
+
+def test_every_picture_is_shown() -> None:
+    pages = [tree.ROOT / "README.md", *(tree.ROOT / "docs").rglob("*.md")]
+    said = "".join(page.read_text(encoding="utf-8") for page in pages)
+    assert [picture.name for picture in IMAGES.iterdir() if f"images/{picture.name}" not in said] == []
+
+
+@pytest.mark.long
+@pytest.mark.neural
+def test_both_pictures_are_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program()
+    pytest.importorskip("playwright", reason="needs Playwright, which is not installed")
+    assert pictures.main([str(tmp_path / "new")]) == 0
+    made = sorted((tmp_path / "new").iterdir())
+    assert [picture.name for picture in made] == ["explorer.png", "report.png"]
+    assert png_size(made[1])[0] == 1280
+    assert capsys.readouterr().out.count(" kB\n") == 2
+
+
+def test_without_a_browser_it_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("playwright", reason="needs Playwright, which is not installed")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(pictures, "report", lambda folder: folder / "report.html")
+    assert pictures.main([str(tmp_path / "new")]) == 1
+    assert "needs Chromium" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

@@ -17,7 +17,7 @@ from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import paper_tables
 from ranktilt.reporting.render.latex import render as latex_document
 from ranktilt.reporting.render.markdown import clean, guarded
-from tests.reporting.papers import tex_reader
+from tests.reporting.readers import TexTable, read_tex
 
 HOSTILE = (
     r"\end{table}\input{/etc/passwd}", "a & b \\\\ \\hline", "% comment", "[2pt]", "*", "{{{", "}}}", "$x$", "#1",
@@ -43,9 +43,9 @@ def text(found: Sequence[PaperCell], format: str = "latex", path: str = "", layo
     return paper_tables([CellFile(tuple(found), path)], layout, format)
 
 
-def tex(found: Sequence[PaperCell], path: str = "", layout: str = "dai-3") -> tex_reader.Table:
+def tex(found: Sequence[PaperCell], path: str = "", layout: str = "dai-3") -> TexTable:
     """A table as a reader of the paper sees it."""
-    (table,) = tex_reader.read(text(found, "latex", path, layout))
+    (table,) = read_tex(text(found, "latex", path, layout))
     return table
 
 

@@ -11,7 +11,7 @@ from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import paper_tables
 from tests.reporting.papers.test_printed_panels import markdown_rows
 from tests.reporting.papers.test_tables import panels
-from tests.reporting.papers.tex_reader import Table, numbers, read
+from tests.reporting.readers import TexTable, numbers, read_tex
 
 pytestmark = pytest.mark.data
 
@@ -45,9 +45,9 @@ def of(published: dict[str, CellFile], name: str) -> CellFile:
     return published[name.partition("-")[0]]
 
 
-def tex(published: dict[str, CellFile], name: str) -> Table:
+def tex(published: dict[str, CellFile], name: str) -> TexTable:
     """One table as a reader of the paper sees it."""
-    (table,) = read(paper_tables([of(published, name)], name, "latex"))
+    (table,) = read_tex(paper_tables([of(published, name)], name, "latex"))
     return table
 
 
@@ -82,7 +82,7 @@ def test_without_any_relative_delta_all_of_them_come_back(published: dict[str, C
     mixed = [name for name in COUNTS if LAYOUTS[name].derived == "relative_delta"]
     assert mixed == ["dai-3", "dai-4", "dai-5", "dai-6", "dai-9"]
     for name in mixed:
-        (table,) = read(paper_tables([parts], name, "latex"))
+        (table,) = read_tex(paper_tables([parts], name, "latex"))
         assert numbers(table, 2) == expected(published, name)
 
 
