@@ -129,6 +129,8 @@ class TestFigures:
             ("favours human", 200), ("level", 0), ("favours llm", -200), ("level", 0), ("inconclusive", 0),
             ("level", 0),
         ]  # fmt: skip
+        crowded = tilt_figure(many().audit, PAIR)  # of many rankers the primary measure alone
+        assert (crowded.title, len(drawn(crowded))) == ("Relative Δ of nDCG@1, human against llm", 30)
 
     def test_what_could_have_been_detected_is_grey_but_not_where_all_queries_say_the_same(self) -> None:
         audit = opened().audit
@@ -138,11 +140,6 @@ class TestFigures:
         figure = tilt_figure(replace(audit, tilts=same), PAIR)
         assert all(row["low"] == row["high"] for row in rows(figure.drawing, "rule", -1))
         assert not any("could" in line for line in tilt_mark(same[0], 5).hover)
-
-    def test_many_rankers_are_drawn_on_the_primary_measure(self) -> None:
-        figure = tilt_figure(many().audit, PAIR)
-        assert figure.title == "Relative Δ of nDCG@1, human against llm"
-        assert len(drawn(figure)) == 30
 
     def test_groups_without_twins_are_read_against_the_random_band(self) -> None:
         assert rows(tilt_figure(opened().audit, PAIR).drawing, "rect")

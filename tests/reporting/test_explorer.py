@@ -21,7 +21,7 @@ from tests.reporting.openings import explored, toy_opened
 from tests.toy import QUERIES, TEXTS, toy
 
 
-def test_names_sizes_queries_and_values_are_the_audits() -> None:
+def test_names_sizes_queries_values_and_parts_of_the_tilt_are_the_audits() -> None:
     given = toy_opened()
     told = explored(given).lists
     assert (told["version"], told["by"], told["groups"], told["pairs"]) == (
@@ -34,12 +34,6 @@ def test_names_sizes_queries_and_values_are_the_audits() -> None:
     assert {name: query["relevant"] for name, query in queries.items()} == {"q1": 4, "q2": 2, "q3": 2}
     order = [given.audit.queries.index(query["id"]) for query in told["queries"]]
     np.testing.assert_allclose(np.array(told["values"], dtype=float), given.audit.values[..., order], rtol=1e-4)
-
-
-def test_parts_of_the_tilt_are_the_contributions_and_add_up_to_it() -> None:
-    given = toy_opened()
-    told = explored(given).lists
-    order = [given.audit.queries.index(query["id"]) for query in told["queries"]]
     for tilt in given.audit.tilts:
         run, number = told["runs"].index(tilt.run), told["measures"].index(tilt.measure)
         carried = np.array(told["tilt"][run][0][number], dtype=float)
@@ -51,19 +45,26 @@ def test_parts_of_the_tilt_are_the_contributions_and_add_up_to_it() -> None:
 def test_what_is_undefined_is_null() -> None:
     collection = toy()
     one_sided = collection.qrels.filter((pl.col("query_id") != "q1") | pl.col("doc_id").str.ends_with("-human"))
-    told = explored(toy_opened(Collection(collection.docs, collection.queries, one_sided))).lists
+    found = explored(toy_opened(Collection(collection.docs, collection.queries, one_sided)))
+    told = found.lists
     at = [query["id"] for query in told["queries"]].index("q1")
+    assert rows(found.block.rows)["q1"][0] == "–"
     assert told["tilt"][0][0][0][at] is None
     assert [side[at] for side in told["values"][0][0]] == [1.0, 1.0, None]
     assert told["queries"][at]["relevant"] == 2
 
 
 def test_heads_count_relevant_twins_and_are_null_where_none_met() -> None:
-    told = explored().lists
+    found = explored()
+    told = found.lists
     heads = [dict(zip([q["id"] for q in told["queries"]], run[0], strict=True)) for run in told["heads"]]
     # q1 retrieves the human side of d3 alone, which is a win.
     assert heads[0] == {"q1": [2, 0, 0], "q2": [0, 1, 0], "q3": [1, 0, 0]}
     assert heads[1] == {"q1": None, "q2": [0, 0, 1], "q3": [0, 1, 0]}
+    # The second run lacks q1: an empty list, and its relevant documents.
+    assert found.list(1, "q1")["found"] == 0
+    assert found.docs(1, "q1", 1) == [None] * 4
+    assert set(found.docs(1, "q1")) == {"d1-human", "d1-llm", "d3-human", "d3-llm"}
 
 
 def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
@@ -85,7 +86,7 @@ def test_documents_name_their_twins_both_ways_and_have_their_texts() -> None:
     )
 
 
-def test_it_says_how_many_rankers_could_not_be_had() -> None:
+def test_it_says_how_many_rankers_could_not_be_had_and_is_none_without_any() -> None:
     whole = toy_opened()
     part = explored(LoadedAudit(whole.audit, whole.collection, whole.runs[1:]))
     assert "of 1 of 2 rankers," in part.block.says
@@ -93,10 +94,6 @@ def test_it_says_how_many_rankers_could_not_be_had() -> None:
     sizes = {len(part.lists[name]) for name in ("values", "tilt", "heads", "lists")}
     assert sizes == {1}
     assert part.lists["heads"][0][0].count(None) == 1
-
-
-def test_there_is_none_without_collection_or_runs() -> None:
-    whole = toy_opened()
     assert explorer(LoadedAudit(whole.audit, None, ())) is None
     assert explorer(LoadedAudit(whole.audit, whole.collection, ())) is None
 
@@ -121,11 +118,10 @@ def test_a_small_budget_carries_the_queries_that_bring_most() -> None:
     )
     assert len(found.texts or []) < 2 * told["shown"] == len(told["docs"]["id"])
     assert f"Texts are those of {len(found.texts or [])} of {2 * told['shown']} documents" in found.block.says
-
-
-def test_one_query_is_carried_whatever_it_takes() -> None:
-    told = explored(budget=1).lists
-    assert told["shown"] == len(told["queries"]) == 1
+    known = dict(zip(collection.ids, letters, strict=True))
+    assert found.texts == [known[doc] for doc in told["docs"]["id"]][: len(found.texts)]
+    least = explored(budget=1).lists
+    assert least["shown"] == len(least["queries"]) == 1, "one query is carried whatever it takes"
 
 
 def test_documents_without_text_and_labels_alone_have_no_texts(tmp_path: Path) -> None:
@@ -195,13 +191,6 @@ def test_three_sources_make_three_pairs_with_two_twins_each() -> None:
     assert np.array(told["tilt"]).shape == (1, 3, 2, 4)
     assert {len(of) for of in told["docs"]["twins"]} == {2}
     assert told["heads"][0][2] == [[0, 0, 1]] * 4
-
-
-def test_a_query_that_the_run_lacks_has_an_empty_list_and_its_relevant_documents() -> None:
-    found = explored()
-    assert found.list(1, "q1")["found"] == 0
-    assert found.docs(1, "q1", 1) == [None] * 4
-    assert set(found.docs(1, "q1")) == {"d1-human", "d1-llm", "d3-human", "d3-llm"}
 
 
 def test_documents_that_the_collection_lacks_have_neither_group_nor_text() -> None:
@@ -296,9 +285,6 @@ def test_each_ranker_shows_the_part_of_the_tilt_unrounded_in_its_tone() -> None:
     parts = contributions(audit, "first", "nDCG@1", "human", "llm").tolist()
     assert [cells[query].value for query in audit.queries] == parts
     assert [cells[query].tone for query in audit.queries] == ["first", "second", "first"]
-    collection = toy()
-    one_sided = collection.qrels.filter((pl.col("query_id") != "q1") | pl.col("doc_id").str.ends_with("-human"))
-    assert rows(rows_of(Collection(collection.docs, collection.queries, one_sided)))["q1"][0] == "–"
 
 
 def test_at_most_fifty_queries_are_shown() -> None:

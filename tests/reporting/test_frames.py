@@ -50,16 +50,13 @@ def test_nested_values_have_both_names() -> None:
     assert result("check").frame("rows")["examples"].drop_nulls().to_list() == ["d0-llm; d1-llm"]
 
 
-def test_of_a_validation_each_part_is_named() -> None:
+def test_each_part_is_named_and_one_that_is_not_there_refused() -> None:
+    with pytest.raises(UserError, match="unknown part of the result 'tilt'; did you mean 'tilts'"):
+        small().frame("tilt")
     validation = result("validation")
     assert validation.frame("statistics.sources")["words"][0] == 20.5
     assert validation.frame("similarity")["separation_auc"][0] == 0.871
     assert validation.frame("effectiveness")["low"][-1] is None  # undefined
-
-
-def test_a_part_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UserError, match="unknown part of the result 'tilt'; did you mean 'tilts'"):
-        small().frame("tilt")
 
 
 @pytest.mark.parametrize("name", [name for name in RESULTS if name not in NO_RESULTS])

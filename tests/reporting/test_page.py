@@ -64,21 +64,20 @@ def figure(name: str = "a", *, inner: Table | None = None) -> Figure:
 def everything(text: str) -> Document:
     """A page with one text in every place there is."""
     cells = table((Cell(text), Cell(text, 1.5, "good")), caption=text)
-    blocks = (
-        cells,
-        Figure(text, text, histogram({text: [1.0]}, [0, 1], x=text), cells),
-        Pairs(((text, text),)),
-        Lines((Sentence(text),)),
-        Code(text, text),
-    )
+    drawn = Figure(text, text, histogram({text: [1.0]}, [0, 1], x=text), cells)
+    blocks = (cells, drawn, Pairs(((text, text),)), Lines((Sentence(text),)), Code(text, text))
     return Document(text, text, (Section("one", text, (text,), blocks),), (Sentence(text, "unsure"),), legend=(text,))
 
 
-def test_page_is_one_html_document_with_the_headline_as_its_only_h1() -> None:
+def test_page_is_one_html_document_with_one_h1_and_carries_the_library_once() -> None:
     text = html_document(page())
     assert text.startswith("<!DOCTYPE html>")
     assert re.findall(r"<h1>(.*?)</h1>", text) == ["All is well."]
     assert '<html lang="en">' in text
+    text = html_document(page(figure("a"), figure("b")))
+    (carried,) = re.findall(r'<script type="application/octet-stream" id="engine">([^<]*)</script>', text)
+    assert gzip.decompress(base64.b64decode(carried)).decode() == library()
+    assert len(text) < 500_000
 
 
 def library() -> str:
@@ -87,15 +86,6 @@ def library() -> str:
         folder.joinpath(f"{name}.min.js").read_text(encoding="utf-8")
         for name in ("vega", "vega-lite", "vega-interpreter")
     )
-
-
-def test_library_is_carried_once_and_compressed() -> None:
-    text = html_document(page(figure("a"), figure("b")))
-    found = re.findall(r'<script type="application/octet-stream" id="engine">([^<]*)</script>', text)
-    assert len(found) == 1
-    assert len(text) < 500_000
-    script = gzip.decompress(base64.b64decode(found[0])).decode()
-    assert script == library()
 
 
 def test_policy_lets_only_the_two_known_scripts_run() -> None:
@@ -232,14 +222,11 @@ def test_explorer_brings_one_script_that_the_policy_names() -> None:
     assert "<" + "!--" not in "".join(scripts)
 
 
-def test_folded_table_stands_behind_its_caption() -> None:
+def test_folded_table_stands_behind_its_caption_and_lines_after_the_sixth_are_folded() -> None:
     shown = html_document(page(replace(table((Cell("a"), Cell("1", 1.0))), folded=True)))
     assert re.search(r"<details><summary>Numbers</summary>\s*<div class=\"wide\"", shown)
     assert Markup(shown).grid("Numbers").column("value") == ["1"]
     assert "<details>" not in html_document(page(table((Cell("a"), Cell("1", 1.0)))))
-
-
-def test_lines_after_the_sixth_are_folded() -> None:
     some = tuple(Sentence(f"Line {number}.", "good") for number in range(8))
     before, folded = html_document(page(sentences=some)).split("<summary>2 more</summary>")
     assert ["Line 5." in before, "Line 6." in before, "Line 7." in folded.split("</details>")[0]] == [True, False, True]
@@ -348,6 +335,8 @@ def test_a_term_is_marked_once_a_section_with_its_definition_and_a_link_to_it() 
     assert glossary.fresh() == ""
     assert str(glossary.mark("cat")).count("<abbr") == 1
     assert str(glossary.mark('<b>"cat"</b>')) == "&lt;b&gt;&#34;cat&#34;&lt;/b&gt;"
+    assert str(Glossary(()).mark("p < .001, p of")) == "p\u00a0&lt;\u00a0.001, p of"
+    assert str(Glossary(()).mark("7 % [−1.0, +2.5] and [a, b]")) == "7\u00a0% [−1.0,\u00a0+2.5] and [a, b]"
 
 
 def test_terms_that_were_met_and_words_of_their_definitions_come_by_title() -> None:
@@ -372,11 +361,6 @@ def test_terms_that_were_met_and_words_of_their_definitions_come_by_title() -> N
 )
 def test_terms_of_the_pages_are_found_but_not_as_parts_of_names(text: str, expected: list[str]) -> None:
     assert re.findall(r"<abbr[^>]*>(.*?)</abbr>", str(Glossary().mark(text))) == expected
-
-
-def test_numbers_keep_their_unit_and_intervals_hold_together() -> None:
-    assert str(Glossary(()).mark("p < .001, p of")) == "p\u00a0&lt;\u00a0.001, p of"
-    assert str(Glossary(()).mark("7 % [−1.0, +2.5] and [a, b]")) == "7\u00a0% [−1.0,\u00a0+2.5] and [a, b]"
 
 
 def test_a_hint_keeps_its_words_and_leads_to_the_first_term() -> None:

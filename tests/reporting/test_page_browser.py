@@ -147,9 +147,8 @@ def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
     path.write_text(html(hostile()), encoding="utf-8")
     browser.open(path)
     assert browser.run("window.run ?? null") is None
-    assert (
-        browser.run("document.querySelectorAll('img, main script:not([type]), [onerror], [onmouseover]').length") == 0
-    )
+    harmful = "img, main script:not([type]), [onerror], [onmouseover]"
+    assert browser.run(f"document.querySelectorAll('{harmful}').length") == 0
     assert browser.run("document.querySelectorAll('.plot a[*|href]').length") == 0
     assert browser.complaints == []
     assert browser.requests == [path.as_uri()]
@@ -157,24 +156,19 @@ def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
     assert "\u202e" not in browser.run("document.documentElement.outerHTML")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_theme_follows_the_system(browser: Browser, pages: dict[str, Path], dark: bool) -> None:
-    browser.open(pages["study"], dark=dark)
-    ground = browser.run("getComputedStyle(document.body).backgroundColor")
-    assert ground == ("rgb(16, 18, 22)" if dark else "rgb(245, 246, 248)")
-    line = browser.run("document.querySelector('.plot .mark-line path').getAttribute('stroke')")
-    assert line == ("#e193bd" if dark else "#b8578f")
-
-
-def test_theme_is_switched_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["study"])
+def test_theme_follows_the_system_and_is_switched_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
+    line = "document.querySelector('.plot .mark-line path').getAttribute('stroke')"
+    for dark, ground, colour in ((True, "rgb(16, 18, 22)", "#e193bd"), (False, "rgb(245, 246, 248)", "#b8578f")):
+        browser.open(pages["study"], dark=dark)
+        assert browser.run("getComputedStyle(document.body).backgroundColor") == ground
+        assert browser.run(line) == colour
     browser.run("document.getElementById('theme').focus()")
     browser.press("Enter")
-    browser.until("document.querySelector('.plot .mark-line path').getAttribute('stroke') === '#e193bd'")
+    browser.until(f"{line} === '#e193bd'")
     assert browser.run("document.documentElement.dataset.theme") == "dark"
     assert browser.run("document.getElementById('theme').getAttribute('aria-pressed')") == "true"
     browser.press("Enter")
-    browser.until("document.querySelector('.plot .mark-line path').getAttribute('stroke') === '#b8578f'")
+    browser.until(f"{line} === '#b8578f'")
     assert browser.complaints == []
 
 
@@ -182,10 +176,8 @@ def test_a_cut_table_has_a_shadow_and_its_first_column_stays(browser: Browser, p
     browser.open(pages["study"], width=360)
     name = "document.querySelector('#table tbody th').getBoundingClientRect().left"
     before = browser.run(name)
-    assert (
-        browser.run("(w => { w.scrollLeft = 200; return w.scrollLeft; })(document.querySelector('#table .wide'))")
-        == 200
-    )
+    scroll = "(w => { w.scrollLeft = 200; return w.scrollLeft; })(document.querySelector('#table .wide'))"
+    assert browser.run(scroll) == 200
     assert browser.run(name) == before
     for scrolled in ("#table .wide", "nav ul"):
         assert "gradient" in browser.run(f"getComputedStyle(document.querySelector('{scrolled}')).backgroundImage")

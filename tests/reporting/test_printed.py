@@ -20,7 +20,7 @@ from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
 from tests.reporting.audits import clear
 from tests.reporting.openings import alone, colours, opened, sources, ungrouped, unjudged
 from tests.reporting.readers import BLUE, BOLD, CODE, ORANGE, Markup, plain, screen, style
-from tests.reporting.results import RESULTS, failed, gone, pairs, refused, result
+from tests.reporting.results import RESULTS, failed, pairs, refused, result
 
 PRINTED = Path(__file__).parent / "printed"
 ENDINGS = {"table": "txt", "markdown": "md", "latex": "tex"}
@@ -173,14 +173,14 @@ class TestNarrow:
         assert lines[at].endswith("  warning")
         assert lines[at + 1].strip() == "outside 0.9–1.1"
 
-    def test_a_long_name_is_folded_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        name = "dense:" + "x" * 100
-        lines = [line.strip() for line in plain(screen(clear((name, "b", "c")), monkeypatch, columns=60)).splitlines()]
-        start = next(i for i, line in enumerate(lines) if line.startswith("dense:"))
-        assert "".join(lines[start:]).partition("all")[0] == name
 
-
-def test_a_file_gets_plain_text_as_wide_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_name_is_folded_whole_in_a_terminal_and_a_file_is_as_wide_as_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "dense:" + "x" * 100
+    lines = [line.strip() for line in plain(screen(clear((name, "b", "c")), monkeypatch, columns=60)).splitlines()]
+    start = next(i for i, line in enumerate(lines) if line.startswith("dense:"))
+    assert "".join(lines[start:]).partition("all")[0] == name
     monkeypatch.setenv("COLUMNS", "20")
     text = table(clear(("a" * 70, "b", "c")))
     assert "\x1b" not in text
@@ -224,11 +224,6 @@ class TestCheck:
     def test_a_length_ratio_within_its_limit_says_why_it_is_a_warning(self, factor: float, ending: str) -> None:
         made = pairs(12, lambda n: " ".join([f"Note {n}.", *["word"] * round(11 * factor - 3), "end."]))
         assert f"| 0.67–1.5 | {ending} |" in table(check(made), "markdown")
-
-
-def test_undefined_changes_are_dashes() -> None:
-    assert " – " in table(gone(), "markdown")
-    assert "nan" not in table(gone()).lower()
 
 
 @every

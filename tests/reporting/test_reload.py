@@ -13,6 +13,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
+from ranktilt.datasets.labels import with_labels
 from ranktilt.errors import UserError
 from ranktilt.reporting.reload import NO_LISTS, LoadedAudit, reload
 from tests.datasets.hub_cache import cached, cocktail_zip, point_to
@@ -110,14 +111,11 @@ def test_what_has_changed_is_named_and_the_collection_left_out(
     assert opened.audit is audit
 
 
-def test_a_collection_made_in_python_is_not_looked_for() -> None:
+def test_the_bundled_collection_is_made_again_and_one_made_in_python_not_looked_for() -> None:
     collection = toy()
     audit = rt.audit(collection, run_of(collection, FOUND, ranker="mine"), **QUICK)
-    said = "the collection was made in Python and is in no file (pass it: ranktilt.report(…, collection=…))"
-    assert reload(audit).notes == (GONE.format(said),)
-
-
-def test_the_bundled_collection_is_made_again() -> None:
+    reason = "the collection was made in Python and is in no file (pass it: ranktilt.report(…, collection=…))"
+    assert reload(audit).notes == (GONE.format(reason),)
     collection = rt.bundled()
     run = rt.ranker("bm25@20").rank(collection)
     audit = rt.audit(collection, run, ["nDCG@1"], **QUICK)
@@ -165,8 +163,6 @@ def labels(path: Path, *columns: str, **changed: str) -> Path:
 def test_labels_beside_a_collection_are_read_again(here: Path) -> None:
     labels(here / "labels.tsv", "side")
     collection = rt.load("toy")
-    from ranktilt.datasets.labels import with_labels
-
     collection = with_labels(collection, "labels.tsv", by="side")
     run = rt.ranker("bm25").rank(collection)
     audit = rt.audit(collection, run, by="side", **QUICK)
@@ -244,9 +240,7 @@ def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
     audit, collection, runs = audited(here / "toy")
     assert is_whole(reload(audit, None, runs=runs), collection, runs)
     shutil.rmtree(here / "toy")
-    with refused(
-        "runs need the audit's collection, and corpus/human.jsonl is not there any more; pass it too"
-    ):  # no folder of this machine
+    with refused("runs need the audit's collection, and corpus/human.jsonl is not there any more; pass it too"):
         reload(audit, None, runs=runs)
 
 
@@ -303,10 +297,6 @@ def test_files_and_folders_that_the_audit_has_no_hash_of_are_not_read(here: Path
         spec = {**audit.spec, "inputs": [], "collection": {**audit.spec["collection"], **told}}
         said = "the audit does not say what was in its files (it has no hashes of them)"
         assert reload(replace(audit, spec=spec)).notes == (GONE.format(said),)
-
-
-def test_names_that_are_no_file_s_are_said(here: Path) -> None:
-    audit, _, _ = audited()
     for name, said in (("/dev/zero", "zero"), ("a\0b", "a\0b"), ("a" * 5000, f"{'a' * 119}…")):
         inputs = [*audit.spec["inputs"], {"path": name, "sha256": "0" * 64}]
         notes = reload(replace(audit, spec={**audit.spec, "inputs": inputs})).notes

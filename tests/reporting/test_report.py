@@ -70,11 +70,8 @@ class TestGiven:
         pytest.importorskip("vl_convert")
         found, _, _ = audited()
         found.save("audit.json")
-        for file, layout, start in (
-            ("t.tex", "dai-3", "\\begin"),
-            ("t.md", "paper", "**"),
-            ("t.csv", "dai-3", "table,"),
-        ):
+        starts = {"t.tex": ("dai-3", "\\begin"), "t.md": ("paper", "**"), "t.csv": ("dai-3", "table,")}
+        for file, (layout, start) in starts.items():
             assert start in read(rt.report("audit.json", file, layout=layout))[:300]
         assert read(rt.report(result("validation, three sources"), "f.svg", layout="dai-fig14")).startswith("<svg")
         with refused("dai-fig10 is 3 figures of these results; ranktilt report --figures DIR writes all"):
@@ -113,24 +110,19 @@ class TestGiven:
 
 
 class TestRefused:
-    @pytest.mark.parametrize("count", [0, 2])
-    def test_a_collection_goes_with_one_audit(self, here: Path, count: int) -> None:
+    def test_what_cannot_be_reported_or_written(self, here: Path) -> None:
         audits = [audited()[0], audited(rankers=("tfidf",))[0]]
-        with refused(f"a collection or runs belong to one audit, got {count} audits"):
-            rt.report([STUDY, *audits[:count]], "report.html", collection=rt.load("toy"))
-
-    def test_an_audit_is_not_overwritten_by_its_page(self, here: Path) -> None:
-        found, _, _ = audited()
-        found.save("audit.json")
-        with refused(f"{here / 'audit.json'}: this file is read too; choose another file for the page"):
-            report("audit.json", here / "audit.json")
-        assert Audit.load("audit.json") == found
-
-    def test_what_is_no_result_is_refused(self, tmp_path: Path) -> None:
+        for count in (0, 2):
+            with refused(f"a collection or runs belong to one audit, got {count} audits"):
+                rt.report([STUDY, *audits[:count]], "report.html", collection=rt.load("toy"))
         with refused("expected a result of RankTilt, or its file, got {'a': 1}"):
-            rt.report([{"a": 1}], tmp_path / "report.html")  # type: ignore[list-item]
+            rt.report([{"a": 1}], "report.html")  # type: ignore[list-item]
         with refused("a report needs a result, such as an audit"):
             report_page([])
+        audits[0].save("audit.json")
+        with refused(f"{here / 'audit.json'}: this file is read too; choose another file for the page"):
+            report("audit.json", here / "audit.json")
+        assert Audit.load("audit.json") == audits[0]
 
     @pytest.mark.parametrize(
         ("name", "content", "said"),

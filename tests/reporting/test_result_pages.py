@@ -360,9 +360,7 @@ def test_command_notes_and_files_stand_apart() -> None:
         ({"collection": {"path": "sets/scifact/"}}, "scifact"),
         ({"collection": {"labels": "runs/gender.tsv"}}, "gender.tsv"),
         ({"collection": {"path": "beds/scifact", "labels": "runs/gender.tsv"}}, "scifact"),
-        ({"collection": "toy"}, ""),
-        ({"path": None}, ""),
-        ({}, ""),
+        ({"path": None, "collection": "toy"}, ""),
     ],
 )
 def test_a_result_is_named_after_the_last_part_of_its_folder_or_labels(spec: dict[str, object], expected: str) -> None:

@@ -16,13 +16,9 @@ from ranktilt.reporting.papers.layouts import (
     FIGURES,
     LAYOUTS,
     PAPER,
-    first_stage,
     generator,
-    is_reranked,
     measure_name,
-    of_gpt,
     system_names,
-    temperature,
 )
 
 HEADER = "table,dataset,generator,temperature,collection,system,target,measure,value,note\n"
@@ -280,12 +276,9 @@ def test_known_rankers_have_the_papers_names_and_others_keep_their_text(run: str
     assert system_names([run]) == {run: name}
 
 
-def test_two_rankers_never_share_a_name_and_a_pipeline_starts_with_its_first_stage() -> None:
+def test_two_rankers_never_share_a_name() -> None:
     found = system_names(["bm25", "bm25@5", "tfidf"])
     assert found == {"bm25": "bm25", "bm25@5": "bm25@5", "tfidf": "TF-IDF"}
-    assert is_reranked("bm25@100>>monot5")
-    assert not is_reranked("bm25@100")
-    assert first_stage("bm25@100>>monot5") == first_stage("bm25") == "BM25"
 
 
 def test_measures_have_the_papers_names() -> None:
@@ -309,8 +302,3 @@ def test_measures_have_the_papers_names() -> None:
 )
 def test_a_source_is_split_into_model_and_temperature(source: str, found: tuple[str, str]) -> None:
     assert generator(source) == found
-
-
-def test_temperatures_and_models_of_the_gpt_family_are_told_as_in_the_papers() -> None:
-    assert [temperature(value) for value in (0.2, 1.0, 0.75, math.nan)] == ["0.2", "1.0", "0.75", ""]
-    assert [of_gpt(model) for model in ("gpt-3.5-turbo-0613", "ChatGPT", "llama-2")] == [True, True, False]

@@ -110,16 +110,6 @@ class TestArrangement:
         assert not any(table.rows[0].rule for table in block.tables)
         assert block.caption.endswith("LLM text by llama.")
 
-    def test_panels_of_a_preset_need_several_values_and_have_the_columns_that_they_hold(self) -> None:
-        cells = [
-            PaperCell(table="wang-1", dataset=d, system="s", condition=c, measure="P@20", value=0.5)
-            for d, c in (("a", "neutral"), ("a", "male"), ("b", "neutral"))
-        ]
-        one, two = laid(cells[:2], "wang-1"), laid(cells, "wang-1")
-        assert [table.caption for table in one.tables] == [""]
-        assert [table.caption for table in two.tables] == ["a", "b"]
-        assert [table.spans[1:] for table in two.tables] == [(("Neutral", 1), ("Male", 1)), (("Neutral", 1),)]
-
     def test_what_no_result_holds_is_a_dash_and_so_is_what_is_undefined(self) -> None:
         block = laid([c for c in mixed() if (c.system, c.dataset) != ("ANCE", "sci")])
         assert rows(block.tables[0])[3][2:] == ["30.0", "30.0", "–", "–"]
@@ -238,34 +228,24 @@ class TestFormats:
 
 
 @pytest.mark.parametrize(
-    ("results", "layout", "message"),
+    ("results", "layout", "options", "message"),
     [
-        ([small()], "dai-2", "dai-2 shows each source ranked alone (a validation with rankers); the results given hold "
-         "none: ranktilt check --full DIR -r bm25 --json FILE makes one"),
-        ([small()], "dai-11", "dai-11 shows the texts of a second collection (an audit by source, with its "
-         "collection); the results given hold none: ranktilt audit DIR -r bm25 --json FILE makes one"),
-        ([LoadedAudit(small(), notes=("the collection X has changed since.",))], "dai-10", "dai-10 shows the texts of "
-         "a collection (an audit by source, with its collection); the collection X has changed since."),
-        ([], "paper", "these results hold no table of a paper; name a layout (--layout) to see which command makes it"),
+        ([small()], "dai-2", {}, "dai-2 shows each source ranked alone (a validation with rankers); the results given "
+         "hold none: ranktilt check --full DIR -r bm25 --json FILE makes one"),
+        ([small()], "dai-11", {}, "dai-11 shows the texts of a second collection (an audit by source, with its "),
+        ([LoadedAudit(small(), notes=("the collection X has changed since.",))], "dai-10", {}, "dai-10 shows the texts "
+         "of a collection (an audit by source, with its collection); the collection X has changed since."),
+        ([], "paper", {}, "these results hold no table of a paper; name a layout (--layout) to see which command"),
+        ([small()], "dia-3", {}, "unknown layout 'dia-3'; did you mean 'dai-3'? (valid: paper, dai-1,"),
+        ([small()], "dai-3", {"format": "tex"}, "unknown format 'tex'; did you mean 'latex'? (valid: latex, markdown,"),
+        ([small()], "dai-3", {"rounding": "half"}, "unknown rounding 'half' (valid: none, paper)"),
     ],
 )  # fmt: skip
-def test_a_table_that_no_result_holds_says_what_it_needs(results: list[Source], layout: str, message: str) -> None:
+def test_a_table_that_cannot_be_made_says_what_it_needs(
+    results: list[Source], layout: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UserError) as caught:
-        paper_tables(results, layout, "latex")
-    assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    ("layout", "format", "rounding", "message"),
-    [
-        ("dia-3", "latex", "paper", "unknown layout 'dia-3'; did you mean 'dai-3'? (valid: paper, dai-1,"),
-        ("dai-3", "tex", "paper", "unknown format 'tex'; did you mean 'latex'? (valid: latex, markdown, csv)"),
-        ("dai-3", "latex", "half", "unknown rounding 'half' (valid: none, paper)"),
-    ],
-)
-def test_unknown_names_are_refused(layout: str, format: str, rounding: str, message: str) -> None:
-    with pytest.raises(UserError) as caught:
-        paper_tables([small()], layout, format, rounding=rounding)
+        paper_tables(results, layout, **{"format": "latex", **options})
     assert str(caught.value).startswith(message)
 
 
