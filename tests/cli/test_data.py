@@ -20,7 +20,6 @@ from ranktilt.datasets.load import load
 from ranktilt.datasets.natural_questions import build_nq320k
 from ranktilt.io.files import sha256
 from ranktilt.io.parquet import read_judgments
-from ranktilt.io.qrels import read_qrels
 from tests.cli.conftest import Cli, refused
 from tests.datasets.hub_cache import COMMIT, cached, cocktail_zip, mteb, point_to
 from tests.datasets.test_natural_questions import files as nq_files
@@ -304,34 +303,25 @@ NAMES = ["a[1]", "{a,a1}", "a b@2,(c)"]
 DECOYS = ["a1", "a", "aa"]
 """What the names would match as patterns; each lies beside, with other content."""
 READERS: dict[str, Callable[[Path], Any]] = {
-    "docs.jsonl": lambda path: read_rows(path)["id"].item(),
     "docs.parquet": lambda path: read_rows(path)["id"].item(),
     "labels.csv": lambda path: read_labels(path)["doc_id"].item(),
     "labels.parquet": lambda path: read_labels(path)["doc_id"].item(),
     "qrels.parquet": lambda path: read_judgments(path)["query_id"].item(),
-    "qrels.tsv": lambda path: read_qrels(path)["query_id"].item(),
-    "run.trec": lambda path: Run.load(path).queries[0],
 }
+"""Of the files that a library of tables reads, which takes patterns."""
 
 
 def made(path: Path, kind: str, name: str) -> Path:
-    """Write a file of one row, whose id is `name`."""
-    columns: dict[str, Any] = {
+    """Write a table of one row, whose id is `name`."""
+    columns: dict[str, dict[str, Any]] = {
         "docs": {"_id": name, "text": ""},
         "labels": {"doc_id": name, "source": "human"},
         "qrels": {"query-id": name, "corpus-id": "d", "score": 1},
-        "run": {},
-    }[kind]
-    if kind == "run":
-        return write_run(path, {name: {"d": 1.0}})
-    if path.suffix == ".parquet":
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pl.DataFrame([columns]).write_parquet(path)
-        return path
-    separator = "," if path.suffix == ".csv" else "\t"
-    return write(
-        path, jsonl([columns]) if path.suffix == ".jsonl" else pl.DataFrame([columns]).write_csv(separator=separator)
-    )
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = pl.DataFrame([columns[kind]])
+    (table.write_parquet if path.suffix == ".parquet" else table.write_csv)(path)
+    return path
 
 
 @pytest.mark.parametrize("file", READERS)
@@ -353,7 +343,7 @@ def test_an_audit_reads_and_saves_what_is_named(
     found = toy().docs.select(doc_id="id", source="source")
     for decoy in DECOYS:
         made(Path(f"{decoy}.parquet"), "labels", "decoy")
-        made(Path(f"{decoy}.trec"), "run", "decoy")
+        write_run(Path(f"{decoy}.trec"), {"decoy": {"d": 1.0}})
     write_cocktail(Path(name))
     found.write_parquet(f"{name}.parquet")
     write_run(Path(f"{name}.trec"), {"q1": {doc: -float(n) for n, doc in enumerate(found["doc_id"])}})

@@ -18,7 +18,7 @@ from tests.rankers.llm.judge import Judge
 from tests.toy import raw_docs, raw_queries, tsv, write, write_beir, write_cocktail, write_run
 
 QUICK = ("--resamples", "200")
-FOUND = {"q1": {"d1-human", "d1-llm"}, "q2": {"d2-human", "d2-llm"}, "q3": {"d3-human", "d3-llm", "d1-human"}}
+MATCHES = {"q1": {"d1-human", "d1-llm"}, "q2": {"d2-human", "d2-llm"}, "q3": {"d3-human", "d3-llm", "d1-human"}}
 """What shares a word with each of the toy's queries: by hand."""
 
 
@@ -119,7 +119,7 @@ def test_only_judged_queries_are_ranked_unless_none_is(cli: Cli, tmp_path: Path)
     cli("rank", folder, "-r", "bm25", "-o", tmp_path / "judged.trec")
     err = cli("rank", folder, "-r", "bm25", "-o", tmp_path / "all.trec", "--qrels", "none").err
     assert set(found_in(tmp_path / "judged.trec")) == {"q2"}
-    assert found_in(tmp_path / "all.trec") == FOUND
+    assert found_in(tmp_path / "all.trec") == MATCHES
     assert err.endswith(f"--run {tmp_path / 'all.trec'} --qrels none\n")
 
 

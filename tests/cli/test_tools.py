@@ -110,7 +110,7 @@ def test_the_options_reach_the_plan(cli: Cli, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def filled_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache with the vectors of two models, one of them not used since 1970, and a half-written file."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("RANKTILT_CACHE", str(folder))
@@ -135,21 +135,21 @@ def test_an_empty_cache(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not (tmp_path / "none").exists()
 
 
-def test_what_is_kept_is_shown(cli: Cli, kept: Path) -> None:
+def test_what_is_kept_is_shown(cli: Cli, filled_cache: Path) -> None:
     lines = cli("tools", "cache").out.splitlines()
-    assert lines[0] == f"{kept}: 260 kB"
+    assert lines[0] == f"{filled_cache}: 260 kB"
     assert lines[5].split() == ["embeddings", "two", "259", "kB", "today"]
     assert lines[6].split()[:4] == ["embeddings", "one", "761", "B"]
     assert lines[6].endswith(" days ago")
     found = json.loads(cli("tools", "cache", "--format", "json").out)
-    assert found["folder"] == str(kept)
+    assert found["folder"] == str(filled_cache)
     assert found["entries"][1] == {
         "what": "embeddings", "model": "one", "bytes": 761, "paid": False, "last_use": "1970-01-01T00:00:00Z",
-        "folder": str(kept / "embeddings" / "one"),
+        "folder": str(filled_cache / "embeddings" / "one"),
     }  # fmt: skip
 
 
-def test_a_choice_is_shown_before_it_is_removed(cli: Cli, kept: Path) -> None:
+def test_a_choice_is_shown_before_it_is_removed(cli: Cli, filled_cache: Path) -> None:
     table = cli("tools", "cache", "--model", "two").out
     assert [line.split()[1] for line in table.splitlines() if line.startswith(" embeddings")] == ["two"]
     assert sorted(entries(cli)) == ["one", "two"]
@@ -169,18 +169,18 @@ def test_a_choice_is_shown_before_it_is_removed(cli: Cli, kept: Path) -> None:
     ],
 )
 def test_prune_removes_what_is_asked_for(
-    cli: Cli, kept: Path, options: tuple[str, ...], said: str, left: list[str]
+    cli: Cli, filled_cache: Path, options: tuple[str, ...], said: str, left: list[str]
 ) -> None:
     assert cli("tools", "cache", "--prune", *options) == (0, "", said)
     assert entries(cli) == left
 
 
-def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, kept: Path) -> None:
+def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, filled_cache: Path) -> None:
     about = {"llm": "openai:gpt@default", "model": "gpt", "base_url": "http://127.0.0.1:9/v1"}
-    write(kept / "llm" / "x" / "about.json", json.dumps(about).encode())
-    with Journal(kept / "llm" / "x") as journal:
+    write(filled_cache / "llm" / "x" / "about.json", json.dumps(about).encode())
+    with Journal(filled_cache / "llm" / "x") as journal:
         journal.append([JournalRecord(key, "", "", Answer("text", "stop", 1, 1, "gpt")) for key in "ab"])
-    cache = VectorCache(kept / "embeddings" / "y", about={"model": "openai:ada"})
+    cache = VectorCache(filled_cache / "embeddings" / "y", about={"model": "openai:ada"})
     cache.put(content_keys("z"), np.ones((1, 4), dtype=np.float32))
     result = cli("tools", "cache", "--prune", "--all")
     assert result.err.startswith("removed 2 entries")
@@ -189,7 +189,7 @@ def test_what_was_paid_for_is_pruned_by_name_only(cli: Cli, kept: Path) -> None:
     for name in ("gpt", "openai:ada"):
         assert cli("tools", "cache", "--prune", "--model", name).code == 0
         assert name not in entries(cli)
-    assert not (kept / "llm").exists()
+    assert not (filled_cache / "llm").exists()
 
 
 # What is installed

@@ -29,7 +29,7 @@ ORDERS = {"people": [HUMAN] * 40, "machines": [LLM] * 40, "nobody": [HUMAN, LLM]
 QUERIES = 30
 UNDEFINED = (3, 17)
 """Queries whose part of the tilt is undefined for the first ranker."""
-FOUND = {
+TOY_RUN = {
     "q1": {"d1-human": 3.0, "d1-llm": 2.0},
     "q2": {"d2-llm": 2.0, "d2-human": 1.0},
     "q3": {"d3-human": 2.0, "d3-llm": 1.0},

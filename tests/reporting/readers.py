@@ -187,7 +187,7 @@ class TexTable:
     """Of the coloured cells, row by row."""
 
 
-def shown(source: str) -> str:
+def tex_text(source: str) -> str:
     """What LaTeX would print for an escaped text."""
     pattern = "|".join(re.escape(word) for word in sorted(WORDS, key=len, reverse=True))
     return re.sub(rf"{pattern}|\\([&%$#_{{}}])", lambda m: WORDS.get(m[0]) or m[1], source).strip()
@@ -230,7 +230,7 @@ def read_tex(text: str) -> list[TexTable]:
         elif opened[-1:] == ["tabular"]:
             _row(line, table)
         elif opened[-1:] == ["minipage"] and line != r"\footnotesize":
-            note = shown(line.removesuffix(r"\par"))
+            note = tex_text(line.removesuffix(r"\par"))
             (table.legend if note.startswith("Shaded: ") else table.notes).append(note)
     assert opened == []
     return found
@@ -248,10 +248,10 @@ def _row(line: str, table: TexTable) -> None:
     table.colours += COLOUR.findall(line)
     parts = re.split(r"(?<!\\)&", COLOUR.sub("", line).removesuffix(r"\\"))
     spans = [(many[2], int(many[1])) if (many := SPANNED.fullmatch(part.strip())) else (part, 1) for part in parts]
-    cells = [(shown(text), span) for text, span in spans]
+    cells = [(tex_text(text), span) for text, span in spans]
     assert sum(span for _, span in cells) == table.columns, line
     if len(cells) == 1 and table.columns > 1:
-        table.panels.append(shown(spans[0][0].removeprefix(r"\textit{").removesuffix("}")))
+        table.panels.append(tex_text(spans[0][0].removeprefix(r"\textit{").removesuffix("}")))
     elif not re.fullmatch(r"-?\d*\.?\d+|–", cells[-1][0]):
         table.header.append(cells)
     else:

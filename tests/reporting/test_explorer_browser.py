@@ -79,7 +79,7 @@ def rows(browser: Browser, selector: str) -> list[list[str]]:
     return found
 
 
-def said(browser: Browser) -> str:
+def status(browser: Browser) -> str:
     return str(browser.run("document.querySelector('.explorer [role=status]').textContent"))
 
 
@@ -106,7 +106,7 @@ def test_the_queries_that_contribute_most_stand_first_and_undefined_ones_last_an
 ) -> None:
     browser = enter()
     assert order(browser) == SIZES[:25]
-    assert said(browser) == "1–25 of 30 queries"
+    assert status(browser) == "1–25 of 30 queries"
     assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "other"
     assert rows(browser, ".queries")[0] == [
         "the river number 29 q29", "▲ +19.0", "29.0", "25.0", "50.0", "29 of 32", "3",
@@ -115,9 +115,9 @@ def test_the_queries_that_contribute_most_stand_first_and_undefined_ones_last_an
     assert values == [None, "19", "0.29", "0.25", "0.5", "29", "3"]
     browser.click("[aria-label='Next queries']")
     assert order(browser) == [*SIZES[25:], *UNDEFINED]
-    assert said(browser) == "26–30 of 30 queries"
+    assert status(browser) == "26–30 of 30 queries"
     browser.press("Enter")
-    assert said(browser) == "26–30 of 30 queries"
+    assert status(browser) == "26–30 of 30 queries"
     assert focused(browser) == "Next \u203a"
     browser.click("[aria-label='Previous queries']")
     assert order(browser) == SIZES[:25]
@@ -145,7 +145,7 @@ def test_search_takes_every_word_in_text_or_id(enter: Callable[..., Browser], ty
     browser.fill("input[type=search]", typed)
     assert len(order(browser)) == min(count, 25)
     noun = "query" if count == 1 else "queries"
-    assert f"{count} {noun}" + (f" with “{typed}”" if typed.strip() else "") in said(browser)
+    assert f"{count} {noun}" + (f" with “{typed}”" if typed.strip() else "") in status(browser)
     assert browser.run("document.querySelector('.explorer [role=status]').getAttribute('aria-live')") == "polite"
 
 
@@ -257,7 +257,7 @@ def test_everything_works_by_keyboard_alone(enter: Callable[..., Browser]) -> No
     assert browser.run("document.activeElement.dataset.doc") == "0"
     browser.press("Escape")
     assert browser.run("document.activeElement.dataset.query") == "0"
-    assert said(browser) == "1–1 of 1 query with “q00”"
+    assert status(browser) == "1–1 of 1 query with “q00”"
     browser.press("Escape")
     assert browser.complaints == []
 
@@ -284,7 +284,7 @@ def test_damaged_lists_are_said_and_the_rows_come_back(browser: Browser, folder:
     browser.open(path)
     browser.run("document.querySelector('.explorer').scrollIntoView({behavior: 'instant'})")
     browser.until("document.querySelector('.explorer [role=status]')")
-    assert said(browser).startswith("The queries could not be opened (")
+    assert status(browser).startswith("The queries could not be opened (")
     assert browser.run("document.querySelector('.rows').checkVisibility()") is True
 
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from ranktilt import Collection
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.judged_rankings import Judgments
-from ranktilt.reporting.explorer.lists import FURTHER, ranked_lists, twins_of
+from ranktilt.reporting.explorer.lists import FURTHER, twins_of
 from ranktilt.reporting.explorer.numbers import MOST_PAIRS, Numbers
-from ranktilt.reporting.explorer.pack import Material, pack, rounded, shortened
+from ranktilt.reporting.explorer.pack import pack, rounded, shortened
 from tests.auditing.arrays import audit_of
 from tests.reporting.audits import twins
 from tests.reporting.openings import explored, toy_opened, unpacked
@@ -191,36 +190,25 @@ def test_long_strings_end_in_an_ellipsis() -> None:
     assert shortened(pl.Series(texts), "id") == ["é" * 300, "é" * 300 + "…", "a"]
 
 
-def material(queries: int, letters: int, grade: float = 1) -> Material:
-    """One run over so many queries, each with one document in two versions of so many random letters."""
-    rng = np.random.default_rng(0)
-    collection = twins(queries)
-    drawn = ["".join(map(chr, rng.integers(97, 123, letters))) for _ in range(2 * queries)]
-    qrels = collection.qrels.with_columns(grade=pl.lit(grade))
-    collection = Collection(collection.docs.with_columns(text=pl.Series(drawn)), collection.queries, qrels)
-    scores = {f"q{n}": {f"{n}-human": 2.0, f"{n}-llm": 1.0} for n in range(queries)}
-    found = toy_opened(collection, [scores])
-    groups = grouping(collection, "source")
-    judgments, order = Judgments.of(collection, groups), np.arange(queries)[::-1]
-    made = ranked_lists(collection, groups, judgments, found.runs, order=order, depth=10, ties="expected")
-    return Material(found.audit, collection, groups, ("first",), order, Numbers.of(found.audit, ["first"]), made, 10)
-
-
 @pytest.mark.parametrize(("budget", "letters"), [(3_000, 10), (3_000, 500), (40_000, 10), (40_000, 500)])
 def test_as_many_queries_and_texts_are_carried_as_fit(budget: int, letters: int) -> None:
-    whole = material(120, letters)
-    found = whole.fitted(budget)
-    assert found.size <= budget
-    assert whole.fitted(found.size).queries == found.queries
-    if found.queries < 120:
-        assert 0.4 * budget < len(found.lists)
-    if found.documents < whole.needed(found.queries):
-        assert found.size > 0.9 * budget
-    else:
-        assert whole.packed(found.queries).texts == found.texts
+    collection, rng = twins(120), np.random.default_rng(0)
+    drawn = ["".join(map(chr, rng.integers(97, 123, letters))) for _ in collection.ids]
+    collection = Collection(collection.docs.with_columns(text=pl.Series(drawn)), collection.queries, collection.qrels)
+    scores = {f"q{n}": {f"{n}-human": 2.0, f"{n}-llm": 1.0} for n in range(120)}
+    found = explored(toy_opened(collection, [scores]), budget=budget)
+    size = len(found.block.lists) + len(found.block.texts)
+    assert size <= budget
+    if found.lists["shown"] < 120:
+        assert 0.4 * budget < len(found.block.lists)
+    if len(found.texts or []) < len(found.lists["docs"]["id"]):
+        assert size > 0.9 * budget
 
 
 @pytest.mark.parametrize("grade", [2, 0.25])
 def test_a_grade_may_be_a_fraction(grade: float) -> None:
-    (found,) = unpacked(material(2, 5, grade).packed(1).lists)["lists"]
-    assert [entry[4] for entry in found[0]["entries"]] == [grade, grade]
+    collection = twins(2)
+    qrels = collection.qrels.with_columns(grade=pl.lit(grade))
+    collection = Collection(collection.docs, collection.queries, qrels)
+    found = explored(toy_opened(collection, [{"q0": {"0-human": 2.0, "0-llm": 1.0}}]))
+    assert found.docs(0, "q0", 4) == [grade, grade]

@@ -279,7 +279,7 @@ JARGON = {
     r"osition bias": "position bias", r"irst named|first is named": "first named",
 }  # fmt: skip
 """What a reader from another field may not know, and the entry that explains it."""
-SAID = re.compile(r'<(p|li|caption|figcaption|th|dt)\b(?! scope="row")[^>]*>(.*?)</\1>', re.DOTALL)
+PROSE = re.compile(r'<(p|li|caption|figcaption|th|dt)\b(?! scope="row")[^>]*>(.*?)</\1>', re.DOTALL)
 
 
 def plain(markup: str) -> str:
@@ -314,7 +314,7 @@ def test_no_jargon_of_a_page_stands_unexplained(name: str) -> None:
     missing = []
     for section, text in sections.items():
         marked = [plain(one) for one in re.findall(r"<abbr[^>]*>(.*?)</abbr>", text, re.DOTALL)]
-        parts = [plain(part) for _, part in SAID.findall(text)]
+        parts = [plain(part) for _, part in PROSE.findall(text)]
         for pattern, title in JARGON.items():
             spoken = [part for part in parts if re.search(pattern, part)]
             explained = section == "notes" or any(re.search(pattern, one) for one in marked)

@@ -24,7 +24,7 @@ from tests.reporting.results import RESULTS, failed, pairs, refused, result
 
 PRINTED = Path(__file__).parent / "printed"
 ENDINGS = {"table": "txt", "markdown": "md", "latex": "tex"}
-KEPT = [
+PRINTS = [
     *((name, format) for name in RESULTS for format in ("table", "markdown")),
     *((name, "latex") for name in ("audit", "audit, card", "audit, no twins")),
 ]
@@ -37,18 +37,18 @@ OPENED = {
 every = pytest.mark.parametrize("name", RESULTS)
 
 
-@pytest.mark.parametrize(("name", "format"), KEPT)
+@pytest.mark.parametrize(("name", "format"), PRINTS)
 def test_a_result_is_printed_as_it_was(name: str, format: str) -> None:
     """Run with ``RANKTILT_PRINTED=write`` after a change that is wanted, and look at the difference."""
     text = table(result(name), format)
-    assert text == kept(f"{slug(name)}.{ENDINGS[format]}", text)
+    assert text == stored(f"{slug(name)}.{ENDINGS[format]}", text)
 
 
 def slug(name: str) -> str:
     return re.sub("[^a-z]+", "-", name)
 
 
-def kept(name: str, text: str) -> str:
+def stored(name: str, text: str) -> str:
     """Return what is kept of a text, which is written first where that is asked for."""
     file = PRINTED / name
     if os.environ.get("RANKTILT_PRINTED") == "write":
@@ -77,7 +77,7 @@ def outline(document: Document) -> str:
 def test_a_page_is_laid_out_as_it_was(name: str) -> None:
     """Kept and written like the printed results."""
     text = outline(view(OPENED[name]() if name in OPENED else result(name)))
-    assert text == kept(f"{slug(name)}.page.txt", text)
+    assert text == stored(f"{slug(name)}.page.txt", text)
 
 
 @every

@@ -18,7 +18,7 @@ from ranktilt.errors import UserError
 from ranktilt.reporting.reload import NO_LISTS, LoadedAudit, reload
 from tests.datasets.hub_cache import cached, cocktail_zip, point_to
 from tests.refusals import refused
-from tests.reporting.openings import FOUND, audited
+from tests.reporting.openings import TOY_RUN, audited
 from tests.toy import raw_docs, raw_qrels, run_of, toy, tsv, write, write_cocktail, write_run
 
 QUICK: dict[str, Any] = {"resamples": 100}
@@ -113,7 +113,7 @@ def test_what_has_changed_is_named_and_the_collection_left_out(
 
 def test_the_bundled_collection_is_made_again_and_one_made_in_python_not_looked_for() -> None:
     collection = toy()
-    audit = rt.audit(collection, run_of(collection, FOUND, ranker="mine"), **QUICK)
+    audit = rt.audit(collection, run_of(collection, TOY_RUN, ranker="mine"), **QUICK)
     reason = "the collection was made in Python and is in no file (pass it: ranktilt.report(…, collection=…))"
     assert reload(audit).notes == (GONE.format(reason),)
     collection = rt.bundled()
@@ -175,8 +175,8 @@ def unlabelled_runs(here: Path, qrels: str | None = "judged.tsv") -> tuple[Audit
     """Two run files, and labels in place of a collection."""
     labels(here / "labels.tsv", "source", "origin")
     write(here / "judged.tsv", tsv([(q, f"{d}-{s}", g) for q, d, g in raw_qrels() for s in ("human", "llm")]))
-    write_run(here / "one.trec", {"q3": FOUND["q3"], "q1": FOUND["q1"]})
-    write_run(here / "two.trec", FOUND)
+    write_run(here / "one.trec", {"q3": TOY_RUN["q3"], "q1": TOY_RUN["q1"]})
+    write_run(here / "two.trec", TOY_RUN)
     runs = [Run.load("one.trec"), Run.load("two.trec", score_order="rank")]
     collection = rt.labelled("labels.tsv", runs, qrels=qrels)
     return rt.audit(collection, runs, card=qrels is None, **QUICK), collection, runs
@@ -212,7 +212,7 @@ def test_a_collection_that_does_not_fit_is_left_out(here: Path) -> None:
 
 def test_given_parts_are_used_as_they_are_and_what_is_missing_is_said() -> None:
     collection = toy()
-    runs = [run_of(collection, FOUND, ranker=name) for name in ("mine", "yours")]
+    runs = [run_of(collection, TOY_RUN, ranker=name) for name in ("mine", "yours")]
     audit = rt.audit(collection, runs, **QUICK)
     opened = reload(audit, None, collection=collection, runs=reversed(runs))
     assert opened.collection is collection
@@ -225,10 +225,10 @@ def test_given_parts_are_used_as_they_are_and_what_is_missing_is_said() -> None:
 
 def test_what_is_given_must_be_what_was_audited() -> None:
     collection = toy()
-    audit = rt.audit(collection, run_of(collection, FOUND, ranker="mine"), **QUICK)
+    audit = rt.audit(collection, run_of(collection, TOY_RUN, ranker="mine"), **QUICK)
     with pytest.raises(UserError, match="unknown run of the audit 'other'"):
-        reload(audit, None, collection=collection, runs=[run_of(collection, FOUND, ranker="other")])
-    other = run_of(collection, {**FOUND, "q2": {"d2-human": 1.0}}, ranker="mine")
+        reload(audit, None, collection=collection, runs=[run_of(collection, TOY_RUN, ranker="other")])
+    other = run_of(collection, {**TOY_RUN, "q2": {"d2-human": 1.0}}, ranker="mine")
     said = "it gives other values than the audit's for 1 of 3 queries"
     with refused(f"run 'mine' is not the one that was audited: {said}"):
         reload(audit, None, collection=collection, runs=[other])

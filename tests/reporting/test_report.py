@@ -25,7 +25,7 @@ from tests.probes.validations import toy_validation
 from tests.refusals import refused
 from tests.reporting.audits import clear, ordered, twins
 from tests.reporting.browser import Browser, program
-from tests.reporting.openings import FOUND, audited
+from tests.reporting.openings import TOY_RUN, audited
 from tests.reporting.readers import Markup, explorers, html
 from tests.reporting.results import result
 from tests.reporting.studies import toy_study
@@ -90,7 +90,7 @@ class TestGiven:
 
     def test_a_collection_and_runs_at_hand_are_used(self, tmp_path: Path) -> None:
         collection = toy()
-        run = run_of(collection, FOUND, ranker="mine")
+        run = run_of(collection, TOY_RUN, ranker="mine")
         found = rt.audit(collection, run, **QUICK)
         assert explorers(read(rt.report(found, tmp_path / "without.html"))) == []
         for runs in (run, (one for one in [run])):
@@ -125,7 +125,7 @@ class TestRefused:
         assert Audit.load("audit.json") == audits[0]
 
     @pytest.mark.parametrize(
-        ("name", "content", "said"),
+        ("name", "content", "message"),
         [
             ("gone.json", None, "cannot be read: No such file or directory"),
             ("", None, "cannot be read: Is a directory"),
@@ -141,11 +141,11 @@ class TestRefused:
             ("half.json", '{"format": "ranktilt-audit", "version": 1}', "was changed after ranktilt wrote it"),
         ],
     )  # fmt: skip
-    def test_files_that_hold_no_result(self, tmp_path: Path, name: str, content: str | None, said: str) -> None:
+    def test_files_that_hold_no_result(self, tmp_path: Path, name: str, content: str | None, message: str) -> None:
         path = tmp_path / name if content is None else write(tmp_path / name, content)
         with pytest.raises(DataError) as error:
             read_result(path)
-        assert str(error.value).startswith(f"{path}: {said}")
+        assert str(error.value).startswith(f"{path}: {message}")
 
     def test_papers_take_some_kinds_of_results_only(self, tmp_path: Path) -> None:
         path = result("gate").save(tmp_path / "found.json")

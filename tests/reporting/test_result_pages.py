@@ -207,7 +207,7 @@ NEAR = toy_similarity()
 
 
 @pytest.fixture(scope="module")
-def shown() -> Markup:
+def validation_page() -> Markup:
     return Markup(html(VALIDATION))
 
 
@@ -240,7 +240,7 @@ STRAYING = (NEAR, replace(NEAR, source="b", cosine=NEAR.baseline))
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "ending"),
     [
         ({"effectiveness": toy_effectiveness() + OTHER_MEASURE}, headline(VALIDATION)),
         (renamed(["a", "b", "c"]), "; a, b and c are equivalent on both sides."),
@@ -252,8 +252,8 @@ STRAYING = (NEAR, replace(NEAR, source="b", cosine=NEAR.baseline))
         ),
     ],
 )
-def test_headline(changes: dict[str, Any], said: str) -> None:
-    assert headline(replace(VALIDATION, **changes)).endswith(said)
+def test_headline(changes: dict[str, Any], ending: str) -> None:
+    assert headline(replace(VALIDATION, **changes)).endswith(ending)
 
 
 def test_a_void_comparison_is_the_headline() -> None:
@@ -278,11 +278,11 @@ def test_figure_3_counts_every_pair() -> None:
     assert [bar["y"] for bar in bars] == pytest.approx(inside, abs=1e-3)
 
 
-def test_figure_5_sets_twins_against_unrelated_pairs(shown: Markup) -> None:
+def test_figure_5_sets_twins_against_unrelated_pairs(validation_page: Markup) -> None:
     sides = by_name(drawn("Figure 5"), "bar")
     assert {name: round(sum(shares), 3) for name, shares in sides.items()} == {"twins": 100, "unrelated pairs": 100}
     one = VALIDATION.similarities[0]
-    assert shown.grid("Cosine similarity").numbers("mean") == [one.cosine.mean, one.baseline.mean]
+    assert validation_page.grid("Cosine similarity").numbers("mean") == [one.cosine.mean, one.baseline.mean]
     one = replace(NEAR, cosine=spread(0.91, low=-1.0), baseline=spread(0.01, low=-1.0))
     low, high = domain(drawn_in(section("meaning", similarities=(one,)))[0].drawing, "x")
     assert (low, high) == pytest.approx((0.0, 0.925))  # what there is
@@ -298,8 +298,8 @@ def test_figure_4_shows_every_text_of_the_map_with_its_id() -> None:
     assert "Figure 4." not in html(toy_validation(map=False))
 
 
-def test_table_2_holds_every_number(shown: Markup) -> None:
-    grid, expected = shown.grid("Effectiveness on each"), toy_effectiveness()
+def test_table_2_holds_every_number(validation_page: Markup) -> None:
+    grid, expected = validation_page.grid("Effectiveness on each"), toy_effectiveness()
     assert grid.column("ranker") == [row.run for row in expected]
     signs = ["✓", "✓", "!", "○", "○"]
     assert grid.column("outcome") == [f"{sign} {row.statement}" for sign, row in zip(signs, expected, strict=True)]

@@ -290,7 +290,7 @@ def test_measures_have_the_papers_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "expected"),
     [
         ("llama-2-7b-chat-tmp0.2", ("llama-2-7b-chat", "0.2")),
         ("llm_1.0", ("llm", "1.0")),
@@ -300,5 +300,5 @@ def test_measures_have_the_papers_names() -> None:
         ("-tmp0.2", ("-tmp0.2", "")),
     ],
 )
-def test_a_source_is_split_into_model_and_temperature(source: str, found: tuple[str, str]) -> None:
-    assert generator(source) == found
+def test_a_source_is_split_into_model_and_temperature(source: str, expected: tuple[str, str]) -> None:
+    assert generator(source) == expected

@@ -219,7 +219,7 @@ class TestHostile:
         assert all("\r" not in comment and "\u2028" not in comment for comment in table.comments)
 
     @pytest.mark.parametrize(
-        ("name", "found"),
+        ("name", "expected"),
         [
             ("two\nlines\r\nand\u2028more", "two lines and more"),
             ("  blanks\t\t here ", "blanks here"),
@@ -230,8 +230,8 @@ class TestHostile:
             ("naïve 日本", "naïve 日本"),
         ],
     )
-    def test_clean_leaves_one_line_of_visible_characters(self, name: str, found: str) -> None:
-        assert clean(name) == found
+    def test_clean_leaves_one_line_of_visible_characters(self, name: str, expected: str) -> None:
+        assert clean(name) == expected
 
     @given(st.text(st.characters(blacklist_categories=("C", "Z")), max_size=30))
     def test_what_is_escaped_for_tex_reads_as_before(self, name: str) -> None:
