@@ -73,6 +73,12 @@ class TestStudy:
             assert row["high"] - row["y"] == pytest.approx(HALF[row["name"]])
         assert figure.drawing["layer"][-1]["encoding"]["x"]["axis"]["values"] == list(TEMPERATURES)
 
+    def test_sources_without_a_temperature_are_in_the_table_only(self) -> None:
+        assert "tilt" not in figures(timeless_study())
+        grid = Markup(html(timeless_study())).grid("human against")
+        assert grid.column("temperature") == ["–"]
+        assert np.isnan(grid.numbers("Relative Δ")[0])
+
     def test_each_measure_has_its_figure_but_many_are_drawn_for_the_first_only(self) -> None:
         assert len(figures(self.measured("nDCG@3", "AP@5"))["tilt"]) == 2
         many = self.measured(*(f"nDCG@{k}" for k in range(1, 9)))
