@@ -30,7 +30,7 @@ from tests.experiments.trained import HUMAN, mixture, ranked, studied
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
 from tests.reporting.readers import Markup, by_name, domain, html, points, rows
 from tests.reporting.results import result
-from tests.reporting.studies import ENDS, HALF, TEMPERATURES, VALUES, explained, temperatures, toy_study
+from tests.reporting.studies import ENDS, HALF, TEMPERATURES, VALUES, explained, temperatures, timeless_study, toy_study
 
 NAN = float("nan")
 STUDY = toy_study()
