@@ -1,7 +1,9 @@
 """Live engines: their order is authoritative, and nothing that goes wrong is silent."""
 
+import functools
 import math
 import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -173,14 +175,23 @@ def test_each_question_is_answered_once(total: int, concurrency: int) -> None:
     assert got == [EngineReply(number, [(f"{number}", 1.0)]) for number in range(total)]
 
 
-def test_as_many_calls_at_once_as_allowed() -> None:
+def test_as_many_calls_at_once_as_allowed_once_the_first_has_made_a_client() -> None:
     full = threading.Barrier(4)  # passed only by four at once
+    made = []
 
-    def ask(number: int) -> Hits:
-        full.wait(timeout=20)
+    @functools.cache
+    def client() -> Hits:
+        made.append(1)
+        time.sleep(0.2)  # as long as others could begin, and make one of their own
         return GOOD
 
-    assert not any(reply.failure for reply in asked(ask, 16))
+    def ask(number: int) -> Hits:
+        if number:
+            full.wait(timeout=20)
+        return client()
+
+    assert not any(reply.failure for reply in asked(ask, 17))
+    assert len(made) == 1
 
 
 def test_a_call_that_fails_is_repeated() -> None:
@@ -200,6 +211,7 @@ def test_a_call_that_fails_is_repeated() -> None:
 def test_an_error_is_told_in_one_line_of_200_characters() -> None:
     assert error_summary(ValueError("a\n  b")) == "ValueError: a b"
     assert error_summary(TimeoutError()) == "TimeoutError"
+    assert error_summary(ValueError("ValueError(404, 'no such index')")) == "ValueError(404, 'no such index')"
     assert error_summary(ValueError("z" * 300)) == "ValueError: " + "z" * 187 + "…"
 
 
