@@ -41,7 +41,6 @@ def cached(cache: Path, id: str, files: Mapping[str, str | bytes], *, commit: st
 
 
 def zipped(files: Mapping[str, str]) -> bytes:
-    """A zip file."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in files.items():
@@ -50,7 +49,6 @@ def zipped(files: Mapping[str, str]) -> bytes:
 
 
 def parquet(**columns: object) -> bytes:
-    """A Parquet file."""
     buffer = io.BytesIO()
     pl.DataFrame(columns).write_parquet(buffer)
     return buffer.getvalue()
@@ -87,7 +85,5 @@ def mteb() -> dict[str, str | bytes]:
 
 def judgments_parquet() -> bytes:
     """The toy's judgments as a Parquet file."""
-    qrels = raw_qrels()
-    return parquet(
-        **{"query-id": [q for q, _, _ in qrels], "corpus-id": [d for _, d, _ in qrels], "score": [g for *_, g in qrels]}
-    )
+    queries, docs, grades = zip(*raw_qrels(), strict=True)
+    return parquet(**{"query-id": queries, "corpus-id": docs, "score": grades})

@@ -30,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Let ir_datasets start anew in this folder: it reads the place as it is imported."""
     pytest.importorskip("ir_datasets")
     ours = [name for name in sys.modules if name.partition(".")[0] == "ir_datasets"]
-    kept = {name: sys.modules.pop(name) for name in ours}
+    loaded = {name: sys.modules.pop(name) for name in ours}
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "irds"))
     monkeypatch.setenv("IR_DATASETS_TMP", str(tmp_path / "tmp"))
     monkeypatch.setenv("IR_DATASETS_DL_TRIES", "1")
@@ -39,7 +39,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path / "irds"
     for name in [name for name in sys.modules if name.partition(".")[0] == "ir_datasets"]:
         del sys.modules[name]
-    sys.modules.update(kept)
+    sys.modules.update(loaded)
 
 
 def beir(home: Path, qrels: str | None = None) -> None:
@@ -105,11 +105,8 @@ def test_msmarco_and_its_judged_queries(home: Path) -> None:
 
 def test_what_is_to_be_agreed_to_before_a_download_is_shown(home: Path) -> None:
     name = "irds:msmarco-passage/trec-dl-2019"
-    with (
-        pytest.warns(DataWarning, match=rf"^{name}: Please confirm you agree to the MSMARCO data usage agreement"),
-        pytest.raises(UserError, match="cannot be read"),
-    ):
-        load(name)
+    with pytest.warns(DataWarning, match=rf"^{name}: Please confirm you agree to the MSMARCO data usage agreement"):
+        assert message(name).startswith(f"{name}: cannot be read")
 
 
 def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:
@@ -152,28 +149,21 @@ def test_documents_and_queries_without_a_text(home: Path) -> None:
     """Vaswani's documents have a text; TREC's topics have a title instead, which is their default text."""
     from ranktilt.datasets.irds import _docs, dataset_queries
 
-    class Doc(NamedTuple):
+    class Topic(NamedTuple):
         doc_id: str = "d"
-        title: str = "T"
-        abstract: str = "A"
-
-        def default_text(self) -> str:
-            return f"{self.title} {self.abstract}"
-
-    class Query(NamedTuple):
         query_id: str = "q"
         title: str = "red apples"
 
         def default_text(self) -> str:
-            return self.title
+            return f"{self.title} by default"
 
-    given = SimpleNamespace(
-        docs_cls=lambda: Doc, docs_iter=lambda: iter([Doc()]), docs_count=lambda: None,
-        queries_cls=lambda: Query, queries_iter=lambda: iter([Query()]),
+    topics = SimpleNamespace(
+        docs_cls=lambda: Topic, docs_iter=lambda: iter([Topic()]), docs_count=lambda: None,
+        queries_cls=lambda: Topic, queries_iter=lambda: iter([Topic()]),
     )  # fmt: skip
-    docs, total = _docs(given, None)
-    assert (docs.rows(), total) == ([("d", "", "T A")], 1)
-    assert dataset_queries(given).rows() == [("q", "red apples")]
+    docs, total = _docs(topics, None)
+    assert (docs.rows(), total) == ([("d", "", "red apples by default")], 1)
+    assert dataset_queries(topics).rows() == [("q", "red apples by default")]
 
 
 @pytest.mark.parametrize("grade", [float("inf"), 2.0**40, None])
@@ -197,8 +187,7 @@ def test_what_is_there_is_read_and_nothing_else_fetched(home: Path) -> None:
     beir(home)
     with nothing_fetched():
         assert load("irds:beir/scifact/test").docs.height == 3
-        said = message("irds:beir/nfcorpus/test")
-    assert "nothing is fetched for a report" in said
+        assert "nothing is fetched for a report" in message("irds:beir/nfcorpus/test")
     assert "nothing is fetched" not in message("irds:beir/nfcorpus/test")
 
 
