@@ -39,11 +39,15 @@ def frame(*rows: tuple[str, str, int]) -> pl.DataFrame:
 # What is read
 
 
-@pytest.mark.parametrize(
-    "header", ["query-id\tcorpus-id\tscore", "query_id\tdoc_id\trel", "Query-ID\tX\tY", "qid\td\tlabel", "query\td\ts"]
-)
-def test_a_header_is_passed_over(tmp_path: Path, header: str) -> None:
-    assert read(tmp_path, f"{header}\nq1\td1\t1\n") == [("q1", "d1", 1, 2)]
+def test_a_header_is_passed_over(tmp_path: Path) -> None:
+    for header in (
+        "query-id\tcorpus-id\tscore",
+        "query_id\tdoc_id\trel",
+        "Query-ID\tX\tY",
+        "qid\td\tlabel",
+        "query\td\ts",
+    ):
+        assert read(tmp_path, f"{header}\nq1\td1\t1\n") == [("q1", "d1", 1, 2)]
 
 
 @pytest.mark.parametrize("form", ["{q}\t{d}\t{g}", "{q} 0 {d} {g}"], ids=["beir", "trec"])
@@ -74,7 +78,6 @@ def test_a_judgment_repeated_is_kept_once(tmp_path: Path) -> None:
     [
         ("7\t12\t1\tx", r"expected query-id, corpus-id, score (3 tab-separated fields), got 4: '7\t12\t1\tx'"),
         ("7 0 12 1", f"{THREE}, got 1: '7 0 12 1'"),
-        ("7\t12\tyes", "expected a number as score, got 'yes'"),
         ("7\t12\tnan", "expected a number as score, got 'nan'"),
         ("7\t12\t2147483648", "expected a number as score, got '2147483648'"),
         ("7\t\t1", r"expected a query-id and a corpus-id, one is empty: '7\t\t1'"),
@@ -161,10 +164,8 @@ def test_real_files(shared_data: Path, file: str, judgments: int, queries: int, 
 
 
 def test_judgments_are_written_with_a_header() -> None:
-    assert (
-        to_tsv(frame(("q1", "d1", 2), ("ü", "d 2", -1)))
-        == "query-id\tcorpus-id\tscore\nq1\td1\t2\nü\td 2\t-1\n".encode()
-    )
+    written = to_tsv(frame(("q1", "d1", 2), ("ü", "d 2", -1)))
+    assert written.decode() == "query-id\tcorpus-id\tscore\nq1\td1\t2\nü\td 2\t-1\n"
 
 
 def test_an_id_that_the_format_cannot_hold_is_refused() -> None:
