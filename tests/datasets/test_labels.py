@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import grouping
-from ranktilt.collection import Collection
 from ranktilt.datasets.labels import from_labels, labelled, no_overlap, read_labels, with_labels
 from ranktilt.errors import DataError, UserError
 from ranktilt.io import files
@@ -161,11 +160,8 @@ def test_a_collection_without_texts() -> None:
     qrels = pl.DataFrame({"query_id": ["q2", "q3"], "doc_id": ["d1", "unknown"], "grade": [2, 1], "line": [1, 2]})
     found = from_labels(frame, queries=["q1", "q2", "q1"], qrels=qrels, labels_file=Path("a/l.tsv"), qrels_file="q.txt")
     assert found.docs.columns == ["id", "title", "text", "source", "origin", "year"]
-    assert found.docs.rows() == [
-        ("d0", "", "", "human", "d0", 1),
-        ("d1", "", "", "llm", "d0", 2),
-        ("d2", "", "", "llm", "d2", None),
-    ]
+    docs = [("d0", "", "", "human", "d0", 1), ("d1", "", "", "llm", "d0", 2), ("d2", "", "", "llm", "d2", None)]
+    assert found.docs.rows() == docs
     assert found.queries.rows() == [("q1", ""), ("q2", ""), ("q3", "")]
     assert found.qrels.rows() == [("q2", "d1", 2), ("q3", "unknown", 1)]
     assert found.spec == {
@@ -217,12 +213,11 @@ def judgments(folder: Path, *more: tuple[str, str, int]) -> Path:
 def test_a_run_and_labels_give_what_the_texts_give(tmp_path: Path) -> None:
     mine = run(tmp_path)
     bare = labelled(label_file(tmp_path), [mine], qrels=judgments(tmp_path))
-    whole = toy()
-    one, two = (audit(c, mine, ["nDCG@3", "AP"], card=True, resamples=200) for c in (bare, whole))
-    assert one.tilts == two.tilts
-    assert one.estimates == two.estimates
-    assert one.pair_counts.equals(two.pair_counts)
-    assert (one.confounds, bool(two.confounds)) == ((), True)
+    labels, texts = (audit(c, mine, ["nDCG@3", "AP"], card=True, resamples=200) for c in (bare, toy()))
+    assert labels.tilts == texts.tilts
+    assert labels.estimates == texts.estimates
+    assert labels.pair_counts.equals(texts.pair_counts)
+    assert (labels.confounds, bool(texts.confounds)) == ((), True)
 
 
 def test_without_origins_nobody_has_a_twin_and_an_id_says_nothing_about_its_source(tmp_path: Path) -> None:
@@ -247,10 +242,8 @@ def test_queries_of_all_runs_and_of_the_judgments_are_known(tmp_path: Path) -> N
 def test_an_unlabelled_document_is_counted_and_named_and_keeps_its_rank(tmp_path: Path) -> None:
     mine = run(tmp_path, {"q1": {"web-7": 9.0, **SCORES["q1"]}, "q2": SCORES["q2"]})
     found = audit(labelled(label_file(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
-    assert (
-        f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); "
-        "these keep their ranks and belong to no group"
-    ) in found.notes
+    note = f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); these keep their ranks and belong to "
+    assert [text for text in found.notes if text.startswith(note)]
     assert found.estimates[0].value == pytest.approx((0 - 1) / 2)
 
 
@@ -273,13 +266,12 @@ def test_a_column_is_added(tmp_path: Path) -> None:
 
 
 def test_sources_and_origins_come_from_the_file(tmp_path: Path) -> None:
-    plain = toy()
-    docs = plain.docs.with_columns(source=pl.lit("human"), origin=pl.col("id"))
-    bare = Collection(docs, plain.queries, plain.qrels, {"files": ["x"]})
+    docs = toy().docs.with_columns(source=pl.lit("human"), origin=pl.col("id"))
+    bare = replace(toy(), docs=docs, spec={"files": ["x"]})
     found = with_labels(bare, label_file(tmp_path), by="source")
-    assert found == plain
+    assert found == toy()
     assert (found.spec["files"], found.spec["labels"]) == (["x", str(tmp_path / "labels.tsv")], found.spec["files"][1])
-    assert with_labels(plain, label_file(tmp_path, origin=False), by="source") == plain
+    assert with_labels(toy(), label_file(tmp_path, origin=False), by="source") == toy()
     file = write(tmp_path / "side.tsv", "doc_id\tside\torigin\nd1-human\tx\tX\nd2-human\ty\t\n")
     origins = with_labels(toy(), file, by="side").docs["origin"].to_list()
     assert origins == ["X", "d2-human", "d3-human", "d1-human", "d2-human", "d3-human"]

@@ -84,13 +84,14 @@ def test_the_file_s_name_is_the_source_in_either_layout(tmp_path: Path) -> None:
 def test_compressed_files_load_alike_and_what_a_mac_leaves_beside_them_is_passed_over(
     tmp_path: Path, writer: Any
 ) -> None:
-    whole = load(writer(tmp_path / "plain"))
-    packed = writer(tmp_path / "packed", end=".gz")
-    assert load(packed) == whole
-    for file in [file for folder in (packed, tmp_path / "plain") for file in folder.rglob("*") if file.is_file()]:
-        (file.parent / f"._{file.name}").write_bytes(b"\x00\x05\x16\x07 Mac OS X")
-    assert load(packed) == load(tmp_path / "plain") == whole
-    assert splits(packed) == splits(tmp_path / "plain") == ["test"]
+    plain, packed = writer(tmp_path / "plain"), tmp_path / "packed"
+    whole = load(plain)
+    for file in [file for file in plain.rglob("*") if file.is_file()]:
+        copy = write(packed / f"{file.relative_to(plain)}.gz", file.read_bytes())
+        for beside in (file, copy):
+            (beside.parent / f"._{beside.name}").write_bytes(b"\x00\x05\x16\x07 Mac OS X")
+    assert load(packed) == load(plain) == whole
+    assert splits(packed) == splits(plain) == ["test"]
 
 
 def test_the_spec_says_what_was_read_which_is_the_test_split_or_the_only_one(tmp_path: Path) -> None:
@@ -195,9 +196,6 @@ def test_unknown_ids_can_be_kept(tmp_path: Path) -> None:
     assert judgments(collection) == known | {("q1", "x", 2)}
     assert collection.judged["id"].to_list() == ["q1"]
     assert collection.spec["ignore_unknown"] is True
-
-
-# The real collections: counts as their authors give them, or by an independent count of the file
 
 
 LLAMA = "llama-2-7b-chat-tmp0.2"

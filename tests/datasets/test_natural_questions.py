@@ -137,19 +137,12 @@ def test_a_title_is_found(row: dict[str, Any], title: str) -> None:
     assert read_page(row).title == title
 
 
-@pytest.mark.parametrize(
-    ("title", "folded"),
-    [
-        ("The Walking Dead (season 8)", "the walking dead ( season 8 )"),
-        ("Beyoncé", "beyonce"),
-        ("  A \t B\u200b ", "a b"),
-        ("東京", "東 京"),
-        ("C++", "c + +"),
-        ("ΟΔΥΣΣΕΥΣ", "οδυσσευσ"),
-    ],
-)
-def test_titles_are_folded(title: str, folded: str) -> None:
-    assert fold_title(title) == folded
+def test_titles_are_folded() -> None:
+    folded = {
+        "The Walking Dead (season 8)": "the walking dead ( season 8 )", "Beyoncé": "beyonce", "  A \t B\u200b ": "a b",
+        "東京": "東 京", "C++": "c + +", "ΟΔΥΣΣΕΥΣ": "οδυσσευσ",
+    }  # fmt: skip
+    assert {title: fold_title(title) for title in folded} == folded
 
 
 # Newer characters are in one library's tables and not yet in the other's.

@@ -30,10 +30,6 @@ from tests.generation.scripted import Scripted, humans
 from tests.toy import jsonl, write
 
 
-def test_the_default_is_the_papers_instruction() -> None:
-    assert template("paper").render("Apples are red.") == "Please rewrite the following text: Apples are red."
-
-
 @pytest.mark.parametrize("name", [*PROMPTS, TITLE])
 def test_each_prompt_that_ships_ends_with_the_text_alone(name: str) -> None:
     prompt = template(name)
@@ -41,7 +37,8 @@ def test_each_prompt_that_ships_ends_with_the_text_alone(name: str) -> None:
     assert prompt.render("@@@").partition("@@@")[1:] == ("@@@", "")
 
 
-def test_a_summary_may_be_short_and_polish_may_keep_the_words() -> None:
+def test_the_default_is_the_papers_a_summary_may_be_short_and_polish_may_keep_the_words() -> None:
+    assert template("paper").render("Apples are red.") == "Please rewrite the following text: Apples are red."
     assert template("summarise").limits["shortest"] < 0.34
     assert template("polish").limits["copied"] == 1
     assert template("paper").limits == {}
@@ -136,12 +133,10 @@ def test_answers_are_checked_without_regard_to_length(query: str, text: str, fin
     assert found["flags"].to_list() == [flags]
 
 
-@pytest.mark.parametrize("opening", ["Here's a detailed answer to your question:\n", "**Answer:** ", "Passage: ", ""])
-def test_what_a_model_says_around_an_answer_is_taken_off(opening: str) -> None:
-    raw = f"{opening}Bees see colours."
-    found = check_answer(pl.Series(["bees"]), pl.Series([raw]), pl.Series(["stop"]))
-    assert found.select("text", "flags").rows() == [("Bees see colours.", [])]
-    assert found["opening"].to_list() == [opening.strip() or None]
+def test_what_a_model_says_around_an_answer_is_taken_off() -> None:
+    for opening in ("Here's a detailed answer to your question:\n", "**Answer:** ", "Passage: ", ""):
+        found = check_answer(pl.Series(["bees"]), pl.Series([f"{opening}Bees see colours."]), pl.Series(["stop"]))
+        assert found.select("text", "flags", "opening").rows() == [("Bees see colours.", [], opening.strip() or None)]
 
 
 def test_a_flagged_answer_is_asked_for_again_as_often_as_allowed() -> None:
@@ -287,11 +282,11 @@ def test_a_refusal_but_not_of_a_source_that_reads_like_one() -> None:
     assert flagged("Sorry, but I can't help you with bees below your roof from now on, or ever.", source) == []
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", "\u00a0", None])
-def test_an_empty_rewrite_is_only_that(text: str | None) -> None:
-    assert flagged(text) == ["empty"]
-    assert flagged(text, finish="length") == ["empty", "cut off"]
-    assert flagged(text, finish="content_filter") == ["empty", "filtered"]
+def test_an_empty_rewrite_is_only_that() -> None:
+    for text in ("", " \n\t", "\u00a0", None):
+        assert flagged(text) == ["empty"]
+        assert flagged(text, finish="length") == ["empty", "cut off"]
+        assert flagged(text, finish="content_filter") == ["empty", "filtered"]
 
 
 def test_cut_off_is_what_met_the_limit_or_ends_as_its_source_does_not() -> None:
@@ -307,12 +302,12 @@ def test_a_list_without_punctuation_has_an_end() -> None:
         assert flagged(text.replace("are\n", "are.\n")) == flagged(f"{text},") == ["cut off"]
 
 
-@pytest.mark.parametrize(("changed", "copied"), [(0, True), (1, True), (2, False), (10, False)])
-def test_nineteen_of_twenty_words_in_their_order_are_copied(changed: int, copied: bool) -> None:
-    words = numbered(20).split()
-    words[5 : 5 + changed] = [f"new{number}" for number in range(changed)]
-    assert flagged(" ".join(words), numbered(20)) == (["copied"] if copied else [])
-    assert flagged(" ".join(words).upper(), numbered(20), copied=0.5) == ["copied"]
+def test_nineteen_of_twenty_words_in_their_order_are_copied() -> None:
+    for changed, flags_of in ((0, ["copied"]), (1, ["copied"]), (2, []), (10, [])):
+        words = numbered(20).split()
+        words[5 : 5 + changed] = [f"new{number}" for number in range(changed)]
+        assert flagged(" ".join(words), numbered(20)) == flags_of
+        assert flagged(" ".join(words).upper(), numbered(20), copied=0.5) == ["copied"]
 
 
 def test_a_short_title_may_stand_in_its_rewrite() -> None:
@@ -331,17 +326,14 @@ def test_another_script_is_flagged_and_another_language_in_the_same_is_not() -> 
     assert flagged("ミツバチの行動の研究", "蜜蜂行動研究") == []
 
 
-@pytest.mark.parametrize(("words", "found"), [(20, []), (10, []), (9, ["too short"]), (40, []), (41, ["too long"])])
-def test_half_to_twice_as_many_words_are_allowed(words: int, found: list[str]) -> None:
-    assert flagged(numbered(words, "x"), numbered(20)) == found
-    assert flagged(numbered(words, "x"), numbered(20), shortest=0, longest=9) == []
-
-
-@pytest.mark.parametrize(("source", "few", "many"), [(1, 1, 16), (4, 1, 16), (6, 2, 16), (7, 3, 16), (8, 4, 16)])
-def test_short_sources_may_grow_to_sixteen_words_and_lose_one_more(source: int, few: int, many: int) -> None:
-    for words in range(1, 20):
+@pytest.mark.parametrize(
+    ("source", "few", "many"), [(20, 10, 40), (1, 1, 16), (4, 1, 16), (6, 2, 16), (7, 3, 16), (8, 4, 16)]
+)
+def test_half_to_twice_as_many_words_are_allowed_and_for_short_sources_more(source: int, few: int, many: int) -> None:
+    for words in {1, few - 1, few, many, many + 1} - {0}:
         expected = ["too short"] if words < few else ["too long"] if words > many else []
         assert flagged(numbered(words, "x"), numbered(source)) == expected
+        assert flagged(numbered(words, "x"), numbered(source), shortest=0, longest=20) == []
 
 
 def test_where_no_space_stands_between_words_letters_are_counted() -> None:
@@ -374,28 +366,14 @@ ANNOUNCED = {
     *("MED-1129", "MED-1161", "MED-1178", "MED-1277", "MED-1780", "MED-2344", "MED-2783", "MED-2812", "MED-2814"),
     *("MED-3143", "MED-3294", "MED-3450", "MED-3962", "MED-4178", "MED-4700", "MED-727", "MED-733"),
 }
-CUT_OFF = {
-    "MED-1393": "a bare 'Note:'",
-    "MED-2490": "a bare 'Note:'",
-    "MED-2496": "a bare 'Note:'",
-    "MED-1657": "hundreds of empty lines and 'MS'",
-    "MED-2890": "'Here are five arguments for this connection:', and none",
-}
-NOT_CUT_OFF = {
-    "MED-957": "in the middle of a word, '… in a repeated-ins', as its source ends with '(ABSTRACT TRUNCATED …)'",
-    "MED-2362": "keeps the '(Abstract truncated at 250 words)' of its source behind a whole sentence",
-    "MED-3482": "the number of the trial, as in the source",
-    "MED-3532": "'© 2023' for '© 2011 Crown Copyright'",
-    "MED-4033": "a list without punctuation, made of the source's 'BMI; relative risk (RR); …'",
-}
-COPIED = {
-    "MED-2724": "to the letter",
-    "MED-4883": "to the letter",
-    "MED-4075": "268 words of the source, 258 left, hardly one new",
-    "MED-821": "a few commas and articles more",
-    "MED-928": "small changes in five places of 351 words",
-}
-TOO_LONG = {"MED-2489": "a sentence and its remark", "MED-4438": "158 words made into 426, with a summary of itself"}
+# A bare 'Note:', hundreds of empty lines and 'MS', and 'Here are five arguments for this connection:' with none.
+CUT_OFF = {"MED-1393", "MED-2490", "MED-2496", "MED-1657", "MED-2890"}
+# These end as their sources do: 'in a repeated-ins' before '(ABSTRACT TRUNCATED)', a trial's number, '© 2023', a list.
+NOT_CUT_OFF = {"MED-957", "MED-2362", "MED-3482", "MED-3532", "MED-4033"}
+# Two to the letter; of 268 words 258 are left; a few commas more; small changes in five places of 351 words.
+COPIED = {"MED-2724", "MED-4883", "MED-4075", "MED-821", "MED-928"}
+# A sentence and its remark; 158 words made into 426, with a summary of itself.
+TOO_LONG = {"MED-2489", "MED-4438"}
 
 
 @pytest.fixture(scope="module")
@@ -412,19 +390,15 @@ def pairs(shared_data: Path) -> pl.DataFrame:
 
 
 @pytest.mark.data
-def test_the_faults_are_those_found_by_reading(pairs: pl.DataFrame) -> None:
+def test_the_faults_and_announcements_are_those_found_by_reading(pairs: pl.DataFrame) -> None:
     flagged = pairs.select("id", "flags").explode("flags").drop_nulls()
     found = {flag: set(part["id"]) for (flag,), part in flagged.partition_by("flags", as_dict=True).items()}
     short = found.pop("too short")
-    assert found == {"cut off": set(CUT_OFF), "copied": set(COPIED), "too long": set(TOO_LONG)}
-    assert set(pairs.filter(quality.cut_off(pairs["text"]))["id"]) == set(CUT_OFF) | set(NOT_CUT_OFF)
+    assert found == {"cut off": CUT_OFF, "copied": COPIED, "too long": TOO_LONG}
+    assert set(pairs.filter(quality.cut_off(pairs["text"]))["id"]) == CUT_OFF | NOT_CUT_OFF
     words = pairs.select("id", ratio=quality.words(pairs["text"]) / quality.words(pairs["human"]))
     assert short == set(words.filter(pl.col("ratio") < 0.5)["id"])
     assert (pairs.height, len(short)) == (3633, 159)
-
-
-@pytest.mark.data
-def test_cleaning_takes_off_the_announcements_and_nothing_else(pairs: pl.DataFrame) -> None:
     assert set(pairs.drop_nulls("opening")["id"]) == ANNOUNCED | {"MED-4133"}
     assert pairs["closing"].null_count() == pairs.height
 

@@ -86,17 +86,10 @@ def test_faults_name_their_line(tmp_path: Path, lines: bytes, line: int | None, 
         read_answered([file, tmp_path / "." / "a.jsonl"])
 
 
-@pytest.mark.parametrize(
-    ("question", "other", "same"),
-    [
-        ("What is  DNA?", "what is dna ?", True),
-        ("\uff37hat is DNA", "what is DNA?!", True),
-        ("what is C#", "what is C++", False),
-        ("?", "!", False),
-    ],
-)
-def test_folding(question: str, other: str, same: bool) -> None:
-    assert (fold_question(question) == fold_question(other)) is same
+def test_folding() -> None:
+    assert fold_question("What is  DNA?") == fold_question("what is dna ?") == fold_question("\uff37hat is DNA?!")
+    assert fold_question("what is C#") != fold_question("what is C++")
+    assert fold_question("?") != fold_question("!")
 
 
 PUBLISHED = {
@@ -161,14 +154,11 @@ def test_domains_get_exactly_their_sizes_though_questions_are_asked_again() -> N
 
 def test_a_split_depends_on_the_seed_and_on_no_order() -> None:
     found, sizes = questions(60), {"law": (40, 5, 15)}
-    first = dict(zip((one.text for one in found), assign_splits(found, sizes, 0), strict=True))
-    back = found[::-1]
-    again = dict(zip((one.text for one in back), assign_splits(back, sizes, 0), strict=True))
-    assert again == first
-    both = [*questions(30, "art"), *found]
-    mixed = assign_splits(both, {**sizes, "art": (20, 5, 5)}, 0)
-    assert mixed[30:] == list(first.values())
-    assert assign_splits(found, sizes, 1) != list(first.values())
+    first = assign_splits(found, sizes, 0)
+    assert assign_splits(found[::-1], sizes, 0) == first[::-1]
+    mixed = assign_splits([*questions(30, "art"), *found], {**sizes, "art": (20, 5, 5)}, 0)
+    assert mixed[30:] == first
+    assert assign_splits(found, sizes, 1) != first
 
 
 def test_answers_are_relevant_to_every_asking_of_their_question() -> None:

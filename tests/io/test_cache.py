@@ -63,9 +63,6 @@ def test_a_key_is_the_content_s_and_the_prefix_s() -> None:
     assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
 
 
-# Storing and finding
-
-
 def test_what_was_stored_is_found(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path / "new" / "folder")
     nothing, values = got(cache, content_keys(["a", "b"]))
@@ -82,12 +79,10 @@ def test_what_was_stored_is_found(tmp_path: Path) -> None:
 @settings(max_examples=30)
 @given(hnp.arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 4))))
 def test_floats_come_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, values: Vectors) -> None:
-    cache = VectorCache(tmp_path_factory.mktemp("cache"))
-    keys = content_keys(str(i) for i in range(len(values)))
+    cache, keys = VectorCache(tmp_path_factory.mktemp("cache")), content_keys(map(str, range(len(values))))
     cache.put(keys, values)
     found, again = got(cache, keys[::-1])
-    assert found.all()
-    assert again.tobytes() == values[::-1].tobytes()
+    assert (found.all(), again.tobytes()) == (True, values[::-1].tobytes())
 
 
 @settings(max_examples=30)
@@ -103,9 +98,6 @@ def test_any_keys_over_any_puts(
     found, values = got(cache, raw_keys(*sought))
     assert found.tolist() == [value in numbers for value in sought]
     assert values.sum(axis=1).tolist() == [numbers.get(value, 0.0) for value in sought]
-
-
-# Interrupted and damaged
 
 
 @pytest.mark.parametrize(
@@ -132,9 +124,6 @@ def test_a_put_that_fails_midway_leaves_nothing_and_says_why(tmp_path: Path) -> 
     assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
 
 
-# Not writable
-
-
 @pytest.mark.parametrize("below", ["", "deeper/still"])
 def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path, below: str) -> None:
     folder = write(tmp_path / "f", "kept") / below
@@ -145,15 +134,11 @@ def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path, below: str) -
     assert (tmp_path / "f").read_text() == "kept"
 
 
-# What was found is read from the files
-
-
-def stored_numbers(folder: Path, count: int = 40, *, dtype: str = "float32", each: int = 4) -> tuple[VectorCache, Keys]:
-    """A cache of `count` vectors (i, -i), stored four or `each` at a time."""
-    cache, keys = VectorCache(folder, dtype=dtype), content_keys(map(str, range(count)))
-    for start in range(0, count, each):
-        part = np.arange(start, min(start + each, count), dtype=np.float32)
-        cache.put(keys[start : start + each], np.stack([part, -part], axis=1))
+def stored_numbers(folder: Path, count: int) -> tuple[VectorCache, Keys]:
+    """A cache of `count` vectors (i, -i), stored four at a time."""
+    cache, keys = VectorCache(folder), content_keys(map(str, range(count)))
+    for start in range(0, count, 4):
+        cache.put(keys[start : start + 4], vectors(*([i, -i] for i in range(start, start + 4))))
     return cache, keys
 
 
@@ -162,17 +147,13 @@ def stored_numbers(folder: Path, count: int = 40, *, dtype: str = "float32", eac
 def test_rows_are_read_in_the_order_asked_for(
     tmp_path_factory: pytest.TempPathFactory, rows: list[int], start: int, stop: int
 ) -> None:
-    cache, keys = stored_numbers(tmp_path_factory.mktemp("cache"))
+    cache, keys = stored_numbers(tmp_path_factory.mktemp("cache"), 40)
     _, stored = cache.get(keys)
     assert stored.take(rows)[:, 0].tolist() == rows
     block = stored.read(start, stop)
     assert block[:, 1].tolist() == [-i for i in range(40)[start:stop]]
-    assert block.dtype == np.float32
-    assert block.flags.c_contiguous
+    assert (block.dtype, block.flags.c_contiguous) == (np.float32, True)
     assert (stored.shape, len(stored)) == ((40, 2), 40)
-
-
-# Half precision
 
 
 def test_float16_is_stored_in_half_and_read_as_float32(tmp_path: Path) -> None:
@@ -209,7 +190,6 @@ import numpy as np
 from ranktilt.io.cache import VectorCache, content_keys
 
 cache, name = VectorCache(Path(sys.argv[1])), sys.argv[2]
-print("ready", flush=True)
 for i in range(150):
     cache.put(content_keys([f"{name}{i}", f"both{i}"]), np.full((2, 3), i, dtype=np.float32))
     found, stored = cache.get(content_keys(f"{name}{j}" for j in range(i + 1)))
@@ -226,9 +206,6 @@ def test_processes_that_write_and_read_do_not_meet(tmp_path: Path) -> None:
     assert stored(tmp_path) == 600
     for name in ("a", "b", "both"):
         assert got(VectorCache(tmp_path), content_keys(f"{name}{i}" for i in range(150)))[0].all()
-
-
-# What it says of itself
 
 
 def test_what_is_kept_is_written_beside_it_and_use_leaves_its_time(tmp_path: Path) -> None:

@@ -38,9 +38,6 @@ def decoded(path: Path) -> list[str]:
     return [files.decode_lines(path, *chunk) for chunk in files.line_chunks(path)]
 
 
-# Reading
-
-
 @given(
     content=st.lists(st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"bc", b" ", "é".encode(), BOM]), max_size=12).map(
         lambda parts: b"x" + b"".join(parts)
@@ -100,9 +97,6 @@ def test_invalid_utf8_names_line_and_byte(
     for read in (decoded, files.read_text):
         with refused(f"{path}:{line}: invalid UTF-8 at byte {byte} of the line; save it as UTF-8", DataError):
             read(path)
-
-
-# Hashing and writing
 
 
 def test_the_hash_is_of_the_bytes_on_disk(tmp_path: Path) -> None:

@@ -36,9 +36,6 @@ def frame(*rows: tuple[str, str, int]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
 
 
-# What is read
-
-
 def test_a_header_is_passed_over(tmp_path: Path) -> None:
     for header in (
         "query-id\tcorpus-id\tscore",
@@ -70,9 +67,6 @@ def test_a_judgment_repeated_is_kept_once(tmp_path: Path) -> None:
     assert read(tmp_path, "q\td\t1\nq\te\t1\nq\td\t1\n") == [("q", "d", 1, 1), ("q", "e", 1, 2)]
 
 
-# What is refused
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -92,9 +86,6 @@ def test_a_header_alone_and_a_second_grade_are_refused(tmp_path: Path) -> None:
         assert fault(tmp_path, content) == "test.tsv: expected judgments, got a header only"
     message = fault(tmp_path, HEADER + "q\td\t1\nq\te\t0\n\nq\td\t2\nq\te\t3\n")
     assert message == "test.tsv:5: a second grade (2) for query 'q', document 'd'"
-
-
-# TREC
 
 
 @pytest.mark.parametrize(
@@ -158,9 +149,6 @@ def test_a_run_is_not_read_as_judgments(tmp_path: Path, content: str, message: s
 def test_real_files(shared_data: Path, file: str, judgments: int, queries: int, relevant: int) -> None:
     found = read_qrels(shared_data / file)
     assert (found.height, found["query_id"].n_unique(), (found["grade"] > 0).sum()) == (judgments, queries, relevant)
-
-
-# Writing
 
 
 def test_judgments_are_written_with_a_header() -> None:

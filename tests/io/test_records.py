@@ -41,9 +41,6 @@ def fault(folder: Path, content: str | bytes, **options: Any) -> str:
     return str(caught.value).removeprefix(f"{folder}/")
 
 
-# What is read
-
-
 def test_id_and_text_come_first_and_a_field_named_id_is_another(tmp_path: Path) -> None:
     rows = [{"year": 1999, "text": "one", "title": "T", "_id": 7}, {"_id": "x", "text": "", "id": 6}]
     frame = read(tmp_path, jsonl([*rows, {"_id": 2**60, "text": ""}]))
@@ -115,9 +112,6 @@ def test_reading_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert set(total) == {(tmp_path / "corpus.jsonl").stat().st_size} == {done[-1]}
 
 
-# What is refused
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -162,9 +156,6 @@ def test_a_column_of_two_types_becomes_raw_json() -> None:
     values: list[Any] = [[1, None], ["1"], [True], [1.0], [b"{}"], [None]]
     tables = [pl.DataFrame({"x": column}) for column in values]
     assert stack(tables)["x"].to_list() == [b"1", None, b'"1"', b"true", b"1.0", b"{}", None]
-
-
-# Writing
 
 
 def test_nulls_are_left_out_and_raw_json_is_written_as_it_is() -> None:

@@ -41,9 +41,6 @@ def fault(folder: Path, content: str | bytes, **options: Any) -> str:
     return str(caught.value).removeprefix(f"{folder}/")
 
 
-# TREC
-
-
 @pytest.mark.parametrize("tag", ["", " 0", " 17", " engine", ' "q'], ids=["none", "zero", "number", "word", "quote"])
 def test_a_tag_may_be_anything_or_missing(tmp_path: Path, tag: str) -> None:
     content = f"q1 Q0 d1 1 2.5{tag}\nq1 Q0 d2 2 1{tag}\n"
@@ -103,9 +100,6 @@ def test_ids_of_any_characters_between_any_blanks(
     assert found == [(query, doc, 0.5) for query, doc, _ in ids]
 
 
-# What orders a query's documents
-
-
 def test_ranks_become_scores_where_they_are_asked_for(tmp_path: Path) -> None:
     content = "q Q0 a 3 9.5 t\nq Q0 b 1 nan t\nq Q0 c 3 - t\nq Q0 d 0 1 t\n"
     found = rows(tmp_path, content, score_order="rank")
@@ -154,9 +148,6 @@ def test_ranks_that_contradict_the_scores_are_said_once(tmp_path: Path, lines: l
 )
 def test_ranks_that_fit_the_scores_are_not_mentioned(tmp_path: Path, lines: list[str]) -> None:
     assert len(rows(tmp_path, "\n".join(lines))) == len(lines)
-
-
-# JSON
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff", " \r\n\t"])
@@ -219,9 +210,6 @@ def test_json_comes_back_score_for_score(
     assert sorted(frame.rows()) == sorted(expected)
 
 
-# Real files
-
-
 @pytest.mark.data
 def test_real_runs_fall_in_score_along_their_ranks(shared_data: Path) -> None:
     for file in sorted((shared_data / "dl19" / "runs").glob("*.trec")):
@@ -248,9 +236,6 @@ def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path) -> None:
     lines = [f"q{q} Q0 d{d} {d} 1.5 tag\n" for q in (1, 2) for d in (1, 2, 3)]
     with pytest.warns(DataWarning, match=r"run: all scores are equal in 2 of 2 queries, though the ranks order"):
         Run.load(write(tmp_path / "run", "".join([*lines, "q3 Q0 d1 1 0.5 tag"])))
-
-
-# What lies beside a run
 
 
 @pytest.mark.parametrize(

@@ -51,15 +51,9 @@ def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> S
 def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Equivalence, ...]:
     """A row for each outcome that there is."""
     numbers = {
-        "estimand": to_measure(measure),
-        "a": "human",
-        "b": source,
-        "error": np.nan,
-        "margin": 0.02,
-        "excluded": 2,
-        "pairs": PAIRS,
-        "left_out": 3,
-    }
+        "estimand": to_measure(measure), "a": "human", "b": source, "error": np.nan, "margin": 0.02, "excluded": 2,
+        "pairs": PAIRS, "left_out": 3,
+    }  # fmt: skip
     return (
         Equivalence(
             run="bm25", parts={"mean_a": 0.322, "mean_b": 0.318}, value=0.004, low=-0.003, high=0.011,

@@ -123,11 +123,9 @@ def test_a_flagged_answer_is_asked_for_again(do: Do) -> None:
     llm = Scripted(says)
     made = do(humans(), llm, seed=5)
     assert texts_of(made.collection, SOURCE)[f"d3-{SOURCE}"] == GOOD["d3"]
-    assert llm.prompts.count(f"Please rewrite the following text: {TEXTS['d3']}") == 3
     assert [seed for prompt, seed in zip(llm.prompts, llm.seeds, strict=True) if "clocks" in prompt] == [5, 6, 7]
     assert len(llm.prompts) == 5
-    flags = made.answers.filter(pl.col("id") == "d3-human")["flags"].to_list()
-    assert [bool(found) for found in flags] == [True, True, False]
+    assert made.answers.filter(id="d3-human")["flags"].list.len().sign().to_list() == [1, 1, 0]
     assert made.made[0].lost == {}
 
 
@@ -218,13 +216,11 @@ def test_truncate_shortens_it_until_the_server_takes_it_or_ten_words_are_left(do
     llm = Scripted(fits(40))
     made = do(humans(LONG), llm, truncate=True)
     assert made.left_out.height == 0
-    flags = made.answers.filter(pl.col("id") == "long-human")["flags"].to_list()
-    assert flags == [[]], "checked against what the model was given"
+    assert made.answers.filter(id="long-human")["flags"].to_list() == [[]], "checked against what the model was given"
     assert asked_words(llm) == [100, 75, 56, 42, 31]
-    docs = made.collection.docs.filter(pl.col("source") == SOURCE)
+    docs = made.collection.docs.filter(source=SOURCE)
     assert docs["cut_to"].to_list() == [None, None, None, 31]
-    assert len(docs["text"][3].split()) == 32
-    assert made.made[0].cut == 1
+    assert (len(docs["text"][3].split()), made.made[0].cut) == (32, 1)
 
 
 def titled(prompt: str, times: int) -> str:
@@ -239,7 +235,6 @@ def test_titles_are_rewritten_by_requests_of_their_own(do: Do) -> None:
     docs = made.collection.docs.filter(pl.col("source") == SOURCE)
     assert docs["title"].to_list() == ["ON D1", "ON D3"]
     assert made.left_out.rows() == [("d2-human", SOURCE, "title", "flagged", ["refusal"], 3, "")]
-    assert made.made[0].rewritten == 2
     assert made.answers["part"].value_counts().sort("part").rows() == [("text", 3), ("title", 5)]
     docs = do(humans(), Scripted(), titles="drop").collection.docs
     assert docs["title"].to_list() == ["On d1", "On d2", "On d3", "", "", ""]
@@ -314,13 +309,12 @@ def test_wrong_options_are_refused(how: dict[str, Any], message: str) -> None:
 
 def test_a_model_that_cannot_be_asked_ends_it_and_keeps_what_was_answered(do: Do) -> None:
     def expires(prompt: str, times: int) -> str:
-        if len(llm.prompts) > 2:
+        if "clocks" in prompt:
             raise UserError("the key is not valid (401)")
         return good(prompt, times)
 
-    llm = Scripted(expires)
     with pytest.raises(UserError, match="the key is not valid"):
-        do(humans(), llm)
+        do(humans(), Scripted(expires))
     later = Scripted()
     assert do(humans(), later).made[0].rewritten == 3
     assert len(later.prompts) == 1

@@ -1,32 +1,28 @@
-"""The wheel holds everything and works with its base dependencies alone, outside the checkout."""
+"""What is built: the wheel works alone outside the checkout; the site is whole, searchable and fits its window."""
 
 import json
 import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.house import tree
+from tests.reporting.browser import Browser, Chromium
 
-pytestmark = [pytest.mark.long, pytest.mark.journey]
+pytestmark = pytest.mark.long
 
 
 def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder, away from PYTHONPATH, in a terminal so wide that no line is folded."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     return subprocess.run(
-        command,
-        cwd=folder,
-        env={**env, "COLUMNS": "200", "NO_COLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
+        command, cwd=folder, env={**env, "COLUMNS": "200", "NO_COLOR": "1"}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +48,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return scripts / "ranktilt"
 
 
+@pytest.mark.journey
 def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     held = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("ranktilt/")}
     files = {path for path in tree.PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
@@ -61,6 +58,7 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert any(name.startswith("ranktilt/datasets/bundled/") and name.endswith(".jsonl") for name in held)
 
 
+@pytest.mark.journey
 def test_demo_runs_without_extras_and_a_missing_one_is_named_in_one_line(installed: Path, tmp_path: Path) -> None:
     result = run([installed, "demo", "-r", "bm25", "-r", "tfidf"], tmp_path)
     assert result.returncode == 0, result.stderr
@@ -72,6 +70,7 @@ def test_demo_runs_without_extras_and_a_missing_one_is_named_in_one_line(install
     assert "ranktilt[" in line
 
 
+@pytest.mark.journey
 def test_a_stranger_gets_a_verdict_on_an_mteb_prediction_file_in_one_command(installed: Path, tmp_path: Path) -> None:
     scores = {f"q{n}": {f"d{n}-{side}": 1.0 + (side == "llm") for side in ("human", "llm")} for n in range(40)}
     predictions = {"mteb_model_meta": {"model_name": "my/model"}, "default": {"test": scores}}
@@ -81,3 +80,44 @@ def test_a_stranger_gets_a_verdict_on_an_mteb_prediction_file_in_one_command(ins
     result = run([installed, "audit", "--run", "Task_predictions.json", "--groups", "labels.tsv"], tmp_path)
     assert result.returncode == 0, result.stderr
     assert "my/model favours llm" in result.stdout
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    options = ["-W", "--keep-going", "-q", "-b", "html"]
+    command = [sys.executable, "-m", "sphinx", *options, str(tree.ROOT / "docs"), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.journey
+def test_every_command_and_page_is_in_it(site: Path) -> None:
+    listed = (site / "llms.txt").read_text(encoding="utf-8")
+    assert "[ranktilt audit](reference/cli/audit.html)" in listed
+    assert "[ranktilt data describe](reference/cli/data-describe.html)" in listed
+    links = [line[:-1].partition("](")[2] for line in listed.splitlines() if line.startswith("- ")]
+    assert [link for link in links if not (site / link).exists()] == []
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Chromium() as chromium, Browser(chromium=chromium) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("words", ["tie", "exposure ratio", "mteb"])
+def test_search_finds(site: Path, browser: Browser, words: str) -> None:
+    browser.do(lambda page: page.goto(f"{(site / 'search.html').as_uri()}?q={words}"))
+    browser.until("document.querySelector('ul.search li a')")
+    hits = browser.run("[...document.querySelectorAll('ul.search li')].map(hit => hit.textContent.toLowerCase())")
+    assert any(words in hit for hit in hits)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_is_wider_than_the_window(site: Path, browser: Browser, width: int) -> None:
+    browser.size(width)
+    for name in ("index", "start", "reference/cli/audit", "reference/python", "measures/ndcg"):
+        browser.do(lambda page, name=name: page.goto((site / f"{name}.html").as_uri()))
+        assert browser.overflow == 0, name
