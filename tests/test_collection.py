@@ -142,11 +142,9 @@ def test_a_column_without_any_value_is_dropped() -> None:
     ],
 )  # fmt: skip
 def test_a_column_that_no_file_keeps_is_refused(given: pl.Series) -> None:
-    with refused(
-        f"docs: column 'extra' of type {given.dtype} cannot be kept; "
-        "use strings, numbers, truth values, or raw JSON as bytes"
-    ):
+    with pytest.raises(UserError) as caught:
         of(extra=given)
+    assert str(caught.value).startswith(f"docs: column 'extra' of type {given.dtype} cannot be kept; use strings, ")
 
 
 def test_what_happens_to_the_caller_s_tables_does_not_reach_the_collection() -> None:

@@ -134,18 +134,14 @@ def test_a_fault_in_any_file_names_it(tmp_path: Path, file: str, content: str, m
     assert fault(tmp_path).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("gone", "message"),
-    [
-        ("corpus.jsonl", "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or "),
-        ("queries.jsonl", "expected queries.jsonl (or .gz) in this folder"),
-        ("qrels/test.tsv", "expected judgments in qrels/<split>.tsv (or .gz)"),
-    ],
-)
-def test_a_missing_part_says_what_was_expected(tmp_path: Path, gone: str, message: str) -> None:
-    (write_beir(tmp_path) / gone).unlink()
-    with pytest.raises(DataError, match=re.escape(message)):
-        load(tmp_path)
+def test_a_missing_part_says_what_was_expected(tmp_path: Path) -> None:
+    for gone, message in {
+        "corpus.jsonl": "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or ",
+        "queries.jsonl": "expected queries.jsonl (or .gz) in this folder",
+        "qrels/test.tsv": "expected judgments in qrels/<split>.tsv (or .gz)",
+    }.items():
+        (write_beir(tmp_path) / gone).unlink()
+        assert message in fault(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -235,19 +231,16 @@ def test_without_judgments_every_query_is_ranked(tmp_path: Path) -> None:
     assert [Path(name).name for name in found.spec["files"]] == ["human.jsonl", "llm.jsonl", "queries.jsonl"]
 
 
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        ("hub:IR-Cocktail/scifact/", Named("hub", "IR-Cocktail/scifact")),
-        ("hub:a/b@refs/pr/1", Named("hub", "a/b", "refs/pr/1")),
-        (Path("irds:beir/scifact/test"), Named("irds", "beir/scifact/test")),
-        ("some/folder", None),
-        ("C:/folder", None),
-        ("http://x", None),
-    ],
-)
-def test_names_are_read(typed: str | Path, expected: Named | None) -> None:
-    assert read_name(typed) == expected
+def test_names_are_read() -> None:
+    expected = {
+        "hub:IR-Cocktail/scifact/": Named("hub", "IR-Cocktail/scifact"),
+        "hub:a/b@refs/pr/1": Named("hub", "a/b", "refs/pr/1"),
+        Path("irds:beir/scifact/test"): Named("irds", "beir/scifact/test"),
+        "some/folder": None,
+        "C:/folder": None,
+        "http://x": None,
+    }
+    assert {typed: read_name(typed) for typed in expected} == expected
 
 
 def test_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,8 @@
 """What a model is asked, what is taken off its answers, and what is wrong with the rest."""
 
+import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -15,7 +18,7 @@ from ranktilt.errors import UserError
 from ranktilt.generation.answer.answer import answer
 from ranktilt.generation.answer.save import save_answered
 from ranktilt.generation.checks import RewriteLimits, check_answer, check_text, check_title, clean, flags
-from ranktilt.generation.settings import DRAWS_APART, Answering
+from ranktilt.generation.settings import DRAWS_APART, Answering, Rewriting
 from ranktilt.generation.templates import (
     ANSWER_PROMPTS,
     PROMPTS,
@@ -52,20 +55,39 @@ def test_a_document_is_put_in_to_the_letter(text: str, title: str) -> None:
     assert prompt.fields == ("text", "title")
 
 
+MINE = partial(PromptTemplate, "mine")
+RATIO, COPIES = "limits of the length ratio: expected 0 or more", "limit 'copied': expected above 0 and up to 1, got"
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("make", "message"),
     [
-        ("{{text}} {title}", "expected {text}, where the document's text goes, and found none"),
-        ("{text} {qrels}", "{qrels} cannot be filled in, only {text} and {title} can; write {{ and }}"),
-        ("{text!r:>9}", "{text!r:>9} cannot be filled in"),
-        ("{} {text}", "{} cannot be filled in"),
-        ("{text} {", "unmatched brace (Single '{' encountered in format string); write {{ and }}"),
+        (partial(MINE, "{{text}} {title}"), "prompt 'mine': expected {text}, where the document's text goes, and fou"),
+        (partial(MINE, "{text} {qrels}"), "prompt 'mine': {qrels} cannot be filled in, only {text} and {title} can; w"),
+        (partial(MINE, "{query} {text}", slots=QUERY_SLOTS), "prompt 'mine': {text} cannot be filled in, only {query}"),
+        (partial(MINE, "{text!r:>9}"), "prompt 'mine': {text!r:>9} cannot be filled in"),
+        (partial(MINE, "{} {text}"), "prompt 'mine': {} cannot be filled in"),
+        (partial(MINE, "{text} {"), "prompt 'mine': unmatched brace (Single '{' encountered in format string); write "),
+        (partial(Answering, n=0), "generation: expected n of at least 1, got 0"),
+        (partial(Answering, n=2, temperatures=(0.0,)), "at temperature 0 a model repeats itself: 2 documents of a que"),
+        (partial(Rewriting, attempts=0), "generation: expected attempts of at least 1 and at most 1,000, got 0"),
+        (partial(Rewriting, temperatures=()), "expected a temperature, got none"),
+        (
+            partial(Rewriting, temperatures=(0.2, 1.0, 0.2)),
+            "temperature 0.2 is given twice; each temperature makes one",
+        ),
+        (partial(Rewriting, temperatures=(0, 1), source="x"), "2 temperatures make 2 sources, and one name was given:"),
+        (partial(Rewriting, source=" "), "expected a name for the source, got an empty one"),
+        (partial(RewriteLimits, shortest=-0.1), RATIO),
+        (partial(RewriteLimits, shortest=1, longest=1), RATIO),
+        (partial(RewriteLimits, longest=float("nan")), RATIO),
+        (partial(RewriteLimits, copied=0), COPIES),
+        (partial(RewriteLimits, copied=1.01), COPIES),
     ],
 )
-def test_what_cannot_be_filled_in_is_refused(text: str, message: str) -> None:
-    with pytest.raises(UserError) as caught:
-        PromptTemplate("mine", text)
-    assert str(caught.value).startswith(f"prompt 'mine': {message}")
+def test_prompts_and_settings_that_cannot_be_are_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(UserError, match="^" + re.escape(message)):
+        make()
 
 
 def test_a_file_is_read_and_named_after_its_stem_and_a_prompts_name_wins(
@@ -111,8 +133,6 @@ def test_a_prompt_holds_nothing_else() -> None:
     llm = Scripted(says)
     answer(humans(), llm, Answering(prompt="question"))
     assert llm.prompts == ["vitamin c cold", "river mouth"]
-    with pytest.raises(UserError, match=r"prompt 'mine': \{text\} cannot be filled in, only \{query\} can"):
-        PromptTemplate("mine", "{query} {text}", slots=QUERY_SLOTS)
 
 
 @pytest.mark.parametrize(
@@ -173,18 +193,6 @@ def test_what_is_made_is_read_back(tmp_path: Path) -> None:
     assert back == made.collection
     assert back.docs["domain"].to_list() == ["x", None]
     assert back.docs["temperature"].to_list() == [0.2, 0.2]
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"n": 0}, "generation: expected n of at least 1, got 0"),
-        ({"n": 2, "temperatures": (0.0,)}, "at temperature 0 a model repeats itself: 2 documents of a query need a "),
-    ],
-)
-def test_values_out_of_range_are_refused(how: dict[str, object], message: str) -> None:
-    with pytest.raises(UserError, match="^" + message):
-        Answering(**how)  # type: ignore[arg-type]
 
 
 SOURCE = "Bees tell one another by a dance where the flowers grow, and the hive follows."
@@ -255,21 +263,6 @@ def test_the_parts_make_up_the_answer(raw: str, source: str) -> None:
     assert "".join(f"{opening or ''}{text}{closing or ''}".split()) == "".join(raw.split())
     assert text == text.strip()
     assert any(map(str.isalnum, text)) or not any(map(str.isalnum, raw))
-
-
-@pytest.mark.parametrize(
-    ("limits", "message"),
-    [
-        ({"shortest": -0.1}, "limits of the length ratio: expected 0 or more"),
-        ({"shortest": 1, "longest": 1}, "limits of the length ratio: expected 0 or more"),
-        ({"longest": float("nan")}, "limits of the length ratio: expected 0 or more"),
-        ({"copied": 0}, "limit 'copied': expected above 0 and up to 1, got"),
-        ({"copied": 1.01}, "limit 'copied': expected above 0 and up to 1, got"),
-    ],
-)
-def test_limits_that_cannot_be_are_refused(limits: dict[str, float], message: str) -> None:
-    with pytest.raises(UserError, match="^" + message):
-        RewriteLimits(**limits)
 
 
 def test_a_good_rewrite_has_no_flag() -> None:

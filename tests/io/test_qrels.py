@@ -67,25 +67,36 @@ def test_a_judgment_repeated_is_kept_once(tmp_path: Path) -> None:
     assert read(tmp_path, "q\td\t1\nq\te\t1\nq\td\t1\n") == [("q", "d", 1, 1), ("q", "e", 1, 2)]
 
 
+BEIR, TREC = HEADER + "1\t2\t1\r\n\r\n{}\n3\t4\t1\n", "a 0 b 1\n\n\n{}\nc 0 d 1\n"
+FOUR = "expected query-id, iteration, document-id, grade (4 fields)"
+
+
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("form", "line", "message"),
     [
-        ("7\t12\t1\tx", r"expected query-id, corpus-id, score (3 tab-separated fields), got 4: '7\t12\t1\tx'"),
-        ("7 0 12 1", f"{THREE}, got 1: '7 0 12 1'"),
-        ("7\t12\tnan", "expected a number as score, got 'nan'"),
-        ("7\t12\t2147483648", "expected a number as score, got '2147483648'"),
-        ("7\t\t1", r"expected a query-id and a corpus-id, one is empty: '7\t\t1'"),
+        (BEIR, "7\t12\t1\tx", rf"{THREE}, got 4: '7\t12\t1\tx'"),
+        (BEIR, "7 0 12 1", f"{THREE}, got 1: '7 0 12 1'"),
+        (BEIR, "7\t12\tnan", "expected a number as score, got 'nan'"),
+        (BEIR, "7\t12\t2147483648", "expected a number as score, got '2147483648'"),
+        (BEIR, "7\t\t1", r"expected a query-id and a corpus-id, one is empty: '7\t\t1'"),
+        (BEIR, "1\t2\t2", "a second grade (2) for query '1', document '2'"),
+        (TREC, "q d 1", f"{FOUR}, got 3: 'q d 1'"),
+        (TREC, "q 0 d 1 x", f"{FOUR}, got 5: 'q 0 d 1 x'"),
+        (TREC, "q 0 d high", "expected a number as grade, got 'high'"),
+        (TREC, "q 0 d 0.5.1", "expected a number as grade, got '0.5.1'"),
+        (TREC, "a 0 b 2", "a second grade (2) for query 'a', document 'b'"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
-    assert fault(tmp_path, f"{HEADER}1\t2\t1\r\n\r\n{line}\n3\t4\t1\n") == f"test.tsv:4: {message}"
+def test_a_bad_line_is_named(tmp_path: Path, form: str, line: str, message: str) -> None:
+    assert fault(tmp_path, form.format(line)) == f"test.tsv:4: {message}"
 
 
-def test_a_header_alone_and_a_second_grade_are_refused(tmp_path: Path) -> None:
+def test_a_header_alone_and_a_run_are_refused(tmp_path: Path) -> None:
     for content in (HEADER, HEADER.strip(), "\ufeff" + HEADER + "\r\n"):
         assert fault(tmp_path, content) == "test.tsv: expected judgments, got a header only"
-    message = fault(tmp_path, HEADER + "q\td\t1\nq\te\t0\n\nq\td\t2\nq\te\t3\n")
-    assert message == "test.tsv:5: a second grade (2) for query 'q', document 'd'"
+    for content in ("q a 1 12.5\nq b 2 3.5\nr a 1 9.25\n", "q\ta\t0\t12\nq\tb\t1\t3\n"):
+        assert fault(tmp_path, content) == f"test.tsv:1: {RUN}"
+    assert fault(tmp_path, "q Q0 d 1 2.5 t\n") == f"test.tsv:1: {THREE}, got 1: 'q Q0 d 1 2.5 t'"
 
 
 @pytest.mark.parametrize(
@@ -113,32 +124,6 @@ def test_four_fields_split_by_blanks_are_trec_s(tmp_path: Path, name: str, end: 
 )
 def test_the_first_line_tells_the_formats_apart(tmp_path: Path, line: str, rows: list[Any]) -> None:
     assert read(tmp_path, line) == rows
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("q d 1", "expected query-id, iteration, document-id, grade (4 fields), got 3: 'q d 1'"),
-        ("q 0 d 1 x", "expected query-id, iteration, document-id, grade (4 fields), got 5: 'q 0 d 1 x'"),
-        ("q 0 d high", "expected a number as grade, got 'high'"),
-        ("q 0 d 0.5.1", "expected a number as grade, got '0.5.1'"),
-        ("a 0 b 2", "a second grade (2) for query 'a', document 'b'"),
-    ],
-)
-def test_a_bad_line_of_a_trec_file_is_named(tmp_path: Path, line: str, message: str) -> None:
-    assert fault(tmp_path, f"a 0 b 1\n\n{line}\nc 0 d 1\n") == f"test.tsv:3: {message}"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("q a 1 12.5\nq b 2 3.5\nr a 1 9.25\n", f"test.tsv:1: {RUN}"),
-        ("q\ta\t0\t12\nq\tb\t1\t3\n", f"test.tsv:1: {RUN}"),
-        ("q Q0 d 1 2.5 t\n", f"test.tsv:1: {THREE}, got 1: 'q Q0 d 1 2.5 t'"),
-    ],
-)
-def test_a_run_is_not_read_as_judgments(tmp_path: Path, content: str, message: str) -> None:
-    assert fault(tmp_path, content) == message
 
 
 @pytest.mark.data

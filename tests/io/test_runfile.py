@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("chunks")
 FIVE = "query-id, Q0, document-id, rank, score"
 SIX = "tag (6 fields, as in the first line)"
 WIDTHS = f"expected {FIVE} and a tag or none (6 or 5 fields), or these without Q0 and tag (4)"
-WHERE = "run: query 'q', document 'd': expected a finite number as score, got"
+WHERE = ": query 'q', document 'd': expected a finite number as score, got"
 SHAPE = "expected one JSON object {query: {document: score}}"
 Row = tuple[str, str, float]
 
@@ -65,23 +65,34 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("q Q0 a 1 2 t\n\nq Q0 b 2 1\n", f"3: expected {FIVE}, {SIX}, got 5: 'q Q0 b 2 1'"),
-        ("q Q0 a 1 2 t\nq Q0 b 2 1\nq Q0 c 3 0 t x\n", f"2: expected {FIVE}, {SIX}, got 5: "),
-        ("\n  \nq a 2\n", f"3: {WIDTHS}, got 3: 'q a 2'; judgments are named with --qrels"),
-        ("q Q0 a 2\n\nq Q0 7 2\n", "1: expected a run, got judgments (query, 0, document, grade): 'q Q0 a 2'"),
-        ("q x a 2\n", "1: expected a whole number as rank, got 'a'"),
-        ("q Q0 a 1 2\n\n\nq Q0 b 2 -inf\n", "4: expected a finite number as score, got '-inf'"),
-        ("q Q0 a 1 2\nr Q0 a 1 2\n \nq Q0 a 2 1\n", "4: document 'a' occurs twice for query 'q'"),
+        ("q Q0 a 1 2 t\n\nq Q0 b 2 1\n", f":3: expected {FIVE}, {SIX}, got 5: 'q Q0 b 2 1'"),
+        ("q Q0 a 1 2 t\nq Q0 b 2 1\nq Q0 c 3 0 t x\n", f":2: expected {FIVE}, {SIX}, got 5: "),
+        ("\n  \nq a 2\n", f":3: {WIDTHS}, got 3: 'q a 2'; judgments are named with --qrels"),
+        ("q Q0 a 2\n\nq Q0 7 2\n", ":1: expected a run, got judgments (query, 0, document, grade): 'q Q0 a 2'"),
+        ("q x a 2\n", ":1: expected a whole number as rank, got 'a'"),
+        ("q Q0 a 1 2\n\n\nq Q0 b 2 -inf\n", ":4: expected a finite number as score, got '-inf'"),
+        ("q Q0 a 1 2\nr Q0 a 1 2\n \nq Q0 a 2 1\n", ":4: document 'a' occurs twice for query 'q'"),
+        ("{}", ": expected {query: {document: score}}, got no query"),
+        ('{"q": {}, "r": {"d": {}}}', ": query 'r', document 'd': expected a finite number as score, got {}"),
+        ('{"q": {"d": 1}, "r": [["d", 1]]}', ": query 'r': expected {document: score}, got [['d', 1]]"),
+        ('{"q": {"d": "' + "x" * 80 + '"}}', f"{WHERE} '{'x' * 80}'"),
+        ('{"q": {"d": 1e999}}', f":1: {SHAPE}, got broken JSON (number is infinity"),
+        ('{"q": {"": 1}}', ": the id of a query or a document is empty"),
+        ('\n\n\n\n\n{"q":\n{"d" 1}}', ":7: expected one JSON object"),
+        ('{"q": ' * 100_000, f":1: {SHAPE}, got broken JSON (depth limit exceeded)"),
     ],
-)  # fmt: skip
-def test_a_bad_line_is_named(tmp_path: Path, content: str, message: str) -> None:
-    assert fault(tmp_path, content).startswith(f"run:{message}")
+    ids=range(15),
+)
+def test_what_is_wrong_is_named_by_line_or_by_query_and_document(tmp_path: Path, content: str, message: str) -> None:
+    found = fault(tmp_path, content)
+    assert found.startswith(f"run{message}")
+    assert "\n" not in found
 
 
-# No field is cut or unquoted, whatever is in it: commas, quotes, number signs, other scripts' blanks.
+# No field is cut or unquoted, whatever is in it: commas, quotes, other scripts' blanks; a first brace would be JSON.
 ID = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters=" \t\n\x0b\x0c\r\ufeff"), min_size=1, max_size=4
-).filter(lambda text: not text.startswith("{"))
+).filter(lambda text: not text.startswith(("{", "[")))
 BLANK = st.text(" \t\x0b\x0c", min_size=1, max_size=3)
 
 
@@ -161,26 +172,6 @@ def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
     assert run.queries == ("none", "q", "more")
     assert run.offsets.tolist() == [0, 0, 2, 2]
     assert Run.load(write(tmp_path / "run", '{"none": {}}')).frame().height == 0
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{}", "run: expected {query: {document: score}}, got no query"),
-        ('{"q": {}, "r": {"d": {}}}', "run: query 'r', document 'd': expected a finite number as score, got {}"),
-        ('{"q": {"d": 1}, "r": [["d", 1]]}', "run: query 'r': expected {document: score}, got [['d', 1]]"),
-        ('{"q": {"d": "' + "x" * 80 + '"}}', f"{WHERE} '{'x' * 80}'"),
-        ('{"q": {"d": 1e999}}', f"run:1: {SHAPE}, got broken JSON (number is infinity"),
-        ('{"q": {"": 1}}', "run: the id of a query or a document is empty"),
-        ('\n\n\n\n\n{"q":\n{"d" 1}}', "run:7: expected one JSON object"),
-        ('{"q": ' * 100_000, f"run:1: {SHAPE}, got broken JSON (depth limit exceeded)"),
-    ],
-    ids=range(8),
-)
-def test_what_is_wrong_with_json_is_named_by_query_and_document(tmp_path: Path, content: str, message: str) -> None:
-    found = fault(tmp_path, content)
-    assert found.startswith(message)
-    assert "\n" not in found
 
 
 def test_orders_that_cannot_be_are_refused(tmp_path: Path) -> None:

@@ -98,8 +98,18 @@ def test_sources_without_twins_are_noted_and_refused_alone() -> None:
         (lambda c: rt.explain(c, ["overlap", "overlap"]), "probe 'overlap' is given twice"),
         (lambda c: rt.explain(c, ["similarity"]), "similarity needs the vectors of an encoder; choose one"),
         (lambda c: rt.explain(c, ["similarity"], rt.ranker("bm25")), "similarity needs the vectors of an encoder, su"),
-        (lambda c: rt.explain(c, ["perplexity:"]), "probe 'perplexity:': expected name"),
         (lambda c: rt.explain(c, reference="gpt"), "unknown source 'gpt'"),
+        (lambda _: probe("perplexity:"), "probe 'perplexity:': expected name"),
+        (lambda _: probe("perplexity(kind=masked)"), "perplexity: given and kind are options of a model of transfor"),
+        (lambda _: probe("perplexity:x(kind=mask)"), "unknown kind of language model 'mask'; did you mean 'masked'?"),
+        (lambda _: probe("perplexity:x(given=twin)"), "perplexity: given must be origin, got 'twin'"),
+        (
+            lambda _: probe("perplexity:x(evry=2)"),
+            "probe perplexity:x(evry=2): PerplexityProbe.__init__() got an unexp",
+        ),
+        (lambda _: probe("overlap:x"), "probe overlap:x: OverlapProbe() takes no arguments"),
+        (lambda _: probe("spectrum(values=x)"), "spectrum: values must be a whole number of at least 1, got x"),
+        (lambda _: probe("spectrum@3"), "probe 'spectrum@3': expected name"),
     ],
 )
 def test_what_cannot_be_explained_is_said(call: Callable[[Collection], Any], message: str) -> None:

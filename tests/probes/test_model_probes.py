@@ -84,20 +84,6 @@ def test_the_theorem_from_folders(causal: Path, masked: Path, own_cache: Path) -
         explain(toy(), theorem=[str(causal), str(masked)])
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("perplexity(kind=masked)", "given and kind are options of a model of transformers"),
-    ("perplexity:x(kind=mask)", "unknown kind of language model 'mask'; did you mean 'masked'?"),
-    ("perplexity:x(given=twin)", "given must be origin, got 'twin'"),
-    ("perplexity:x(evry=2)", r"probe perplexity:x\(evry=2\): .*evry"),
-    ("overlap:x", "probe overlap:x: .* takes no arguments"),
-    ("spectrum(values=x)", "values must be a whole number of at least 1, got x"),
-    ("spectrum@3", "probe 'spectrum@3': expected name"),
-])  # fmt: skip
-def test_a_wrong_text_is_one_line(text: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        probe(text)
-
-
 @pytest.mark.data
 @pytest.mark.long
 def test_nfcorpus_by_trigrams(shared_data: Path) -> None:

@@ -19,7 +19,6 @@ from ranktilt.llm.base import Failure
 from ranktilt.llm.journal import Journal
 from ranktilt.rankers.lexical.bm25 import BM25
 from tests.generation.scripted import GOOD, TEXTS, Scripted, good, humans, texts_of
-from tests.refusals import refused
 from tests.toy import write
 
 SOURCE = "tiny-tmp0.2"
@@ -290,21 +289,6 @@ def test_what_cannot_be_planned_is_refused_before_anything_is_asked(
     with pytest.raises(UserError, match="^" + re.escape(message)):
         do(collection, llm, only, **how)
     assert (llm.prompts, llm.checked) == ([], 0)
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"attempts": 0}, "generation: expected attempts of at least 1 and at most 1,000, got 0"),
-        ({"temperatures": ()}, "expected a temperature, got none"),
-        ({"temperatures": (0.2, 1.0, 0.2)}, "temperature 0.2 is given twice; each temperature makes one source"),
-        ({"temperatures": (0, 1), "source": "x"}, "2 temperatures make 2 sources, and one name was given: 'x'"),
-        ({"source": " "}, "expected a name for the source, got an empty one"),
-    ],
-)
-def test_wrong_options_are_refused(how: dict[str, Any], message: str) -> None:
-    with refused(message):
-        Rewriting(**how)
 
 
 def test_a_model_that_cannot_be_asked_ends_it_and_keeps_what_was_answered(do: Do) -> None:
