@@ -27,7 +27,6 @@ def run(script: str, output: Path, *options: str) -> str:
 
 
 def rows(text: str) -> dict[str, list[str]]:
-    """All table rows of a Markdown text: the first cell, and the others."""
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return {cells[0]: cells[1:] for cells in lines}
 

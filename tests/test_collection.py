@@ -27,7 +27,6 @@ def of(**columns: Any) -> Collection:
 
 
 def toy_with(which: str, change: Any) -> Collection:
-    """The toy with one of its tables changed."""
     parts = {name: getattr(toy(), name) for name in ("docs", "queries", "qrels")}
     return Collection(**{**parts, which: change(parts[which])})
 

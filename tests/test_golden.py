@@ -31,7 +31,6 @@ Ranked = Callable[[str], Run]
 
 
 def means(found: Audit, group: str = "all") -> list[float]:
-    """Mean of every measure in one group."""
     return found.by_group().filter(pl.col("group") == group)["mean"].to_list()
 
 

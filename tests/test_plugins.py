@@ -145,7 +145,6 @@ def ranktilt(
 
 
 def ranked(file: Path) -> dict[str, list[str]]:
-    """Documents of each query in a TREC file, in order."""
     lines = [line.split() for line in file.read_text().splitlines()]
     return {query: [line[2] for line in lines if line[0] == query] for query in {line[0]: None for line in lines}}
 
@@ -270,10 +269,3 @@ def test_it_is_listed_and_one_that_cannot_be_imported_hinders_no_other(ranktilt:
     assert "Traceback" in error
     names = "broken (broken-one 1.0), nothing (shortest-first 1.0), shortest (shortest-first 1.0)"
     assert ranktilt("tools", "doctor").out.endswith(f"\nRankers of other packages: {names}.\n")
-
-
-def test_every_public_name_is_there_and_no_other() -> None:
-    assert set(rt.__all__) <= set(dir(rt))
-    assert all(getattr(rt, name) is not None for name in rt.__all__)
-    with pytest.raises(AttributeError, match=r"^module 'ranktilt' has no attribute 'rank'$"):
-        _ = rt.rank  # type: ignore[attr-defined]

@@ -22,7 +22,6 @@ LINE = "q1 Q0 d1 1 2.5 tag\n"
 
 
 def table(*rows: tuple[str, str, float], **spec: Any) -> Run:
-    """Make a run of (query, document, score)."""
     schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
     return Run.from_frame(pl.DataFrame(rows, schema=schema, orient="row"), spec=spec)
 

@@ -97,7 +97,6 @@ def run_of(collection: Collection, scores: Table, **spec: Any) -> Run:
 
 
 def jsonl(rows: Iterable[Row]) -> str:
-    """One JSON object a line."""
     return "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
 
 
@@ -115,17 +114,14 @@ def write(path: Path, content: str | bytes) -> Path:
 
 
 def raw_queries() -> list[dict[str, Any]]:
-    """Rows of the toy's query file."""
     return [{"_id": name, "text": text} for name, text in QUERIES.items()]
 
 
 def raw_docs(source: str = "human") -> list[dict[str, Any]]:
-    """Rows of one of the toy's corpus files, under bare ids."""
     return [{"_id": d, "title": TITLES[d], "text": text} for d, text in TEXTS[source].items()]
 
 
 def raw_qrels() -> list[Judgment]:
-    """Judgments of the toy under bare ids."""
     return [(q, d, g) for q, grades in QRELS.items() for d, g in grades.items()]
 
 

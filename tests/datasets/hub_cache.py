@@ -17,7 +17,6 @@ OTHER = "2938d17f0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 
 
 def point_to(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let huggingface_hub look into this folder."""
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache))
@@ -55,7 +54,6 @@ def parquet(**columns: object) -> bytes:
 
 
 def rows(raw: list[dict[str, str]]) -> bytes:
-    """Documents or queries as a Parquet file."""
     return parquet(**{name: [row[name] for row in raw] for name in raw[0]})
 
 

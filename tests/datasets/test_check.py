@@ -52,7 +52,6 @@ def made(docs: Docs, qrels: Qrels | None = None) -> Collection:
 
 
 def change(count: int, edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Docs:
-    """Edit the rewrites of the first pairs."""
     wanted = {f"p{n}-llm" for n in range(count)}
     return [edit(row) if row["id"] in wanted else row for row in sound()]
 
@@ -66,7 +65,6 @@ def text(of: Callable[[str], str]) -> Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def row(result: CheckResult, name: str, source: str | None = None) -> CheckRow:
-    """Return the one row of a name (and source)."""
     found = [r for r in result.rows if r.name == name and source in (None, r.source)]
     assert len(found) == 1
     return found[0]

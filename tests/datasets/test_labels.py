@@ -23,7 +23,6 @@ TABLE = {"doc_id": ["d1", "d2", "d3"], "source": ["human", "llm", None], "origin
 
 
 def fault(path: Path, **options: Any) -> str:
-    """Return the message of a file that is refused, without its folder."""
     with pytest.raises(DataError) as caught:
         read_labels(path, **options)
     return str(caught.value).removeprefix(f"{path.parent}/")
@@ -187,7 +186,6 @@ SCORES = {
 
 
 def label_file(folder: Path, *, origin: bool = True) -> Path:
-    """The toy's documents with their sources, as a table."""
     rows = [("doc_id", "source", "origin")]
     rows += [(f"{d}-{s}", s, f"{d}-human") for s, texts in TEXTS.items() for d in texts]
     return write(folder / "labels.tsv", "".join("\t".join(row[: 3 if origin else 2]) + "\n" for row in rows))

@@ -28,7 +28,6 @@ def doc(name: Any, text: str = "x", **fields: Any) -> dict[str, Any]:
 
 
 def fault(folder: Path, **options: Any) -> str:
-    """Return the message of a folder that is refused, paths from the folder on."""
     with pytest.raises(DataError) as caught:
         load(folder, **options)
     return str(caught.value).replace(f"{folder}/", "")

@@ -43,7 +43,6 @@ from tests.toy import (
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
@@ -367,7 +366,6 @@ def part(source: str, *names: str, qrels: Table | None = None, **fields: Any) ->
 
 
 def side(source: str, *, judged: bool = True) -> Collection:
-    """One side of the toy, under bare ids."""
     rows = [{"id": d, "title": TITLES[d], "text": text, "source": source} for d, text in TEXTS[source].items()]
     return collection_of(rows, QUERIES, QRELS if judged else {})
 

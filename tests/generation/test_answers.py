@@ -101,20 +101,14 @@ def test_a_file_is_read_and_named_after_its_stem_and_a_prompts_name_wins(
     assert template("paper").render("x") != template("./paper").render("x") == "Mine: x"
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"no place", "expected {text}, where"),
-        (b"\xff{text}", "expected a prompt as UTF-8 text: invalid at byte 0"),
-        (None, "cannot be read: No such file or directory"),
-    ],
-)
-def test_a_file_that_is_no_prompt_is_named(tmp_path: Path, content: bytes | None, message: str) -> None:
-    file = tmp_path / "p.txt"
-    if content is not None:
-        file.write_bytes(content)
-    with pytest.raises(UserError, match=f"^{file}: {message}"):
-        template(file)
+def test_a_file_that_is_no_prompt_is_named(tmp_path: Path) -> None:
+    for file, message in {
+        write(tmp_path / "a.txt", b"no place"): "expected {text}, where",
+        write(tmp_path / "b.txt", b"\xff{text}"): "expected a prompt as UTF-8 text: invalid at byte 0",
+        tmp_path / "c.txt": "cannot be read: No such file or directory",
+    }.items():
+        with pytest.raises(UserError, match=f"^{file}: {message}"):
+            template(file)
 
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -210,13 +204,11 @@ def cleaned(raw: str | None, source: str | None = SOURCE) -> tuple[str, str | No
 
 
 def flagged(text: str | None, source: str | None = SOURCE, finish: str | None = "stop", **limits: float) -> list[str]:
-    """Flags of one rewrite."""
     found = flags(series(source), series(text), series(finish), limits=RewriteLimits(**limits))
     return found.to_list()[0]  # type: ignore[no-any-return]
 
 
 def numbered(count: int, name: str = "w") -> str:
-    """So many different words and a full stop."""
     return " ".join(f"{name}{number}" for number in range(count)) + "."
 
 

@@ -46,7 +46,6 @@ def people(sizes: dict[str, tuple[int, int]]) -> LabelledDocuments:
 
 
 def lists(built: FairRanking) -> dict[str, list[str]]:
-    """The items of each query in the initial order."""
     frame = built.initial.frame()
     return {query: frame.filter(pl.col("query_id") == query)["doc_id"].to_list() for query in built.initial.queries}
 

@@ -132,8 +132,6 @@ def test_mistakes_are_named(grades: Any, rankers: list[str], options: dict[str, 
 def test_a_ranker_that_cannot_rank_says_so_before_any_other_starts() -> None:
     @dataclass(frozen=True)
     class Unable(Listed):
-        """Lacks something."""
-
         def check(self) -> None:
             raise UserError("no model here")
 

@@ -115,7 +115,6 @@ def build(found: Sequence[AnsweredQuestion], rules: QARules | None = None) -> Re
 
 
 def splits_of(built: RetrievalQA) -> dict[str, str]:
-    """The split of each query's id."""
     return {query: split for split, qrels in built.qrels.items() for query in qrels["query_id"].unique()}
 
 

@@ -27,7 +27,6 @@ MEASURE_PAGES = [page for page in sorted(MEASURES.glob("*.md")) if page.stem not
 
 
 def named(page: Path) -> str:
-    """Name a page as an editor opens it."""
     return page.relative_to(tree.ROOT).as_posix()
 
 

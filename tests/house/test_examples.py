@@ -30,7 +30,6 @@ SETTING = re.compile(r"^  ([A-Z_]+): \"?([^\"#\n]+?)\"?(?: +#.*)?$", re.MULTILIN
 
 
 def scripts() -> dict[str, str]:
-    """Shell scripts of the steps, by name."""
     found = STEP.findall(WORKFLOW.read_text(encoding="utf-8").partition("\njobs:")[2])
     return {name: textwrap.dedent(text.removeprefix("|\n")) for name, text in found}
 
@@ -266,7 +265,6 @@ def counts(text: str) -> np.ndarray:
 
 
 def expected(query: str, k: int) -> list[tuple[str, float]]:
-    """The documents whose vectors have the largest product with the query's."""
     docs = toy().docs.select("id", "text").iter_rows()
     scores = {name: float(counts(text) @ counts(query)) for name, text in docs}
     return sorted(scores.items(), key=lambda found: -found[1])[:k]

@@ -25,7 +25,6 @@ SHORT = st.binary(max_size=3).map(lambda value: value.ljust(3, b"\0"))
 
 
 def stored(folder: Path) -> int:
-    """How many vectors have their key."""
     return sum(file.stat().st_size for file in folder.glob("*.keys")) // KEY_BYTES
 
 
@@ -37,12 +36,10 @@ def vectors(*rows: list[float]) -> Vectors:
 
 
 def raw_keys(*values: bytes) -> Keys:
-    """Keys of given bytes, zeros behind."""
     return np.frombuffer(b"".join(v.ljust(KEY_BYTES, b"\0") for v in values), dtype=f"V{KEY_BYTES}")
 
 
 def got(cache: VectorCache, keys: Keys) -> tuple[npt.NDArray[np.bool_], Vectors]:
-    """Which keys are there, and all their vectors."""
     found, stored = cache.get(keys)
     return found, stored.read(0, len(keys))
 

@@ -27,14 +27,12 @@ BOM = b"\xef\xbb\xbf"
 
 
 def numbered(path: Path) -> list[tuple[int, bytes]]:
-    """Every line of a file with its number."""
     return [
         (number, line) for first, lines in files.line_chunks(path) for number, line in enumerate(lines, start=first)
     ]
 
 
 def decoded(path: Path) -> list[str]:
-    """Every chunk of a file as text."""
     return [files.decode_lines(path, *chunk) for chunk in files.line_chunks(path)]
 
 
@@ -183,8 +181,6 @@ def test_a_task_has_one_process(tmp_path: Path) -> None:
 
 
 class Unit:
-    """Something that is written as its text."""
-
     def __init__(self, name: str) -> None:
         self.name = name
 

@@ -21,12 +21,10 @@ RUN = "expected judgments, got a run (query, document, rank, score); runs are na
 
 
 def read(folder: Path, content: str | bytes) -> list[tuple[str, str, int, int]]:
-    """Query, document, grade and line of each judgment."""
     return read_qrels(write(folder / "test.tsv", content)).select("query_id", "doc_id", "grade", "line").rows()
 
 
 def fault(folder: Path, content: str | bytes) -> str:
-    """Return the message of a file that is refused, without its folder."""
     with pytest.raises(DataError) as caught:
         read(folder, content)
     return str(caught.value).removeprefix(f"{folder}/")

@@ -35,7 +35,6 @@ def column(folder: Path, *values: Any) -> pl.Series:
 
 
 def fault(folder: Path, content: str | bytes, **options: Any) -> str:
-    """Return the message of a file that is refused, without its folder."""
     with pytest.raises(DataError) as caught:
         read(folder, content, **options)
     return str(caught.value).removeprefix(f"{folder}/")

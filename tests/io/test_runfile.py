@@ -30,12 +30,10 @@ Row = tuple[str, str, float]
 
 
 def rows(folder: Path, content: str | bytes, *, name: str = "run", **options: Any) -> list[Row]:
-    """Query, document and score of each entry in the file's order."""
     return read_run_file(write(folder / name, content), **options).frame.rows()
 
 
 def fault(folder: Path, content: str | bytes, **options: Any) -> str:
-    """Return the message of a file that is refused, without its folder."""
     with pytest.raises(DataError) as caught:
         Run.load(write(folder / "run", content), **options)
     return str(caught.value).removeprefix(f"{folder}/")

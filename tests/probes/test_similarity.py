@@ -94,30 +94,32 @@ def mapped_texts(count: int) -> list[dict[str, str]]:
     return versions({"human": texts, "llm": [text + "d" for text in texts]})
 
 
-def drawn(count: int, most: int = 100, seed: int = 0) -> Map | None:
-    whole = collection_of(mapped_texts(count), {}, {})
-    return scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs_of(count), most=most, seed=seed)
+def maps(docs: list[dict[str, str]], pairs: np.ndarray, most: int = 100) -> list[Map]:
+    """The map of these documents, if there is one."""
+    whole = collection_of(docs, {}, {})
+    found = scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs, most=most)
+    return [] if found is None else [found]
+
+
+def drawn(count: int, most: int = 100) -> list[Map]:
+    return maps(mapped_texts(count), pairs_of(count), most)
 
 
 def test_twins_stand_in_the_same_order_and_of_many_pairs_a_sample() -> None:
-    found, again, some = drawn(10), drawn(10), drawn(30, most=8)
-    assert found is not None
+    [found], [again], [some] = drawn(10), drawn(10), drawn(30, most=8)
     assert found.sources == ("human",) * 10 + ("llm",) * 10
     assert found.ids == tuple(f"{n}-{source}" for source in ("human", "llm") for n in range(10))
     assert (found.pairs, found.of, len(found.x), len(found.y)) == (10, 10, 20, 20)
     assert np.isfinite([found.x, found.y]).all()
-    assert again is not None
     assert (again.x.tolist(), again.ids) == (found.x.tolist(), found.ids)
-    assert some is not None
     assert (some.pairs, some.of) == (8, 30)
     assert [name.replace("human", "llm") for name in some.ids[:8]] == list(some.ids[8:])
-    assert drawn(3) is None
-    assert drawn(4) is not None  # few points have a smaller perplexity than 30
+    assert drawn(3) == []
+    assert len(drawn(4)) == 1  # few points have a smaller perplexity than 30
 
 
 def test_near_vectors_are_near_points() -> None:
-    found = drawn(40)
-    assert found is not None
+    [found] = drawn(40)
     points = np.stack([found.x, found.y], axis=1)
     about = np.array([int(name.partition("-")[0]) % 2 for name in found.ids])
     apart = np.linalg.norm(points[:, None] - points[None], axis=2)
@@ -126,10 +128,8 @@ def test_near_vectors_are_near_points() -> None:
 
 
 def test_pairs_without_a_vector_are_not_shown() -> None:
-    whole = collection_of([*mapped_texts(6), {"id": "x", "text": "z", "source": "human"}], {}, {})
     pairs = np.array([[0, 6], [1, 7], [2, 8], [3, 9], [12, 10]])
-    found = scatter(whole, DocumentVectors.of(whole, LetterVectors("abcd")), pairs, most=100)
-    assert found is not None
+    [found] = maps([*mapped_texts(6), {"id": "x", "text": "z", "source": "human"}], pairs)
     assert (found.pairs, found.of) == (4, 5)
     assert "x" not in found.ids
 

@@ -21,7 +21,6 @@ def split(text: str, how: str = "english") -> list[str]:
 
 
 def words(text: str, how: str = "english") -> list[str]:
-    """Terms of a text, in order."""
     return [term for term in analyzer(how).normalize(split(text, how)) if term is not None]
 
 

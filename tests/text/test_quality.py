@@ -209,7 +209,6 @@ def test_scifact_has_the_published_length_and_no_openings(shared_data: Path) -> 
 
 
 def by_table(a: list[str], b: list[str]) -> int:
-    """The textbook's dynamic programme."""
     row = [0] * (len(b) + 1)
     for word in a:
         last, row = row, [0]

@@ -167,12 +167,10 @@ def test_a_full_disk_leaves_the_earlier_version(made: Made, tmp_path: Path) -> N
 
 @pytest.fixture
 def card(made: Made) -> Any:
-    """Make the card of a rewriting."""
     return lambda *given, **how: datacard(made(*given, **how), ("dev", "test"))
 
 
 def cells(card: str, name: str) -> list[str]:
-    """Cells of a table's row."""
     row = next(line for line in card.splitlines() if line.startswith(f"| {name} |"))
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[2:-1]]
 

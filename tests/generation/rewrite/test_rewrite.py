@@ -193,7 +193,6 @@ LONG = {**TEXTS, "long": " ".join(f"word{n}" for n in range(99)) + " end."}
 
 
 def asked_words(llm: Scripted) -> list[int]:
-    """Words of the long document in each prompt."""
     return [len(prompt.split()) - 5 for prompt in llm.prompts if "word0 " in prompt]
 
 
