@@ -30,8 +30,8 @@ TIES = ("expected", "trec_eval")
 Ranked = Callable[[str], Run]
 
 
-def means(found: Audit, group: str = "all") -> list[float]:
-    return found.by_group().filter(pl.col("group") == group)["mean"].to_list()
+def means(audited: Audit, group: str = "all") -> list[float]:
+    return audited.by_group().filter(pl.col("group") == group)["mean"].to_list()
 
 
 def command(folder: Path, *arguments: str | Path) -> tuple[Audit, str]:
@@ -44,8 +44,8 @@ def command(folder: Path, *arguments: str | Path) -> tuple[Audit, str]:
     return Audit.load(file), done.stdout
 
 
-def card_of(found: Audit) -> dict[str, Effect]:
-    return {e.estimand.key: e for e in found.estimates_of(None)}
+def card_of(audited: Audit) -> dict[str, Effect]:
+    return {e.estimand.key: e for e in audited.estimates_of(None)}
 
 
 @pytest.fixture(scope="module")

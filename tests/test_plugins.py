@@ -75,7 +75,6 @@ class Renamed(Plain):
     name = "even"
 
 
-
 @dataclass(frozen=True)
 class Needy(Plain):
     host: str
@@ -100,8 +99,6 @@ class Named(Plain):
 '''
 QUICK = ("--resamples", "200")
 LENGTHS = {f"{bare}-{source}": len(text) for source, texts in TEXTS.items() for bare, text in texts.items()}
-
-
 Install = Callable[..., None]
 
 

@@ -180,7 +180,7 @@ RUSSIAN = "Синий день был долгим, пчёлы танцевал�
 
 
 @pytest.mark.parametrize(
-    ("name", "texts", "found", "reference"),
+    ("name", "texts", "pairs", "reference"),
     [
         ("near-identical pairs", {"p0-llm": sentence("human", 0), "p1-llm": sentence("human", 1) + " Of"}, [1], None),
         ("empty texts", {"p0-llm": " ", "p0-human": " ", "p1-human": " "}, [0], 10.0),
@@ -195,11 +195,11 @@ RUSSIAN = "Синий день был долгим, пчёлы танцевал�
         ("script differs", {"p0-llm": RUSSIAN, "p1-llm": RUSSIAN, "p5-llm": "12 34."}, [0, 1], None),
     ],
 )
-def test_faults_that_only_warn(name: str, texts: dict[str, str], found: list[int], reference: float | None) -> None:
+def test_faults_that_only_warn(name: str, texts: dict[str, str], pairs: list[int], reference: float | None) -> None:
     docs = [{**r, "text": texts.get(r["id"], r["text"])} for r in sound()]
     result = row(check(made(docs)), name)
-    assert (result.found, result.examples) == (len(found), tuple(f"p{n}-llm" for n in found))
-    assert (result.value, result.verdict) == (100 * len(found) / PAIRS, "warning" if found else "ok")
+    assert (result.found, result.examples) == (len(pairs), tuple(f"p{n}-llm" for n in pairs))
+    assert (result.value, result.verdict) == (100 * len(pairs) / PAIRS, "warning" if pairs else "ok")
     assert result.reference == pytest.approx(math.nan if reference is None else reference, nan_ok=True)
 
 

@@ -137,12 +137,12 @@ def test_faults_in_parquet_have_no_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "place"),
+    ("spec", "where"),
     [({"labels": "l.tsv"}, "l.tsv"), ({}, "the collection"), ({"path": "dir", "labels": "l.tsv"}, "the collection")],
 )
-def test_no_overlap_shows_an_id_of_both(spec: dict[str, str], place: str) -> None:
+def test_no_overlap_shows_an_id_of_both(spec: dict[str, str], where: str) -> None:
     collection = replace(collection_of([{"id": "x1", "text": ""}], {}, {}), spec=spec)
-    message = f"no overlap: none of its 1,234 documents is in {place} (first: 'd1'; its ids look like 'x1')"
+    message = f"no overlap: none of its 1,234 documents is in {where} (first: 'd1'; its ids look like 'x1')"
     assert no_overlap(["d1"] * 1234, collection).startswith(message)
 
 

@@ -110,8 +110,8 @@ def questions(n: int, domain: str = "law", llm: int = 1) -> list[AnsweredQuestio
     return [question(f"{domain} question {number}", domain, llm) for number in range(n)]
 
 
-def build(found: Sequence[AnsweredQuestion], rules: QARules | None = None) -> RetrievalQA:
-    return build_retrieval_qa(AnsweredQuestions(tuple(found), ()), rules)
+def build(asked_questions: Sequence[AnsweredQuestion], rules: QARules | None = None) -> RetrievalQA:
+    return build_retrieval_qa(AnsweredQuestions(tuple(asked_questions), ()), rules)
 
 
 def splits_of(built: RetrievalQA) -> dict[str, str]:
@@ -192,7 +192,7 @@ def test_error_messages_are_counted_and_left_out_where_asked(drop: bool, held: i
 
 
 @pytest.mark.parametrize(
-    ("found", "rules", "message"),
+    ("rows", "rules", "message"),
     [
         (questions(2), {}, "domain 'law' has 2 questions, too few for its split: train, dev and test need one each"),
         (questions(1), {"shares": (1, 0, 1)},
@@ -205,9 +205,9 @@ def test_error_messages_are_counted_and_left_out_where_asked(drop: bool, held: i
          "source 'a\\tb' cannot be part of a file's name; choose another name"),
     ],
 )  # fmt: skip
-def test_refusals(found: list[AnsweredQuestion], rules: dict, message: str) -> None:  # type: ignore[type-arg]
+def test_refusals(rows: list[AnsweredQuestion], rules: dict, message: str) -> None:  # type: ignore[type-arg]
     with refused(message):
-        build(found, QARules(**rules))
+        build(rows, QARules(**rules))
 
 
 def test_the_folder_holds_what_others_tools_read(tmp_path: Path) -> None:
@@ -315,8 +315,10 @@ def documents(relevant: dict[str, list[int]], count: int = 20) -> Collection:
     )
 
 
-def triple_lines(found: Collection, negatives: int, seed: int = 0) -> list[tuple[str, ...]]:
-    return [tuple(line.split("\t")) for line in b"".join(triples(found, negatives, seed=seed)).decode().splitlines()]
+def triple_lines(collection: Collection, negatives: int, seed: int = 0) -> list[tuple[str, ...]]:
+    return [
+        tuple(line.split("\t")) for line in b"".join(triples(collection, negatives, seed=seed)).decode().splitlines()
+    ]
 
 
 @given(

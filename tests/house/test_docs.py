@@ -100,7 +100,7 @@ def test_blocks_are_found_with_their_reasons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "printed", "expected"),
+    ("documented", "printed", "expected"),
     [
         ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"),
         ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
@@ -112,8 +112,8 @@ def test_blocks_are_found_with_their_reasons() -> None:
         ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
     ],
 )
-def test_shown_lines_are_found_among_printed_ones(shown: str, printed: list[str], expected: str) -> None:
-    assert brought_up(shown, printed, "a.md:1") == expected
+def test_shown_lines_are_found_among_printed_ones(documented: str, printed: list[str], expected: str) -> None:
+    assert brought_up(documented, printed, "a.md:1") == expected
 
 
 @pytest.mark.parametrize(

@@ -235,9 +235,7 @@ def test_a_client_is_asked_for_ids_and_scores(engines: None, name: str, monkeypa
 def test_the_steps_of_the_action_audit_gate_and_tell(tmp_path: Path, options: str, code: int) -> None:
     yaml = pytest.importorskip("yaml")
     steps = yaml.safe_load((tree.ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
-    audit, gate = (
-        step["run"] for step in steps if "ranktilt audit" in step.get("run", "") or "gate" in step.get("run", "")
-    )
+    audit, gate = (step["run"] for step in steps if re.search("ranktilt audit|gate", step.get("run", "")))
     prepare(tmp_path)
     summary = tmp_path / "summary"
     given = {"OPTIONS": options, "AUDITED": "toy -r bm25 --resamples 200", "GITHUB_STEP_SUMMARY": str(summary)}
@@ -317,8 +315,8 @@ def test_langchain_folds_chunks_to_their_documents(engines: None, monkeypatch: p
     mine.store = store  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "my_store", mine)
 
-    def cosine(one: str, two: str) -> float:
-        a, b = counts(one), counts(two)
+    def cosine(left: str, right: str) -> float:
+        a, b = counts(left), counts(right)
         return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
     for query, found in scores_of("langchain_store", 6).items():

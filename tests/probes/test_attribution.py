@@ -24,9 +24,9 @@ from tests.toy import collection_of, run_of, toy, versions
 QUERIES, ORIGINS = 12, 40
 
 
-def share_of_length(found: Any) -> tuple[float, ...]:
+def share_of_length(result: Any) -> tuple[float, ...]:
     """How much of the mean gap goes with length, and the ends of its interval."""
-    row = table(found)["long"]
+    row = table(result)["long"]
     return tuple(row[name] / row["mean gap"] for name in ("part", "part low", "part high"))
 
 
@@ -138,8 +138,8 @@ def test_gaps_by_hand() -> None:
     assert gaps(whole, strange, "human", "llm")["rank"].to_list() == [2.0]  # what is not known keeps its rank
 
 
-def table(found: Any, of: str = SCORE_GAP) -> dict[str, dict[str, Any]]:
-    return {row["property"]: row for row in found.rows if row["of"] == of}
+def table(result: Any, of: str = SCORE_GAP) -> dict[str, dict[str, Any]]:
+    return {row["property"]: row for row in result.rows if row["of"] == of}
 
 
 def test_a_ranker_that_goes_by_length_is_found_to() -> None:

@@ -330,9 +330,9 @@ def ranks(places: Mapping[str, list[int]]) -> Given:
     return Given(scores)
 
 
-def rows(collection: Collection, one: Ranker, **options: object) -> tuple[Equivalence, ...]:
+def rows(collection: Collection, given: Ranker, **options: object) -> tuple[Equivalence, ...]:
     how: dict[str, object] = {"reference": "human", "sources": ["llm"], **options}
-    return equivalences(collection, [one], [nDCG @ 10], **how)  # type: ignore[arg-type]
+    return equivalences(collection, [given], [nDCG @ 10], **how)  # type: ignore[arg-type]
 
 
 def test_each_side_is_ranked_among_its_own_documents() -> None:
