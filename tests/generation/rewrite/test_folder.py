@@ -348,8 +348,12 @@ def test_three_kills_lose_nothing_and_cost_little(
 def test_two_commands_never_write_one_folder(start: Callable[[], subprocess.Popen[str]], log: Path) -> None:
     first = start()
     until(lambda: log.is_file() and log.stat().st_size > 0, first)
+    os.kill(first.pid, signal.SIGSTOP)  # so that it is still at work, however slow the second one starts
     second = start()
-    message = second.communicate(timeout=60)[1].strip()
+    try:
+        message = second.communicate(timeout=60)[1].strip()
+    finally:
+        os.kill(first.pid, signal.SIGCONT)
     assert second.returncode == 2
     assert message.endswith(": another command is writing it; wait for it, or name another folder")
     first.communicate(timeout=60)
