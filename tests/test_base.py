@@ -40,6 +40,7 @@ def test_errors_name_a_file_and_line_or_a_pip_command() -> None:
         ("bm52", ["bm25", "dense"], "unknown ranker 'bm52'; did you mean 'bm25'? (valid: bm25, dense)"),
         ("Tf-Idf", ["tfidf"], "unknown ranker 'Tf-Idf'; did you mean 'tfidf'? (valid: tfidf)"),
         ("ndgc", iter(["AP", "nDCG"]), "unknown ranker 'ndgc'; did you mean 'nDCG'? (valid: AP, nDCG)"),
+        ("qqqqqq", ["bm25", "dense"], "unknown ranker 'qqqqqq' (valid: bm25, dense)"),
         ("", ["bm25", "dense"], "unknown ranker '' (valid: bm25, dense)"),
         ("llm", [], "unknown ranker 'llm' (valid: none)"),
     ],

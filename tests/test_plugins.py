@@ -168,6 +168,7 @@ def test_a_ranker_of_another_package_is_found_and_ours_cannot_be_taken(install: 
     ("code", "value", "fault"),
     [
         (CODE, "Stranger", "is no subclass of ranktilt's Ranker"),
+        (CODE, "pl", "is no subclass of ranktilt's Ranker"),
         (CODE, "Idle", "does not implement rank"),
         (CODE, "Plain", "is no dataclass; put @dataclass(frozen=True) above it"),
         (CODE, "Renamed", "calls itself 'even'; its name and its entry point's must be one"),

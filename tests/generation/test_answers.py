@@ -71,6 +71,7 @@ RATIO, COPIES = "limits of the length ratio: expected 0 or more", "limit 'copied
         (partial(Answering, n=0), "generation: expected n of at least 1, got 0"),
         (partial(Answering, n=2, temperatures=(0.0,)), "at temperature 0 a model repeats itself: 2 documents of a que"),
         (partial(Rewriting, attempts=0), "generation: expected attempts of at least 1 and at most 1,000, got 0"),
+        (partial(Rewriting, attempts=1001), "generation: expected attempts of at least 1 and at most 1,000, got 1001"),
         (partial(Rewriting, temperatures=()), "expected a temperature, got none"),
         (
             partial(Rewriting, temperatures=(0.2, 1.0, 0.2)),

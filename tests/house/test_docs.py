@@ -137,6 +137,7 @@ def test_long_sentences_are_broken_and_tables_are_not() -> None:
     ("language", "line", "problem"),
     [
         ("console", "$ echo told >&2; exit 3  # exit 1", r"a\.md:2: expected exit 1, got 3\ntold"),
+        ("console", "$ exit 3", r"a\.md:2: expected exit 0, got 3"),
         ("console", "$ true  # exit 1", r"a\.md:2: expected exit 1, got 0"),
         ("python", "import warnings; warnings.warn('old')", r"a\.md:1: expected exit 0, got 1"),
     ],

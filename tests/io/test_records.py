@@ -225,6 +225,7 @@ def test_a_judgment_nested_without_end_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
+        ({"_id": ["a"]}, "t.parquet: expected the column text, got _id"),
         ({"name": ["a"]}, "t.parquet: expected the columns _id and text, got name"),
         ({"_id": [1.5], "text": ["x"]}, "t.parquet: expected _id to be strings or whole numbers, got Float64"),
         ({"_id": ["a"], "text": [1]}, "t.parquet: expected text to be a string, got Int64"),
