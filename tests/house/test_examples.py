@@ -298,16 +298,11 @@ def test_qdrant(engines: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.filterwarnings("ignore")
 def test_langchain_folds_chunks_to_their_documents(engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
     core = pytest.importorskip("langchain_core.vectorstores")
-    from langchain_core.embeddings import Embeddings
-
-    class Counts(Embeddings):
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return [counts(text).tolist() for text in texts]
-
-        def embed_query(self, text: str) -> list[float]:
-            return counts(text).tolist()
-
-    store = core.InMemoryVectorStore(Counts())
+    encoder = types.SimpleNamespace(
+        embed_documents=lambda texts: [counts(text).tolist() for text in texts],
+        embed_query=lambda text: counts(text).tolist(),
+    )
+    store = core.InMemoryVectorStore(encoder)
     texts = dict(toy().docs.select("id", "text").iter_rows())
     chunks = [(name, word) for name, text in texts.items() for word in text.split()]
     store.add_texts([word for _, word in chunks], metadatas=[{"doc_id": name} for name, _ in chunks])
