@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from ranktilt.errors import DataError
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.reporting.papers.cells import DELTA, KEYS, RATIO, SHARES, PaperCell, printed, read_cells
-from ranktilt.reporting.papers.layouts import (
-    FIGURES,
-    LAYOUTS,
-    PAPER,
-    generator,
-    measure_name,
-    system_names,
-)
+from ranktilt.reporting.papers.layouts import FIGURES, LAYOUTS, PAPER, generator, measure_name, system_names
 
 HEADER = "table,dataset,generator,temperature,collection,system,target,measure,value,note\n"
 LINE = "dai-3,scifact,llama,0.2,mixed,BM25,human,nDCG@1,26.7,\n"
