@@ -24,7 +24,7 @@ from tests.cli.conftest import Cli, refused
 from tests.datasets.hub_cache import COMMIT, cached, cocktail_zip, mteb, point_to
 from tests.datasets.test_natural_questions import files as nq_files
 from tests.generation.questions import simplified
-from tests.toy import jsonl, no_permission, raw_docs, toy, write, write_beir, write_cocktail, write_paper, write_run
+from tests.toy import jsonl, no_permission, raw_docs, toy, write, write_beir, write_cocktail, write_paper
 
 
 @pytest.fixture
@@ -333,24 +333,3 @@ def test_the_named_file_is_read(tmp_path: Path, file: str, where: str) -> None:
         for decoy in DECOYS:
             made(Path(str(place).replace(name, decoy)), kind, "decoy")
         assert READERS[file](made(place, kind, "wanted")) == "wanted"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_audit_reads_and_saves_what_is_named(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    found = toy().docs.select(doc_id="id", source="source")
-    for decoy in DECOYS:
-        made(Path(f"{decoy}.parquet"), "labels", "decoy")
-        write_run(Path(f"{decoy}.trec"), {"decoy": {"d": 1.0}})
-    write_cocktail(Path(name))
-    found.write_parquet(f"{name}.parquet")
-    write_run(Path(f"{name}.trec"), {"q1": {doc: -float(n) for n, doc in enumerate(found["doc_id"])}})
-    options = ("-m", "RR", "--resamples", "100", "--save", Path(name) / name)
-    done = cli("audit", name, "--run", f"{name}.trec", "--groups", f"{name}.parquet", *options)
-    assert done.code == 0, done.err
-    assert Run.load(next((Path(name) / name / "runs").glob("*.gz"))).queries == ("q1",)
-    page = Path(name) / "page.html"
-    assert cli("report", Path(name) / name / "audit.json", "-o", page).code == 0
-    assert page.stat().st_size
