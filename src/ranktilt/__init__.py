@@ -73,6 +73,8 @@ if TYPE_CHECKING:
     from ranktilt.generation.rewrite.save import save_rewritten as save_rewritten
     from ranktilt.generation.settings import Answering as Answering
     from ranktilt.generation.settings import Rewriting as Rewriting
+    from ranktilt.judging.judge import judge as judge
+    from ranktilt.judging.result import JudgeAudit as JudgeAudit
     from ranktilt.measures.average_precision import AP as AP
     from ranktilt.measures.base import Estimand as Estimand
     from ranktilt.measures.base import GroupEstimand as GroupEstimand
@@ -119,6 +121,7 @@ _NAMES = {
     "Explanation": "probes.explain",
     "Gate": "auditing.answer.gate",
     "GroupEstimand": "measures.base",
+    "JudgeAudit": "judging.result",
     "Levelling": "experiments.level_options",
     "Measure": "measures.base",
     "MissingExtra": "errors",
@@ -156,6 +159,7 @@ _NAMES = {
     "describe": "probes.description",
     "explain": "probes.explain",
     "gate": "auditing.answer.gate",
+    "judge": "judging.judge",
     "labelled": "datasets.labels",
     "level": "experiments.level",
     "load": "datasets.load",

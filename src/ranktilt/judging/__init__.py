@@ -1,0 +1,1 @@
+"""Judges: whom judgments made by language models favour."""
