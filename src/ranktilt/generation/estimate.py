@@ -34,6 +34,8 @@ class CostEstimate:
     pace: str
     retries: int
     length: str
+    noun: str = "document"
+    """What is counted in `documents`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -47,7 +49,7 @@ class CostEstimate:
         retries = f"; up to {self.retries} more for each text whose answers are flagged" if self.retries else ""
         price = "give one with --price IN,OUT per million tokens" if self.price is None else f"{self.price:,.2f}"
         return (
-            ("documents", counted(self.documents, "document", "documents") + empty),
+            (f"{self.noun}s", counted(self.documents, self.noun, f"{self.noun}s") + empty),
             ("sources", ", ".join(self.sources)),
             ("requests", f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){retries}"),
             ("tokens in", f"{self.tokens_in:,}, {self.counted}"),
@@ -93,7 +95,8 @@ def estimate(
         seconds=seconds,
         pace=pace,
         retries=planned.settings.attempts - 1,
-        length="a rewrite is as long as its text" if each is None else f"a document has {each:,} tokens",
+        length="a rewrite is as long as its text" if each is None else f"{planned.answer_noun} has {each:,} tokens",
+        noun=planned.noun,
     )
 
 

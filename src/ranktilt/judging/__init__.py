@@ -1,1 +1,1 @@
-"""Judges: whom judgments made by language models favour."""
+"""Judgments by language models: made, compared with those of people, and put to the test."""
