@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ranktilt.cli import options
+from ranktilt.cli.generate import INCOMPLETE, ModelOptions, show_estimate
+from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, counted
+from ranktilt.judging.grading_settings import Grading
 from ranktilt.option import Option
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
+    from ranktilt.judging.grading import Grades
     from ranktilt.run import Run
+
+
+_SHARED = ("seed", "text")
+"""What grading has in common with ranking and statistics."""
+
+
+@dataclass(frozen=True)
+class JudgeModel(ModelOptions):
+    """A language model that grades, where one is asked."""
+
+    llm: Annotated[str | None, Option("Model that grades: openai:NAME or transformers:FOLDER.", "MODEL")] = None  # type: ignore[assignment]
+
+    def check(self, grading: Mapping[str, Any], **unread: object) -> None:
+        """Refuse options of a model where none is asked."""
+        if self.llm is not None:
+            return
+        flags = options.FieldsOf(Grading, _SHARED).flags(grading)
+        named = [f"--{name.replace('_', '-')}" for name, value in unread.items() if value]
+        if alone := [*self.changed(), *flags, *named]:
+            raise UserError(f"{alone[0]} needs a model: --llm openai:MODEL")
 
 
 @dataclass(frozen=True)
@@ -54,9 +79,13 @@ class JudgeInputs(options.OptionGroup):
         named = [self.human, self.systems]
         return [*collection_files(self.folder), *(self.judge or ()), *self.run_files, *(one for one in named if one)]
 
-    def check(self) -> None:
-        """Refuse options that nothing would read."""
-        if self.folder is None and self.human is None:
+    def check(self, *, asks: bool) -> None:
+        """Refuse options that nothing would read; `asks`: whether a model makes grades."""
+        if asks and self.folder is None:
+            raise UserError("--llm grades texts: name a collection DIR")
+        if not asks and not self.judge:
+            raise UserError("no judge: name its grades (--judge FILE), or a model that makes them (--llm openai:MODEL)")
+        if self.folder is None and self.human is None and not asks:
             raise UserError("no human grades: name a file (--human FILE), or a collection DIR with judgments")
         if self.folder is None and self.ranker:
             raise UserError(f"ranker {self.ranker[0]!r} needs texts: name a collection DIR")
@@ -81,10 +110,16 @@ def _is_run(path: Path) -> bool:
     "judge --human human.qrels --judge umbrela.qrels -o judge.html",
     "judge --human h.qrels --judge j.qrels --runs runs/ --systems systems.tsv",
     "judge DIR --judge j.qrels -r bm25",
+    "judge DIR --llm openai:MODEL --prompt umbrela --runs runs/ --dry-run",
 )
 def judge(
     *,
     inputs: JudgeInputs,
+    model: JudgeModel,
+    grading: Annotated[dict[str, Any], options.FieldsOf(Grading, _SHARED, "Model")],
+    save_grades: Annotated[Path | None, Option("Save the model's grades as qrels.", "FILE", panel="Output")] = None,
+    dry_run: options.DryRun = False,
+    price: options.Price = None,
     measure: options.Measures = None,
     pair: Annotated[str | None, Option("Sources of twins; positive gaps favour the first.", "A,B")] = None,
     relevant_from: Annotated[int, Option("Smallest grade that counts as relevant, for binary κ.", "N", min=1)] = 1,
@@ -99,26 +134,67 @@ def judge(
     seed: options.Seed = 0,
     neural: options.SearchOptions,
     output: PageOutput,
-) -> None:
-    """Say whom a judge's grades favour: a source on twins, a family of systems, and whether systems change places."""
-    inputs.check()
+) -> int:
+    """Say whom a judge's grades favour: a source on twins, a family of systems, and whether systems change places.
+
+    With --llm a language model grades first: the top of each run, or what the collection judges. Exit 1 if some pairs
+    got no answer; the same command again asks only for these.
+    """
+    model.check(grading, dry_run=dry_run, price=price, save_grades=save_grades)
+    inputs.check(asks=model.llm is not None)
+    prices = options.read_price(price, dry_run=dry_run)
     pairs = options.read_pairs(None if pair is None else [pair])
-    output.check(*inputs.files)
+    output.check(*inputs.files, also={"--save-grades": save_grades})
     from ranktilt.judging.family_preference import read_families
-    from ranktilt.judging.judge import MEASURES
+    from ranktilt.judging.judge import MEASURES, named_judges
     from ranktilt.judging.judge import judge as hold
     from ranktilt.run import named_apart
 
     families = None if inputs.systems is None else read_families(inputs.systems)
     collection = inputs.load()
-    runs = _runs(inputs, collection, neural)
+    runs = named_apart(_runs(inputs, collection, neural))
+    judges: dict[str, Any] = named_judges(inputs.judge or [])
+    grades: Grades | None = None
+    if model.llm is not None and collection is not None:
+        how = Grading(**grading, seed=seed, text=neural.text or Grading.text)
+        if dry_run:
+            from ranktilt.judging.grading_plan import plan_grades
+
+            client = model.client(neural.device)
+            show_estimate(plan_grades(collection, client, how, runs=runs), client, prices, model, None)
+            return 0
+        grades = _graded(collection, model, how, runs, save_grades, device=neural.device)
+        judges[grades.judge] = grades
+        if inputs.human is None and not collection.qrels.height:
+            note("no human grades to hold them against: --human FILE")
+            return INCOMPLETE if grades.unanswered else 0
     output.deliver(
         hold(
-            inputs.judge or [], inputs.human, collection=collection, runs=named_apart(runs), families=families,
+            judges, inputs.human, collection=collection, runs=runs, families=families,
             measures=measure or MEASURES, pair=None if pairs is None else pairs[0], relevant=relevant_from,
             top_grade=top_grade, human_sample=human_sample, correction=correction, resamples=resamples, seed=seed,
         )
     )  # fmt: skip
+    return INCOMPLETE if grades is not None and grades.unanswered else 0
+
+
+def _graded(
+    collection: Collection, model: JudgeModel, how: Grading, runs: list[Run], target: Path | None, *, device: str | None
+) -> Grades:
+    """Let the model grade, keep the grades, and say what became of the requests."""
+    from ranktilt.judging.grading import grade, save_grades
+
+    grades = grade(collection, model.client(device), how, runs=runs)
+    counts = grades.counts
+    note(f"{grades.judge}: {counts.graded:,} of {counted(counts.pairs, 'pair', 'pairs')} graded; "
+         f"{counted(counts.fresh, 'answer', 'answers')} asked for")  # fmt: skip
+    if grades.unanswered:
+        message = next(iter(grades.messages), "")
+        unanswered = counted(grades.unanswered, "request", "requests")
+        note(f"{unanswered} got no answer ({message}); the same command again asks only for these")
+    if target is not None:
+        save_grades(grades, target)
+    return grades
 
 
 def _runs(inputs: JudgeInputs, collection: Collection | None, neural: options.SearchOptions) -> list[Run]:

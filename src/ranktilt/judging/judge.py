@@ -20,26 +20,28 @@ from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.question_card import Twins
 from ranktilt.auditing.significance import InferenceOptions
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, refuse_twice
+from ranktilt.errors import UserError, counted, refuse_twice
 from ranktilt.judging.agreement import agreements, confusion, per_query, strata_of
 from ranktilt.judging.corrected import corrected, gain_note, sampled_queries
 from ranktilt.judging.family_preference import family_preferences
 from ranktilt.judging.grade_gap import grade_gaps
 from ranktilt.judging.grades import Graded, read_grades, side_by_side
+from ranktilt.judging.grading import Grades
 from ranktilt.judging.result import HUMAN, Corrected, JudgeAudit, JudgedTilt, WeaknessRow
 from ranktilt.judging.systems import SystemValues, rank_agreement, system_pairs, system_scores, system_values
 from ranktilt.measures.base import Measure, measure
 from ranktilt.run import Run, named_apart
+from ranktilt.statistics.agreement import coincidences_of, krippendorff_alpha
 from ranktilt.statistics.bootstrap import RESAMPLES
 
-Grades = str | Path | pl.DataFrame
+GradesOf = str | Path | pl.DataFrame | Grades
 MEASURES = ("nDCG@10",)
 _ENDING = re.compile(r"(\.(qrels|txt|tsv))*(\.gz)?$")
 
 
 def judge(
-    judges: Grades | Sequence[str | Path] | Mapping[str, Grades],
-    human: Grades | None = None,
+    judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf],
+    human: str | Path | pl.DataFrame | None = None,
     *,
     collection: Collection | None = None,
     runs: Run | Iterable[Run] = (),
@@ -60,8 +62,9 @@ def judge(
 
     Parameters
     ----------
-    judges : path, sequence of paths, or mapping of names to paths or frames
-        Grades of one judge or several: qrels files (TREC or BEIR), or frames with ``query_id``, ``doc_id``, ``grade``.
+    judges : path, frame or Grades, sequence of paths, or mapping of names to any of these
+        Grades of one judge or several: qrels files (TREC or BEIR), frames with ``query_id``, ``doc_id``, ``grade``, or
+        what `grade` made.
     human : path or polars.DataFrame, optional
         Human grades; the collection's judgments by default.
     collection : Collection, optional
@@ -101,13 +104,16 @@ def judge(
         If nothing overlaps, a grade lies outside the scale, or systems have no family.
     """
     check_resamples(resamples)
-    named = _named(judges)
+    named = named_judges(judges)
+    if not named:
+        raise UserError("expected the grades of at least one judge: --judge FILE")
     human, top = _human(human, collection, top_grade)
     if not 1 <= relevant <= top:
         raise UserError(f"expected the smallest relevant grade between 1 and {top}, got {relevant}")
     read, notes = dict[str, pl.DataFrame](), list[str]()
     for name, grades in named.items():
-        read[name], stray = read_grades(grades, top, name)
+        notes += grading_notes(grades, top) if isinstance(grades, Grades) else []
+        read[name], stray = read_grades(grades.qrels if isinstance(grades, Grades) else grades, top, name)
         notes += stray
     graded = [side_by_side(human, frame, name) for name, frame in read.items()]
     notes += chain.from_iterable(one.notes() for one in graded)
@@ -141,21 +147,23 @@ def judge(
     return JudgeAudit(spec, tuple(named), notes=tuple(dict.fromkeys(notes)), weaknesses=tuple(weaknesses), **found)
 
 
-def _named(judges: Any) -> dict[str, Grades]:
-    """Judges by name: a file's is its stem."""
+def named_judges(judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf]) -> dict[str, GradesOf]:
+    """Give judges their names: a file's is its stem."""
     if isinstance(judges, Mapping):
         return dict(judges)
+    if isinstance(judges, Grades):
+        return {judges.judge: judges}
     if isinstance(judges, pl.DataFrame):
         return {"judge": judges}
     paths = [Path(one) for one in ([judges] if isinstance(judges, str | Path) else judges)]
-    if not paths:
-        raise UserError("expected the grades of at least one judge: --judge FILE")
     names = [_ENDING.sub("", path.name) for path in paths]
     refuse_twice(names, "judge")
     return dict(zip(names, paths, strict=True))
 
 
-def _human(human: Grades | None, collection: Collection | None, top: int | None) -> tuple[pl.DataFrame, int]:
+def _human(
+    human: str | Path | pl.DataFrame | None, collection: Collection | None, top: int | None
+) -> tuple[pl.DataFrame, int]:
     if human is None:
         if collection is None or not collection.qrels.height:
             raise UserError("no human grades: name a file (--human FILE), or a collection with judgments")
@@ -164,8 +172,19 @@ def _human(human: Grades | None, collection: Collection | None, top: int | None)
     return frame, int(frame["grade"].max()) if top is None else top  # type: ignore[arg-type]
 
 
-def _file(grades: Grades) -> str:
-    return "" if isinstance(grades, pl.DataFrame) else str(grades)
+def _file(grades: GradesOf) -> str:
+    return str(grades) if isinstance(grades, str | Path) else ""
+
+
+def grading_notes(grades: Grades, top: int) -> Iterator[str]:
+    """Say what of a model's grading a reader should know: what has no grade, and whether it agrees with itself."""
+    for reason, number in grades.counts.lost.items():
+        requests = counted(number, "request", "requests")
+        yield f"{grades.judge}: {requests} without a grade ({reason}), left out, not counted as 0"
+    if grades.exact_agreement == grades.exact_agreement:
+        alpha = float(krippendorff_alpha(coincidences_of(grades.ratings, top)))
+        same = f"{100 * grades.exact_agreement:.0f} % of pairs get the same grade each time"
+        yield f"{grades.judge}: asked {grades.ratings.shape[1]} times, {same}; Krippendorff's α {alpha:.2f}"
 
 
 def _systems(
