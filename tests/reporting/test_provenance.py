@@ -3,7 +3,7 @@
 import pytest
 
 from ranktilt.reporting.document import Code, Lines, Pairs, Sentence, Table
-from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.reporting.provenance import folder, provenance
 
 
 def test_values_are_written_plainly() -> None:

@@ -138,7 +138,7 @@ def judge(
     if collection is not None and len(collection.sources) > 1:
         _, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
         statistics = InferenceOptions(resamples, seed, "permutation", correction, "none")
-        found |= _sources(graded, read, collection, (runs, asked, pairs[0]), notes, statistics)
+        found |= _sources(graded, read, collection, (runs, asked, pairs[0]), notes, how=statistics)
     spec = {
         "ranktilt": __version__, "judges": {name: _file(grades) for name, grades in named.items()}, "top_grade": top,
         "relevant": relevant, "measures": [repr(one) for one in asked], "runs": [run.name for run in runs],
@@ -244,6 +244,7 @@ def _sources(
     collection: Collection,
     asked: tuple[Sequence[Run], Sequence[Measure], Pair],
     notes: list[str],
+    *,
     how: InferenceOptions,
 ) -> dict[str, Any]:
     """Everything about the sources of documents."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.errors import counted
-from ranktilt.judging.findings import GAP_LEVEL
 from ranktilt.judging.result import (
+    GAP_LEVEL,
     Agreement,
     Corrected,
     Estimate,
@@ -41,10 +41,10 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.charts import Mark, ScatterPoint, forest, scatter
 from ranktilt.reporting.numbers import count, decimal, estimate, fixed, moved, number, p_value, signed
+from ranktilt.reporting.provenance import provenance
 from ranktilt.reporting.tones import VERDICT_TONES, Tone
 from ranktilt.reporting.verdicts import sides_named
 from ranktilt.reporting.views.audit_tables import confound_table
-from ranktilt.reporting.views.provenance import provenance
 
 TONES: dict[Favour, Tone] = {
     "favours": "first", "disfavours": "second", "level": "good", "depends on scale": "warning",
