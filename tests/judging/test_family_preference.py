@@ -11,25 +11,9 @@ from ranktilt.judging.result import Estimate, FamilyScale
 from ranktilt.judging.systems import SystemValues
 from ranktilt.measures.base import measure
 from ranktilt.statistics.family_difference import family_difference
+from tests.judging.judged import MEMBER, WORLDS, world
 
 Floats = npt.NDArray[np.float64]
-MEMBER = np.arange(18) < 6
-WORLDS = {
-    "a good judge": {"slope": 1.0, "noise": 0.05, "system": 0.01},
-    "a judge that errs more": {"slope": 0.5, "noise": 0.15, "system": 0.02},
-    "a poor judge": {"slope": 0.3, "noise": 0.25, "system": 0.02},
-}
-
-
-def world(seed: int, preference: float, *, slope: float, noise: float, system: float) -> tuple[Floats, Floats]:
-    """Values of 18 systems and 50 queries: six of a family that is better by .1, a judge, and what it adds to them."""
-    rng = np.random.default_rng(seed)
-    n, queries = len(MEMBER), 50
-    quality = rng.normal(0, 0.06, n) + 0.1 * MEMBER
-    human = rng.normal(0.5, 0.15, queries) + quality[:, None] + rng.normal(0, 0.1, (n, queries))
-    taste = MEMBER[:, None] * (preference + rng.normal(0, 0.03, queries))
-    judged = 0.1 + slope * human + rng.normal(0, system, n)[:, None] + rng.normal(0, 0.04, queries) + taste
-    return human, judged + rng.normal(0, noise, (n, queries))
 
 
 @pytest.mark.parametrize("kind", WORLDS)

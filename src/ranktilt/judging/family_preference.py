@@ -57,13 +57,17 @@ def read_families(path: str | Path) -> dict[str, str]:
 
 
 def families_of(runs: Sequence[str], families: Mapping[str, str]) -> dict[str, list[str]]:
-    """List the runs of each family; `UserError` where a run has none, or no family can be compared."""
+    """List the runs of each family, families as they are named first.
+
+    `UserError` where a run has no family, or no family can be compared.
+    """
     lost = [run for run in runs if run not in families]
     if lost:
         raise UserError(f"no family for {counted(len(lost), 'run', 'runs')}: {', '.join(lost[:3])}; see --systems")
     found: dict[str, list[str]] = {}
-    for run in runs:
-        found.setdefault(families[run], []).append(run)
+    for run, family in families.items():
+        if run in runs:
+            found.setdefault(family, []).append(run)
     if len(found) < 2:
         raise UserError(f"expected systems of two families or more, got only {next(iter(found))!r}")
     if not any(min(len(some), len(runs) - len(some)) > 1 for some in found.values()):

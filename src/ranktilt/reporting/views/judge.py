@@ -178,11 +178,9 @@ def _scale(one: FamilyPreference, place: int, factor: float, digits: int) -> Cel
 
 
 def _systems(audit: JudgeAudit) -> Iterator[Section]:
-    if not audit.systems:
+    if not audit.rank_agreements:
         return
-    blocks = list[Block]()
-    if audit.rank_agreements:
-        blocks += [_orders(audit), *_plots(audit)]
+    blocks: list[Block] = [_orders(audit), *_plots(audit)]
     columns: list[ColumnOf] = [
         (named("system"), lambda one: one.run),
         *([(worded("family"), lambda one: one.family)] if any(one.family for one in audit.systems) else []),
@@ -193,7 +191,7 @@ def _systems(audit: JudgeAudit) -> Iterator[Section]:
     ]
     blocks.append(tabulated(
         "Systems under both judges, in %", audit.systems, columns, group=_of_judge, groups=("judge", "measure"),
-        folded=bool(audit.rank_agreements), note="Raised: beyond the mean system.",
+        folded=True, note="Raised: beyond the mean system.",
     ))  # fmt: skip
     changed = [one for one in audit.system_pairs if one.fate != "agrees"]
     if changed:
