@@ -174,7 +174,7 @@ def test_a_prompt_without_query_or_passage_is_refused(text: str, fault: str, tmp
 def test_settings_that_mean_nothing_are_refused() -> None:
     for how in ({"pool": 0}, {"repeats": 0}, {"temperatures": (0.0, 1.0)}, {"text": "body"}):
         with pytest.raises(UserError):
-            Grading(**how)  # type: ignore[arg-type]
+            Grading(**how)
 
 
 def test_judgments_are_written_with_how_they_were_made_and_read_back(do: Do, tmp_path: Path) -> None:
