@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,13 @@ Serve = Callable[..., BatchServer]
 def serve() -> Iterator[Serve]:
     """Start servers with these options."""
     with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(BatchServer(**options))
+
+        def start(**options: Any) -> BatchServer:
+            server = BatchServer(**options)
+            stack.enter_context(server)
+            return server
+
+        yield start
 
 
 @pytest.fixture
@@ -120,7 +127,7 @@ def test_errors_while_waiting_are_survived_and_silence_ends_the_wait_not_the_bat
     assert None not in texts_of(ask(server))
     assert len(server.batches) == 1
     server = serve(script=[None, None, *[SERVER_ERROR] * 24])
-    with pytest.raises(UserError, match=r"says nothing of batch batch-0 .*run this again"):
+    with pytest.raises(UserError, match=r"says nothing of batch batch-0: .*run this again"):
         ask(server, ["silent"])
     server.script = []
     assert None not in texts_of(ask(server, ["silent"]))
@@ -166,7 +173,7 @@ def test_models_and_servers_without_batches_are_refused(ask: Ask, tmp_path: Path
     with pytest.raises(UserError, match="interval must be above 0"):
         in_batches(llm("openai:tiny"), 0)
     with Server(script=[Raw(404, {"detail": "Not Found"})]) as plain:
-        with pytest.raises(UserError, match=rf"^{plain.url} takes no batches \(404\): Not Found: omit --batch$"):
+        with pytest.raises(UserError, match=rf"^{plain.url} takes no batch file: error 404: Not Found; omit --batch$"):
             ask(plain)
         assert len(plain.requests) == 1
 

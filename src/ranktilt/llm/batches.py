@@ -26,10 +26,9 @@ INTERVAL = 30.0
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
 """Of one file, at OpenAI."""
 _ENDPOINT = "/v1/chat/completions"
+_STORE = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?)"
 _TABLE = "CREATE TABLE IF NOT EXISTS batches (file TEXT PRIMARY KEY, batch TEXT, prompts TEXT)"
-_ENDED = ("completed", "expired", "failed", "cancelled")
-_PAGES = 10
-"""Of 100 batches each, that are looked through for one whose number never arrived."""
+_ENDED = {"completed", "expired", "failed", "cancelled"}
 
 
 def in_batches(llm: LLM, interval: float | None = None) -> LLM:
@@ -76,13 +75,11 @@ class BatchClient(ServerClient):
     def status_error(self, status: int, body: object) -> Exception:
         """Return the exception for an error; an address that the server does not have says nothing about models."""
         if status in (404, 405, 501):
-            return FailedRequest("refused", f"({status}): {error_text(body, self.server.clean)[0]}".rstrip(": "))
+            return FailedRequest("refused", f"error {status}: {error_text(body, self.server.clean)[0]}".rstrip(": "))
         return super().status_error(status, body)
 
 
 class _BatchLine(NamedTuple):
-    """A request of the caller's: its position, the hash of its prompt, and its line in a file."""
-
     number: int
     digest: str
     line: bytes
@@ -101,8 +98,7 @@ class _Submission:
 
     def __init__(self, model: BatchOpenAI, server: Server, sampling: Sampling, journal: Journal) -> None:
         self._model, self._server, self._sampling, self._journal = model, server, sampling, journal
-        self._lines: dict[str, _BatchLine] = {}  # by key; of requests without a reply
-        self._waiting: list[str] = []
+        self._lines, self._waiting = dict[str, _BatchLine](), list[str]()  # of requests without a reply, by key
         self._open: dict[str, _Submitted] = {}
         self._tries = Counter[str]()
         self._silent = self._refused = 0  # looks without an answer, and batches refused, in a row
@@ -118,7 +114,7 @@ class _Submission:
         self._waiting = [key for key in self._lines if key not in under_way]
         for one in earlier:
             if one.batch is None:
-                self._start(one, asked_before=True)
+                self._start(one, sent_before=True)
         while self._open or self._waiting:
             while self._waiting and not (self._refused and self._open):  # more is taken when another batch has ended
                 self._submit()
@@ -134,30 +130,28 @@ class _Submission:
         keys, self._waiting = self._waiting[:count], self._waiting[count:]
         content = b"".join(self._lines[key].line for key in keys)
         upload = {"file": ("requests.jsonl", content, "application/jsonl"), "purpose": "batch"}
-        words = f"{self._server.where} takes no batches"
-        file = self._call(lambda client: client.files.create(**upload), words, ": omit --batch")
+        try:
+            file = self._call(lambda client: client.files.create(**upload))
+        except FailedRequest as error:
+            raise UserError(f"{self._server.where} takes no batch file: {error.message}; omit --batch") from None
         submitted = _Submitted(file.id, None, {key: self._lines[key].digest for key in keys})
         self._store(submitted)
         self._start(submitted)
 
-    def _start(self, submitted: _Submitted, *, asked_before: bool = False) -> None:
+    def _start(self, submitted: _Submitted, *, sent_before: bool = False) -> None:
         """Start a file's batch, unless it was started by a call whose response never arrived."""
-        words = f"{self._server.where} starts no batch"
+        find, create = (partial(work, file=submitted.file) for work in (_find, _create))
         for left in reversed(range(self._model.retries + 1)):
-            batch = self._call(partial(_find, file=submitted.file), words) if asked_before else None
-            if batch is None:
-                try:
-                    batch = self._call(partial(_create, file=submitted.file))
-                except FailedRequest as error:
-                    if error.kind != "unavailable":
-                        self._forget(submitted)
-                    if error.kind != "unavailable" or not left:
-                        raise UserError(f"{words}: {error.message}") from None
-                    asked_before = True
-                    time.sleep(self._model.interval)
-                    continue
-            self._store(submitted._replace(batch=batch.id))
-            return
+            try:
+                batch = (self._call(find) if sent_before else None) or self._call(create)
+                return self._store(submitted._replace(batch=batch.id))
+            except FailedRequest as error:
+                if error.kind != "unavailable":
+                    self._forget(submitted)
+                if error.kind != "unavailable" or not left:
+                    raise UserError(f"{self._server.where} starts no batch: {error.message}") from None
+                sent_before = True
+                time.sleep(self._model.interval)
 
     def _results(self, submitted: _Submitted) -> Iterator[list[Reply]]:
         """Replies of a batch, once it has ended; what has none waits to be submitted again."""
@@ -175,8 +169,8 @@ class _Submission:
             if error.kind == "unavailable" and self._silent < FEWEST:
                 return
             raise UserError(
-                f"{self._server.where} says nothing of batch {submitted.batch} {error.message}; run this again with "
-                "the key that submitted it, or omit --batch to ask for its answers anew"
+                f"{self._server.where} says nothing of batch {submitted.batch}: {error.message}; run this again later, "
+                "with the key that submitted it, or omit --batch to ask for its answers anew"
             ) from None
         self._silent = 0
         outcomes = dict(read_batch(b"\n".join(contents), self._server))
@@ -202,8 +196,7 @@ class _Submission:
                 replies.append(Reply(self._lines.pop(key).number, answer, failure))
             else:
                 self._waiting.append(key)
-        if others:
-            self._journal.append(others)
+        self._journal.append(others)
         return replies
 
     def _check(self, batch: Any, outcomes: dict[str, Any]) -> None:
@@ -218,14 +211,9 @@ class _Submission:
             words = self._server.clean("; ".join(str(one.message) for one in faults)) or "no reason is given"
             raise UserError(f"{self._server.where} does not take batch {batch.id}: {words}")
 
-    def _call(self, work: Callable[[Any], Awaitable[Any]], words: str = "", hint: str = "") -> Any:
-        """Wait for one call of the client; with `words`, a failure is a `UserError` that begins with them."""
-        try:
-            ((result,),) = flow(partial(BatchClient, self._server), [work], 1)
-        except FailedRequest as error:
-            if words:
-                raise UserError(f"{words} {error.message}{hint}") from None
-            raise
+    def _call(self, work: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Wait for one call of the client."""
+        ((result,),) = flow(partial(BatchClient, self._server), [work], 1)
         return result
 
     def _stored(self) -> list[_Submitted]:
@@ -236,9 +224,8 @@ class _Submission:
 
     def _store(self, submitted: _Submitted) -> None:
         self._open[submitted.file] = submitted
-        row = (submitted.file, submitted.batch, json.dumps(submitted.prompts))
         with self._journal.writing() as db:
-            db.execute("INSERT OR REPLACE INTO batches VALUES (?, ?, ?)", row)
+            db.execute(_STORE, (submitted.file, submitted.batch, json.dumps(submitted.prompts)))
 
     def _forget(self, submitted: _Submitted) -> None:
         del self._open[submitted.file]
@@ -252,14 +239,10 @@ async def _create(client: Any, file: str) -> Any:
 
 
 async def _find(client: Any, file: str) -> Any:
-    """The batch of a file, among the latest; None where there is none."""
-    page = await client.batches.list(limit=100)
-    for _ in range(_PAGES):
-        if batch := next((one for one in page.data if one.input_file_id == file), None):
+    """The batch of a file; None where there is none."""
+    async for batch in client.batches.list(limit=100):
+        if batch.input_file_id == file:
             return batch
-        if not page.has_next_page():
-            break
-        page = await page.get_next_page()
     return None
 
 
