@@ -211,7 +211,7 @@ def test_what_cannot_be_corrected_is_refused(texts: Collection, file: str, tmp_p
 
 @pytest.mark.data
 def test_lexical_rankers_of_nfcorpus(shared_data: Path) -> None:
-    """BM25 favours people, and so scores rise with perplexity; the figures of docs/causal-correction.md."""
+    """BM25 favours people, and so scores rise with perplexity; the figures of docs/level/causal-correction.md."""
     train = load(shared_data / "cocktail-nfcorpus", split="train")
     found = fit_causal(train, BM25(), source=LLM)
     assert len(found.queries) == 128

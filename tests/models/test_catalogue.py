@@ -1,4 +1,4 @@
-"""The model table holds what the models' own files and pages say, and docs/models.md shows it."""
+"""The model table holds what the models' own files and pages say, and docs/reference/models.md shows it."""
 
 import importlib.util
 import json
@@ -10,7 +10,7 @@ import pytest
 from ranktilt.models.catalogue import MODELS, Model, model
 from tests.house import tree
 
-PAGE = tree.ROOT / "docs" / "models.md"
+PAGE = tree.ROOT / "docs" / "reference" / "models.md"
 # Written down from the models' pages and configuration files, not from the table.
 FACTS = {
     "sentence-transformers/all-MiniLM-L6-v2": ("mean", "cosine", 256, "Apache-2.0"),

@@ -200,7 +200,7 @@ CHEAP = ["statistics", "overlap", "type-token", "specificity", "query-words", "s
 @pytest.mark.long
 def test_the_documented_numbers_are_those_of_the_probes(shared_data: Path) -> None:
     found = rt.explain(rt.load(shared_data / "cocktail-nfcorpus"), CHEAP)
-    page = (ROOT / "docs" / "explain.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "audit" / "explain.md").read_text(encoding="utf-8")
     documented = {line.split(" | ")[0][2:]: line for line in page.splitlines() if line.startswith("| ") and "[" in line}
     printed = [line.split(" | ") for line in table(found, "markdown").splitlines() if line.startswith("| llama")]
     effects = [cells for cells in printed if len(cells) == len(printed[0])][:7]

@@ -77,7 +77,7 @@ def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS) -> Built:
 
     One document a page, in order of appearance, cut after so many `words`, and one query a development question with
     its page as the only relevant document. A text begins with its title, which ``page_title`` keeps (Wang et al.,
-    NeurIPS 2022; Dai et al., KDD 2024, sec. 2.2.1); docs/collections.md says which rules are our reading.
+    NeurIPS 2022; Dai et al., KDD 2024, sec. 2.2.1); docs/audit/collections.md says which rules are our reading.
     """
     if words < 1:
         raise UserError(f"expected at least 1 word a text, got {words}")
