@@ -66,15 +66,16 @@ def test_a_model_grades_and_is_audited(files: Path, cli: Cli, monkeypatch: pytes
         dry = cli(*given, "--dry-run", "--price", "1,2")
         assert (dry.code, server.requests) == (0, [])
         assert re.search(r"pairs +480 pairs", dry.out)
-        done = cli(*given, "--save-grades", "m.qrels", "--resamples", "200")
+        done = cli(*given, "--save-grades", "m.qrels", "--resamples", "200", "--probe-pairs", "20")
         asked = len(server.requests)
-        again = cli(*given, "--resamples", "200")
+        again = cli(*given, "--resamples", "200", "--probe-pairs", "20")
         assert len(server.requests) == asked
     assert (done.code, again.code) == (0, 0)
     found = read_qrels(files / "m.qrels")
     assert 0 < found.height < 480
     assert "requests without a grade (unreadable), left out, not counted as 0" in done.out
     assert "agrees with humans at κ" in done.out
+    assert "is fooled by query words: passages of grade 0 are graded" in done.out
 
 
 @pytest.mark.parametrize(

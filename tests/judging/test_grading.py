@@ -18,7 +18,7 @@ from ranktilt.judging.grade_parsing import parse_grade
 from ranktilt.judging.grading import Grades, grade, median_qrels, save_grades
 from ranktilt.judging.grading_plan import GRADE_PROMPTS, grade_template, plan_grades
 from ranktilt.judging.grading_settings import Grading
-from ranktilt.llm.base import Failure
+from ranktilt.llm.base import Answer, Failure
 from ranktilt.llm.journal import Journal
 from tests.generation.scripted import Scripted, answer
 from tests.toy import collection_of, run_of, toy
@@ -99,11 +99,15 @@ def test_a_pool_is_the_top_of_every_run_and_unknown_documents_are_counted(do: Do
 def test_what_has_no_grade_is_counted_by_its_reason_and_is_in_no_judgments(do: Do) -> None:
     docs = [{"id": name, "text": text} for name, text in zip("abcdef", ["a", "b", "c", "d", "e", " "], strict=True)]
     collection = collection_of(docs, {"q": "query"}, {"q": dict.fromkeys("abcdef", 0)})
-    says = {
+    says: dict[str, str | Answer | Failure] = {
         "a": "##final score: 2", "b": "##final score: 7", "c": answer("", finish="content_filter"),
         "d": Failure("refused", "not taken"), "e": Failure("unavailable", "no answer"),
     }  # fmt: skip
-    llm = Scripted(lambda prompt, _: next(said for name, said in says.items() if f"Passage: {name}\n" in prompt))
+
+    def reply(prompt: str, times: int) -> str | Answer | Failure:
+        return says[prompt.split("Passage: ")[1][0]]
+
+    llm = Scripted(reply)
     grades = do(llm, collection)
     assert grades.qrels.rows() == [("q", "a", 2)]
     lost = {"empty": 1, "filtered": 1, "refused": 1, "unanswered": 1, "unreadable": 1}
@@ -170,7 +174,7 @@ def test_a_prompt_without_query_or_passage_is_refused(text: str, fault: str, tmp
 def test_settings_that_mean_nothing_are_refused() -> None:
     for how in ({"pool": 0}, {"repeats": 0}, {"temperatures": (0.0, 1.0)}, {"text": "body"}):
         with pytest.raises(UserError):
-            Grading(**how)  # type: ignore[arg-type]
+            Grading(**how)
 
 
 def test_judgments_are_written_with_how_they_were_made_and_read_back(do: Do, tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from ranktilt.option import Option
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.judging.grading import Grades
+    from ranktilt.judging.probes import JudgeProbes
+    from ranktilt.llm.base import LLM
     from ranktilt.run import Run
 
 
@@ -118,6 +120,15 @@ def judge(
     model: JudgeModel,
     grading: Annotated[dict[str, Any], options.FieldsOf(Grading, _SHARED, "Model")],
     save_grades: Annotated[Path | None, Option("Save the model's grades as qrels.", "FILE", panel="Output")] = None,
+    probe_pairs: Annotated[
+        int | None,
+        Option(
+            "Also let the model grade N passages of grade 0 with query words, padding or an instruction in them.",
+            "N",
+            min=1,
+            panel="Model",
+        ),
+    ] = None,
     dry_run: options.DryRun = False,
     price: options.Price = None,
     measure: options.Measures = None,
@@ -140,7 +151,7 @@ def judge(
     With --llm a language model grades first: the top of each run, or what the collection judges. Exit 1 if some pairs
     got no answer; the same command again asks only for these.
     """
-    model.check(grading, dry_run=dry_run, price=price, save_grades=save_grades)
+    model.check(grading, dry_run=dry_run, price=price, save_grades=save_grades, probe_pairs=probe_pairs)
     inputs.check(asks=model.llm is not None)
     prices = options.read_price(price, dry_run=dry_run)
     pairs = options.read_pairs(None if pair is None else [pair])
@@ -155,16 +166,21 @@ def judge(
     runs = named_apart(_runs(inputs, collection, neural))
     judges: dict[str, Any] = named_judges(inputs.judge or [])
     grades: Grades | None = None
+    probed: list[JudgeProbes] = []
     if model.llm is not None and collection is not None:
         how = Grading(**grading, seed=seed, text=neural.text or Grading.text)
+        client = model.client(neural.device)
         if dry_run:
             from ranktilt.judging.grading_plan import plan_grades
 
-            client = model.client(neural.device)
             show_estimate(plan_grades(collection, client, how, runs=runs), client, prices, model, None)
             return 0
-        grades = _graded(collection, model, how, runs, save_grades, device=neural.device)
+        grades = _graded(collection, client, how, runs, save_grades)
         judges[grades.judge] = grades
+        if probe_pairs is not None:
+            from ranktilt.judging.probes import probe_judge
+
+            probed = [probe_judge(collection, client, how, pairs=probe_pairs, seed=seed, resamples=resamples)]
         if inputs.human is None and not collection.qrels.height:
             note("no human grades to hold them against: --human FILE")
             return INCOMPLETE if grades.unanswered else 0
@@ -172,19 +188,18 @@ def judge(
         hold(
             judges, inputs.human, collection=collection, runs=runs, families=families,
             measures=measure or MEASURES, pair=None if pairs is None else pairs[0], relevant=relevant_from,
-            top_grade=top_grade, human_sample=human_sample, correction=correction, resamples=resamples, seed=seed,
+            top_grade=top_grade, human_sample=human_sample, probed=probed, correction=correction, resamples=resamples,
+            seed=seed,
         )
     )  # fmt: skip
     return INCOMPLETE if grades is not None and grades.unanswered else 0
 
 
-def _graded(
-    collection: Collection, model: JudgeModel, how: Grading, runs: list[Run], target: Path | None, *, device: str | None
-) -> Grades:
+def _graded(collection: Collection, client: LLM, how: Grading, runs: list[Run], target: Path | None) -> Grades:
     """Let the model grade, keep the grades, and say what became of the requests."""
     from ranktilt.judging.grading import grade, save_grades
 
-    grades = grade(collection, model.client(device), how, runs=runs)
+    grades = grade(collection, client, how, runs=runs)
     counts = grades.counts
     note(f"{grades.judge}: {counts.graded:,} of {counted(counts.pairs, 'pair', 'pairs')} graded; "
          f"{counted(counts.fresh, 'answer', 'answers')} asked for")  # fmt: skip

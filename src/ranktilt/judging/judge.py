@@ -27,7 +27,8 @@ from ranktilt.judging.family_preference import family_preferences
 from ranktilt.judging.grade_gap import grade_gaps
 from ranktilt.judging.grades import Graded, read_grades, side_by_side
 from ranktilt.judging.grading import Grades
-from ranktilt.judging.result import HUMAN, Corrected, JudgeAudit, JudgedTilt, WeaknessRow
+from ranktilt.judging.probes import JudgeProbes
+from ranktilt.judging.result import HUMAN, Corrected, JudgeAudit, JudgedTilt, Weakness
 from ranktilt.judging.systems import SystemValues, rank_agreement, system_pairs, system_scores, system_values
 from ranktilt.measures.base import Measure, measure
 from ranktilt.run import Run, named_apart
@@ -51,7 +52,7 @@ def judge(
     relevant: int = 1,
     top_grade: int | None = None,
     human_sample: int | None = None,
-    weaknesses: Iterable[WeaknessRow] = (),
+    probed: Iterable[JudgeProbes] = (),
     correction: str = "holm",
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -86,8 +87,8 @@ def judge(
     human_sample : int, optional
         Pretend to have only so many human labels, and show what they repair; without it all human queries are used
         where the judge graded more.
-    weaknesses : iterable of WeaknessRow, optional
-        What probes of the judge found.
+    probed : iterable of JudgeProbes, optional
+        What `ranktilt.judging.probes.probe_judge` found of judges.
     correction : {"holm", "bonferroni"}, optional
         Of the grade gaps' and tilts' p.
     resamples, seed : int, optional
@@ -139,12 +140,13 @@ def judge(
         _, pairs = grouped_pairs(collection, "source", None if pair is None else [pair])
         statistics = InferenceOptions(resamples, seed, "permutation", correction, "none")
         found |= _sources(graded, read, collection, (runs, asked, pairs[0]), notes, how=statistics)
+    weaknesses = tuple(Weakness(one.judge, gap) for one in probed for gap in one.gaps)
     spec = {
         "ranktilt": __version__, "judges": {name: _file(grades) for name, grades in named.items()}, "top_grade": top,
         "relevant": relevant, "measures": [repr(one) for one in asked], "runs": [run.name for run in runs],
         "human_sample": human_sample, "correction": correction, **how,
     }  # fmt: skip
-    return JudgeAudit(spec, tuple(named), notes=tuple(dict.fromkeys(notes)), weaknesses=tuple(weaknesses), **found)
+    return JudgeAudit(spec, tuple(named), notes=tuple(dict.fromkeys(notes)), weaknesses=weaknesses, **found)
 
 
 def named_judges(judges: GradesOf | Sequence[str | Path] | Mapping[str, GradesOf]) -> dict[str, GradesOf]:

@@ -14,6 +14,7 @@ from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.errors import counted, join_words
 from ranktilt.io.artifact import Result
+from ranktilt.judging.probes import ProbeGap
 from ranktilt.measures.margin import Margin
 from ranktilt.measures.printing import rounded
 
@@ -203,17 +204,11 @@ class JudgedTilt:
 
 
 @dataclass(frozen=True)
-class WeaknessRow:
+class Weakness:
     """What one edit of passages that humans graded 0 does to a judge's grades."""
 
     judge: str
-    probe: str
-    pairs: int
-    queries: int
-    gap: Estimate
-    """Mean grade of the edited passage less that of the original."""
-    raised: float
-    """Share of pairs whose grade rose."""
+    edit: ProbeGap
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +230,7 @@ class JudgeAudit(Result, format="ranktilt-judge", version=1, noun="an audit of j
     """On twins: all pairs of one origin, then those of each human grade."""
     tilts: tuple[JudgedTilt, ...] = ()
     corrected: tuple[Corrected, ...] = ()
-    weaknesses: tuple[WeaknessRow, ...] = ()
+    weaknesses: tuple[Weakness, ...] = ()
     confounds: tuple[Confound, ...] = ()
     """What else differs between the two sources of the twins."""
 
@@ -263,7 +258,7 @@ def _sentences(audit: JudgeAudit) -> list[str]:
     found += [row.sentence for row in audit.preferences]
     found += [_order(audit, row) for row in audit.rank_agreements]
     found += _moved_tilts(audit)
-    return found + [_agreement(row) for row in audit.overall]
+    return found + _weaknesses(audit) + [_agreement(row) for row in audit.overall]
 
 
 def _verdicts(audit: JudgeAudit) -> list[dict[str, Any]]:
@@ -316,6 +311,15 @@ def _moved_tilts(audit: JudgeAudit) -> list[str]:
             number = counted(len(tilts), "ranker's tilt", "rankers' tilts")
             found.append(f"{judge}: of {number} under its grades, {shown} differs from that under human grades")
     return found
+
+
+def _weaknesses(audit: JudgeAudit) -> list[str]:
+    fooled = [one for one in audit.weaknesses if one.edit.low > 0]
+    return [
+        f"{one.judge} is fooled by {one.edit.probe}: passages of grade 0 are graded {one.edit.gap:.2f} higher "
+        f"[{one.edit.low:.2f}, {one.edit.high:.2f}]"
+        for one in fooled
+    ]
 
 
 def _agreement(row: Agreement) -> str:

@@ -303,13 +303,21 @@ def _agreement(audit: JudgeAudit) -> Iterator[Section]:
         ("judge − human", lambda one: number(one.gap, partial(signed, digits=2))),
     ], group=lambda one: (one.judge,), groups=("judge",), folded=True, only="page"))  # fmt: skip
     if audit.weaknesses:
-        blocks.append(tabulated("What may fool a judge: edits of passages with human grade 0", audit.weaknesses, [
-            (named("edit"), lambda one: one.probe),
-            ("grade gap", lambda one: estimate(one.gap, partial(signed, digits=2))),
-            ("raised, %", lambda one: number(100 * one.raised, decimal)),
-            ("pairs", lambda one: number(one.pairs, count)),
-        ], group=lambda one: (one.judge,), groups=("judge",)))  # fmt: skip
+        blocks.append(_weaknesses(audit))
     yield Section("agreement", "How far does a judge agree with humans?", (), tuple(blocks))
+
+
+def _weaknesses(audit: JudgeAudit) -> Table:
+    columns: list[ColumnOf] = [
+        (named("edit"), lambda one: one.edit.probe),
+        ("grade", lambda one: number(one.edit.original, fixed)),
+        ("raised by", lambda one: estimate(Estimate(*one.edit[4:7]), partial(signed, digits=2))),
+        ("raised, %", lambda one: number(100 * one.edit.raised, decimal)),
+        (Column("pairs", spare=1), lambda one: number(one.edit.pairs, count)),
+        (Column("left out", spare=2), lambda one: number(one.edit.left_out, count)),
+    ]
+    caption = "What may fool a judge: edits of passages with human grade 0"
+    return tabulated(caption, audit.weaknesses, columns, group=lambda one: (one.judge,), groups=("judge",))
 
 
 def _coefficients() -> list[ColumnOf]:
